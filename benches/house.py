@@ -277,8 +277,8 @@ class House:
 
 
 def main(path: str, loop: str) -> None:
-    from claude_wire.supervisor.daemon import Daemon, Limits
-    from claude_wire.supervisor.disk.folder import StateFolder
+    from claude_wire_kit.supervisor.daemon import Daemon, Limits
+    from claude_wire_kit.supervisor.disk.folder import StateFolder
 
     folder = StateFolder(path)
     folder.take()

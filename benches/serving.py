@@ -31,7 +31,7 @@ END = b"}\n\n"
 
 def events() -> list[tuple[bytes, bytes]]:
     """Lines of a CLI that give an event each, and the events as the service sends them, but for their ids."""
-    from claude_wire.serve.events import Source
+    from claude_wire_kit.web.events import Source
 
     found: list[tuple[bytes, bytes]] = []
     source = Source(1, 1)
@@ -190,9 +190,9 @@ def plain_app(folder: str) -> Any:
 def main(what: str, folder: str) -> None:
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
-    from claude_wire.serve import Config, create_app
-    from claude_wire.serve.server import BoundedProtocol, ServiceServer, listen
-    from claude_wire.supervisor.attach import connect
+    from claude_wire_kit.supervisor.attach import connect
+    from claude_wire_kit.web import Config, create_app
+    from claude_wire_kit.web.server import BoundedProtocol, ServiceServer, listen
 
     listener = listen("127.0.0.1", 0)
     port = listener.getsockname()[1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from claude_wire import Decoder, decode
-from claude_wire.bridge import Bridge
+from claude_wire_kit.events import Bridge
 from conftest import Contest
 from workloads import chunks, count, deltas, lines, mixed
 

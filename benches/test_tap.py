@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import tapped
-from claude_wire.cli.tap import program
+from claude_wire_kit.tap import program
 from conftest import Contest, takes_own_time
 
 pytestmark = [

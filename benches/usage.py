@@ -28,8 +28,8 @@ import corpus
 
 sys.path.append(str(Path(__file__).parent.parent / "tests" / "support"))
 
-from claude_wire.usage import UsageIndex
-from claude_wire.usage.index import By
+from claude_wire_kit.usage import UsageIndex
+from claude_wire_kit.usage.index import By
 from sessions import measured_scenarios, truth, unpack
 
 #: So many transcripts are generated. The others are these with other ids.
@@ -122,7 +122,7 @@ def main() -> None:
                 read.append(index.bytes_read)
 
         def command() -> float:
-            here = [sys.executable, "-m", "claude_wire.cli", "usage", "--json"]
+            here = [sys.executable, "-m", "claude_wire_kit", "usage", "--json"]
             return of_command(*here, str(projects), XDG_CACHE_HOME=temporary)[0]
 
         command()

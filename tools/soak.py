@@ -37,13 +37,13 @@ from typing import Any
 import anyio
 from websockets.sync.client import connect as connect_websocket
 
-from claude_wire.serve.lines import Lines
-from claude_wire.supervisor.attach import connect
-from claude_wire.supervisor.errors import SupervisorError
-from claude_wire.supervisor.frames import Attach, Cursor
+from claude_wire_kit.supervisor.attach import connect
+from claude_wire_kit.supervisor.errors import SupervisorError
+from claude_wire_kit.supervisor.frames import Attach, Cursor
+from claude_wire_kit.web.lines import Lines
 
 AGENT = Path(__file__).parents[1] / "tests" / "support" / "host_agent.py"
-COMMAND = [sys.executable, "-m", "claude_wire.cli"]
+COMMAND = [sys.executable, "-m", "claude_wire_kit"]
 #: A client lives so many seconds, by chance.
 LIVES = (0.5, 20.0)
 #: Seconds in which a program answers.

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from claude_wire import codec, errors, messages
+from claude_wire import codec, errors, messages, moved
 from claude_wire.codec import *
 from claude_wire.codec.kinds import Kind as Kind
 from claude_wire.codec.kinds import peek as peek
@@ -42,9 +42,7 @@ __version__ = "0.2.0"
 PROTOCOL_VERSION = "2.1.331"
 
 #: Packages that are imported by their own names only.
-_APART = frozenset(
-    {"agent", "bridge", "dialects", "integrations", "supervisor", "tables", "testing", "transcripts", "usage"}
-)
+_APART = frozenset({"agent", "dialects", "integrations", "tables", "testing", "transcripts"})
 
 #: Names of claude-agent-sdk, and what to write instead.
 _ELSEWHERE = {
@@ -110,7 +108,7 @@ def __getattr__(name: str) -> Any:
         return claude_wire.sync
     module = _LATER.get(name) or ("messages" if name in globals()["__all__"] else None)
     if module is None:
-        hint = f"; import {__name__}.{name} first" if name in _APART else _ELSEWHERE.get(name, "")
+        hint = f"; import {__name__}.{name} first" if name in _APART else _ELSEWHERE.get(name) or moved.place(name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
     from importlib import import_module
 

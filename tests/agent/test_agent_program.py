@@ -278,7 +278,7 @@ def test_a_function_that_swallows_each_cancellation_is_left_behind(start: Start,
 
 @pytest.mark.parametrize("command", [True, False], ids=["command", "main"])
 def test_a_host_that_reads_no_more_is_left_without_noise(start: Start, agent: Path, command: bool) -> None:
-    process = start(*STREAM, command=("-m", "claude_wire.cli", "agent", str(agent)) if command else ())
+    process = start(*STREAM, command=("-m", "claude_wire_kit", "agent", str(agent)) if command else ())
     assert process.stdout is not None
     tell(process, prompt("echo a"))
     until(process, "result")
@@ -354,7 +354,7 @@ def test_a_prompt_gets_one_answer_in_every_dialect(start: Start, dialect: str) -
 
 
 def by_command(start: Start, script: str, *flags: str) -> subprocess.Popen[bytes]:
-    return start("agent", script, *flags, command=("-m", "claude_wire.cli"))
+    return start("agent", script, *flags, command=("-m", "claude_wire_kit"))
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ pytest.importorskip("click")
 pytest.importorskip("rich")
 
 from children import linux_only
-from claude_wire.cli.failure import Failure
 from claude_wire.testing import Recording
+from claude_wire_kit.commands.shared.failure import Failure
 from drift import command, disk, inside, scenarios, typings
 from folders import ROOT
 from offline import sandbox

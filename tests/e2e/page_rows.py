@@ -11,7 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from claude_wire.bridge import (
+from claude_wire.codec.decoder import Decoder
+from claude_wire.messages import ControlResponse
+from claude_wire.testing import Recording
+from claude_wire_kit.events import (
     Bridge,
     ClaudeResponse,
     Notice,
@@ -21,10 +24,7 @@ from claude_wire.bridge import (
     TurnComplete,
     UiEvent,
 )
-from claude_wire.codec.decoder import Decoder
-from claude_wire.messages import ControlResponse
-from claude_wire.supervisor.frames import INITIALIZE_ID
-from claude_wire.testing import Recording
+from claude_wire_kit.supervisor.frames import INITIALIZE_ID
 
 __all__ = ["ROWS", "Row", "journal_rows", "journaled"]
 

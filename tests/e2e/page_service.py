@@ -58,7 +58,7 @@ class PageService:
         """Start the service; the second time on the port that it had."""
         arguments = ["serve", "--config", str(self._config), "--folder", str(self.state), "--port", str(self._port)]
         self._child = subprocess.Popen(
-            [sys.executable, "-m", "claude_wire.cli", *arguments],
+            [sys.executable, "-m", "claude_wire_kit", *arguments],
             env=self._environment,
             stdout=subprocess.PIPE,
             text=True,
@@ -86,7 +86,7 @@ class PageService:
     def end(self, what: str) -> None:
         """Kill the CLI of a session, by id, with ``claude-wire supervisor stop``; ``--all`` ends the supervisor."""
         arguments = ["supervisor", "stop", what, "--folder", str(self.state), "--grace", "0"]
-        command = [sys.executable, "-m", "claude_wire.cli", *arguments]
+        command = [sys.executable, "-m", "claude_wire_kit", *arguments]
         subprocess.run(command, env=self._environment, check=True, timeout=SECONDS, capture_output=True)
 
     def call(self, method: str, path: str, body: Any = None) -> Any:

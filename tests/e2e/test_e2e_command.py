@@ -27,7 +27,7 @@ from screens import AtTerminal
 from shown import in_order
 from through_sdk import DEADLINE
 
-COMMAND = [sys.executable, "-m", "claude_wire.cli"]
+COMMAND = [sys.executable, "-m", "claude_wire_kit"]
 
 
 def command(place: Place, name: str, *arguments: str) -> subprocess.CompletedProcess[str]:

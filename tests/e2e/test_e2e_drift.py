@@ -33,7 +33,7 @@ def test_nothing_that_the_bundled_cli_and_the_typings_say_is_unknown() -> None:
 def test_an_agent_of_ours_says_nothing_unknown(tmp_path: Path) -> None:
     agent = tmp_path / "echo"
     echo = ROOT / "examples" / "echo.py"
-    agent.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m claude_wire.cli agent "{echo}" "$@"\n')
+    agent.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m claude_wire_kit agent "{echo}" "$@"\n')
     agent.chmod(0o700)
     found = drift(agent)
     assert [one for one in found["drift"] if one["change"] == "new"] == []

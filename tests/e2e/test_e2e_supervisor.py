@@ -18,8 +18,8 @@ import pytest
 from calculator import Calculator
 from claude_wire import ClaudeOptions, HookMatcher, Session, encode
 from claude_wire.messages import HookCallbackRequest, HookOutput, PreToolUseHookInput, ResultMessage, UserMessage
-from claude_wire.supervisor.attach import connect, spec_of
 from claude_wire.testing import Recording
+from claude_wire_kit.supervisor.attach import connect, spec_of
 from places import CLI, Place
 from supervisors import Client, connected, hosting
 
@@ -30,8 +30,8 @@ SECONDS = 60.0
 
 SUPERVISOR = """
 import asyncio, sys
-from claude_wire.supervisor.disk.folder import StateFolder
-from claude_wire.supervisor.daemon import Daemon
+from claude_wire_kit.supervisor.disk.folder import StateFolder
+from claude_wire_kit.supervisor.daemon import Daemon
 folder = StateFolder(sys.argv[1])
 folder.take()
 asyncio.run(Daemon(folder).run(lambda: print("ready", flush=True)))

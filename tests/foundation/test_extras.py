@@ -10,12 +10,12 @@ from claude_wire.foundation.extras import install_extra
 
 
 def test_the_advice_is_a_command_that_works_without_claude_wire_on_an_index() -> None:
-    assert install_extra("cli") == 'pip install "click>=8.1" "rich>=13"'
-    assert "claude-wire" not in install_extra("serve")
+    assert install_extra("export") == 'pip install "pyarrow>=17"'
+    assert "claude-wire" not in install_extra("serve", distribution="claude-wire-kit")
 
 
 def test_each_package_is_named_once() -> None:
-    assert install_extra("cli", "serve").count("click") == 1
+    assert install_extra("ray", "export").count("pyarrow") == 1
 
 
 def test_the_marker_of_a_python_version_stays(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,4 +28,6 @@ def test_a_package_that_is_not_installed_names_its_extra(monkeypatch: pytest.Mon
         raise metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(metadata, "requires", requires)
-    assert install_extra("cli") == "pip install '.[cli]' in a clone of claude_wire"
+    assert install_extra("mcp") == "pip install '.[mcp]' in a clone of claude_wire"
+    of_the_kit = install_extra("serve", distribution="claude-wire-kit", folder="./kit")
+    assert of_the_kit == "pip install './kit[serve]' in a clone of claude_wire"

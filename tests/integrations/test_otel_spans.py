@@ -12,9 +12,9 @@ import pytest
 pytest.importorskip("opentelemetry.sdk")
 
 from claude_wire import decode
-from claude_wire.bridge.operations import MAX_OPERATIONS
 from claude_wire.integrations import otel
 from claude_wire.transcripts import Transcript, messages
+from claude_wire_kit.events.operations import MAX_OPERATIONS
 from cli_lines import assistant, call, delta, event, result, returned, start
 from recordings import load, names
 from sessions import outputs, scenarios, truth, unpack

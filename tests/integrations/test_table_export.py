@@ -15,9 +15,9 @@ import pytest
 
 from all_sessions import needed, sums, unpack_all, wanted
 from arrow_reader import rows
-from claude_wire.cli.app import cli
 from claude_wire.integrations.parts import files
 from claude_wire.tables import columns_of, scan
+from claude_wire_kit.commands.app import cli
 from shown import RUNNER
 
 pyarrow = needed("pyarrow")
@@ -212,7 +212,7 @@ def test_a_full_disk_is_said_and_leaves_nothing(tmp_path: Path) -> None:
         for number in range(2000):
             file.write(b'{"uuid":"%064d"}\n' % (number * 7919**17))
     limited = "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))"
-    program = f"{limited}; from claude_wire.cli import main; main()"
+    program = f"{limited}; from claude_wire_kit.commands import main; main()"
     command = [sys.executable, "-c", program, "export", str(tmp_path), "-o", str(tmp_path / "out")]
     for form in ("parquet", "csv"):
         done = subprocess.run([*command, "--format", form], capture_output=True, text=True, timeout=120, check=False)

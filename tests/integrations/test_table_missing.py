@@ -28,7 +28,7 @@ def test_export_asks_for_it_and_writes_nothing(tmp_path: Path, monkeypatch: pyte
     from click.testing import CliRunner
 
     from claude_wire import integrations
-    from claude_wire.cli.app import cli
+    from claude_wire_kit.commands.app import cli
 
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.delitem(sys.modules, "claude_wire.integrations.export", raising=False)
@@ -42,7 +42,7 @@ def test_export_asks_for_it_and_writes_nothing(tmp_path: Path, monkeypatch: pyte
 
 def test_nothing_is_imported_that_nobody_asked_for() -> None:
     code = (
-        "import sys, claude_wire.tables, claude_wire.integrations.parts, claude_wire.cli.commands.export;"
+        "import sys, claude_wire.tables, claude_wire.integrations.parts, claude_wire_kit.commands.export;"
         "print(*{'pyarrow', 'pandas', 'polars', 'duckdb', 'dask', 'ray'} & sys.modules.keys())"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)

@@ -35,19 +35,22 @@ def tool(name: str) -> ModuleType:
     return module
 
 
-def project() -> dict[str, Any]:
-    return tomllib.loads((ROOT / "pyproject.toml").read_text())
+def project(folder: str = ".") -> dict[str, Any]:
+    return tomllib.loads((ROOT / folder / "pyproject.toml").read_text())
 
 
-def test_the_group_for_building_is_what_the_build_system_requires() -> None:
-    assert project()["dependency-groups"]["build"] == project()["build-system"]["requires"]
+def test_the_group_for_building_is_what_both_build_systems_require() -> None:
+    required = [*project()["build-system"]["requires"], *project("kit")["build-system"]["requires"]]
+    (editables,) = set(project()["dependency-groups"]["build"]).difference(required)
+    assert project()["dependency-groups"]["build"] == [*required, editables]
+    assert editables.startswith("editables")
 
 
-def test_no_requirement_of_development_is_an_extra_of_the_package() -> None:
+def test_no_requirement_of_development_is_an_extra_of_a_package() -> None:
+    assert sorted(project("kit")["project"]["optional-dependencies"]) == ["ray", "serve"]
     assert sorted(project()["project"]["optional-dependencies"]) == [
         "agent",
         "agent-sdk",
-        "cli",
         "dask",
         "duckdb",
         "export",
@@ -55,13 +58,15 @@ def test_no_requirement_of_development_is_an_extra_of_the_package() -> None:
         "otel",
         "polars",
         "ray",
-        "serve",
     ]
 
 
 def test_the_version_is_the_same_in_each_place_and_has_its_date_in_the_changelog() -> None:
     crate = tomllib.loads((ROOT / "Cargo.toml").read_text())["package"]["version"]
     assert claude_wire.__version__ == crate
+    kit = project("kit")["project"]
+    assert kit["version"] == crate
+    assert f"claude-wire=={crate}" in kit["dependencies"]
     for lock in ("Cargo.lock", "fuzz/Cargo.lock"):
         packages = tomllib.loads((ROOT / lock).read_text())["package"]
         assert [each["version"] for each in packages if each["name"] == "claude-wire"] == [crate]
@@ -70,6 +75,10 @@ def test_the_version_is_the_same_in_each_place_and_has_its_date_in_the_changelog
     assert headings.index(released[0]) == len(headings) - len(released)
     assert re.fullmatch(re.escape(crate) + r" \(\d{4}-\d\d-\d\d\)", released[0])
     assert all(re.fullmatch(r"\d+\.\d+\.\d+ \(\d{4}-\d\d-\d\d\)", heading) for heading in released)
+
+
+def test_the_packages_have_the_same_licence() -> None:
+    assert (ROOT / "kit/LICENSE").read_text() == (ROOT / "LICENSE").read_text()
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memcheck is for Linux")
@@ -145,7 +154,7 @@ def test_a_wheel_that_should_not_be_published_is_refused(tmp_path: Path) -> None
     data = library.read_bytes()
     for folder in (str(ROOT), str(Path.home())):  # those of an editable installation are not renamed
         data = data.replace(f"{folder}/".encode(), b"-" * (len(folder) + 1))
-    content = {place: data, **dict.fromkeys([*licences, *check.package_files()], b"")}
+    content = {place: data, **dict.fromkeys([*licences, *check.package_files("claude_wire")], b"")}
     content[record] = "".join(f"{name},,\n" for name in [*content, record]).encode()
     machine = platform.machine()
     good = tmp_path / f"claude_wire-1-py3-none-manylinux_2_39_{machine}.whl"
@@ -161,8 +170,22 @@ def test_a_wheel_that_should_not_be_published_is_refused(tmp_path: Path) -> None
     bad = tmp_path / "claude_wire-1-cp311-cp311-linux_x86_64.whl"
     write(bad, {place: f"{ROOT}/rust/src".encode() + os.urandom(check.MAX_BYTES)})
     said = "\n".join(check.faults(bad))
-    page = "no claude_wire/serve/page/index.html"
-    for part in ("the tag", "bytes; wanted", "no LICENSE", "no THIRD_PARTY", page, f"names {ROOT}", "is no library"):
+    module = "no claude_wire/codec/decoder.py"
+    for part in ("the tag", "bytes; wanted", "no LICENSE", "no THIRD_PARTY", module, f"names {ROOT}", "is no library"):
+        assert part in said
+
+
+def test_a_wheel_of_the_kit_has_its_page_and_no_native_library(tmp_path: Path) -> None:
+    check = tool("wheel_check")
+    licences = [f"claude_wire_kit-1.dist-info/licenses/{name}" for name in ("LICENSE", "THIRD_PARTY_LICENSES")]
+    content = dict.fromkeys([*licences, *check.package_files("claude_wire_kit")], b"")
+    good = tmp_path / "claude_wire_kit-1-py3-none-any.whl"
+    write(good, content)
+    assert check.faults(good) == []
+    bad = tmp_path / "claude_wire_kit-1-py3-none-linux_x86_64.whl"
+    write(bad, {licences[0]: b"", "claude_wire_kit/lib_native.so": b""})
+    said = "\n".join(check.faults(bad))
+    for part in ("the tag", "no THIRD_PARTY", "no claude_wire_kit/web/page/index.html", "a native library"):
         assert part in said
 
 

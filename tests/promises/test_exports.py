@@ -224,7 +224,6 @@ from claude_wire.integrations.agent_sdk import WireProcessError, WireTransport
 from claude_wire.integrations.mcp import InProcessMcpServer
 from claude_wire.integrations.otel import SpanRecorder, record, traced
 from claude_wire.messages import Message, ResultMessage
-from claude_wire.serve import Config, Profile, create_app, load_config
 from claude_wire.session import (
     Guard,
     HookMatcher,
@@ -238,7 +237,6 @@ from claude_wire.session import (
 from claude_wire.sync import Messages, Session, ask, open_session
 from claude_wire.testing import CutOutput, Replay
 from claude_wire.testing.fixtures import replay_cli
-from claude_wire.usage import UsageMeter
 """
     subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
 
@@ -289,18 +287,6 @@ print([name for name in (*optional, *slow) if name in sys.modules and name not i
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout == "[]\n"
-
-
-def test_the_commands_of_a_host_need_no_session_and_no_event_loop() -> None:
-    """Importing both takes as long as the rest of ``claude-wire supervisor ps``."""
-    script = """
-import sys
-from claude_wire.cli.supervisor import command
-slow = "anyio", "asyncio", "claude_wire.session", "claude_wire.supervisor.sessions", "importlib.metadata"
-print(command.ps.name, [name for name in slow if name in sys.modules])
-"""
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
-    assert done.stdout == "ps []\n"
 
 
 @pytest.mark.parametrize(

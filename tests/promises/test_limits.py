@@ -204,12 +204,12 @@ ROWS: dict[str, list[str]] = {
     "ids of answered requests": ["long_request_ids", "many_request_ids"],
     "requests that wait for their answers": ["waiting_request_bytes", "answers_not_taken"],
     "requests that wait, where one line lists many": ["requests_in_one_line"],
-    "prompts and answers that the supervisor": ["tests/supervisor/test_session_attached_ends.py"],
+    "prompts and answers that the supervisor": ["kit/tests/supervisor/test_session_attached_ends.py"],
     "a frame of a supervisor": [
-        "tests/supervisor/test_frame_lines.py",
-        "tests/supervisor/test_session_attached_ends.py",
+        "kit/tests/supervisor/test_frame_lines.py",
+        "kit/tests/supervisor/test_session_attached_ends.py",
     ],
-    "the answer of a supervisor": ["tests/supervisor/test_attach.py"],
+    "the answer of a supervisor": ["kit/tests/supervisor/test_attach.py"],
     "permission questions of an agent of `CLASSIC`": ["tests/dialects/test_dialect_requests.py"],
     "answers of an agent of `JSON_RPC`": ["tests/dialects/test_dialect_requests.py"],
     "tasks in the background": ["long_task_ids"],
@@ -218,7 +218,7 @@ ROWS: dict[str, list[str]] = {
     "places in messages where something unknown was met": ["tests/codec/test_unknown_again.py"],
     "a transcript": ["tests/transcripts/test_transcript_tree.py"],
     "a session that `find_sessions` lists": ["tests/transcripts/test_find_sessions.py"],
-    "a page of `claude-wire view --html`": ["tests/cli/html/test_html_page.py"],
+    "a page of `claude-wire view --html`": ["kit/tests/html/test_html_page.py"],
     "lines of a stream before it is known": ["tests/transcripts/test_transcript_messages.py"],
     "a pass of `tables.scan`": ["tests/tables/test_tables_scan.py"],
     "rows of one line in the table": ["tests/tables/test_tables_scan.py"],
@@ -226,21 +226,21 @@ ROWS: dict[str, list[str]] = {
     "kinds that were seen by `peek`": ["unknown_types"],
     "messages of an `Accumulator`": ["accumulated_text", "accumulated_pieces"],
     "sums of a `UsageMeter`": ["usage_of_many_models"],
-    "answers of an `Answers`": ["tests/usage/test_usage_answers.py"],
-    "the index of a `UsageIndex`, on disk": ["tests/usage/test_usage_index.py"],
-    "what the actor of a `Fleet` has read": ["tests/integrations/test_fleet_node.py"],
-    "what a client of a `Fleet` has sent": ["tests/integrations/test_fleet_node.py"],
-    "losses of nodes that a `Fleet` has not told": ["tests/integrations/test_fleet.py"],
-    "tool calls of a `Bridge`": ["tests/bridge/test_bridge_bounds.py"],
-    "subagents of a `Bridge`": ["tests/bridge/test_bridge_bounds.py"],
-    "permission questions of a `Bridge`": ["tests/bridge/test_bridge_bounds.py"],
+    "answers of an `Answers`": ["kit/tests/usage/test_usage_answers.py"],
+    "the index of a `UsageIndex`, on disk": ["kit/tests/usage/test_usage_index.py"],
+    "what the actor of a `Fleet` has read": ["kit/tests/fleet/test_fleet_node.py"],
+    "what a client of a `Fleet` has sent": ["kit/tests/fleet/test_fleet_node.py"],
+    "losses of nodes that a `Fleet` has not told": ["kit/tests/fleet/test_fleet.py"],
+    "tool calls of a `Bridge`": ["kit/tests/events/test_bridge_bounds.py"],
+    "subagents of a `Bridge`": ["kit/tests/events/test_bridge_bounds.py"],
+    "permission questions of a `Bridge`": ["kit/tests/events/test_bridge_bounds.py"],
     "spans that a `SpanRecorder` has open": ["tests/integrations/test_otel_spans.py"],
-    "conversations of a `Bridge`": ["tests/bridge/test_bridge_bounds.py"],
-    "ids of a `Bridge`": ["tests/bridge/test_bridge_bounds.py"],
+    "conversations of a `Bridge`": ["kit/tests/events/test_bridge_bounds.py"],
+    "ids of a `Bridge`": ["kit/tests/events/test_bridge_bounds.py"],
     "sums of a `Bridge`": ["usage_of_many_models"],
-    "output of a CLI behind `claude-wire tap`": ["tests/cli/tap/test_tap.py"],
-    "what waits to be redacted": ["tests/cli/tap/test_tap_redaction.py"],
-    "a recording of `claude-wire tap`": ["tests/cli/tap/test_tap_recording.py"],
+    "output of a CLI behind `claude-wire tap`": ["kit/tests/tap/test_tap.py"],
+    "what waits to be redacted": ["kit/tests/tap/test_tap_redaction.py"],
+    "a recording of `claude-wire tap`": ["kit/tests/tap/test_tap_recording.py"],
     "prompts that wait in an agent": ["tests/agent/test_agent_bounds.py"],
     "uuids of prompts that an agent was sent": ["tests/agent/test_agent_bounds.py"],
     "prompts of an agent that ask no model": ["tests/agent/test_agent_bounds.py"],
@@ -255,41 +255,49 @@ ROWS: dict[str, list[str]] = {
     "requests of a host that an agent has not answered": ["tests/agent/test_agent_bounds.py"],
     "messages that an in-process MCP server has not read": ["mcp_server_that_never_reads"],
     "a variable by which a process joins a trace": ["tests/process/test_tracing.py"],
-    "a line of a client of a supervisor, and a command": ["tests/supervisor/test_supervisor_bounds.py"],
+    "a line of a client of a supervisor, and a command": ["kit/tests/supervisor/test_supervisor_bounds.py"],
     "what a supervisor says of its own to a client that does not read (lines of the CLI wait on disk)": [
-        "tests/supervisor/test_supervisor_bounds.py"
+        "kit/tests/supervisor/test_supervisor_bounds.py"
     ],
     "a client of a supervisor that takes nothing though something is there for it": [
-        "tests/supervisor/test_supervisor_bounds.py"
+        "kit/tests/supervisor/test_supervisor_bounds.py"
     ],
-    "clients of a supervisor, at once": ["tests/supervisor/test_supervisor_limits.py"],
-    "CLIs of a supervisor, at once, with those that are kept ready": ["tests/supervisor/test_supervisor_limits.py"],
-    "questions of a CLI of a supervisor that are open": ["tests/supervisor/test_supervisor_bounds.py"],
-    "one question of a CLI of a supervisor; the answer to `initialize`": ["tests/supervisor/test_ledger_tables.py"],
-    "sessions of a supervisor, those that have ended among them": ["tests/supervisor/test_supervisor_bounds.py"],
+    "clients of a supervisor, at once": ["kit/tests/supervisor/test_supervisor_limits.py"],
+    "CLIs of a supervisor, at once, with those that are kept ready": ["kit/tests/supervisor/test_supervisor_limits.py"],
+    "questions of a CLI of a supervisor that are open": ["kit/tests/supervisor/test_supervisor_bounds.py"],
+    "one question of a CLI of a supervisor; the answer to `initialize`": ["kit/tests/supervisor/test_ledger_tables.py"],
+    "sessions of a supervisor, those that have ended among them": ["kit/tests/supervisor/test_supervisor_bounds.py"],
     "what a supervisor remembers of the handshakes of the MCP servers of a session": [
-        "tests/supervisor/test_supervisor_bounds.py"
+        "kit/tests/supervisor/test_supervisor_bounds.py"
     ],
     "prompts and settled questions that a supervisor remembers by their ids": [
-        "tests/supervisor/test_supervisor_bounds.py"
+        "kit/tests/supervisor/test_supervisor_bounds.py"
     ],
-    "what waits in a supervisor for a CLI that does not read its input": ["tests/supervisor/test_supervisor_bounds.py"],
-    "the journal of a session of a supervisor": ["tests/supervisor/test_supervisor_bounds.py"],
-    "the standard error of a CLI of a supervisor": ["tests/supervisor/test_supervisor_bounds.py"],
+    "what waits in a supervisor for a CLI that does not read its input": [
+        "kit/tests/supervisor/test_supervisor_bounds.py"
+    ],
+    "the journal of a session of a supervisor": ["kit/tests/supervisor/test_supervisor_bounds.py"],
+    "the standard error of a CLI of a supervisor": ["kit/tests/supervisor/test_supervisor_bounds.py"],
     "tool calls without a result that a supervisor names at the end of a CLI": [
-        "tests/supervisor/test_supervisor_bounds.py"
+        "kit/tests/supervisor/test_supervisor_bounds.py"
     ],
-    "the log of a supervisor": ["tests/supervisor/test_supervisor_bounds.py"],
-    "events of a session that the service keeps": ["tests/serve/test_serve_events.py"],
-    "the head of a request to the service": ["tests/serve/test_serve_attacks.py"],
-    "the body of a request to the service": ["tests/serve/test_serve_attacks.py", "tests/serve/test_serve_sessions.py"],
-    "a connection of the service that takes nothing": ["tests/serve/test_serve_attacks.py"],
-    "connections of the service, at once": ["tests/serve/test_serve_attacks.py"],
-    "what the service has for a connection that does not take it": ["tests/serve/test_serve_attacks.py"],
-    "pongs of a WebSocket of the service": ["tests/serve/test_serve_floods.py"],
-    "lines of the log of the service": ["tests/serve/test_serve_floods.py"],
-    "acts of all clients of the service": ["tests/serve/test_serve_attacks.py"],
-    "a session on the page of the service": ["tests/page/test_page_shows.py", "tests/page/test_page_hostile.py"],
+    "the log of a supervisor": ["kit/tests/supervisor/test_supervisor_bounds.py"],
+    "events of a session that the service keeps": ["kit/tests/web/test_serve_events.py"],
+    "the head of a request to the service": ["kit/tests/web/test_serve_attacks.py"],
+    "the body of a request to the service": [
+        "kit/tests/web/test_serve_attacks.py",
+        "kit/tests/web/test_serve_sessions.py",
+    ],
+    "a connection of the service that takes nothing": ["kit/tests/web/test_serve_attacks.py"],
+    "connections of the service, at once": ["kit/tests/web/test_serve_attacks.py"],
+    "what the service has for a connection that does not take it": ["kit/tests/web/test_serve_attacks.py"],
+    "pongs of a WebSocket of the service": ["kit/tests/web/test_serve_floods.py"],
+    "lines of the log of the service": ["kit/tests/web/test_serve_floods.py"],
+    "acts of all clients of the service": ["kit/tests/web/test_serve_attacks.py"],
+    "a session on the page of the service": [
+        "kit/tests/page/test_page_shows.py",
+        "kit/tests/page/test_page_hostile.py",
+    ],
 }
 
 
@@ -304,25 +312,26 @@ def test_each_row_of_the_page_has_its_test() -> None:
 
 def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
     """Numbers in docs/limits.md are read from the code, so that neither changes alone."""
-    from claude_wire import bridge, limits
+    from claude_wire import limits
     from claude_wire.accumulate import accumulator as accumulate
     from claude_wire.agent import protocol, questions, service
-    from claude_wire.bridge import tools
-    from claude_wire.bridge.bridge import MAX_STREAMED
-    from claude_wire.bridge.todos import MAX_TODOS
     from claude_wire.control import answers as _control
     from claude_wire.foundation import ids as _ids
     from claude_wire.io import read_ahead
     from claude_wire.messages import places
     from claude_wire.native import budget
     from claude_wire.process import tracing
-    from claude_wire.serve import access, app, feed, server
-    from claude_wire.serve import service as http
     from claude_wire.session import control
-    from claude_wire.supervisor import frames, session, unacknowledged
-    from claude_wire.supervisor import lines as frame_lines
-    from claude_wire.usage import index as usage_index
-    from claude_wire.usage import meter
+    from claude_wire_kit import events
+    from claude_wire_kit.events import tools
+    from claude_wire_kit.events.bridge import MAX_STREAMED
+    from claude_wire_kit.events.todos import MAX_TODOS
+    from claude_wire_kit.supervisor import frames, session, unacknowledged
+    from claude_wire_kit.supervisor import lines as frame_lines
+    from claude_wire_kit.usage import index as usage_index
+    from claude_wire_kit.usage import meter
+    from claude_wire_kit.web import access, app, feed, server
+    from claude_wire_kit.web import service as http
 
     text = PAGE.read_text()
     tokens_bits = usage_index.MAX_TOKENS.bit_length() - 1
@@ -335,11 +344,11 @@ def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
         f"{unacknowledged.ENTRY_BYTES} bytes more",
         f"of its CLI | {frame_lines.MAX_FRAME_LINE_BYTES >> 20} MiB; the last {session.KEPT_STDERR_BYTES >> 10} KiB",
         f"to a command | {frames.MAX_ANSWER_BYTES >> 20} MiB",
-        f"{bridge.MAX_OPERATIONS:,}; paths and commands cut to {tools.TEXT_CHARS:,} characters",
+        f"{events.MAX_OPERATIONS:,}; paths and commands cut to {tools.TEXT_CHARS:,} characters",
         f"titles to {tools.TITLE_CHARS}",
-        f"{bridge.MAX_SUBAGENTS:,}; summaries cut to {tools.TEXT_CHARS:,} characters",
-        f"{bridge.MAX_QUESTIONS:,}, and {bridge.MAX_QUESTION_BYTES >> 20} MiB",
-        f"{bridge.MAX_CONVERSATIONS}, each with at most {MAX_TODOS} tasks",
+        f"{events.MAX_SUBAGENTS:,}; summaries cut to {tools.TEXT_CHARS:,} characters",
+        f"{events.MAX_QUESTIONS:,}, and {events.MAX_QUESTION_BYTES >> 20} MiB",
+        f"{events.MAX_CONVERSATIONS}, each with at most {MAX_TODOS} tasks",
         f"the ids of {MAX_STREAMED} streamed blocks",
         f"{protocol.MAX_PROMPTS:,}, and {protocol.MAX_PROMPT_BYTES >> 20} MiB; twice as many while it waits",
         f"{protocol.MAX_UUIDS:,} digests of 16 bytes",

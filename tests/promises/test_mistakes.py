@@ -45,11 +45,11 @@ from claude_wire import (
     set_byte_budget,
     sync,
 )
-from claude_wire.cli.app import cli
 from claude_wire.dialects import CLASSIC, MIRIAD
 from claude_wire.testing import Recording, Replay, Stall, open_agent
 from claude_wire.transcripts import Transcript, find_sessions
-from claude_wire.usage.meter import UsageMeter
+from claude_wire_kit.commands.app import cli
+from claude_wire_kit.usage.meter import UsageMeter
 from folders import SUPPORT
 
 HERE = str(SUPPORT)

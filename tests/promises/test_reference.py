@@ -14,22 +14,25 @@ from folders import ROOT
 PACKAGES = [
     "claude_wire",
     "claude_wire.agent",
-    "claude_wire.bridge",
+    "claude_wire_kit.events",
     "claude_wire.dialects",
-    "claude_wire.supervisor",
+    "claude_wire_kit.supervisor",
     "claude_wire.integrations.agent_sdk",
     "claude_wire.integrations.mcp",
     "claude_wire.integrations.otel",
-    "claude_wire.serve",
+    "claude_wire_kit.web",
     "claude_wire.sync",
     "claude_wire.tables",
     "claude_wire.testing",
     "claude_wire.testing.fixtures",
     "claude_wire.transcripts",
-    "claude_wire.usage",
+    "claude_wire_kit.usage",
 ]
 #: Those whose packages `make test-tables` alone installs.
-PACKAGES_OF_TABLES = [f"claude_wire.integrations.{name}" for name in ("dask", "duckdb", "polars", "ray")]
+PACKAGES_OF_TABLES = [
+    *(f"claude_wire.integrations.{name}" for name in ("dask", "duckdb", "polars", "ray")),
+    "claude_wire_kit.fleet",
+]
 if REQUIRED:
     PACKAGES += PACKAGES_OF_TABLES
 WRITTEN = [

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from folders import TESTS
+from folders import KIT_TESTS, TESTS
 
-FILES = sorted(TESTS.joinpath("typing").glob("*.py"))
+FILES = sorted(path for tests in (TESTS, KIT_TESTS) for path in tests.joinpath("typing").glob("*.py"))
 
 
 def run(*command: str, cwd: Path = TESTS.parent) -> subprocess.CompletedProcess[str]:

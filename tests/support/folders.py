@@ -8,3 +8,4 @@ SUPPORT = Path(__file__).resolve().parent
 TESTS = SUPPORT.parent
 DATA = TESTS / "data"
 ROOT = TESTS.parent
+KIT_TESTS = ROOT / "kit" / "tests"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from claude_wire.supervisor.lines import SURE_BYTES
+from claude_wire_kit.supervisor.lines import SURE_BYTES
 
 __all__ = ["forged", "pieces"]
 

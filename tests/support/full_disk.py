@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from claude_wire.supervisor import managed_session as managed_sessions
+from claude_wire_kit.supervisor import managed_session as managed_sessions
 from supervisors import Client, RunningDaemon, hosting
 
 #: Bytes of the file system, of what fills it at first, and of a prompt that needs pages of its own.
@@ -43,7 +43,7 @@ def fill(path: Path, size: int = DISK) -> None:
 def started(folder: Path) -> tuple[int, str]:
     """The exit code of ``claude-wire supervisor start``, and what it says."""
     ended = subprocess.run(
-        [sys.executable, "-m", "claude_wire.cli", "supervisor", "start"],
+        [sys.executable, "-m", "claude_wire_kit", "supervisor", "start"],
         env={**os.environ, "CLAUDE_WIRE_SUPERVISOR": os.fspath(folder), "NO_COLOR": "1"},
         capture_output=True,
         text=True,

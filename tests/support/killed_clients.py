@@ -43,10 +43,10 @@ from claude_wire import (
     PermissionResult,
     ResultMessage,
 )
-from claude_wire.supervisor import connect
-from claude_wire.supervisor.frames import Accepted, Cursor
-from claude_wire.supervisor.session import SupervisorTransport
-from claude_wire.supervisor.transport import CommandTransport, SocketTransport
+from claude_wire_kit.supervisor import connect
+from claude_wire_kit.supervisor.frames import Accepted, Cursor
+from claude_wire_kit.supervisor.session import SupervisorTransport
+from claude_wire_kit.supervisor.transport import CommandTransport, SocketTransport
 
 POINTS = (
     "taken",

@@ -1,6 +1,6 @@
 """A service as the page sees it, over HTTP: sessions whose events a test gives, and what the page has sent.
 
-It stands in for ``claude_wire.serve`` where a test decides what is said, when, and when a connection is lost.
+It stands in for ``claude_wire_kit.web`` where a test decides what is said, when, and when a connection is lost.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 import recordings
 from claude_wire import Decoder
-from claude_wire.bridge import Bridge
+from claude_wire_kit.events import Bridge
 
 __all__ = ["POLICY", "PageServer", "PlayedSession", "events_of", "serve_page"]
 

@@ -178,7 +178,7 @@ class Scene:
     def close(self) -> None:
         """End the supervisor that a page has started and that a failed block has left."""
         if (self.folder / "state" / "supervisor.json").exists():
-            self._start([sys.executable, "-m", "claude_wire.cli", "supervisor", "stop", "--all", "--grace=0"])
+            self._start([sys.executable, "-m", "claude_wire_kit", "supervisor", "stop", "--all", "--grace=0"])
 
     def _start(self, command: list[str], stdin: str = "") -> subprocess.CompletedProcess[str]:
         path = os.pathsep.join([str(self.folder), os.path.dirname(sys.executable), os.environ["PATH"]])

@@ -17,9 +17,9 @@ from websockets.asyncio.client import ClientConnection
 from websockets.asyncio.client import connect as connect_websocket
 
 import host_agent
-from claude_wire.serve import Config, Profile, create_app
-from claude_wire.serve.server import BoundedProtocol, ServiceServer, listen
-from claude_wire.supervisor.attach import connect
+from claude_wire_kit.supervisor.attach import connect
+from claude_wire_kit.web import Config, Profile, create_app
+from claude_wire_kit.web.server import BoundedProtocol, ServiceServer, listen
 from supervisors import SECONDS, RunningDaemon, hosting
 
 __all__ = ["TOKEN", "Served", "agent_profile", "served"]

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from claude_wire import Decoder
-from claude_wire.cli.show.live import LiveView
-from claude_wire.cli.show.page import Page
+from claude_wire_kit.terminal.live import LiveView
+from claude_wire_kit.terminal.page import Page
 
 __all__ = ["RUNNER", "decoded", "in_order", "viewed", "words"]
 

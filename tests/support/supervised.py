@@ -37,7 +37,7 @@ class Commands:
     def start(self, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
         """A command that runs."""
         return subprocess.Popen(
-            [sys.executable, "-m", "claude_wire.cli", *arguments],
+            [sys.executable, "-m", "claude_wire_kit", *arguments],
             env=self.environment,
             stdin=options.pop("stdin", subprocess.DEVNULL),
             stdout=subprocess.PIPE,

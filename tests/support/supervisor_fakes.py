@@ -13,7 +13,7 @@ PID = 5_000_000
 
 
 class FakeChild:
-    """Takes the place of :class:`claude_wire.supervisor.child.Child`. The test has its other ends."""
+    """Takes the place of :class:`claude_wire_kit.supervisor.child.Child`. The test has its other ends."""
 
     def __init__(self) -> None:
         self.reads, stdin = os.pipe()

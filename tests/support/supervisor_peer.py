@@ -11,8 +11,8 @@ import msgspec
 from async_backends import DEADLINE
 from claude_wire import MessageStream
 from claude_wire.io.message_stream import receiver_of
-from claude_wire.supervisor.frames import NOTHING, Attached, Cursor, Ended, Life, Started
-from claude_wire.supervisor.session import AttachedSession
+from claude_wire_kit.supervisor.frames import NOTHING, Attached, Cursor, Ended, Life, Started
+from claude_wire_kit.supervisor.session import AttachedSession
 from session_peer import RESULT, Output, line
 
 __all__ = ["SupervisorPeer", "Wire", "result"]
@@ -93,7 +93,7 @@ class Wire:
 
 
 class PeerAttachment:
-    """A connection that has the answer of its supervisor already; see :class:`claude_wire.supervisor.Attachment`."""
+    """A connection that has the answer of its supervisor already; see ``claude_wire_kit.supervisor.Attachment``."""
 
     def __init__(self, wire: Wire) -> None:
         self.answer: Attached | None = None

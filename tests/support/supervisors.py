@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import host_agent
-from claude_wire.supervisor.daemon import Daemon, Limits
-from claude_wire.supervisor.disk.folder import StateFolder
+from claude_wire_kit.supervisor.daemon import Daemon, Limits
+from claude_wire_kit.supervisor.disk.folder import StateFolder
 
 #: Seconds in which whatever is expected must have come.
 SECONDS = 30.0

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from claude_wire.cli.tap import program
 from claude_wire.testing import Recording
+from claude_wire_kit.tap import program
 
 __all__ = ["PRELUDE", "SECONDS", "cli_of", "install_tap", "recorded", "start", "tap_of"]
 
@@ -39,7 +39,7 @@ def tap_of(cli: str, folder: str | Path = "", how: str = "plain") -> list[str]:
 
 def install_tap(path: Path, cli: str, folder: Path, *options: str) -> str:
     """Write a tap that records, as a user does, and return its path."""
-    command = [sys.executable, "-m", "claude_wire.cli", "tap", "--cli", cli, "--record", str(folder)]
+    command = [sys.executable, "-m", "claude_wire_kit", "tap", "--cli", cli, "--record", str(folder)]
     subprocess.run([*command, *options, "--install", str(path)], check=True, stdout=subprocess.DEVNULL, timeout=SECONDS)
     return str(path)
 

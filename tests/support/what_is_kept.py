@@ -20,9 +20,9 @@ from typing import Any
 import anyio
 
 from claude_wire import Accumulator, CanUseToolRequest, Decoder, PermissionResult, ResultMessage, decode, peek
-from claude_wire.bridge import Bridge
 from claude_wire.native.drain_thread import ThreadDrain
-from claude_wire.usage.meter import UsageMeter
+from claude_wire_kit.events import Bridge
+from claude_wire_kit.usage.meter import UsageMeter
 from long_tests import LONG
 from session_peer import Peer, allow, line, never, opened, queued_bytes
 

@@ -166,7 +166,7 @@ def test_a_small_file_that_unpacks_to_gigabytes_takes_bounded_memory(suffix: str
         import resource
         resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
         import sys
-        from claude_wire.cli import main
+        from claude_wire_kit.commands import main
         sys.argv = ["claude-wire", "replay", {str(path)!r}]
         main()
     """

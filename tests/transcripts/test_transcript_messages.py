@@ -11,8 +11,8 @@ import pytest
 import claude_wire.transcripts as t
 from claude_wire import Accumulator, Decoder, encode
 from claude_wire import messages as m
-from claude_wire.bridge import Bridge
-from claude_wire.bridge.events import Operation
+from claude_wire_kit.events import Bridge
+from claude_wire_kit.events.events import Operation
 from sessions import outputs, scenarios, transcripts, unpack
 
 #: What only a stream says of a message: the usage at the start of an answer, how a result is shown, and retries, whose

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from claude_wire import PROTOCOL_VERSION
-from claude_wire.cli.show.output import Output
+from claude_wire_kit.terminal.output import Output
 from drift.wire import Drift
 
 __all__ = ["Report"]

@@ -24,10 +24,10 @@ from claude_wire import (
     UserMessage,
     open_session,
 )
-from claude_wire.cli.terminal.record import Recorder
 from claude_wire.errors import PayloadError, ProcessError, RequestError, TurnError
 from claude_wire.messages import CanUseToolRequest, HookCallbackRequest, StopTaskRequest
 from claude_wire.messages.hooks.events import HOOK_EVENTS
+from claude_wire_kit.terminal.record import Recorder
 from drift.requests import every_request
 from offline import sandbox
 from offline.fake_api import Failure, FakeAPI, Reply, Step, deltas, text, thinking, tool

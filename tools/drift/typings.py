@@ -13,7 +13,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any, TypeAlias
 
-from claude_wire.cli.failure import Failure
+from claude_wire_kit.commands.shared.failure import Failure
 from drift.whole import WHOLE
 
 __all__ = ["MAX_BYTES", "Anything", "Real", "Typings", "Word"]

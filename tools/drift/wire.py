@@ -1,6 +1,6 @@
 """Compares messages with the message classes, answers included, and keeps what no class knows with its values.
 
-Sans-IO: lines come in, drifts come out. `claude_wire.cli.count.fields` has the walk; here are the answers to control
+Sans-IO: lines come in, drifts come out. `claude_wire_kit.survey.fields` has the walk; here are the answers to control
 requests, which only the request says the class of, and what the CLI refuses because it has no such request.
 """
 
@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from claude_wire import Decoder, decode
-from claude_wire.cli.count.answers import find_unknown
-from claude_wire.cli.count.fields import Finding, Found, found_in
-from claude_wire.cli.show.names import message_name
 from claude_wire.messages import ControlResponse, InvalidLine, Message
 from claude_wire.messages.base import Wire
 from claude_wire.testing import Step
 from claude_wire.transcripts.read import decoder_for
+from claude_wire_kit.survey.answers import find_unknown
+from claude_wire_kit.survey.fields import Finding, Found, found_in
+from claude_wire_kit.terminal.names import message_name
 from drift.requests import NO_REQUEST
 
 __all__ = ["Comparison", "Drift"]

@@ -10,16 +10,21 @@ __all__ = ["install_extra"]
 _EXTRA = re.compile(r"""\s*(?:and\s+)?extra\s*==\s*['"]([^'"]+)['"]""")
 
 
-def install_extra(*extras: str) -> str:
-    """Return the command that installs the requirements of extras of claude-wire: ``pip install "polars>=1.37.1"``.
+def install_extra(*extras: str, distribution: str = "claude-wire", folder: str = ".") -> str:
+    """Return the command that installs the requirements of extras: ``pip install "polars>=1.37.1"``.
 
     It names the packages and not ``claude-wire[polars]``, so it also works where claude-wire itself was installed from
     a clone. The requirements come from the metadata of the installed package.
+
+    Args:
+        extras: their names.
+        distribution: whose extras they are.
+        folder: where that is in a clone.
     """
     from importlib import metadata  # 8 ms that only a missing package has to cost
 
     try:
-        requirements = metadata.requires("claude-wire") or []
+        requirements = metadata.requires(distribution) or []
     except metadata.PackageNotFoundError:  # imported from a folder, never installed
         requirements = []
     wanted: dict[str, None] = {}
@@ -28,5 +33,5 @@ def install_extra(*extras: str) -> str:
         if found is not None and found.group(1) in extras:
             wanted[_EXTRA.sub("", requirement).rstrip(" ;")] = None
     if not wanted:
-        return f"pip install '.[{','.join(extras)}]' in a clone of claude_wire"
+        return f"pip install '{folder}[{','.join(extras)}]' in a clone of claude_wire"
     return "pip install " + " ".join(f'"{package}"' for package in wanted)

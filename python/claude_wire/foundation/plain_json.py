@@ -1,4 +1,4 @@
-"""Decode JSON objects, and refuse those that two JSON readers may understand differently."""
+"""JSON objects, decoded strictly: those that two JSON readers may understand differently are refused."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import msgspec
 
-__all__ = ["plain_object"]
+__all__ = ["fields_of", "items_of", "plain_object"]
 
 #: An encoder that writes spaces after colons has written one within this many bytes of a line.
 COMPACT_BYTES = 32
@@ -37,6 +37,16 @@ def plain_object(line: bytes) -> dict[str, Any]:
     if not isinstance(fields, dict):
         raise ValueError("it is no object")
     return cast("dict[str, Any]", fields)
+
+
+def fields_of(value: object) -> dict[str, Any]:
+    """A JSON object as it is, and any other value as an empty one."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def items_of(value: object) -> list[Any]:
+    """A JSON array as it is, and any other value as an empty one."""
+    return cast("Any", value) if isinstance(value, list) else []
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ so that they may be added up. Texts, inputs and results are left out, unless the
 The messages of a transcript give the same spans as those of its stream, where both say the same.
 
 Knows messages and the API of OpenTelemetry (the package ``opentelemetry-api``, extra ``otel``); not where messages come
-from, nor where spans go. At most :data:`~claude_wire.bridge.operations.MAX_OPERATIONS` calls and as many agents are
+from, nor where spans go. At most ``MAX_OPERATIONS`` calls and as many agents are
 open at a time: one more ends the oldest.
 """
 
@@ -41,11 +41,11 @@ except ModuleNotFoundError as _error:
     ) from _error
 
 from claude_wire import messages as m
-from claude_wire.bridge.operations import MAX_OPERATIONS
-from claude_wire.bridge.tools import SUBAGENT_TOOLS, fields_of
 from claude_wire.foundation.ids import Key as KnownId
 from claude_wire.foundation.ids import key_of
 from claude_wire.foundation.moments import moment
+from claude_wire.foundation.plain_json import fields_of
+from claude_wire.foundation.tool_calls import MAX_OPERATIONS, SUBAGENT_TOOLS
 from claude_wire.integrations.otel_attributes import (
     CONTENT_CHARS,
     MAX_NUMBER,

@@ -1,6 +1,6 @@
 # pyright: basic, reportMissingImports=false
 # Ray and pyarrow need not be installed, and have few types.
-"""A dataset of Ray Data over lines, which tasks read; and sessions on all nodes of a cluster.
+"""A dataset of Ray Data over lines, which tasks read.
 
 ::
 
@@ -19,6 +19,7 @@ from claude_wire.codec.kind_names import KindName
 from claude_wire.codec.kinds import Kind
 from claude_wire.foundation.extras import install_extra
 from claude_wire.integrations.parts import PART_BYTES, Paths, parts, tell
+from claude_wire.moved import place
 from claude_wire.tables import Range, scan
 from claude_wire.tables.columns import TableName
 
@@ -29,15 +30,13 @@ try:
     import pyarrow
     from ray.data import Datasource, ReadTask, read_datasource
     from ray.data.block import BlockMetadata
-
-    from claude_wire.integrations.fleet.client import Fleet, NodeLostError
 except ModuleNotFoundError as _error:
     if _error.name not in ("ray", "pyarrow"):
         raise
     _advice = f"claude_wire.integrations.ray needs Ray Data: {install_extra('ray')}"
     raise ImportError(_advice, name=_error.name) from _error
 
-__all__ = ["Fleet", "NodeLostError", "dataset"]
+__all__ = ["dataset"]
 
 
 def dataset(
@@ -75,6 +74,10 @@ def dataset(
         tell(found)
 
     return read_datasource(_Lines(parts(paths, part_bytes), read), **options)
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{place(f'integrations.ray.{name}')}")
 
 
 class _Lines(Datasource):

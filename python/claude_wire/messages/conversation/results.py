@@ -85,9 +85,8 @@ class ResultMessage(Wire, tag_field="type", tag="result", kw_only=True, frozen=T
     and the HTTP status in ``api_error_status``, while errors of the CLI have ``errors`` and no ``result``.
     ``total_cost_usd`` (USD) and ``modelUsage`` are running totals of the session, which go on when it is resumed or
     forked: adding them up over results counts most of it twice. ``model_usage_since_last_result`` and ``usage`` are
-    this turn's, ``usage`` without subagents; :class:`claude_wire.usage.meter.UsageMeter` adds them up. Durations are
-    milliseconds, and ``duration_api_ms`` may exceed ``duration_ms``, as it too adds up. Only ``subtype`` is always
-    there, and empty for a line without one.
+    this turn's, ``usage`` without subagents. Durations are milliseconds, and ``duration_api_ms`` may exceed
+    ``duration_ms``, as it too adds up. Only ``subtype`` is always there, and empty for a line without one.
     """
 
     repr_first: ClassVar[tuple[str, ...]] = ("result", "errors", "num_turns", "total_cost_usd", "stop_reason")

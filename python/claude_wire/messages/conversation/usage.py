@@ -192,9 +192,8 @@ class ModelUsage(Wire, kw_only=True, frozen=True):
 
     In ``modelUsage`` of a result these are running totals of the session, which go on when it is resumed or forked: do
     not add them up over results. In ``model_usage_since_last_result`` they are what was used since the result before.
-    :class:`claude_wire.usage.UsageMeter` has the sums. ``contextWindow`` and ``maxOutputTokens`` are limits of the
-    model, not uses. Keys are camelCase; ``input_tokens`` and ``output_tokens`` are the spelling of the 2.1.7 CLI's
-    dialect.
+    ``contextWindow`` and ``maxOutputTokens`` are limits of the model, not uses. Keys are camelCase; ``input_tokens``
+    and ``output_tokens`` are the spelling of the 2.1.7 CLI's dialect.
     """
 
     inputTokens: int | None = None

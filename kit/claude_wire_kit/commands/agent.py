@@ -1,0 +1,77 @@
+"""The command ``claude-wire agent``: an author's file as an agent."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+import traceback
+from importlib.machinery import SourceFileLoader
+from types import ModuleType
+from typing import NoReturn
+
+import click
+
+from claude_wire.agent import Agent
+from claude_wire.agent.main import take_standard_streams
+from claude_wire_kit.commands.shared.failure import Failure
+from claude_wire_kit.commands.shared.sources import display_name
+
+__all__ = ["agent"]
+
+#: What the author's module is called.
+NAME = "__agent__"
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.argument("script", metavar="SCRIPT[:NAME]")
+@click.argument("flags", metavar="[FLAGS]...", nargs=-1, type=click.UNPROCESSED)
+def agent(script: str, flags: tuple[str, ...]) -> None:
+    """Be the agent that a Python file defines, for the host that has started this.
+
+    It is what SCRIPT calls NAME: an Agent, or the function of one. Without a NAME: "agent" if there is one, else
+    "answer". FLAGS are those of the CLI. Standard output is kept for the agent's lines before the file is imported,
+    so nothing in it can write between them.
+
+    A file whose first line is "#!/usr/bin/env -S claude-wire agent" can be given to any host as the path of its CLI.
+    """
+    path, colon, name = script.rpartition(":")
+    if not colon or not name.isidentifier():
+        path, name = script, ""
+    take_standard_streams()
+    sys.argv = [path, *flags]
+    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
+    module = _imported(path)
+    found = getattr(module, name or ("agent" if hasattr(module, "agent") else "answer"), None)
+    if not isinstance(found, Agent):
+        if not callable(found):
+            wanted = repr(name) if name else "neither 'agent' nor 'answer'"
+            raise Failure(f"{display_name(path)} has {'no ' if name else ''}{wanted} that is an Agent or a function")
+        found = Agent(found)
+    found.main()
+
+
+def _imported(path: str) -> ModuleType:
+    # Under a name of its own, whatever the file is called: it might be called as a module that is loaded already.
+    spec = importlib.util.spec_from_file_location(NAME, path, loader=SourceFileLoader(NAME, path))
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[NAME] = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except OSError as error:
+        if error.filename != path:
+            _tell(error, path)
+        raise Failure(f"{display_name(path)}: {error.strerror}") from error
+    except Exception as error:
+        _tell(error, path)
+    return module
+
+
+def _tell(error: Exception, path: str) -> NoReturn:
+    """End with a mistake of the author: the frames of the command and of Python's import say nothing of it."""
+    frame = error.__traceback__
+    while frame is not None and frame.tb_frame.f_code.co_filename != path:
+        frame = frame.tb_next
+    traceback.print_exception(type(error), error, frame)
+    sys.exit(1)

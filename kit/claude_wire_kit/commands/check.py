@@ -1,0 +1,139 @@
+"""The command ``claude-wire check``: what recordings hold, with the progress of large ones, as text or JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
+
+from claude_wire import PROTOCOL_VERSION
+from claude_wire.messages import InvalidLine
+from claude_wire.transcripts.recognise import LineDialect
+from claude_wire_kit.commands.shared.sources import display_name, known_size, pieces, several_sources
+from claude_wire_kit.survey.check import Summary, Survey
+from claude_wire_kit.survey.report import invalid_as_json, invalid_as_text, summary_as_json, summary_as_text
+from claude_wire_kit.terminal.output import Output
+from claude_wire_kit.terminal.wrapping import width_of, wrapped
+
+__all__ = ["check"]
+
+#: Files above this size get a progress bar.
+LARGE_BYTES = 50_000_000
+
+
+@click.command()
+@several_sources
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+def check(files: tuple[str, ...], as_json: bool) -> None:
+    """Check recorded lines; - is standard input.
+
+    Counts messages by kind, lists every line that is not one JSON object with its number, byte offset and reason, and
+    lists what this version of claude-wire does not know: types, subtypes, blocks, events, deltas, requests, hook
+    events, and fields by path. Each is listed once, with its count and the first line that has it.
+
+    A FILE has the lines that the CLI wrote: its output, or a transcript, which it keeps on disk; the first lines tell
+    which. .gz and .xz are unpacked, and of a recording's folder it is the stdout.ndjson. What an answer may have,
+    only its request tells: answers are looked into in a recording, and where requests are among the lines. Files are
+    read once, in constant memory; folders are loaded. Nothing of a line's content is printed, only names of types and
+    fields.
+
+    Exit code: 0 if every line is a JSON object (unknown things are no error), 1 if a line is invalid, 2 if a file
+    cannot be read.
+
+    \b
+    --json prints {"files": [FILE...], "total": TOTAL, "protocol": "2.1.331"}; FILE is
+      {"file": str, "dialect": "stream" or "transcript", "bytes": int, "lines": int, "messages": int, "invalid": int,
+       "kinds": {"stream_event/content_block_delta/text_delta": int, ...},
+       "unknown": [{"what": "field", "name": "zzz", "path": "user.zzz", "reason": str,
+                    "count": int, "first_line": int}, ...],
+       "unknown_not_listed": int,
+       "invalid_lines": [{"line": int, "offset": int, "length": int, "kind": str, "reason": str}, ...]}
+    and TOTAL is the same without "file", "dialect" and "invalid_lines", with "first_file" in "unknown".
+    "what" is one of field, type, subtype, block, event, delta, request, hook event, object, message, answer.
+    Offsets and lengths are bytes; line numbers begin with 1 and count blank lines, which "lines" does not.
+    """
+    total = _check_as_json(files) if as_json else _check_as_text(files)
+    if total.invalid:
+        click.get_current_context().exit(1)
+
+
+def _check_as_text(files: tuple[str, ...]) -> Summary:
+    """Print invalid lines while they are found, so that even a file of nothing else takes no memory."""
+    total, width = Summary(), width_of(Output())
+
+    def say(line: str) -> None:
+        click.echo(wrapped(line, width))
+
+    for number, file in enumerate(files):
+        heading = ("\n" if number else "") + display_name(file)
+        dialect, found = _check_file(file, lambda line: say(invalid_as_text(line)), partial(say, f"{heading}:"))
+        if dialect == "transcript":
+            say("  a transcript, as the CLI keeps it on disk")
+        for line in summary_as_text(found):
+            say(line)
+        total.add(found)
+    if len(files) > 1:
+        say(f"\nall {len(files)} files:")
+        for line in summary_as_text(total, name_sources=True):
+            say(line)
+    return total
+
+
+def _check_as_json(files: tuple[str, ...]) -> Summary:
+    """Collect everything for one JSON object; invalid lines take memory until then, 0.5 KB each."""
+    total = Summary()
+    done: list[dict[str, Any]] = []
+    invalid: list[dict[str, Any]] = []
+    for file in files:
+        dialect, found = _check_file(file, lambda line: invalid.append(invalid_as_json(line)))
+        done.append(
+            {"file": display_name(file), "dialect": dialect, **summary_as_json(found), "invalid_lines": invalid[:]}
+        )
+        invalid.clear()
+        total.add(found)
+    totals = summary_as_json(total, name_sources=True)
+    click.echo(json.dumps({"files": done, "total": totals, "protocol": PROTOCOL_VERSION}))
+    return total
+
+
+def _check_file(
+    file: str, on_invalid: Callable[[InvalidLine], object], on_open: Callable[[], object] | None = None
+) -> tuple[LineDialect, Summary]:
+    """What a file is, and what it holds. A large one has a bar on standard error, if that is a terminal."""
+    console = Console(stderr=True)
+    with ExitStack() as stack:
+        stream = stack.enter_context(pieces(file, both=True))
+        size = known_size(file)
+        bar: Progress | None = None
+        if size > LARGE_BYTES and console.is_terminal:
+            columns = (BarColumn(), DownloadColumn(), TimeRemainingColumn())
+            bar = Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False)
+            stack.enter_context(bar)
+            bar.add_task("", total=size)
+        if on_open is not None:
+            on_open()
+
+        def invalid(line: InvalidLine) -> None:
+            # The bar makes room while something is printed, because both may be on the same terminal.
+            if bar is not None:
+                bar.stop()
+            on_invalid(line)
+            if bar is not None:
+                bar.start()
+
+        survey = Survey(display_name(file), invalid)
+        for piece in stream:
+            if piece.sent:
+                survey.sent(piece.data)
+            else:
+                survey.feed(piece.data)
+            if bar is not None:
+                bar.advance(bar.task_ids[0], len(piece.data))
+        found = survey.close()
+        return survey.dialect or "stream", found

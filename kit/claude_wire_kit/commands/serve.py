@@ -1,0 +1,184 @@
+"""The command ``claude-wire serve``: sessions over HTTP, with one address and one token."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+import click
+
+from claude_wire.foundation.extras import install_extra
+from claude_wire.foundation.printable import printable
+from claude_wire_kit.commands.shared import signals
+from claude_wire_kit.commands.shared.failure import Failure
+from claude_wire_kit.commands.supervisor.client import failures, folder_of, wait_for_end
+from claude_wire_kit.supervisor.attach import connect
+
+if TYPE_CHECKING:
+    from claude_wire_kit.supervisor.disk.folder import StateFolder
+    from claude_wire_kit.web import Config
+
+__all__ = ["serve"]
+
+#: Where it listens, if nothing else is said.
+ADDRESS = "127.0.0.1"
+PORT = 8765
+#: Seconds in which the supervisor of ``--demo`` ends once it was told to.
+END_SECONDS = 10.0
+#: The session of ``--demo``, which is played as fast as it was recorded.
+SESSION = Path(__file__).with_name("data") / "session"
+
+
+@click.command()
+@click.option(
+    "-c", "--config", type=click.Path(dir_okay=False), metavar="FILE", help="Which sessions can be started, in TOML."
+)
+@click.option("--folder", type=click.Path(file_okay=False), metavar="DIR", help="The state folder of the supervisor.")
+@click.option(
+    "--listen", default=ADDRESS, metavar="ADDRESS", help=f"An address of this machine; {ADDRESS} if not said."
+)
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=PORT, help=f"{PORT} if not said; 0 for any that is free."
+)
+@click.option("--demo", is_flag=True, help="Serve a recorded session: no account and no network.")
+def serve(config: str | None, folder: str | None, listen: str, port: int, demo: bool) -> None:
+    """Serve the sessions of the supervisor over HTTP, to programs and browsers of this machine.
+
+    Starts the supervisor, unless it runs. Prints the address to open in a browser, with the token in it, and the file
+    that has the token, for programs. Whoever has it may do what you may do. Without --config,
+    $XDG_CONFIG_HOME/claude-wire/serve.toml is read if it is there.
+
+    Exit code: 0 after Ctrl-C; 2 if it cannot serve.
+    """
+    try:
+        import_module("claude_wire_kit.web")
+    except ImportError as error:
+        advice = install_extra("serve", distribution="claude-wire-kit", folder="./kit")
+        raise Failure(f"serve needs starlette and uvicorn: {advice}") from error
+    if demo and (config or folder):
+        raise click.UsageError("--demo has a configuration and a folder of its own")
+    if demo:
+        with _unwound(), tempfile.TemporaryDirectory(prefix="claude-wire-") as own, _supervised(own) as state:
+            settings = _demo_config(own)
+            with failures():
+                spec = settings.profiles["demo"].spec(own, "demo")
+                anyio.run(connect(state.path).start, spec)
+            _serve(state, settings, listen, port)
+        return
+    settings = _config(config)
+    state = folder_of(folder, makes=True)
+    from claude_wire_kit.commands.supervisor.starting import in_background
+
+    with failures():
+        in_background(state, [])
+    _serve(state, settings, listen, port)
+
+
+def _config(path: str | None) -> Config:
+    from claude_wire_kit.web import Config, load_config
+
+    home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    wanted = path or os.path.join(home, "claude-wire", "serve.toml")
+    try:
+        return load_config(wanted)
+    except FileNotFoundError as error:
+        if path is not None:
+            raise Failure(f"{printable(wanted, keep='')}: {error.strerror}") from error
+        click.echo(f"note: there is no {printable(wanted, keep='')}, so no session can be started here", err=True)
+        return Config()
+    except OSError as error:
+        raise Failure(f"{printable(wanted, keep='')}: {error.strerror}") from error
+    except ValueError as error:
+        raise Failure(printable(str(error))) from error
+
+
+def _demo_config(folder: str) -> Config:
+    from claude_wire.testing import Replay
+    from claude_wire_kit.web import Config, Profile
+
+    argv = Replay(SESSION, speed=1.0, wait=False).argv()
+    return Config(profiles={"demo": Profile(roots=[folder], argv=argv)})
+
+
+@contextmanager
+def _unwound() -> Generator[None]:
+    """SIGTERM and the end of the terminal leave the block as an exception does: what was started in it ends, too."""
+
+    def leave(number: int, _: object) -> None:
+        signal.signal(number, signal.SIG_IGN)
+        sys.exit(128 + number)
+
+    def hang_up(number: int, _: object) -> None:
+        signal.raise_signal(signal.SIGTERM)  # uvicorn has a handler of its own for it while it serves
+
+    handlers = {signal.SIGTERM: leave, signal.SIGHUP: hang_up}
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _supervised(temporary: str) -> Generator[StateFolder]:
+    """A supervisor of its own, which ends with the block."""
+    from claude_wire_kit.commands.supervisor.starting import in_background
+
+    state = folder_of(os.path.join(temporary, "state"), makes=True)
+    with failures():
+        found, _ = in_background(state, [])
+    try:
+        yield state
+    finally:
+        with failures():
+            anyio.run(_stop, state.path)
+        wait_for_end(found.pid, found.pid_began, END_SECONDS)  # it is done with its folder then
+
+
+async def _stop(folder: str) -> None:
+    await connect(folder).stop(None, grace=0.0)
+
+
+def _serve(state: StateFolder, config: Config, address: str, port: int) -> None:
+    from claude_wire_kit.web import create_app
+    from claude_wire_kit.web.access import load_token
+    from claude_wire_kit.web.server import ServiceServer, listen
+
+    token_file = os.path.join(state.path, "serve-token")
+    try:
+        token = load_token(token_file)
+        listener = listen(address, port)
+    except OSError as error:
+        what = token_file if error.filename else f"{address} port {port}"
+        raise Failure(f"{printable(what, keep='')}: {error.strerror}") from error
+    except ValueError as error:
+        raise Failure(printable(str(error), keep="")) from error
+    with listener:
+        port = listener.getsockname()[1]
+        name = f"[{address}]" if ":" in address else address
+        if not _is_loopback(address):
+            click.echo("note: other machines can reach this, and nothing on the way is encrypted", err=True)
+        server = ServiceServer(create_app(connect(state.path), config, token, port=port))
+        signals.announce(f"claude-wire serves http://{name}:{port}/#token={token}")
+        signals.announce(f"the token is also in {printable(token_file, keep='')}")
+        try:
+            server.run(sockets=[listener])
+        except KeyboardInterrupt:
+            pass
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return address == "localhost"

@@ -1,0 +1,172 @@
+"""The command ``claude-wire sessions``: the sessions on disk, and how to go on with each."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
+from itertools import islice
+from pathlib import Path
+from typing import Any, cast
+
+import click
+
+from claude_wire.foundation.printable import one_line, printable, prose
+from claude_wire.transcripts.files import read_small
+from claude_wire.transcripts.sessions import SessionInfo, find_sessions
+from claude_wire_kit.commands.shared.folders import resume_command, takes_folder
+from claude_wire_kit.terminal.columns import fitted, terminal_width
+
+__all__ = ["headline", "resume_line", "session_as_json", "sessions"]
+
+#: A title or a prompt is cut to so many characters where no terminal shows it.
+TEXT_CHARS = 200
+
+#: The CLI keeps a session for so many days, if its settings do not say otherwise. Larger settings are not read.
+DEFAULT_DAYS_KEPT, MAX_SETTINGS_BYTES = 30, 1024 * 1024
+
+#: A session that the CLI will delete within this time is marked.
+SOON = timedelta(days=7)
+
+
+@click.command()
+@takes_folder
+@click.option("-n", "--newest", type=click.IntRange(1), default=20, help="So many, the newest; 20 if not said.")
+@click.option("--all", "show_all", is_flag=True, help="All of them.")
+@click.option("--project", metavar="DIR", help="Those that began in this directory.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def sessions(folder: str, newest: int, show_all: bool, project: str | None, as_json: bool) -> None:
+    """List the sessions in FOLDER, the newest first, each with the command that goes on with it.
+
+    The CLI deletes sessions some days after their last change (cleanupPeriodDays in its settings.json; 30 days if it is
+    not there). A session that has seven days left or less is marked.
+
+    FOLDER is the CLI's projects folder, if none is named: that in CLAUDE_CONFIG_DIR, or in ~/.claude. The beginning and
+    the end of each file are read, 128 KiB at most. Sessions come by the time of their last record, which is shown.
+
+    Exit code: 0, also if there are none; 2 if the folder cannot be read.
+
+    \b
+    --json prints {"sessions": [{"id": str, "title": str or null, "project": str or null,
+      "started": TIME, "ended": TIME, "size": int, "first_prompt": str or null,
+      "last_prompt": str or null, "path": str, "resume": str,
+      "kept_until": TIME, "goes_soon": bool}, ...]}
+    TIME is ISO 8601, or null. The first start of the CLI after "kept_until" deletes the session.
+    Titles and prompts have at most 1,000 characters. "resume" is for a shell. Bytes of "path"
+    that are no UTF-8 are \\udc80 to \\udcff, as in Python's os.fsdecode.
+    """
+    found = islice(_found(folder, project), None if show_all else newest)
+    days, now = _days_kept(folder), datetime.now(timezone.utc)
+    if as_json:
+        each_as_json = [{**session_as_json(each), **_end_as_json(each, days, now)} for each in found]
+        click.echo(json.dumps({"sessions": each_as_json}))
+        return
+    width = terminal_width()
+    number = -1
+    for number, session in enumerate(found):
+        click.echo("\n" * bool(number) + click.style(fitted(headline(session), width or TEXT_CHARS), bold=True))
+        for name, text in (("", session.first_prompt), ("last: ", session.last_prompt)):
+            # What the headline, or the row before, does not say.
+            if text and text != _title(session) and (not name or text != session.first_prompt):
+                click.echo(fitted(f"  {name}{_line(text)}", width or TEXT_CHARS))
+        click.echo(f"  {resume_line(session)}")
+        end = _kept_until(session, days)
+        if end is not None and end - now <= SOON:
+            when = "at its next start" if end <= now else f"when it starts after {_local(end)}"
+            click.echo(fitted(f"  the CLI deletes this session {when}", width or TEXT_CHARS))
+    if number < 0:
+        click.echo("no sessions")
+
+
+def _found(folder: str, project: str | None) -> Iterator[SessionInfo]:
+    if project is None:
+        return find_sessions(folder, newest_first=True)
+    directory = os.path.abspath(project)
+    # The CLI names the folder of a project so; several projects may share one.
+    own = os.path.join(folder, re.sub("[^a-zA-Z0-9]", "-", directory))
+    found = find_sessions(own, newest_first=True) if os.path.isdir(own) else ()
+    return (each for each in found if each.project == directory)
+
+
+def _title(session: SessionInfo) -> str:
+    return session.title or session.last_prompt or session.first_prompt or "(no prompt)"
+
+
+def headline(session: SessionInfo) -> str:
+    """When a session ended, how large it is, and what it is called."""
+    ended = "(no time)" if session.ended is None else _local(session.ended)
+    return f"{ended}  {_size(session.size)}  {_line(_title(session))}"
+
+
+def resume_line(session: SessionInfo) -> str:
+    """What to type to go on with a session. What a terminal would obey is escaped; such a folder is typed by hand."""
+    return printable(resume_command(session.id, session.project), keep="")
+
+
+def session_as_json(session: SessionInfo) -> dict[str, Any]:
+    """A session, and the command that goes on with it."""
+    times = {name: time and time.isoformat() for name, time in (("started", session.started), ("ended", session.ended))}
+    resume = resume_command(session.id, session.project)
+    return {**session._asdict(), "path": str(session.path), **times, "resume": resume}
+
+
+def _days_kept(folder: str) -> float | None:
+    """Days for which the CLI keeps a session after its last change; ``folder`` is ``projects`` or a folder in it.
+
+    This is ``cleanupPeriodDays`` in the ``settings.json`` beside ``projects``. None where nothing deletes sessions: no
+    ``projects`` is there, or the settings are unclear, in which case the CLI deletes nothing, either.
+    """
+    projects = os.path.abspath(folder)
+    if os.path.basename(projects) != "projects":
+        projects = os.path.dirname(projects)
+    if os.path.basename(projects) != "projects":
+        return None
+    try:
+        settings: Any = json.loads(read_small(Path(projects).with_name("settings.json"), MAX_SETTINGS_BYTES))
+    except FileNotFoundError:
+        return DEFAULT_DAYS_KEPT
+    except (OSError, ValueError, RecursionError):
+        return None
+    if not isinstance(settings, dict):
+        return None
+    days: object = cast("dict[str, object]", settings).get("cleanupPeriodDays", DEFAULT_DAYS_KEPT)
+    if not isinstance(days, (int, float)) or isinstance(days, bool):
+        return None
+    return days if 1 <= days < math.inf and days == int(days) else None
+
+
+def _kept_until(session: SessionInfo, days: float | None) -> datetime | None:
+    """When the CLI may delete a session: so many days after the last change of the file."""
+    if days is None:
+        return None
+    try:
+        changed = datetime.fromtimestamp(os.stat(session.path).st_mtime, timezone.utc)
+        return changed + timedelta(days=days)
+    except (OSError, ValueError, OverflowError):  # the file is gone, or the date is too late for datetime
+        return None
+
+
+def _end_as_json(session: SessionInfo, days: float | None, now: datetime) -> dict[str, Any]:
+    end = _kept_until(session, days)
+    return {"kept_until": end and end.isoformat(), "goes_soon": end is not None and end - now <= SOON}
+
+
+def _local(time: datetime) -> str:
+    try:
+        return f"{time.astimezone():%Y-%m-%d %H:%M}"
+    except (ValueError, OverflowError):  # the first and the last day that there are
+        return f"{time:%Y-%m-%d %H:%M}"
+
+
+def _line(text: str) -> str:
+    return one_line(" ".join(prose(text).split()), TEXT_CHARS, prose)
+
+
+def _size(size: int) -> str:
+    for unit, letter in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if size >= unit:
+            return f"{size / unit:.1f} {letter}"
+    return f"{size} B"

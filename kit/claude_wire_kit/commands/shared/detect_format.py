@@ -1,0 +1,26 @@
+"""What the lines of a source are: the CLI's output, or a transcript that it keeps on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+
+from claude_wire.transcripts.recognise import Head, LineDialect
+from claude_wire_kit.commands.shared.sources import Piece
+
+__all__ = ["recognised"]
+
+
+def recognised(stream: Iterator[Piece]) -> tuple[LineDialect, Iterator[Piece]]:
+    """What the CLI wrote into a stream of pieces, and all of its pieces, by its first lines."""
+    head = Head()
+    first: list[Piece] = []
+    for piece in stream:
+        first.append(piece)
+        if not piece.sent:
+            head.feed(piece.data)
+            if head.dialect is not None:
+                break
+    head.close()
+    assert head.dialect is not None
+    return head.dialect, chain(first, stream)

@@ -1,0 +1,217 @@
+"""The command ``claude-wire stats``: what recordings add up to, as tables or JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from typing import Any
+
+import click
+from rich.cells import cell_len
+from rich.table import Table
+from rich.text import Text
+
+from claude_wire import PROTOCOL_VERSION
+from claude_wire.foundation.printable import one_line
+from claude_wire_kit.commands.shared.detect_format import recognised
+from claude_wire_kit.commands.shared.sources import display_name, pieces, several_sources
+from claude_wire_kit.survey.totals import Stats, Tally
+from claude_wire_kit.terminal.output import Output
+from claude_wire_kit.usage.meter import Tokens
+
+__all__ = ["stats"]
+
+#: Between two columns, in characters.
+GAP = 2
+
+#: For a number that no source says.
+UNKNOWN = "n/a"
+
+
+@click.command()
+@several_sources
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+def stats(files: tuple[str, ...], as_json: bool) -> None:
+    """Add up recorded sessions; - is standard input.
+
+    A FILE has the lines that the CLI wrote; .gz and .xz are unpacked, and of a recording's folder it is the
+    stdout.ndjson. Files are read once, in constant memory; folders are loaded. Several are added up, too.
+
+    Cost and tokens are what was used in this recording: total_cost_usd and modelUsage of a result are running totals of
+    the session, which go on when it is resumed, so they are taken from what each result says to have been used since
+    the one before (of older CLIs, which do not say that, from the differences of the totals). They include subagents.
+    "Main loop" adds up the usage of the results, which does not. A turn without a result, as at the end of a
+    recording that was cut, is counted as unfinished; what it has used is not known, and not in the sums.
+
+    Of a transcript, which the CLI keeps on disk, cost, tokens and time in the API are the CLI's own sum for the
+    session: the last cost-state in it. A transcript has prompts, but no results: what these alone say is n/a.
+
+    Exit code: 0, also if there are invalid lines; 1 if no line is valid; 2 if a file cannot be read.
+
+    \b
+    --json prints {"files": [FILE...], "total": TOTAL, "protocol": "2.1.331"}; TOTAL is
+      {"bytes": int, "lines": int, "messages": int, "invalid": int, "unknown": int,
+       "turns": {"results": int, "ok": int, "failed": {REASON: int, ...},
+                 "unfinished": int, "prompts": int, "num_turns": int or null, "api_retries": int},
+       "duration_ms": number or null, "duration_api_ms": number or null,
+       "cost_usd": number or null,
+       "tokens": {"input": int, "output": int, "cache_read": int,
+                  "cache_creation": int} or null,
+       "models": {NAME: {"input": int, ..., "cost_usd": number}, ...},
+       "main_loop_tokens": {"input": int, ...} or null,
+       "tools": {NAME: {"calls": int, "errors": int, "denied": int,
+                        "unanswered": int}, ...},
+       "kinds": {"assistant": {"lines": int, "bytes": int}, ...}}
+    and FILE is the same, and "file": str.
+    "lines" leaves out blank lines; "kinds" has everything, with "invalid" and "blank" among them, so that its
+    bytes add up to "bytes". "unknown" counts messages that are, or have in them, something that this version does
+    not know. "num_turns" is how often the model answered. "duration_ms" adds up the turns, waiting for permissions
+    included; "duration_api_ms" is a running total, which in a resumed session has the time before in it. What no FILE
+    says is null: transcripts have no "num_turns", "duration_ms" and "main_loop_tokens". "input"
+    leaves out the cache. "errors" are calls whose result is an error, with those that were "denied"; the result of
+    those "unanswered" is not there. Of more than 1,000 different names the rest is "(others)".
+    """
+    total = Stats()
+    done: list[dict[str, Any]] = []
+    console = Output()
+    for number, file in enumerate(files):
+        found = _read(file)
+        total.add(found)
+        if as_json:
+            done.append({"file": display_name(file), **_as_json(found)})
+        else:
+            _print(console, found, ("\n" if number else "") + display_name(file))
+    if as_json:
+        click.echo(json.dumps({"files": done, "total": _as_json(total), "protocol": PROTOCOL_VERSION}))
+    elif len(files) > 1:
+        _print(console, total, f"\nall {len(files)} files")
+    if total.invalid and not total.messages:
+        click.echo("note: no line is a message; is this a recording?", err=True)
+        click.get_current_context().exit(1)
+
+
+def _read(file: str) -> Stats:
+    with pieces(file) as stream:
+        dialect, lines = recognised(stream)
+        tally = Tally(dialect)
+        for piece in lines:
+            tally.feed(piece.data)
+    return tally.close()
+
+
+def _as_json(stats: Stats) -> dict[str, Any]:
+    plain, used = asdict(stats), stats.usage
+    return {
+        **{name: plain[name] for name in ("bytes", "lines", "messages", "invalid", "unknown")},
+        "turns": {
+            **{name: plain[name] for name in ("results", "ok", "failed", "unfinished", "prompts")},
+            "num_turns": used.num_turns if stats.has_turns else None,
+            "api_retries": stats.api_retries,
+        },
+        "duration_ms": used.duration_ms if stats.has_turns else None,
+        "duration_api_ms": used.duration_api_ms if stats.has_cost else None,
+        "cost_usd": used.cost_usd if stats.has_cost else None,
+        "tokens": _named(used.tokens) if stats.has_cost else None,
+        "models": {name: {**_named(model), "cost_usd": model.cost_usd} for name, model in used.models.items()},
+        "main_loop_tokens": _named(used.main_loop) if stats.has_turns else None,
+        "tools": plain["tools"],
+        "kinds": dict(sorted(plain["kinds"].items())),
+    }
+
+
+def _named(tokens: Tokens) -> dict[str, int]:
+    return {
+        "input": tokens.input_tokens,
+        "output": tokens.output_tokens,
+        "cache_read": tokens.cache_read_input_tokens,
+        "cache_creation": tokens.cache_creation_input_tokens,
+    }
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+
+def _print(console: Output, stats: Stats, heading: str) -> None:
+    console.say(f"{heading}:", "bold")
+    for line in _summary(stats):
+        console.say(f"  {line}")
+    used = stats.usage
+    models = [(name, *_tokens(model), _usd(model.cost_usd)) for name, model in sorted(used.models.items())]
+    if len(models) > 1:
+        models.append(("all", *_tokens(used.tokens), _usd(used.cost_usd)))
+    if models:
+        main_loop = _tokens(used.main_loop) if stats.has_turns else [UNKNOWN] * 4
+        models.append(("main loop", *main_loop, ""))
+    _table(console, ("tokens", "input", "output", "cache read", "cache write", "cost"), models)
+    tools = sorted(stats.tools.items(), key=lambda item: (-item[1].calls, item[0]))
+    counts = [(name, *map(_number, (tool.calls, tool.errors, tool.denied, tool.unanswered))) for name, tool in tools]
+    _table(console, ("tool", "calls", "errors", "denied", "unanswered"), counts)
+    kinds = sorted(stats.kinds.items(), key=lambda item: (-item[1].bytes, item[0]))
+    shares = [
+        (name, _number(kind.lines), _number(kind.bytes), f"{kind.bytes / stats.bytes:.1%}") for name, kind in kinds
+    ]
+    _table(console, ("kind of line", "lines", "bytes", ""), shares)
+
+
+def _summary(stats: Stats) -> Iterator[str]:
+    used = stats.usage
+    turns = [f"{stats.ok:,} ok"] if stats.ok or not stats.results + stats.unfinished else []
+    turns += [f"{times:,} {one_line(reason)}" for reason, times in sorted(stats.failed.items())]
+    turns += [f"{stats.unfinished:,} without a result"] if stats.unfinished else []
+    if stats.transcripts:
+        yield f"transcripts: {stats.transcripts:,}, {stats.prompts:,} prompts"
+    if stats.has_turns:
+        ended = f"{stats.results + stats.unfinished:,} ({', '.join(turns)})"
+        yield f"turns: {ended}, {used.num_turns:,} answers of the model"
+    else:
+        yield f"turns: {UNKNOWN}"
+    more = ["the turns without a result"] if stats.unfinished else []
+    more += [f"{stats.uncosted:,} transcripts that do not say it"] if stats.uncosted and stats.has_cost else []
+    cost = _usd(used.cost_usd) if stats.has_cost else UNKNOWN
+    yield f"cost: {cost}{' and what ' + ' and '.join(more) + ' cost' if more else ''}"
+    retries = f", {stats.api_retries:,} retries" if stats.api_retries else ""
+    in_turns = _seconds(used.duration_ms) if stats.has_turns else UNKNOWN
+    in_api = _seconds(used.duration_api_ms) if stats.has_cost else UNKNOWN
+    yield f"time: {in_turns} in turns, {in_api} in the API{retries}"
+    yield (
+        f"lines: {stats.lines:,} in {stats.bytes:,} bytes, {stats.messages:,} messages, {stats.invalid:,} invalid, "
+        f"{stats.unknown:,} with something unknown"
+    )
+
+
+def _table(console: Output, headings: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
+    """Columns without lines between them; where a terminal is too narrow for them, a list of rows."""
+    named = [(one_line(name), *cells) for name, *cells in rows]
+    if not named:
+        return
+    console.print()
+    widths = [max(map(cell_len, column)) for column in zip(headings, *named, strict=True)]
+    width = sum(widths) + GAP * (len(widths) - 1)
+    if console.is_terminal and width > console.width:
+        for name, *cells in named:
+            facts = (f"{heading} {cell}".strip() for heading, cell in zip(headings[1:], cells, strict=True) if cell)
+            console.say(f"{name}: {', '.join(facts)}")
+        return
+    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
+    for heading, size in zip(headings, widths, strict=True):
+        table.add_column(heading, justify="right" if table.columns else "left", min_width=size)
+    for row in named:
+        table.add_row(*map(Text, row))
+    console.print(table, width=width + GAP)  # a pipe has no width to keep
+
+
+def _tokens(tokens: Tokens) -> Iterator[str]:
+    return map(_number, _named(tokens).values())
+
+
+def _number(value: int) -> str:
+    return f"{value:,}"
+
+
+def _seconds(milliseconds: float) -> str:
+    return f"{milliseconds / 1000:,.2f} s"
+
+
+def _usd(cost: float) -> str:
+    return f"${cost:,.6f}"

@@ -1,0 +1,334 @@
+"""The commands ``claude-wire supervisor …``."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from typing import TypeVar
+
+import click
+
+from claude_wire.foundation.printable import one_line, printable
+from claude_wire_kit.commands.shared.failure import Failure
+from claude_wire_kit.commands.supervisor.client import (
+    Client,
+    connect,
+    failures,
+    folder_of,
+    found_session,
+    running,
+    session_named,
+    wait_for_end,
+)
+from claude_wire_kit.commands.supervisor.stdio import stdio
+from claude_wire_kit.commands.supervisor.table import as_json, is_over, rows
+from claude_wire_kit.supervisor.disk.folder import StateFolder
+from claude_wire_kit.supervisor.frames import Create, Cursor, Remove, Resume, SessionInfo, Stop
+
+__all__ = ["supervisor"]
+
+C = TypeVar("C", bound=Callable[..., None])
+
+#: Seconds beyond those of the ladder in which a stopped CLI is gone.
+END_SECONDS = 30.0
+UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+
+
+def _bytes(context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
+    """A number of bytes, with k, m, g or t behind it."""
+    if value is None:
+        return None
+    match = re.fullmatch(r"([1-9]\d{0,14})([kmgt]?)(i?b)?", value.strip().lower())
+    if match is None:
+        raise click.BadParameter(f"{one_line(value)!r} is no size: say 512m or 4g.", context, parameter)
+    return int(match[1]) * UNITS[match[2]]
+
+
+def takes_state_folder(command: C) -> C:
+    """Give a command the option ``--folder``."""
+    return click.option(
+        "--folder",
+        type=click.Path(file_okay=False),
+        metavar="DIR",
+        help="The state folder; $CLAUDE_WIRE_SUPERVISOR or ~/.local/state/claude-wire/supervisor if not said.",
+    )(command)
+
+
+@click.group()
+def supervisor() -> None:
+    """Sessions that outlive their clients.
+
+    A supervisor in the background owns the CLIs, and writes down what they say before anybody sees it. Clients come
+    and go. Sessions are named by their id, the beginning of it, or their name.
+    """
+    if not sys.platform.startswith("linux"):
+        raise Failure("claude-wire supervisor needs Linux, which ends the CLIs of a supervisor that was killed")
+
+
+supervisor.add_command(stdio)
+
+
+@supervisor.command()
+@takes_state_folder
+@click.option("--foreground", is_flag=True, help="Be the supervisor, and do not return.")
+@click.option("--detached", is_flag=True, hidden=True)
+@click.option("--sessions", type=click.IntRange(1), metavar="N", help="CLIs that run at once; 256 if not said.")
+@click.option(
+    "-m", "--memory", callback=_bytes, metavar="SIZE", help="Of all CLIs together: above it no other one is started."
+)
+@click.option(
+    "--journal-bytes", callback=_bytes, metavar="SIZE", help="Of the journal of each session; 256m if not said."
+)
+@click.option("--fsync", type=click.Choice(["line"]), help="Nothing is lost with the power, either; slower.")
+def start(
+    folder: str | None,
+    foreground: bool,
+    detached: bool,
+    sessions: int | None,
+    memory: int | None,
+    journal_bytes: int | None,
+    fsync: str | None,
+) -> None:
+    """Start the supervisor, unless it runs already.
+
+    Returns when it can be connected to.
+
+    Exit code: 0, also if one ran already; 2 if none can be started.
+    """
+    from claude_wire_kit.commands.supervisor.starting import in_background, in_foreground
+
+    state = folder_of(folder, makes=True)
+    if foreground or detached:
+        from claude_wire_kit.supervisor.sessions import Limits
+
+        given = {"sessions": sessions, "memory_bytes": memory, "journal_bytes": journal_bytes}
+        limits = Limits(**{name: value for name, value in given.items() if value is not None})
+        in_foreground(state, limits, syncs=fsync is not None, detached=detached)
+        return
+    options = {"--sessions": sessions, "--memory": memory, "--journal-bytes": journal_bytes, "--fsync": fsync}
+    words = [f"{name}={value}" for name, value in options.items() if value is not None]
+    with failures():
+        found, is_new = in_background(state, words)
+    how = "serves" if is_new else "serves already"
+    click.echo(f"supervisor {found.pid} {how} {printable(state.path, keep='')}")
+    if words and not is_new:
+        click.echo("note: it goes on with its own limits; stop it to start one with these", err=True)
+
+
+@supervisor.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.argument("command", metavar="[-- CLI [FLAGS...]]", nargs=-1, type=click.UNPROCESSED)
+@takes_state_folder
+@click.option("--name", help="For lists, and to name it by.")
+@click.option("-w", "--cwd", type=click.Path(exists=True, file_okay=False, resolve_path=True), help="Work there.")
+@click.option("--cost-usd", type=click.FloatRange(min=0, min_open=True), help="Interrupt it when it has cost so much.")
+@click.option("-p", "--prompt", help="Send it this prompt.")
+def run(
+    command: tuple[str, ...],
+    folder: str | None,
+    name: str | None,
+    cwd: str | None,
+    cost_usd: float | None,
+    prompt: str | None,
+) -> None:
+    """Start a session in the background, and print its id.
+
+    The CLI is the one that is found, if none is named. The flags by which it speaks with its supervisor are added,
+    unless --input-format is among FLAGS. It has the environment of this command, which is not written to disk.
+
+    Exit code: 0; 2 if the CLI cannot be started.
+    """
+    from claude_wire_kit.commands.supervisor.creating import create_session, send_prompt, spec_of
+
+    spec = spec_of(command, name=name, cwd=cwd, cost_usd=cost_usd)
+    with failures(), connect(folder_of(folder)) as client:
+        if prompt is None:
+            session: SessionInfo = client.ask(Create(create=spec, detach=True))
+            id = session.id
+        else:
+            id = create_session(client, spec)
+            send_prompt(client, prompt)
+    click.echo(id)
+
+
+@supervisor.command()
+@takes_state_folder
+@click.option("-a", "--all", "show_all", is_flag=True, help="Also those whose CLI has ended.")
+@click.option("-q", "--quiet", is_flag=True, help="Ids only.")
+@click.option("--json", "as_object", is_flag=True, help="Print one JSON object.")
+def ps(folder: str | None, show_all: bool, quiet: bool, as_object: bool) -> None:
+    """List the sessions whose CLI runs.
+
+    \b
+    STATE     starting, idle, running (a turn), asking (a question is open), ended, or lost
+              (ended with its supervisor)
+    LINES     that its CLI has written
+    SIZE      of its journal, in bytes
+    CLIENTS   "driver" is the one who answers; others watch
+
+    Exit code: 0; 2 if no supervisor runs.
+
+    \b
+    --json prints {"supervisor": {"pid": int, "package": str, "version": int}, "sessions": [{"id":
+      str, "name": str or null, "life": str, "cwd": str, "epoch": int, "line": int, "pid": int or
+      null, "cli_session_id": str or null, "began": float, "clients": int, "driver": bool,
+      "bytes": int}, ...]}
+    """
+    with failures(), connect(folder_of(folder)) as client:
+        listed = client.listed()
+    sessions = [session for session in listed.sessions if show_all or not is_over(session)]
+    if as_object:
+        about = {"pid": listed.pid, "package": listed.package, "version": listed.version}
+        click.echo(json.dumps({"supervisor": about, "sessions": [as_json(session) for session in sessions]}))
+        return
+    for line in [session.id for session in sessions] if quiet else rows(sessions):
+        click.echo(line)
+
+
+@supervisor.command()
+@click.argument("name", metavar="[ID]", required=False)
+@takes_state_folder
+@click.option("-f", "--follow", is_flag=True, help="Go on with what comes, up to the end of its CLI.")
+@click.option("-n", "--tail", type=click.IntRange(0), help="The last so many lines only.")
+@click.option("--json", "as_lines", is_flag=True, help="The lines as they are.")
+def logs(name: str | None, folder: str | None, follow: bool, tail: int | None, as_lines: bool) -> None:
+    """Show what a session has said; without ID, what the supervisor has done.
+
+    The log of the supervisor has no content: no prompts, no output, no command lines.
+
+    Exit code: 0; 2 if there is no such session, if no supervisor runs that could show it, or if there is no log.
+    """
+    from claude_wire_kit.commands.supervisor.logs import log_line, own_log
+
+    state = folder_of(folder)
+    if name is None:
+        if follow:
+            raise click.UsageError("-f needs the ID of a session.")
+        try:
+            own_log(state.path, tail, lambda line: click.echo(line if as_lines else log_line(line), nl=not as_lines))
+        except BrokenPipeError:  # nobody reads the output
+            raise
+        except OSError as error:
+            raise Failure(f"the log cannot be read: {error.strerror}") from error
+        return
+    _show(name, state, follow=follow, tail=tail, as_lines=as_lines)
+
+
+def _show(name: str, folder: StateFolder, *, follow: bool, tail: int | None = None, as_lines: bool = False) -> None:
+    from claude_wire_kit.commands.supervisor.logs import raw, shown
+    from claude_wire_kit.terminal.output import Output
+    from claude_wire_kit.terminal.page import Page
+
+    with failures(), connect(folder) as client:
+        session = session_named(client, name)
+        after = None if tail is None else Cursor(session.id, session.epoch, max(session.line - tail, 0))
+        if as_lines:
+            raw(client, session.id, after, follow=follow)
+            return
+        with closing(Page(Output(), row=follow)) as page:
+            shown(client, session.id, after, page, follow=follow)
+
+
+@supervisor.command()
+@click.argument("name", metavar="ID")
+@takes_state_folder
+@click.option("--drive", is_flag=True, help="Send what you type, and answer its questions.")
+@click.option("--take", is_flag=True, help="With --drive: replace the client that drives.")
+def attach(name: str, folder: str | None, drive: bool, take: bool) -> None:
+    """Show a session, and what comes; with --drive talk with it.
+
+    With --drive a line that you type is a prompt, and questions for permission are asked as "claude-wire run" asks
+    them. Ctrl-C interrupts the turn; once more, or the end of the input (Ctrl-D), leaves the session, which goes on.
+
+    Exit code: 0; 1 if the CLI or the connection failed, 2 if there is no such session, or no supervisor runs, 130 after
+    Ctrl-C.
+    """
+    if take and not drive:
+        raise click.UsageError("--take needs --drive.")
+    if not drive:
+        _show(name, folder_of(folder), follow=True)
+        return
+    from claude_wire_kit.commands.supervisor.interactive import talk
+
+    click.get_current_context().exit(talk(name, folder, take=take))
+
+
+@supervisor.command()
+@click.argument("names", metavar="ID...", nargs=-1)
+@takes_state_folder
+@click.option("--all", "stop_all", is_flag=True, help="All of them, and the supervisor.")
+@click.option("-t", "--grace", type=click.FloatRange(0, 3600), default=5.0, help="Seconds between two steps; 5.")
+def stop(names: tuple[str, ...], folder: str | None, stop_all: bool, grace: float) -> None:
+    """End the CLIs of sessions: first their input, then SIGTERM, then SIGKILL.
+
+    A session that was stopped can be looked at, and resumed. With --all the supervisor ends, too.
+
+    Exit code: 0; 2 if there is no such session, or no supervisor runs.
+    """
+    if bool(names) is stop_all:
+        raise click.UsageError("name sessions, or --all.")
+    state = folder_of(folder)
+    if stop_all:
+        _stop_supervisor(state, grace)
+        return
+    with failures(), connect(state) as client:
+        for session in _named(client, names):
+            client.ask(Stop(stop=session.id, grace=grace), 2 * grace + END_SECONDS)
+            click.echo(session.id)
+
+
+def _stop_supervisor(folder: StateFolder, grace: float) -> None:
+    with failures():
+        found = running(folder)
+        if found is None:
+            click.echo(f"no supervisor runs in {printable(folder.path, keep='')}")
+            return
+        with Client(found.socket) as client:
+            client.ask(Stop(stop=None, grace=grace), 2 * grace + END_SECONDS)
+    if not wait_for_end(found.pid, found.pid_began, END_SECONDS):
+        raise Failure(f"the supervisor (pid {found.pid}) has not ended in {END_SECONDS:.0f} s")
+    click.echo(f"supervisor {found.pid} has ended")
+
+
+@supervisor.command()
+@click.argument("names", metavar="ID...", nargs=-1, required=True)
+@takes_state_folder
+def resume(names: tuple[str, ...], folder: str | None) -> None:
+    """Start CLIs that go on with sessions that have ended.
+
+    They have the environment of this command. No prompt is sent again: "claude-wire supervisor logs" says what was cut.
+
+    Exit code: 0; 2 if there is no such session, its CLI runs or cannot be started, or no supervisor runs.
+    """
+    from claude_wire.session.open import STATE_VARIABLE
+
+    with failures(), connect(folder_of(folder)) as client:
+        for session in _named(client, names):
+            client.ask(Resume(resume=session.id, env={STATE_VARIABLE: "1", **os.environ}, detach=True))
+            click.echo(session.id)
+
+
+@supervisor.command()
+@click.argument("names", metavar="ID...", nargs=-1, required=True)
+@takes_state_folder
+@click.option("-f", "--force", is_flag=True, help="Stop those first whose CLI runs.")
+def rm(names: tuple[str, ...], folder: str | None, force: bool) -> None:
+    """Remove sessions that have ended, and their journals.
+
+    Exit code: 0; 2 if there is no such session, its CLI runs, or no supervisor runs.
+    """
+    with failures(), connect(folder_of(folder)) as client:
+        for session in _named(client, names):
+            if force and not is_over(session):
+                client.ask(Stop(stop=session.id, grace=0.0), END_SECONDS)
+            client.ask(Remove(remove=session.id))
+            click.echo(session.id)
+
+
+def _named(client: Client, names: tuple[str, ...]) -> list[SessionInfo]:
+    """All named sessions, each once: nothing is done to any of them if one is not there."""
+    sessions = client.sessions()
+    return list({found.id: found for found in (found_session(sessions, name) for name in names)}.values())

@@ -1,0 +1,87 @@
+"""How a session is created from the command line: what its CLI is started as, and its first prompt."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+
+from claude_wire import ClaudeOptions, UserMessage
+from claude_wire.codec.encoder import encode
+from claude_wire.errors import CLINotFoundError
+from claude_wire.foundation.printable import one_line
+from claude_wire_kit.commands.shared.failure import Failure
+from claude_wire_kit.commands.supervisor.client import Client, Place
+from claude_wire_kit.supervisor import attach
+from claude_wire_kit.supervisor.errors import SupervisorError
+from claude_wire_kit.supervisor.frames import Accepted, Create, Ended, Refused, Spec, frame_of
+
+__all__ = ["create_session", "send_prompt", "spec_of"]
+
+
+def spec_of(command: tuple[str, ...], *, name: str | None, cwd: str | None, cost_usd: float | None) -> Spec:
+    """A CLI as a supervisor starts it.
+
+    Args:
+        command: its command line; empty for the CLI that is found.
+
+    Raises:
+        Failure: there is none.
+    """
+    cli = None
+    if command:
+        cli = shutil.which(command[0])
+        if cli is None:
+            raise Failure(f"{one_line(command[0])!r} cannot be run: {_why_not(command[0])}")
+        cli = os.path.abspath(cli)
+    try:
+        argv = ClaudeOptions(
+            cli_path=cli, permission_prompt_tool="stdio", include_partial_messages=True, replay_user_messages=True
+        ).argv()
+    except CLINotFoundError as error:
+        raise Failure(str(error).replace("ClaudeOptions(cli_path=...)", "claude-wire supervisor run -- CLI")) from error
+    given = command[1:]
+    flags = [] if any(flag.partition("=")[0] == "--input-format" for flag in given) else argv[1:]
+    return attach.spec_of([argv[0], *given, *flags], cwd=cwd, name=name, cost_usd=cost_usd)
+
+
+def _why_not(program: str) -> str:
+    """Why a program is not found."""
+    if os.path.isdir(program):
+        return "it is a folder"
+    if not os.path.exists(program):
+        return "there is no such program"
+    if not os.access(program, os.X_OK):
+        return "it is not executable"
+    return f"it is not in PATH; say ./{one_line(program)}"
+
+
+def create_session(client: Client, spec: Spec) -> str:
+    """Create a session, and drive it. Returns its id.
+
+    Raises:
+        SupervisorError, OSError: as :meth:`~claude_wire_kit.commands.supervisor.client.Client.ask`.
+    """
+    answer: Place = client.ask(Create(create=spec, role="driver"))
+    return answer.id
+
+
+def send_prompt(client: Client, prompt: str) -> None:
+    """Send a prompt, and return when it counts.
+
+    Raises:
+        SupervisorError: it was refused, or the CLI has ended.
+        OSError: the connection failed.
+    """
+    client.send_line(encode(UserMessage.of(prompt, uuid=str(uuid.uuid4()))))
+    while line := client.line():
+        match frame_of(line) if client.is_frame(line) else None:
+            case Accepted():
+                return
+            case Refused(reason=reason):
+                raise SupervisorError("refused", reason)
+            case Ended(exit_code=code, stderr=stderr):
+                raise SupervisorError("lost", f"the CLI has ended with exit code {code}: {stderr.strip()}")
+            case _:
+                pass
+    raise SupervisorError("lost", "the supervisor has ended the connection")

@@ -1,0 +1,70 @@
+"""A session of a supervisor at the terminal: what ``claude-wire supervisor attach`` and ``run --attach`` share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
+from typing import Any
+
+import anyio
+
+from claude_wire.foundation.printable import one_line
+from claude_wire_kit.commands.shared.failure import Failure
+from claude_wire_kit.commands.supervisor.client import failures, found_session
+from claude_wire_kit.supervisor import Cursor, Supervisor, connect
+from claude_wire_kit.terminal.attached import AttachedTerminalSession
+from claude_wire_kit.terminal.output import Output
+from claude_wire_kit.terminal.page import Page
+
+__all__ = ["ask", "talk"]
+
+#: Seconds in which a supervisor on another machine must have answered: ssh connects first.
+SSH_SECONDS = 30.0
+
+
+def talk(name: str, folder: str | None, *, take: bool) -> int:
+    """Show a session from its beginning, and send it what is typed. Returns the exit code.
+
+    Raises:
+        Failure: there is no terminal, no such session, or no supervisor.
+    """
+    supervisor = connect(folder)
+    with closing(Page(Output(), row=True)) as page:
+        guest = AttachedTerminalSession(page)
+        if not guest.is_at_terminal:
+            raise Failure(
+                'somebody must be at a terminal to drive; programs use "claude-wire supervisor stdio ID --drive"'
+            )
+        id = _found(supervisor, name).id
+        return _joined(guest.talk, partial(supervisor.attach, id, take=take))
+
+
+def ask(name: str, prompt: str, ssh: str | None) -> int:
+    """Send one prompt to a session, and show its run. Returns the exit code.
+
+    Raises:
+        Failure: there is no such session, or no supervisor.
+    """
+    supervisor = connect()
+    if ssh is not None:
+        if ssh.startswith("-"):
+            raise Failure(f"{one_line(ssh)!r} is no name of a machine")
+        command = ["ssh", "-T", "-o", "ServerAliveInterval=15", ssh, "claude-wire", "supervisor", "stdio"]
+        supervisor = connect(command=command, timeout=SSH_SECONDS)
+    place = _found(supervisor, name)
+    with closing(Page(Output(), row=True)) as page:
+        guest = AttachedTerminalSession(page)
+        return _joined(lambda join: guest.ask(join, prompt), partial(supervisor.attach, place))
+
+
+def _found(supervisor: Supervisor, name: str) -> Cursor:
+    """The last line of the session with a name."""
+    with failures():
+        found = found_session(anyio.run(supervisor.list).sessions, name)
+    return Cursor(found.id, found.epoch, found.line)
+
+
+def _joined(act: Callable[[Any], Any], join: Any) -> int:
+    code: int = anyio.run(act, join)
+    return code

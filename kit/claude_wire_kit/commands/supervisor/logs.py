@@ -1,0 +1,134 @@
+"""What a session has said, and says on: shown on a page, or as raw lines.
+
+Knows lines of a session and frames of its supervisor; not how they are shown.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator
+from datetime import datetime
+
+import msgspec
+
+from claude_wire import Decoder
+from claude_wire.foundation.printable import printable
+from claude_wire_kit.commands.supervisor.client import Client, Place
+from claude_wire_kit.supervisor.disk.files import open_private
+from claude_wire_kit.supervisor.frames import Attach, Blocked, Cursor, Cut, Ended, Limited, Stderr, frame_of
+from claude_wire_kit.supervisor.lines import MAX_FRAME_LINE_BYTES
+from claude_wire_kit.terminal.live import LiveView
+from claude_wire_kit.terminal.notices import ERROR, QUIET, WARNING
+from claude_wire_kit.terminal.page import Page
+
+__all__ = ["ended_line", "log_line", "own_log", "raw", "shown"]
+
+
+def _pieces(client: Client, attached: Place, *, follow: bool) -> Iterator[tuple[bool, bytes]]:
+    """What a session and its supervisor say, up to the end of its CLI: what is there, and with ``follow`` what comes.
+
+    Gives whole lines and pieces of longer ones, and whether it is the supervisor that says it.
+    """
+    left = attached.line - attached.after
+    goes_on = follow and attached.ended is None
+    begins = True
+    while left or goes_on:
+        piece = client.line(MAX_FRAME_LINE_BYTES)
+        if not piece:
+            return
+        is_frame = begins and client.is_frame(piece)
+        begins = piece.endswith(b"\n")
+        left -= begins and not is_frame and left > 0
+        yield is_frame, piece
+        if is_frame and isinstance(frame_of(piece), (Ended, Cut)):
+            return
+
+
+def raw(client: Client, id: str, after: Cursor | None, *, follow: bool) -> None:
+    """Write the lines of the CLI to standard output, as they are."""
+    attached: Place = client.ask(Attach(attach=id, after=after))
+    out = sys.stdout.buffer
+    for is_frame, piece in _pieces(client, attached, follow=follow):
+        if not is_frame:
+            out.write(piece)
+            if follow:
+                out.flush()
+
+
+def shown(client: Client, id: str, after: Cursor | None, page: Page, *, follow: bool) -> None:
+    """Show a session on a page."""
+    attached: Place = client.ask(Attach(attach=id, after=after))
+    live, decoder, ended = LiveView(page), Decoder(), attached.ended
+    for is_frame, piece in _pieces(client, attached, follow=follow):
+        if not is_frame:
+            for message in decoder.feed(piece):
+                live.show(message)
+            page.wait()
+            continue
+        match frame_of(piece):
+            case Ended() as ended:
+                pass
+            case Stderr(text=text):
+                page.line(f"! stderr: {printable(text.rstrip())}", WARNING)
+            case Blocked(message=told) | Limited(message=told) | Cut(message=told) if told:
+                page.line(f"! {printable(told)}", WARNING)
+            case _:
+                pass
+    if ended is not None:
+        page.line(*ended_line(ended))
+
+
+def ended_line(ended: Ended) -> tuple[str, str]:
+    """How a CLI has ended, and the style of that line."""
+    what = "ended with its supervisor" if ended.exit_code is None else f"ended with exit code {ended.exit_code}"
+    if ended.exit_code == 0 and not ended.unfinished:
+        return f"* the CLI {what}", QUIET
+    parts = [f"! the CLI {what}"]
+    if ended.unfinished:
+        parts.append(f"its output ended {printable(ended.unfinished)}")
+    for number, of in (
+        (len(ended.calls), "tool calls without a result were perhaps done"),
+        (len(ended.died), "questions died with it"),
+        (len(ended.owed), "prompts have no result, and are not run again by themselves"),
+    ):
+        if number:
+            parts.append(f"{number} {of}")
+    if ended.stderr.strip():
+        parts.append(f"it said: {printable(ended.stderr.strip())}")
+    return "; ".join(parts), ERROR
+
+
+def own_log(folder: str, tail: int | None, write: Callable[[bytes], object]) -> None:
+    """The log of the supervisor itself: the one before, and the one that is written.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    lines: deque[bytes] = deque(maxlen=tail)
+    missing = 0
+    for name in ("log.1", "log.ndjson"):
+        try:
+            with open(open_private(os.path.join(folder, name), os.O_RDONLY), "rb") as file:
+                lines.extend(file)
+        except FileNotFoundError:
+            missing += 1
+    if missing == 2:
+        raise FileNotFoundError(errno.ENOENT, "no supervisor has ever run with this folder")
+    for line in lines:
+        write(line)
+
+
+def log_line(line: bytes) -> str:
+    """A line of the log for people."""
+    try:
+        entry = msgspec.json.decode(line, type=dict[str, object])
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return printable(line.decode(errors="replace").strip())
+    at = entry.pop("at", 0)
+    event = entry.pop("event", "")
+    when = datetime.fromtimestamp(float(at) if isinstance(at, (int, float)) else 0)
+    rest = " ".join(f"{name}={value}" for name, value in entry.items())
+    return printable(f"{when:%Y-%m-%d %H:%M:%S} {event} {rest}".strip(), keep="")

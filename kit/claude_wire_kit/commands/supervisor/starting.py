@@ -1,0 +1,169 @@
+"""How a supervisor is started: in the foreground, or in the background by a command that returns once it serves."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import select
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from claude_wire.foundation.printable import printable
+from claude_wire_kit.commands.shared import signals
+from claude_wire_kit.commands.shared.failure import Failure
+from claude_wire_kit.commands.supervisor.client import Client, running
+from claude_wire_kit.supervisor.disk.folder import StateFolder, Supervision
+from claude_wire_kit.supervisor.errors import SupervisorError
+
+if TYPE_CHECKING:
+    from claude_wire_kit.supervisor.daemon import Daemon
+    from claude_wire_kit.supervisor.sessions import Limits
+
+__all__ = ["in_background", "in_foreground", "note"]
+
+#: Seconds in which a supervisor that is started must serve.
+START_SECONDS = 30.0
+#: Seconds between two looks at a supervisor that begins or ends just now.
+LOOK_SECONDS = 0.05
+#: Bytes that are kept of what a supervisor says while it starts.
+WORDS_BYTES = 64 * 1024
+#: The exit code of a supervisor in the background that has found another one.
+TAKEN = 3
+
+
+def in_background(folder: StateFolder, options: Sequence[str]) -> tuple[Supervision, bool]:
+    """Start a supervisor, unless one runs. Returns which one runs, and whether it is new.
+
+    Args:
+        options: of the command that starts it.
+
+    Raises:
+        SupervisorError: one of another version runs.
+        Failure: it cannot be started; with its own words.
+    """
+    deadline = time.monotonic() + START_SECONDS
+    is_new = False
+    while True:
+        found = running(folder)
+        if found is not None and _answers(found):
+            return found, is_new
+        if time.monotonic() > deadline:
+            raise Failure(f"the supervisor does not serve after {START_SECONDS:.0f} s")
+        if found is None and not is_new:
+            is_new = _start(folder, options, deadline)
+        time.sleep(LOOK_SECONDS)  # another one begins or ends
+
+
+def _answers(found: Supervision) -> bool:
+    try:
+        Client(found.socket).close()
+    except OSError:  # it is about to end
+        return False
+    return True
+
+
+def _start(folder: StateFolder, options: Sequence[str], deadline: float) -> bool:
+    """Start a process, and wait until it serves. Returns whether it does; else there is another one."""
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "claude_wire_kit",
+            "supervisor",
+            "start",
+            "--detached",
+            "--folder",
+            folder.path,
+            *options,
+        ],
+        cwd="/",
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    words = b""
+    with process.stdout as output:
+        while select.select([output], [], [], max(deadline - time.monotonic(), 0.0))[0]:
+            data = os.read(output.fileno(), WORDS_BYTES)
+            if not data:  # it serves and has let go of its output, or it has ended
+                break
+            words = (words + data)[-WORDS_BYTES:]
+        else:
+            process.kill()
+            process.wait()
+            raise Failure(f"the supervisor does not serve after {START_SECONDS:.0f} s{_words(words)}")
+    found = running(folder)
+    if found is not None and found.pid == process.pid:
+        process.returncode = 0  # it stays, so nobody waits for it
+        return True
+    if process.wait() == TAKEN:
+        return False
+    raise Failure(f"the supervisor has ended while it started, with exit code {process.returncode}{_words(words)}")
+
+
+def _words(words: bytes) -> str:
+    text = printable(words.decode(errors="replace").strip())
+    return f"; it said:\n{text}" if text else ""
+
+
+def in_foreground(folder: StateFolder, limits: Limits, *, syncs: bool, detached: bool) -> None:
+    """Be a supervisor until it is stopped.
+
+    Args:
+        detached: whether the output is given up as soon as it serves. Until then, whoever has started it reads it.
+
+    Raises:
+        Failure: it cannot be started.
+    """
+    from claude_wire_kit.supervisor.daemon import Daemon
+
+    try:
+        folder.take()
+    except SupervisorError as error:
+        if detached:
+            sys.exit(TAKEN)
+        raise Failure(str(error)) from error
+    try:
+        supervisor = Daemon(folder, limits=limits, syncs=syncs)
+        asyncio.run(_serve(supervisor, folder, _let_go_of_output if detached else lambda: _say(folder)))
+    except OSError as error:
+        raise Failure(f"{printable(os.fsdecode(error.filename or folder.path), keep='')}: {error.strerror}") from error
+    except Exception as error:
+        note(folder, error)
+        raise
+    finally:
+        folder.release()
+
+
+async def _serve(supervisor: Daemon, folder: StateFolder, started: Callable[[], object]) -> None:
+    def fault(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        if isinstance(context.get("exception"), Exception):
+            note(folder, context["exception"])
+        loop.default_exception_handler(context)
+
+    asyncio.get_running_loop().set_exception_handler(fault)
+    await supervisor.run(started)
+
+
+def note(folder: StateFolder, error: Exception) -> None:
+    """A mistake of our own, in the log: its type and its place. What it says may have content."""
+    frames = traceback.extract_tb(error.__traceback__)[-3:]
+    at = [f"{os.path.basename(frame.filename)}:{frame.lineno}" for frame in frames]
+    folder.log("fault", error=type(error).__name__, at=at)
+
+
+def _say(folder: StateFolder) -> None:
+    signals.announce(f"supervisor {os.getpid()} serves {printable(folder.path, keep='')}")
+
+
+def _let_go_of_output() -> None:
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for number in (1, 2):
+        os.dup2(nowhere, number)
+    os.close(nowhere)

@@ -1,0 +1,77 @@
+"""Sessions of a supervisor as a table, 80 columns wide where a terminal does not say otherwise.
+
+Knows sessions and widths; not where they come from.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from claude_wire.foundation.printable import one_line
+from claude_wire_kit.supervisor.frames import Life, SessionInfo
+from claude_wire_kit.terminal.columns import cell_count, fitted, terminal_width
+
+__all__ = ["as_json", "is_over", "rows"]
+
+HEADINGS = ("ID", "STATE", "AGE", "LINES", "SIZE", "CLIENTS", "NAME", "DIRECTORY")
+GAP = "  "
+#: Columns of a name, and of the directory where there is no terminal.
+NAME_COLUMNS, PLAIN_COLUMNS = 14, 80
+
+
+def is_over(session: SessionInfo) -> bool:
+    """Whether its CLI has ended."""
+    return session.life in (Life.ENDED, Life.LOST)
+
+
+def as_json(session: SessionInfo) -> dict[str, Any]:
+    """A session as the frame has it, without its type."""
+    fields: dict[str, Any] = msgspec.to_builtins(session)
+    del fields["type"]
+    return fields
+
+
+def rows(sessions: Iterable[SessionInfo]) -> list[str]:
+    """The lines of the table, its headings first. The directory is cut at its beginning."""
+    now = time.time()
+    cells = [HEADINGS, *(_cells(session, now) for session in sessions)]
+    widths = [max(map(cell_count, column)) for column in list(zip(*cells, strict=True))[:-1]]
+    room = (terminal_width() or PLAIN_COLUMNS) - sum(widths) - len(GAP) * len(widths)
+    lines: list[str] = []
+    for row in cells:
+        padded = [cell + " " * (width - cell_count(cell)) for cell, width in zip(row, widths, strict=False)]
+        lines.append(GAP.join([*padded, fitted(row[-1], max(room, 1), keep_end=True)]).rstrip())
+    return lines
+
+
+def _cells(session: SessionInfo, now: float) -> tuple[str, ...]:
+    others = session.clients - session.driver
+    clients = "driver" + (f"+{others}" if others else "") if session.driver else str(others or "-")
+    return (
+        session.id,
+        session.life.value,
+        _age(now - session.began),
+        _short(session.line),
+        _short(session.bytes),
+        clients,
+        fitted(one_line(session.name or "-"), NAME_COLUMNS),
+        one_line(session.cwd, 1000),
+    )
+
+
+def _age(seconds: float) -> str:
+    for unit, letter in ((86400, "d"), (3600, "h"), (60, "m")):
+        if seconds >= unit:
+            return f"{seconds / unit:.0f}{letter}"
+    return f"{max(seconds, 0):.0f}s"
+
+
+def _short(number: int) -> str:
+    for unit, letter in ((10**9, "G"), (10**6, "M"), (10**4, "k")):
+        if number >= unit:
+            return f"{number / (1000 if letter == 'k' else unit):.{int(letter != 'k')}f}{letter}"
+    return str(number)

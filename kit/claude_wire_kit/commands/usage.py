@@ -1,0 +1,314 @@
+"""The command ``claude-wire usage``: tokens and cost of the sessions on disk, as a table, JSON or CSV."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable
+from datetime import date, datetime, timedelta, tzinfo
+from typing import Any, get_args
+
+import click
+
+from claude_wire.foundation.printable import one_line, printable
+from claude_wire_kit.commands.shared.failure import Failure
+from claude_wire_kit.commands.shared.folders import projects_folder, takes_folder
+from claude_wire_kit.terminal.columns import Column, laid_out, printed, terminal_width
+from claude_wire_kit.usage.index import By, OwnCost, UsageIndex
+from claude_wire_kit.usage.prices import PRICES, Prices
+from claude_wire_kit.usage.tokens import AnswerTotals
+
+__all__ = ["usage"]
+
+COUNTS = (
+    *("answers", "input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_creation_5m"),
+    *("cache_creation_1h", "cache_read_input_tokens"),
+)
+#: What a reader of the numbers has to know.
+LEFT_OUT = (
+    "Transcripts leave out what the CLI asks for itself (compaction, titles, suggestions), and what a killed process "
+    "had not written yet."
+)
+OWN = "The CLI's own sums (cost-state) have most of that; a fork's has what it took over from its original, too."
+#: A name from a transcript is cut to this many characters.
+NAME_CHARS = 1000
+
+#: A look at more files than this tells how far it is, every so many files.
+MANY_FILES = 500
+
+Sums = dict[str, dict[str, AnswerTotals]]
+
+
+class _Day(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # generic since click 8.3
+    name = "day"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value
+        days = re.fullmatch(r"(\d{1,5})d", value)
+        try:
+            return value if days else date.fromisoformat(value)
+        except ValueError:
+            self.fail(f"{one_line(value)!r} is neither a day such as 2026-11-23 nor a number of days such as 7d.")
+
+
+@click.command()
+@takes_folder
+@click.option("--by", type=click.Choice(get_args(By)), default="day", help="What to tell apart; day if not said.")
+@click.option("--since", type=_Day(), help="From the beginning of this day: 2026-11-23, or 7d, so many days ago.")
+@click.option("--until", type=_Day(), help="To the end of this day.")
+@click.option(
+    "--tz", "zone_name", metavar="ZONE", help="The time zone of days, such as Europe/Berlin; else that of here."
+)
+@click.option("--prices", "prices_file", metavar="FILE", help="Prices in LiteLLM's format, instead of those built in.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print a line for each name and model.")
+@click.option("--prune", is_flag=True, help="Forget the transcripts that are gone, and count those that are there.")
+@click.option("--no-index", is_flag=True, help="Read all files, and keep nothing for the next time.")
+def usage(
+    folder: str,
+    by: By,
+    since: date | str | None,
+    until: date | str | None,
+    zone_name: str | None,
+    prices_file: str | None,
+    as_json: bool,
+    as_csv: bool,
+    prune: bool,
+    no_index: bool,
+) -> None:
+    """Tokens and cost of the sessions in FOLDER, by day, project, model, session or subagent.
+
+    FOLDER is the CLI's projects folder, if none is named: that in CLAUDE_CONFIG_DIR, or in ~/.claude.
+
+    Each answer of the model counts once, over all files, forks, resumed sessions and subagents. A cost is reckoned by
+    list prices, whose date is shown; "?" stands for a model without a price. With --by session and --by model, "CLI's
+    own" is beside it: what the CLI itself has reckoned for the whole session, with its side requests.
+
+    What was read is kept in an index, in claude-wire of XDG_CACHE_HOME or ~/.cache, so that the next time only new
+    lines are read. It has no text of a conversation. The CLI deletes transcripts after some days: what was counted
+    stays counted, until --prune.
+
+    Exit code: 0; 2 if the folder cannot be read.
+
+    \b
+    --json prints {"by": str, "models": {NAME: TOKENS, ...}, "costs": {NAME: COST, ...},
+      "rows": {NAME: {"tokens": TOKENS, "cost": COST, "models": {NAME: TOKENS, ...}}, ...},
+      "total": {"tokens": TOKENS, "cost": COST}, "prices": str, "files": int, "bytes": int,
+      "unreadable": [FILE, ...], "gone": [FILE, ...]}
+    TOKENS is {"answers": int, "input_tokens": int, "output_tokens": int,
+               "cache_creation_input_tokens": int, "cache_creation_5m": int,
+               "cache_creation_1h": int, "cache_read_input_tokens": int}
+    COST is {"usd": number or null, "unpriced_answers": int, "cli_usd": number or null};
+    "usd" is null if an answer has no price, and "cli_usd" if the CLI says nothing. "rows" are by day, ....
+    """
+    if as_json and as_csv:
+        raise click.UsageError("--json and --csv exclude each other.")
+    zone = _zone(zone_name)
+    first, last = _day(since, zone), _day(until, zone)
+    if first is not None and last is not None and first > last:
+        raise click.UsageError(f"--since {first} is later than --until {last}.")
+    prices = PRICES if prices_file is None else _load(prices_file)
+    progress = _progress if sys.stderr.isatty() else None
+    with UsageIndex(folder, ":memory:" if no_index else None, on_file=progress) as index:
+        try:
+            if prune:
+                index.prune()
+            sums = index.sums(by, since=first, until=last, zone=zone, prices=prices)
+            own = {} if first or last else index.own_costs()
+        except OSError as error:
+            raise Failure(f"{printable(folder, keep='')} cannot be read: {error.strerror}") from error
+        for note in index.notes:
+            click.echo(f"note: {printable(note, keep='')}", err=True)
+        if index.gone:
+            gone = "1 transcript is" if len(index.gone) == 1 else f"{len(index.gone):,} transcripts are"
+            click.echo(f"note: {gone} gone, and still counted; --prune forgets what is gone", err=True)
+        for path in index.unreadable:
+            click.echo(f"note: {printable(str(path), keep='')} cannot be read, and is not in the sums", err=True)
+        if not (index.files or index.gone):
+            click.echo(
+                f"note: no transcripts (.jsonl files) found below {printable(folder, keep='')}. The CLI keeps them in "
+                f"{printable(projects_folder(), keep='')}",
+                err=True,
+            )
+    if as_json:
+        import json
+
+        click.echo(json.dumps(_as_json(by, sums, own, index, prices)))
+    elif as_csv:
+        _print_csv(by, sums)
+    else:
+        _print(by, sums, own, prices)
+
+
+def _progress(done: int, files: int) -> None:
+    """Say how far a long look is; what is said is gone at its end."""
+    if files > MANY_FILES and done % MANY_FILES == 0:
+        click.echo(f"\rreading file {done:,} of {files:,}", nl=False, err=True)
+    if files > MANY_FILES and done == files - 1:
+        click.echo("\r" + " " * 40 + "\r", nl=False, err=True)
+
+
+def _zone(name: str | None) -> tzinfo | None:
+    if name is None:
+        return None
+    from zoneinfo import ZoneInfo
+
+    try:
+        return ZoneInfo(name)
+    except (ValueError, OSError, LookupError) as error:  # a name like ".." is a ValueError
+        raise click.BadParameter(
+            f"{one_line(name)!r} is no time zone that this computer knows.", param_hint="--tz"
+        ) from error
+
+
+def _day(day: date | str | None, zone: tzinfo | None) -> date | None:
+    if not isinstance(day, str):
+        return day
+    try:
+        return datetime.now(zone).date() - timedelta(days=int(day[:-1]))
+    except OverflowError:
+        return date.min
+
+
+def _load(path: str) -> Prices:
+    try:
+        return Prices.load(path)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise Failure(f"the prices in {printable(path, keep='')} cannot be read: {reason}") from error
+
+
+# --- JSON and CSV -----------------------------------------------------------------------------------------------------
+
+
+def _as_json(by: By, sums: Sums, own: dict[str, OwnCost], index: UsageIndex, prices: Prices) -> dict[str, Any]:
+    models = _by_model(sums)
+    by_model, by_name = _own_by(own, "model"), _own_by(own, by)
+    whole = sum(cost.total for cost in own.values()) if own else None
+    return {
+        "by": by,
+        "models": {name: _tokens(totals) for name, totals in models.items()},
+        "costs": {name: _cost(totals, by_model.get(name)) for name, totals in models.items()},
+        "rows": {
+            name: {
+                "tokens": _tokens(_total(each.values())),
+                "cost": _cost(_total(each.values()), by_name.get(name)),
+                "models": {model: _tokens(totals) for model, totals in each.items()},
+            }
+            for name, each in (sums.items() if by != "model" else ())
+        },
+        "total": {"tokens": _tokens(_total(models.values())), "cost": _cost(_total(models.values()), whole)},
+        "prices": prices.name,
+        "files": index.files,
+        "bytes": index.bytes,
+        "unreadable": [str(path) for path in index.unreadable],
+        "gone": [str(path) for path in index.gone],
+    }
+
+
+def _tokens(totals: AnswerTotals) -> dict[str, int]:
+    return {name: getattr(totals, name) for name in COUNTS}
+
+
+def _cost(totals: AnswerTotals, own: float | None) -> dict[str, Any]:
+    usd = None if totals.unpriced else totals.cost_usd
+    return {"usd": usd, "unpriced_answers": totals.unpriced, "cli_usd": own}
+
+
+def _print_csv(by: By, sums: Sums) -> None:
+    import csv
+
+    table = csv.writer(sys.stdout, lineterminator="\n")
+    table.writerow([*([by] if by != "model" else []), "model", *COUNTS, "cost_usd"])
+    for name, models in sums.items():
+        for model, totals in models.items():
+            names = [_name(each) for each in ([name, model] if by != "model" else [model])]
+            cost = "" if totals.unpriced else f"{totals.cost_usd:.6f}"
+            table.writerow([*names, *_tokens(totals).values(), cost])
+
+
+def _total(each: Iterable[AnswerTotals]) -> AnswerTotals:
+    total = AnswerTotals()
+    for totals in each:
+        total.add(totals)
+    return total
+
+
+def _by_model(sums: Sums) -> dict[str, AnswerTotals]:
+    names = sorted({model for models in sums.values() for model in models})
+    return {name: _total(models[name] for models in sums.values() if name in models) for name in names}
+
+
+def _own_by(own: dict[str, OwnCost], by: By) -> dict[str, float]:
+    """What the CLI says, by what its sums can be told apart."""
+    if by == "session":
+        return {session: cost.total for session, cost in own.items()}
+    found: dict[str, float] = {}
+    for cost in own.values() if by == "model" else ():
+        for model, usd in cost.models.items():
+            found[model] = found.get(model, 0.0) + usd
+    return found
+
+
+# --- the table --------------------------------------------------------------------------------------------------------
+
+
+def _print(by: By, sums: Sums, own: dict[str, OwnCost], prices: Prices) -> None:
+    width = terminal_width()
+    rows = _by_model(sums) if by == "model" else {name: _total(models.values()) for name, models in sums.items()}
+    if not rows:
+        click.echo("No answers found.")
+        return
+    if by != "day":
+        rows = dict(sorted(rows.items(), key=lambda row: (-row[1].cost_usd, -row[1].total, row[0])))
+    total = _total(rows.values())
+    lines = [*rows.values(), total]
+    columns = [
+        Column("answers", [f"{each.answers:,}" for each in lines], 3),
+        Column("input", [_short(each.input_tokens) for each in lines], 4),
+        Column("output", [_short(each.output_tokens) for each in lines], 2),
+        Column("written", [_short(each.cache_creation_input_tokens) for each in lines], 6),
+        Column("read", [_short(each.cache_read_input_tokens) for each in lines], 5),
+        Column("cost", [_usd(each) for each in lines]),
+    ]
+    own_by = _own_by(own, by)
+    if own_by:
+        whole = sum(cost.total for cost in own.values())
+        said = [f"${own_by[name]:,.2f}" if name in own_by else "" for name in rows]
+        columns.append(Column("CLI's own", [*said, f"${whole:,.2f}"], 1))
+    most = max((each.cost_usd for each in rows.values()), default=0.0)
+    shares = [each.cost_usd / most if most else 0.0 for each in rows.values()]
+    names = Column(by, [*(_name(name) or "(not said)" for name in rows), "total"])
+    for line in laid_out(names, columns, shares if by == "day" else (), width, keep_end=by == "project"):
+        click.echo(line)
+    click.echo()
+    printed(list(_notes(sums, total, own, prices)), width)
+
+
+def _notes(sums: Sums, total: AnswerTotals, own: dict[str, OwnCost], prices: Prices) -> Iterable[str]:
+    yield f"Costs are in US dollars, by the {_name(prices.name)}."
+    if total.unpriced:
+        unknown = [_name(name) for name, each in _by_model(sums).items() if each.unpriced]
+        yield f"?: {total.unpriced:,} answers of a model without a price: {', '.join(unknown[:10])}."
+    yield LEFT_OUT
+    if own:
+        whole = sum(cost.total for cost in own.values())
+        yield f"{OWN} They add up to ${whole:,.2f} in {len(own):,} sessions."
+
+
+def _name(name: str) -> str:
+    return one_line(name, NAME_CHARS)
+
+
+def _short(number: int) -> str:
+    for unit, letter in ((10**12, "T"), (10**9, "G"), (10**6, "M"), (10**3, "k")):
+        if number >= unit:
+            return f"{number / unit:.1f}{letter}"
+    return str(number)
+
+
+def _usd(totals: AnswerTotals) -> str:
+    if totals.unpriced == totals.answers and totals.answers:
+        return "?"
+    return f"${totals.cost_usd:,.2f}" + ("+?" if totals.unpriced else "")

@@ -1,0 +1,116 @@
+"""The command ``claude-wire view``: a recording, or a pipe, as it would have been seen live."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+
+import click
+
+from claude_wire import Decoder
+from claude_wire.messages import InvalidLine, Message
+from claude_wire.transcripts import MAX_BYTES, Transcript, messages
+from claude_wire.transcripts.transcript import decoded
+from claude_wire_kit.commands.shared.detect_format import recognised
+from claude_wire_kit.commands.shared.failure import Failure
+from claude_wire_kit.commands.shared.sources import SOURCE, Piece, display_name, pieces
+from claude_wire_kit.terminal.live import LiveView
+from claude_wire_kit.terminal.output import Output
+from claude_wire_kit.terminal.page import Page
+
+__all__ = ["view"]
+
+
+@click.command()
+@click.argument("source", metavar="FILE|-", type=SOURCE)
+@click.option("--html", "as_html", is_flag=True, help="Write one static HTML page instead.")
+@click.option("-o", "--output", metavar="OUT", help="The file for the page; standard output if not given.")
+def view(source: str, as_html: bool, output: str | None) -> None:
+    """Show a recorded session, or a pipe; - is standard input.
+
+    FILE has the lines that the CLI wrote, such as "claude -p PROMPT --output-format stream-json --verbose" writes them;
+    .gz and .xz are unpacked. Of a recording's folder what the host wrote is shown, too. What comes late through a pipe
+    is shown when it comes. Of a transcript, which the CLI keeps on disk, the active branch is shown, with what its
+    subagents have said.
+
+    \b
+    >  a prompt                  ?  a question of the CLI, and its answer
+    +  a tool is called          #  a hook, or a message to an MCP server
+    =  its result, or a turn's   *  what the CLI tells of itself
+    |  a subagent                !  an error, or a line that is not JSON
+    <  a request of the host
+
+    What tools are given and give back is cut to a few lines, and control characters are shown as escapes.
+
+    With --html it is a page for a browser, with whole texts, changes of files, times and cost. It loads nothing and
+    needs no script. It holds what the session holds, names of files and secrets included: read it before you share it.
+
+    Exit code: 0, also if a turn has failed or a line is invalid; 2 if the file cannot be read, or the page not written.
+    """
+    if as_html:
+        with pieces(source, both=True) as stream:
+            _page(source, stream, output or "-")
+        return
+    if output is not None:
+        raise click.UsageError("-o is the file for a page: it needs --html.")
+    with closing(Page(Output(), row=source == "-")) as page, pieces(source, both=True) as stream:
+        live = LiveView(page)
+        page.activity("waiting for the first line")
+        page.wait()
+        dialect, lines = recognised(stream)
+        if dialect == "transcript":
+            _show_transcript(_transcript(source, lines), live, page)
+        else:
+            is_empty = True
+            for sent, message in _both(lines, page.wait):
+                (live.sent if sent else live.show)(message)
+                is_empty = False
+            if is_empty:
+                click.echo(f"note: {display_name(source)} is empty", err=True)
+
+
+def _both(stream: Iterator[Piece], wait: Callable[[], None]) -> Iterator[tuple[bool, Message | InvalidLine]]:
+    """The messages of both sides, and whether the host wrote each; ``wait`` is called between two pieces."""
+    decoders = {sent: Decoder() for sent in (True, False)}
+    for piece in stream:
+        for message in decoders[piece.sent].feed(piece.data):
+            yield piece.sent, message
+        wait()
+    for sent, decoder in decoders.items():
+        for message in decoder.close():
+            yield sent, message
+
+
+def _transcript(source: str, stream: Iterator[Piece]) -> Transcript:
+    try:
+        return Transcript(decoded(piece.data for piece in stream), None if source == "-" else source)
+    except ValueError:
+        name = display_name(source)
+        raise Failure(f"{name} has more than {MAX_BYTES:,} bytes: too many to find its branches") from None
+
+
+def _show_transcript(transcript: Transcript, live: LiveView, page: Page) -> None:
+    """Show the active branch of a transcript, after the lines of it that are no records."""
+    for line in transcript.invalid:
+        live.show(line)
+    for message in messages(transcript):
+        live.show(message)
+        page.wait()
+
+
+def _page(source: str, stream: Iterator[Piece], output: str) -> None:
+    from claude_wire_kit.commands.shared.saving import save
+    from claude_wire_kit.html.document import document
+    from claude_wire_kit.html.markup import Room
+    from claude_wire_kit.html.story import Story
+
+    dialect, lines = recognised(stream)
+    room = Room()
+    story = Story(room, transcript=dialect == "transcript")
+    if dialect == "transcript":
+        story.tell(_transcript(source, lines))
+    else:
+        for sent, message in _both(lines, lambda: None):
+            (story.sent if sent else story.show)(message)
+    story.close()
+    save(document(story, room), output)

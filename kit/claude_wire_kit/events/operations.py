@@ -1,0 +1,75 @@
+"""The tool calls that have not ended. Each one that started ends once, also when its result never comes.
+
+At most ``MAX_OPERATIONS`` are open. One more ends the oldest one as interrupted. They take 12 MB at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from claude_wire.foundation.ids import Ids
+from claude_wire.foundation.tool_calls import MAX_OPERATIONS
+from claude_wire_kit.events.events import Operation, OperationState
+
+__all__ = ["MAX_OPERATIONS", "Operations", "Place", "joined"]
+
+#: A conversation, and the id of something in it.
+Place = tuple[str | None, str]
+
+
+def joined(place: Place) -> str:
+    """A place as one id."""
+    return f"{place[0]}\n{place[1]}"
+
+
+class Operations:
+    """Open tool calls by conversation and id, in the order in which they started."""
+
+    def __init__(self) -> None:
+        self._open: dict[Place, Operation] = {}
+        #: Calls that have ended, so that none starts twice.
+        self._ended = Ids()
+        #: Calls that were not allowed, by id alone: the question for a call does not name its conversation.
+        self._denied = Ids()
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def start(self, operation: Operation) -> Iterator[Operation]:
+        """Take a call, and give what there is to tell. One that started before is passed over."""
+        place = operation.conversationId, operation.id
+        if place not in self._open and joined(place) not in self._ended:
+            if len(self._open) >= MAX_OPERATIONS:
+                yield from self.end(next(iter(self._open)), "interrupted")
+            self._open[place] = operation
+            yield operation
+
+    def get(self, place: Place) -> Operation | None:
+        """The open call of this place."""
+        return self._open.get(place)
+
+    def find(self, id: str) -> Place | None:
+        """The place of the newest open call with this id, in any conversation."""
+        return next((place for place in reversed(self._open) if place[1] == id), None)
+
+    def deny(self, id: str) -> None:
+        """Remember that a call was not allowed; its result comes as an error."""
+        self._denied.add(id)
+
+    def end(self, place: Place, state: OperationState) -> Iterator[Operation]:
+        """End a call, if it is open. A failed one that was not allowed is ``denied``."""
+        operation = self._open.pop(place, None)
+        if operation is not None:
+            self._ended.add(joined(place))
+            if state != "succeeded" and place[1] in self._denied:
+                self._denied.discard(place[1])
+                state = "denied"
+            yield msgspec.structs.replace(operation, state=state)
+
+    def end_all(self, conversation: str | None, of: Callable[[str | None], bool]) -> Iterator[Operation]:
+        """End as interrupted what is open in a conversation, of the agents for which ``of(agentId)`` is true."""
+        over = [place for place, one in self._open.items() if place[0] == conversation and of(one.agentId)]
+        for place in over:
+            yield from self.end(place, "interrupted")

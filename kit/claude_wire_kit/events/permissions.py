@@ -1,0 +1,252 @@
+"""The permission questions that wait for a person, and the message that answers one.
+
+Knows both ways to ask: a ``can_use_tool`` request, and the ``permission_request`` of a dialect.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeAlias, cast
+
+from msgspec import UNSET
+
+from claude_wire.codec.encoder import encode
+from claude_wire.errors import AnswerError, EncodeError
+from claude_wire.foundation.arguments import require_int
+from claude_wire.foundation.ids import Ids, Key, key_of, short_id
+from claude_wire.foundation.printable import printable
+from claude_wire.messages import (
+    AddDirectories,
+    AddRules,
+    CanUseToolRequest,
+    ControlResponse,
+    PermissionReply,
+    PermissionRequestMessage,
+    PermissionResultAllow,
+    PermissionResultDeny,
+    PermissionRuleValue,
+    PermissionUpdate,
+    RemoveDirectories,
+    RemoveRules,
+    ReplaceRules,
+    SetMode,
+)
+from claude_wire.messages.control.envelopes import RequestId
+from claude_wire_kit.events.events import CancelReason, PermissionCancelled, PermissionRequest
+
+__all__ = ["MAX_QUESTIONS", "MAX_QUESTION_BYTES", "Permissions", "Settled", "suggestion"]
+
+#: At most this many questions wait, whose JSON takes at most so many bytes. Above that the oldest is dropped.
+MAX_QUESTIONS = 1024
+MAX_QUESTION_BYTES = 16 * 1024 * 1024
+
+#: The size of a question whose input is nested too deeply for JSON: it is dropped, for an answer could not be encoded.
+TOO_DEEP = 1 << 62
+
+#: Called with the answer to a question, or with None if it needs none any more.
+Settled: TypeAlias = "Callable[[PermissionResultAllow | PermissionResultDeny | None], None]"
+
+
+class _Question(NamedTuple):
+    asked: CanUseToolRequest | PermissionRequestMessage
+    #: The id of its request as it came, for the answer.
+    id: RequestId
+    event: PermissionRequest
+    #: What the options but the first one change.
+    updates: list[PermissionUpdate]
+    size: int
+    settled: Settled | None
+
+    @property
+    def tool_use_id(self) -> str | None:
+        if isinstance(self.asked, CanUseToolRequest):
+            return self.asked.tool_use_id
+        call = (self.asked.extra or {}).get("tool_use_id")
+        return call if isinstance(call, str) else None
+
+
+class Permissions:
+    """Open questions by their ids, in the order in which they were asked."""
+
+    def __init__(self) -> None:
+        self._open: dict[Key, _Question] = {}
+        self._size: int = 0
+        self._settled = Ids()
+        self._made = 0
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def make_id(self) -> str:
+        """An id for a question that came without one: none that the other side has used."""
+        while True:
+            self._made += 1
+            id = f"permission-{self._made}"
+            if id not in self._open and id not in self._settled:
+                return id
+
+    def ask(
+        self,
+        asked: CanUseToolRequest | PermissionRequestMessage,
+        id: RequestId,
+        conversation: str | None,
+        project: str | None,
+        settled: Settled | None = None,
+    ) -> Iterator[PermissionRequest | PermissionCancelled]:
+        """Take a question, and give what there is to tell. One that came before is passed over.
+
+        Args:
+            id: the id of its request as it came. If there is none, the front end gets one that is made here.
+        """
+        shown = self.make_id() if id is None or id is UNSET else id
+        key = _key(shown)
+        if key in self._open or self._settled.has_key(key):
+            return
+        if isinstance(asked, CanUseToolRequest):
+            tool, input = asked.tool_name, asked.input
+            text = asked.description or asked.title
+            updates = [
+                update
+                for update in asked.permission_suggestions or ()
+                if not (asked.suppress_always_allow_rule and isinstance(update, AddRules))
+            ]
+        else:
+            tool, input = asked.call or ("(no tool that can be read)", asked.extra or {})
+            text, updates = None, cast("list[PermissionUpdate]", [])
+        size = _size(asked, id)
+        event = PermissionRequest(
+            requestId=short_id(shown) if isinstance(shown, str) else shown,
+            tool=tool,
+            description=None if text is None else printable(text),
+            input={} if size == TOO_DEEP else input,
+            options=["allow once", *map(suggestion, updates)],
+            conversationId=conversation,
+            projectId=project,
+        )
+        question = self._open[key] = _Question(asked, id, event, updates, size, settled)
+        self._size += question.size
+        yield event
+        if question.size > MAX_QUESTION_BYTES:
+            yield self._cancel(key, "dropped")
+        while len(self._open) > MAX_QUESTIONS or self._size > MAX_QUESTION_BYTES:
+            yield self._cancel(next(iter(self._open)), "dropped")
+
+    def withdraw(
+        self, id: str | float, reason: CancelReason = "withdrawn", allowed: bool | None = None
+    ) -> Iterator[PermissionCancelled]:
+        """Settle a question that was not answered here, if it is open."""
+        key = _key(id)
+        if key in self._open:
+            yield self._cancel(key, reason, allowed)
+
+    def withdraw_all(
+        self,
+        conversation: str | None,
+        *,
+        without_request: bool = False,
+        call: str | None = None,
+        allowed: bool | None = None,
+    ) -> Iterator[PermissionCancelled]:
+        """Settle the questions of a conversation: all of them, those that no request asked, or those for one call.
+
+        Args:
+            allowed: whether the call was allowed, if that is known.
+        """
+        over = [
+            key
+            for key, one in self._open.items()
+            if one.event.conversationId == conversation
+            and (call is None or one.tool_use_id == call)
+            and not (without_request and isinstance(one.asked, CanUseToolRequest))
+        ]
+        for key in over:
+            yield self._cancel(key, "withdrawn" if call is None else "answered", allowed)
+
+    def call_of(self, id: str | float) -> str | None:
+        """The id of the tool call that an open question is about, if the question names it."""
+        question = self._open.get(_key(id))
+        return None if question is None else question.tool_use_id
+
+    def answer(
+        self, id: str | float, allow: bool, option: int, message: str, updated_input: dict[str, Any] | None
+    ) -> ControlResponse | PermissionReply:
+        """Settle a question, and return the message that answers it; see ``Bridge.answer``."""
+        key = _key(id)
+        question = self._open.get(key)
+        if question is None:
+            raise AnswerError(self._settled.has_key(key))
+        require_int("option", option, 0)
+        if option > len(question.updates):
+            raise ValueError(f"option must be at most {len(question.updates)} for this question, not {option}")
+        asked = question.asked
+        self._remove(key)
+        if isinstance(asked, PermissionRequestMessage):
+            return PermissionReply(allow, updatedInput=updated_input if allow else None)
+        result: PermissionResultAllow | PermissionResultDeny
+        if allow:
+            updates = [question.updates[option - 1]] if option else None
+            result = asked.allow(updated_input, updated_permissions=updates)
+        else:
+            result = asked.deny(message)
+        if question.settled is not None:
+            question.settled(result)
+        return ControlResponse.success(question.id, result)
+
+    def _cancel(self, key: Key, reason: CancelReason, allowed: bool | None = None) -> PermissionCancelled:
+        question = self._remove(key)
+        if question.settled is not None:
+            question.settled(None)
+        event = question.event
+        return PermissionCancelled(
+            requestId=event.requestId,
+            reason=reason,
+            allowed=allowed,
+            conversationId=event.conversationId,
+            projectId=event.projectId,
+        )
+
+    def _remove(self, key: Key) -> _Question:
+        question = self._open.pop(key)
+        self._size -= question.size
+        self._settled.add_key(key)
+        return question
+
+
+def _key(id: str | float) -> Key:
+    """The key of an id, as it came or as it is shown."""
+    return key_of(short_id(id) if isinstance(id, str) else id)
+
+
+def _size(asked: CanUseToolRequest | PermissionRequestMessage, id: RequestId) -> int:
+    try:
+        return len(encode(asked)) + (len(id) if isinstance(id, str) else 0)
+    except EncodeError:
+        return TOO_DEEP
+
+
+def suggestion(update: PermissionUpdate) -> str:
+    """A change of permissions in words, on one line. It is never cut, because the user decides on it."""
+    match update:
+        case AddRules(rules=rules, behavior=behavior, destination=destination):
+            text = f"{behavior} {_rules(rules)}"
+        case ReplaceRules(rules=rules, behavior=behavior, destination=destination):
+            text = f"{behavior} only {_rules(rules)}"
+        case RemoveRules(rules=rules, behavior=behavior, destination=destination):
+            text = f"no longer {behavior} {_rules(rules)}"
+        case SetMode(mode=mode, destination=destination):
+            text = f"switch to permission mode {mode}"
+        case AddDirectories(directories=directories, destination=destination):
+            text = f"work in {', '.join(directories)}"
+        case RemoveDirectories(directories=directories, destination=destination):
+            text = f"no longer work in {', '.join(directories)}"
+        case _:
+            try:
+                return printable(json.dumps(update, ensure_ascii=False), keep="")
+            except RecursionError:
+                return "(nested too deeply)"
+    return printable(f"{text} ({destination})", keep="")
+
+
+def _rules(rules: list[PermissionRuleValue]) -> str:
+    return ", ".join(rule.toolName + (f"({rule.ruleContent})" if rule.ruleContent else "") for rule in rules)

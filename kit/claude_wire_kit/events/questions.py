@@ -1,0 +1,75 @@
+"""Permission questions of a session, for a person at a front end. Knows the bridge and tasks; not the session."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
+from typing import Any
+
+import anyio
+
+from claude_wire.foundation.arguments import require_function, type_of
+from claude_wire.io.waiting import cancel_scope, closing_coroutine
+from claude_wire.messages import CanUseToolRequest, PermissionResultAllow, PermissionResultDeny
+from claude_wire_kit.events.bridge import Bridge
+from claude_wire_kit.events.events import UiEvent
+
+__all__ = ["Questions"]
+
+#: Seconds for which the end of a withdrawn question may take to send.
+SEND_SECONDS = 5.0
+
+
+class Questions:
+    """Asks a front end for permission, and waits for its answer::
+
+        ui = Bridge()
+        questions = Questions(ui, send)
+        async with open_session(..., can_use_tool=questions.ask) as session:
+            ...
+
+    ``send`` gets the :class:`~claude_wire_kit.events.PermissionRequest`. The front end's answer goes to
+    ``ui.answer()``, in the loop of the session; what that returns need not be sent. If the CLI withdraws the question,
+    ``send`` gets a :class:`~claude_wire_kit.events.PermissionCancelled`. If ``send`` raises, the question is withdrawn,
+    and the CLI refuses the tool.
+
+    Args:
+        ui: the bridge that takes the messages of the session.
+        send: called with each event, a plain function or an async one.
+    """
+
+    def __init__(self, ui: Bridge, send: Callable[[UiEvent], Awaitable[object] | object]) -> None:
+        if not isinstance(ui, Bridge):
+            raise TypeError(f"Questions takes a Bridge, not {type_of(ui)}")
+        require_function("send", send, "the event")
+        self._ui = ui
+        self._send = send
+
+    async def ask(self, request: CanUseToolRequest) -> PermissionResultAllow | PermissionResultDeny:
+        """Ask whether a tool may be used, and return the answer: a session's ``can_use_tool``."""
+        answered = anyio.Event()
+        answers: list[PermissionResultAllow | PermissionResultDeny] = []
+
+        def settled(answer: PermissionResultAllow | PermissionResultDeny | None) -> None:
+            answers.append(request.deny("The question was withdrawn.") if answer is None else answer)
+            answered.set()
+
+        id, events = self._ui.ask(request, settled)
+        try:
+            await self._send_all(events)
+            await answered.wait()
+        finally:
+            events = self._ui.withdraw(id)  # none if it was answered
+            if events and not closing_coroutine():
+                # A front end that cannot be told is gone, which is no reason to end the callback in another way.
+                with suppress(Exception), cancel_scope(shield=True) as scope:
+                    scope.deadline = anyio.current_time() + SEND_SECONDS
+                    await self._send_all(events)
+        return answers[0]
+
+    async def _send_all(self, events: Iterable[UiEvent]) -> None:
+        for event in events:
+            sent: Any = self._send(event)
+            if inspect.isawaitable(sent):
+                await sent

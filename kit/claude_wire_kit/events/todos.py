@@ -1,0 +1,73 @@
+"""The agent's own list of what is to do, as its tools keep it: how far it is. Knows the tools' inputs, of any JSON."""
+
+from __future__ import annotations
+
+import re
+
+from claude_wire.foundation.ids import short_id
+from claude_wire.foundation.plain_json import fields_of, items_of
+from claude_wire.foundation.printable import one_line, prose
+from claude_wire_kit.events.progress import NAME_CHARS, Step
+from claude_wire_kit.events.tools import text_in
+
+__all__ = ["MAX_TODOS", "Todos"]
+
+#: At most this many tasks of a conversation are counted that ``TaskCreate`` made. Further ones are passed over.
+MAX_TODOS = 100
+#: At most so many characters of a result are looked at for the id of a task.
+LOOKED_AT = 200
+
+_CREATED = re.compile(r"\bTask #([\w-]{1,40})")
+
+
+class Todos:
+    """The list of one conversation: what ``TodoWrite`` wrote last, or the tasks of ``TaskCreate``."""
+
+    __slots__ = ("_creating", "_tasks")
+
+    def __init__(self) -> None:
+        #: Status and name of each task, by its id.
+        self._tasks: dict[str, tuple[str, str]] = {}
+        #: The names of tasks whose ``TaskCreate`` has no result yet, by the id of the call.
+        self._creating: dict[str, str] = {}
+
+    def call(self, id: str, tool: str, input: object) -> Step | None:
+        """Take a call of a tool. Returns how far the list is, if the call has changed it."""
+        if tool == "TodoWrite":
+            items = items_of(fields_of(input).get("todos"))
+            return _step([(text_in(item, "status") or "", _name(item)) for item in items])
+        if tool == "TaskCreate" and len(self._tasks) + len(self._creating) < MAX_TODOS:
+            self._creating[id] = _name(input)
+        elif tool == "TaskUpdate":
+            task = short_id(text_in(input, "taskId") or "")
+            status, name = self._tasks.get(task, ("", ""))
+            if status:
+                self._tasks[task] = text_in(input, "status") or status, _name(input) or name
+                return _step(list(self._tasks.values()))
+        return None
+
+    def result(self, id: str, content: str, structured: object) -> Step | None:
+        """Take the result of a tool: that of ``TaskCreate`` says the task's id. Returns what :meth:`call` does."""
+        name = self._creating.pop(id, None)
+        if name is None:
+            return None
+        found = _CREATED.search(content[:LOOKED_AT])
+        number = text_in(fields_of(structured).get("task"), "id") or (found[1] if found else None)
+        if number is None:
+            return None
+        self._tasks[short_id(number)] = "pending", name
+        return _step(list(self._tasks.values()))
+
+
+def _name(item: object) -> str:
+    return one_line(text_in(item, "activeForm", "content", "subject") or "", NAME_CHARS, prose)
+
+
+def _step(items: list[tuple[str, str]]) -> Step | None:
+    """How far a list of statuses and names is. What is under way gives the step its name, or else what comes next."""
+    items = [(status, name) for status, name in items if status != "deleted"]
+    completed = sum(status == "completed" for status, _ in items)
+    under_way = [name for status, name in items if status == "in_progress"]
+    waiting = [name for status, name in items if status != "completed"]
+    name = next((name for name in [*under_way, *waiting] if name), "Done" if completed == len(items) else "Working")
+    return Step(0, name, completed, len(items)) if items else None

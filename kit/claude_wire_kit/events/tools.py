@@ -1,0 +1,75 @@
+"""What a tool call is, for a person: its kind, a title, and the file or the command. Knows tools by their names."""
+
+from __future__ import annotations
+
+from claude_wire.foundation.plain_json import fields_of
+from claude_wire.foundation.printable import one_line
+from claude_wire.foundation.tool_calls import SUBAGENT_TOOLS
+from claude_wire_kit.events.events import OperationKind
+
+__all__ = ["cut", "described", "text_in"]
+
+#: A title has at most this many characters.
+TITLE_CHARS = 120
+#: A path, a command and a summary have at most this many.
+TEXT_CHARS = 1000
+
+_TOOLS: dict[OperationKind, str] = {
+    "file_read": "Read NotebookRead",
+    "file_write": "Write",
+    "file_edit": "Edit MultiEdit NotebookEdit text_editor_code_execution",
+    "command": "Bash BashOutput KillBash KillShell Monitor PowerShell bash_code_execution code_execution",
+    "search": "Glob Grep LS ToolSearch tool_search_tool_bm25 tool_search_tool_regex",
+    "web": "WebFetch WebSearch web_fetch web_search",
+    "subagent": " ".join(SUBAGENT_TOOLS),
+}
+_KINDS: dict[str, OperationKind] = {name: kind for kind, names in _TOOLS.items() for name in names.split()}
+#: The same by the names that miriad-code and other agents write in lower case: `read` with a `filePath`.
+_LOWER: dict[str, OperationKind] = {
+    name.lower(): kind
+    for name, kind in _KINDS.items()
+    if name in {"Read", "Write", "Edit", "Bash", "Glob", "Grep", "LS"}
+}
+_PATHS = ("file_path", "notebook_path", "path", "filePath")
+#: What a title begins with, and the fields of the input. The first field that the input has ends the title.
+_TITLES: dict[OperationKind, tuple[str, tuple[str, ...]]] = {
+    "file_read": ("Read", _PATHS),
+    "file_write": ("Write", _PATHS),
+    "file_edit": ("Edit", _PATHS),
+    "command": ("Run", ("command", "code")),
+    "search": ("Search", ("pattern", "query", "path")),
+    "web": ("Web", ("url", "query")),
+    "subagent": ("Subagent", ("description", "subagent_type")),
+}
+
+
+def cut(text: str) -> str:
+    """A text of at most 1,000 characters: itself, or its beginning with an ellipsis."""
+    return text if len(text) <= TEXT_CHARS else text[: TEXT_CHARS - 1] + "…"
+
+
+def text_in(input: object, *names: str) -> str | None:
+    """The first of these fields of a tool's input that is a text and not empty, :func:`cut`. Takes any JSON."""
+    fields = fields_of(input)
+    for name in names:
+        value = fields.get(name)
+        if isinstance(value, str) and value:
+            return cut(value)
+    return None
+
+
+def described(name: str, input: object) -> tuple[OperationKind, str, str | None, str | None]:
+    """Return the kind, title, path and command of a call."""
+    kind: OperationKind = "mcp" if name.startswith("mcp__") else _KINDS.get(name) or _LOWER.get(name, "other")
+    path = text_in(input, *_PATHS) if kind in ("file_read", "file_write", "file_edit", "search") else None
+    command = text_in(input, "command", "code") if kind == "command" else None
+    if kind == "command" and (said := text_in(input, "description")):
+        title = said
+    elif kind in _TITLES:
+        verb, fields = _TITLES[kind]
+        title = f"{verb} {text_in(input, *fields) or ''}"
+    elif kind == "mcp":
+        title = name[len("mcp__") : TITLE_CHARS * 2].replace("__", ": ", 1)
+    else:
+        title = name
+    return kind, one_line(title.strip(), TITLE_CHARS), path, command

@@ -1,0 +1,180 @@
+"""What the agents do: from calls of tools, their results and tasks to operations, subagents and progress."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+from claude_wire import messages as m
+from claude_wire.foundation.ids import short_id
+from claude_wire.foundation.plain_json import fields_of, items_of
+from claude_wire.foundation.printable import one_line
+from claude_wire.foundation.tool_calls import SUBAGENT_TOOLS
+from claude_wire_kit.events.conversation import Conversation
+from claude_wire_kit.events.events import Operation, OperationState, SubagentProgress, SubagentStatus, UiEvent
+from claude_wire_kit.events.operations import Operations
+from claude_wire_kit.events.progress import ProgressRule, find_step
+from claude_wire_kit.events.subagents import Subagents, status_of
+from claude_wire_kit.events.tools import cut, described, text_in
+
+__all__ = ["CALLS", "Work", "decision_of"]
+
+#: Calls of tools: those that the CLI runs, and those that the API runs.
+CALLS = (m.ToolUseBlock, m.ServerToolUseBlock, m.McpToolUseBlock)
+#: What a result of the CLI begins with when the user has interrupted the call.
+REJECTED = "The user doesn't want to "
+
+Events: TypeAlias = "list[UiEvent]"
+Task: TypeAlias = m.TaskStartedMessage | m.TaskProgressMessage | m.TaskUpdatedMessage | m.TaskNotificationMessage
+
+
+class Work:
+    """Operations and subagents of all conversations. What a method has to tell, it adds to ``events``."""
+
+    def __init__(self, rules: tuple[ProgressRule, ...]) -> None:
+        self._rules = rules
+        self.operations: Operations = Operations()
+        self.subagents: Subagents = Subagents(self.operations)
+
+    def hear_of(
+        self,
+        agent: str,
+        name: str | None,
+        summary: str | None,
+        to: Conversation,
+        events: Events,
+        status: SubagentStatus = "started",
+    ) -> str:
+        """Take a subagent that a message names. Returns its id."""
+        id = short_id(agent)
+        begun = SubagentProgress(
+            agentId=id,
+            name=one_line(name or "subagent"),
+            status=status,
+            summary=None if summary is None else cut(summary),
+            conversationId=to.id,
+            projectId=to.project,
+        )
+        events += self.subagents.begin(begun)
+        return id
+
+    def call(self, block: Any, agent: str | None, to: Conversation, events: Events) -> None:
+        """Take a call of a tool, by a subagent if it has an id."""
+        id, name = short_id(block.id), block.name
+        kind, title, path, command = described(name, block.input)
+        started = Operation(
+            id=id,
+            kind="mcp" if isinstance(block, m.McpToolUseBlock) else kind,
+            title=title,
+            path=path,
+            command=command,
+            state="started",
+            agentId=agent,
+            conversationId=to.id,
+            projectId=to.project,
+        )
+        events += self.operations.start(started)
+        if agent is None:
+            to.tell_progress(to.todos.call(id, name, block.input), events)
+        else:
+            events += self.subagents.update((to.id, agent), tool=one_line(name))
+        if name in SUBAGENT_TOOLS:
+            to.tells_subagents = True
+            summary = text_in(block.input, "description")
+            self.hear_of(id, text_in(block.input, "subagent_type"), summary, to, events)
+
+    def result(
+        self,
+        result: m.ToolResultBlock,
+        to: Conversation,
+        events: Events,
+        meta: object = None,
+        structured: object = None,
+    ) -> bool:
+        """Take a result of a tool that the CLI runs. Returns whether its call was open.
+
+        Args:
+            meta: ``tool_result_meta`` of the message.
+            structured: ``tool_use_result`` of the message.
+        """
+        id, text = short_id(result.tool_use_id), _text_of(result.content or None)
+        call = self.operations.get((to.id, id))
+        if call is None:
+            return False
+        self._end(id, _state_of(result, text, meta), to, events)
+        if call.agentId is None:
+            to.tell_progress(to.todos.result(id, text, structured), events)
+            if call.kind == "command":
+                to.read_progress(text, self._rules, events)
+        return True
+
+    def api_result(self, block: Any, to: Conversation, events: Events) -> None:
+        """Take a result of a tool that the API runs, which has a block of its own; other blocks are passed over."""
+        fields = fields_of(block)
+        id = fields.get("tool_use_id", getattr(block, "tool_use_id", None))
+        if isinstance(id, str):
+            content = fields.get("content", getattr(block, "content", None))
+            failed = getattr(block, "is_error", None) or getattr(content, "error_code", None) is not None
+            self._end(short_id(id), "failed" if failed else "succeeded", to, events)
+
+    def task(self, message: Task, to: Conversation, events: Events) -> None:
+        """Take what the CLI says of a task. Tasks that are no subagents, such as commands, give progress alone."""
+        if message.task_id is None:
+            return
+        place = self.subagents.place_of(to.id, message.task_id, getattr(message, "tool_use_id", None))
+        if isinstance(message, m.TaskStartedMessage):
+            if message.task_type == "local_agent" or message.subagent_type is not None:
+                to.tells_subagents = True
+                self.hear_of(place[1], message.subagent_type, message.description, to, events)
+                self.subagents.set_task(place, message.task_id, message.is_backgrounded)
+        elif isinstance(message, m.TaskProgressMessage):
+            tool = None if message.last_tool_name is None else one_line(message.last_tool_name)
+            events += self.subagents.update(place, tool=tool, summary=cut(message.summary or message.description))
+            to.tell_progress(find_step(message.description, self._rules), events)
+        elif isinstance(message, m.TaskUpdatedMessage):
+            if message.patch is not None:
+                self.subagents.set_task(place, None, message.patch.is_backgrounded)
+                if status_of(message.patch.status) != "running":
+                    events += self.subagents.update(place, status=status_of(message.patch.status))
+        else:
+            events += self.subagents.update(place, status=status_of(message.status), summary=cut(message.summary))
+
+    def end(self, to: Conversation, events: Events, *, ok: bool = False, background: bool = False) -> None:
+        """End what is open in a conversation, because its turn is over; also subagents in the background, if asked."""
+        events += self.subagents.end_all(to.id, "completed" if ok else "stopped", background=background)
+        runs = self.subagents.is_running
+        events += self.operations.end_all(to.id, lambda agent: agent is None or not runs((to.id, agent)))
+
+    def _end(self, id: str, state: OperationState, to: Conversation, events: Events) -> None:
+        events += self.subagents.end_call((to.id, id), "completed" if state == "succeeded" else "failed")
+        events += self.operations.end((to.id, id), state)
+
+
+def _text_of(content: str | Iterable[m.ContentBlock] | None) -> str:
+    if content is None or isinstance(content, str):
+        return content or ""
+    return "\n".join(block.text for block in content if isinstance(block, m.TextBlock))
+
+
+def decision_of(result: m.ToolResultBlock, meta: object) -> bool | None:
+    """Whether the call was allowed; None if the message does not say it.
+
+    Args:
+        meta: ``tool_result_meta`` of the message.
+    """
+    for one in map(fields_of, items_of(meta)):
+        if one.get("id") == result.tool_use_id:
+            decision = fields_of(one.get("permission_decision")).get("decision")
+            if decision == "reject" or one.get("non_execution_kind") == "permission-rule":
+                return False
+            if decision == "accept":
+                return True
+    return None if result.is_error else True
+
+
+def _state_of(result: m.ToolResultBlock, text: str, meta: object) -> OperationState:
+    if not result.is_error:
+        return "succeeded"
+    if decision_of(result, meta) is False:
+        return "denied"
+    return "interrupted" if text.startswith(REJECTED) else "failed"

@@ -1,0 +1,397 @@
+# pyright: basic, reportMissingImports=false
+# Ray need not be installed.
+"""Sessions of a Ray cluster, for clients anywhere in it.
+
+Knows actors and nodes; not what goes over a session. Ray places sessions, carries bytes, and says which actor has died.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import secrets
+from collections import deque
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import msgspec
+import ray
+from anyio import create_task_group, sleep
+from anyio.to_thread import run_sync
+from ray.exceptions import RayError
+from ray.util.placement_group import placement_group, placement_group_table, remove_placement_group
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from claude_wire.errors import HandleError
+from claude_wire.foundation.arguments import require_int, require_seconds
+from claude_wire.io.waiting import move_on_after, running_trio
+from claude_wire_kit.fleet.node import BEAT_SECONDS, CHUNK_BYTES, START_SECONDS, Node
+from claude_wire_kit.supervisor.attach import Supervisor
+from claude_wire_kit.supervisor.errors import SupervisorError
+from claude_wire_kit.supervisor.frames import Create, Cursor, Listed, Resume
+
+if TYPE_CHECKING:
+    from claude_wire.io.read_ahead import Chunks
+    from claude_wire_kit.supervisor.frames import Command
+
+__all__ = ["Fleet", "NodeLostError"]
+
+#: Bytes that the CLI of a session needs, by which Ray places it.
+SESSION_BYTES = 200_000_000
+#: Seconds without a word after which a node counts as lost, if Ray has not said so before.
+LOST_SECONDS = 3 * BEAT_SECONDS
+#: Items of a relay that wait for a client, of at most CHUNK_BYTES each. Then the relay waits, too.
+MAX_ITEMS = 16
+#: Losses of nodes that are kept until they are told.
+MAX_UNTOLD = 256
+#: Calls that an actor takes at once: more than those of the 1024 clients that a supervisor takes.
+MAX_CALLS = 4096
+#: Seconds in which a node must have memory for a session.
+ROOM_SECONDS = 20.0
+
+
+class NodeLostError(SupervisorError, ConnectionError):
+    """A node of a fleet, or the actor on it, has ended, and its CLIs with it.
+
+    Their journals are on the disk of that node: once it is back, :meth:`Fleet.resume` goes on with them.
+
+    Attributes:
+        node: its id in Ray.
+        sessions: where each of its sessions stood when the fleet has heard of it last.
+    """
+
+    def __init__(self, node: str, sessions: list[Cursor], why: str) -> None:
+        SupervisorError.__init__(self, "lost", f"the node {node} is lost with its {len(sessions)} sessions: {why}")
+        self.node: str = node
+        self.sessions: list[Cursor] = sessions
+
+
+class _Node:
+    """What a fleet knows of a node."""
+
+    def __init__(self, id: str, actor: Any) -> None:
+        self.id = id
+        self.actor = actor
+        self.sessions: dict[str, Cursor] = {}
+        self.why_lost = ""
+
+    @property
+    def error(self) -> NodeLostError:
+        return NodeLostError(self.id, list(self.sessions.values()), self.why_lost)
+
+
+class Fleet(Supervisor):
+    """The supervisors of a cluster as one :class:`~claude_wire_kit.supervisor.attach.Supervisor`: an actor on each node
+    holds one.
+
+    ``ray.init()`` was called before. Programs that give the same name share the actors, which outlive them. A command
+    is for the node of its session; Ray chooses the one of a new session by free memory.
+
+    Args:
+        name: of the fleet.
+        folder: the state folder on each node; None for ``$CLAUDE_WIRE_SUPERVISOR`` there, or its user's own.
+        session_bytes: memory that Ray reserves for each session while its CLI runs.
+        timeout: as for :func:`~claude_wire_kit.supervisor.attach.connect`.
+
+    Raises:
+        NodeLostError: by each command, if its node is lost. SupervisorError: as by a Supervisor.
+    """
+
+    def __init__(
+        self,
+        name: str = "claude-wire",
+        *,
+        folder: str | None = None,
+        session_bytes: int = SESSION_BYTES,
+        timeout: float = START_SECONDS + LOST_SECONDS,
+    ) -> None:
+        require_seconds("timeout", timeout, or_none=False)
+        require_int("session_bytes", session_bytes, 1)
+        self.folder = folder
+        self._name = name
+        self._bytes = session_bytes
+        self._timeout = timeout
+        self._nodes: dict[str, _Node] = {}
+        self._untold: deque[NodeLostError] = deque(maxlen=MAX_UNTOLD)
+        # The node that all commands are for; None for that of each session.
+        self._node: _Node | None = None
+
+    def __repr__(self) -> str:
+        return f"<Fleet: {self._name!r}>" if self._node is None else f"<Fleet: {self._name!r}, node {self._node.id!r}>"
+
+    # --- nodes
+
+    async def deploy(self) -> list[str]:
+        """Have an actor with a supervisor on each node that lives, and return the ids of these nodes in Ray.
+
+        For nodes that have come, or come back. The first command does it by itself, and so does a session that is
+        placed on a node without an actor.
+
+        Raises:
+            NodeLostError, SupervisorError: as :meth:`nodes`.
+        """
+        await run_sync(self._deploy)
+        return list(await self.nodes())
+
+    def _deploy(self) -> None:
+        options = {"lifetime": "detached", "namespace": "claude-wire", "get_if_exists": True, "num_cpus": 0}
+        for id in [node["NodeID"] for node in ray.nodes() if node["Alive"] and node["NodeID"] not in self._nodes]:
+            here = NodeAffinitySchedulingStrategy(id, soft=False)
+            named = {"name": f"{self._name}:{id}", "max_concurrency": MAX_CALLS, "scheduling_strategy": here}
+            self._nodes[id] = _Node(id, ray.remote(Node).options(**options, **named).remote(self.folder, id))
+
+    def supervisor(self, node: str) -> Supervisor:
+        """The supervisor of one node, for all commands of a Supervisor. Sessions that are created there are placed
+        there.
+
+        Args:
+            node: its id in Ray.
+
+        Raises:
+            SupervisorError: the fleet has no actor on it.
+        """
+        if node not in self._nodes:
+            raise SupervisorError(
+                "unknown", f"the fleet has no actor on a node {node}; deploy() starts what is missing"
+            )
+        one = copy.copy(self)
+        one._node = self._nodes[node]
+        return one
+
+    async def nodes(self) -> dict[str, Listed]:
+        """Which sessions there are, by the id of the node in Ray.
+
+        Raises:
+            NodeLostError: a node is lost. It is told once; the next call goes on with the others.
+            SupervisorError: a supervisor does not answer, or cannot be started.
+        """
+        if not self._nodes:
+            await run_sync(self._deploy)
+        found: dict[str, Listed] = {}
+        refused: list[SupervisorError] = []
+
+        async def ask(node: _Node) -> None:
+            try:
+                found[node.id] = listed = await self.supervisor(node.id).list()
+                node.sessions = {one.id: Cursor(one.id, one.epoch, one.line) for one in listed.sessions}
+            except SupervisorError as error:
+                refused.append(error)
+
+        async with create_task_group() as group:
+            for node in list(self._nodes.values()):
+                group.start_soon(ask, node)
+        if self._untold:
+            raise self._untold.popleft()
+        if refused:
+            raise refused[0]
+        return found
+
+    async def list(self) -> Listed:
+        """Which sessions there are, on all nodes. Raises as :meth:`nodes`."""
+        if self._node is not None:
+            return await super().list()
+        each = list((await self.nodes()).values())
+        return msgspec.structs.replace(each[0], sessions=[session for listed in each for session in listed.sessions])
+
+    async def watch(self) -> NoReturn:
+        """Ask all nodes again and again, so that the fleet knows of late where each session stands.
+
+        Raises:
+            NodeLostError, SupervisorError: as :meth:`nodes`.
+        """
+        while True:
+            await self.nodes()
+            await sleep(BEAT_SECONDS)
+
+    async def end(self) -> None:
+        """End all supervisors with their sessions, and the actors.
+
+        Raises:
+            NodeLostError, SupervisorError: as :meth:`nodes`.
+        """
+        for id in await self.nodes():
+            await self.supervisor(id).stop(None)
+            ray.kill(self._nodes.pop(id).actor)
+
+    # --- for connections
+
+    async def wait(self, node: _Node, what: Any, seconds: float = LOST_SECONDS) -> Any:
+        """Wait for what an actor does.
+
+        Raises:
+            NodeLostError: it has ended, or does not answer in time.
+        """
+        error: Exception | None = None
+        with move_on_after(seconds):
+            try:
+                return await what
+            except RayError as failure:
+                error = failure
+        if not node.why_lost:
+            node.why_lost = f"it was silent for {seconds:g} s" if error is None else str(error).partition("\n")[0]
+            self._untold.append(node.error)
+            if self._nodes.get(node.id) is node:
+                del self._nodes[node.id]
+        raise node.error from error
+
+    def _way(self, command: Command) -> _Way:
+        return _Way(self, command)
+
+    async def relay(self, command: Command, client: str) -> tuple[_Node, bytes, Any]:
+        """Begin a relay for a command: the node, its first item, and the others.
+
+        Raises:
+            NodeLostError, SupervisorError: there is no node for it, or it has no memory left.
+        """
+        memory = self._bytes if isinstance(command, (Create, Resume)) else 0
+        while True:
+            node = self._node or (await self._placed() if isinstance(command, Create) else await self._found(command))
+            if node is None:
+                continue
+            relay = node.actor.relay.options(num_returns="streaming", _generator_backpressure_num_objects=MAX_ITEMS)
+            items = relay.remote(client, ray.get_runtime_context().get_node_id(), memory)
+            try:
+                first = await self.wait(node, _next(items), START_SECONDS + LOST_SECONDS)
+            except BaseException:
+                ray.cancel(items)
+                raise
+            if first is not None:
+                return node, first, items
+            if self._node is not None or not isinstance(command, Create):
+                raise SupervisorError(
+                    "limit", f"the node {node.id} has no {memory:,} bytes of memory left for a session"
+                )
+
+    async def _found(self, command: Command) -> _Node:
+        """The node that has the session of a command."""
+        keys = [key for key in ("attach", "resume", "stop", "remove") if getattr(command, key, None) is not None]
+        if not keys:
+            raise SupervisorError("command", "this is done on one node: supervisor() gives its supervisor")
+        id = getattr(command, keys[0])
+        if not any(id in node.sessions for node in self._nodes.values()):
+            await self.nodes()
+        for node in self._nodes.values():
+            if id in node.sessions:
+                return node
+        raise SupervisorError("unknown", f"no node of the fleet has the session {id!r}")
+
+    async def _placed(self) -> _Node | None:
+        """The node that Ray chooses for a session; None if it has gone in the meantime."""
+        id = await run_sync(self._place)
+        if id not in self._nodes:
+            await self.deploy()
+        return self._nodes.get(id)
+
+    def _place(self) -> str:
+        # The actor reserves the memory, since Ray frees with an actor what it has reserved.
+        group = placement_group([{"memory": self._bytes}])
+        try:
+            if not group.wait(ROOM_SECONDS):
+                what = f"no node has had {self._bytes:,} bytes of memory left within {ROOM_SECONDS:g} s"
+                raise SupervisorError("limit", what)
+            (id,) = placement_group_table(group)["bundles_to_node_id"].values()
+            return str(id)
+        finally:
+            remove_placement_group(group)
+
+
+async def _next(items: Any) -> Any:
+    return await (await items.__anext__())
+
+
+class _Chunks:
+    """What a relay gives. A wait that is given up loses nothing: what it has waited for is there for the next one."""
+
+    final = (OSError,)
+
+    def __init__(self, way: _Way) -> None:
+        self._way = way
+        self._coming: asyncio.Task[bytes] | None = None
+        self._closed = False
+
+    async def receive(self) -> bytes:
+        """As :meth:`Chunks.receive`."""
+        if self._closed:
+            return b""
+        if self._coming is None:
+            self._coming = asyncio.ensure_future(self._way.receive())
+        await asyncio.wait({self._coming})
+        if self._closed:
+            return b""
+        coming, self._coming = self._coming, None
+        return coming.result()
+
+    async def aclose(self) -> None:
+        """As :meth:`Chunks.aclose`."""
+        self._closed = True
+        if self._coming is not None and not self._coming.cancel() and not self._coming.cancelled():
+            self._coming.exception()  # nobody asks for it any more
+
+
+class _Way:
+    """A connection with a supervisor through its actor; see :class:`claude_wire_kit.supervisor.transport.Transport`."""
+
+    def __init__(self, fleet: Fleet, command: Command) -> None:
+        self._fleet = fleet
+        self._command = command
+        self._client = secrets.token_hex(8)
+        self._node: _Node | None = None
+        self._items: Any = None
+        self._answered = False
+        self._first = b""
+        self.chunks: Chunks = _Chunks(self)
+
+    async def open(self) -> None:
+        """As :meth:`Transport.open`."""
+        if running_trio():
+            raise HandleError("Ray needs asyncio: a fleet has no clients in trio")
+        self._node, self._first, self._items = await self._fleet.relay(self._command, self._client)
+
+    async def receive(self) -> bytes:
+        """What the relay gives next; nothing at its end.
+
+        Raises:
+            NodeLostError: the node is lost.
+        """
+        assert self._node is not None
+        data, self._first = self._first, b""
+        while not data:
+            try:
+                data = await self._fleet.wait(self._node, _next(self._items))
+            except StopAsyncIteration:
+                return b""
+        if not self._answered:
+            self._answered = True
+            with suppress(msgspec.DecodeError):  # the answer names no session, or is cut
+                session = msgspec.json.decode(data.partition(b"\n")[0], type=Cursor)
+                self._node.sessions[session.id] = session
+        return data
+
+    async def send(self, data: bytes) -> None:
+        """As :meth:`Transport.send`."""
+        for start in range(0, len(data), CHUNK_BYTES):
+            piece, room = data[start : start + CHUNK_BYTES], False
+            while room is False:
+                if self._node is None or self._items is None:
+                    raise BrokenPipeError("the connection with the supervisor is closed")
+                room = await self._fleet.wait(self._node, self._node.actor.write.remote(self._client, piece))
+                piece = b""
+            if room is None:
+                raise BrokenPipeError("the connection with the supervisor is lost")
+
+    async def why_ended(self) -> str:
+        """As :meth:`Transport.why_ended`. Raises NodeLostError if that is why."""
+        if self._node is not None and self._node.why_lost:
+            raise self._node.error
+        return ""
+
+    def drop(self) -> None:
+        """As :meth:`Transport.drop`. The actor of the node closes its connection with the supervisor."""
+        items, self._items = self._items, None
+        if items is not None and self._node is not None and ray.is_initialized():
+            self._node.actor.close.remote(self._client)
+
+    async def aclose(self) -> None:
+        """As :meth:`Transport.aclose`."""
+        await self.chunks.aclose()
+        self.drop()

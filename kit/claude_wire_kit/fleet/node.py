@@ -1,0 +1,224 @@
+# pyright: basic, reportMissingImports=false
+# Ray need not be installed.
+"""The actor of a node: it holds a supervisor, and relays between its socket and clients elsewhere in the cluster.
+
+Knows sockets and memory that is reserved; not what goes over a connection. As a program,
+``python -m claude_wire_kit.fleet.node FOLDER``, it is that supervisor, which ends with its standard input: the
+kernel ends the CLIs with the thread that starts them, and an actor of Ray has many threads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import select
+import subprocess
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+from typing import Any
+
+from claude_wire_kit.supervisor.attach import connect
+from claude_wire_kit.supervisor.daemon import Daemon
+from claude_wire_kit.supervisor.disk.folder import StateFolder, default_folder
+from claude_wire_kit.supervisor.errors import SupervisorError
+from claude_wire_kit.supervisor.frames import Failed, Life, line_of
+
+__all__ = ["BEAT_SECONDS", "CHUNK_BYTES", "START_SECONDS", "Node", "main"]
+
+#: Bytes that are relayed at once. Ray sends objects below 100 kB without its object store.
+CHUNK_BYTES = 64 * 1024
+#: Seconds after which a relay that has nothing to say says so; an actor looks for sessions that have ended as often.
+BEAT_SECONDS = 5.0
+#: Seconds in which a supervisor must serve.
+START_SECONDS = 30.0
+
+
+class Node:
+    """One for each node, as an actor of Ray.
+
+    Args:
+        folder: the state folder of its supervisor; None for the one of its user.
+        node: the id of the node.
+    """
+
+    def __init__(self, folder: str | None, node: str) -> None:
+        self._folder = os.path.abspath(folder or default_folder())
+        self._node = node
+        self._starting = asyncio.Lock()
+        self._supervisor: subprocess.Popen[bytes] | None = None
+        self._clients: dict[str, tuple[str, asyncio.StreamWriter]] = {}
+        # Memory that Ray has reserved here: once for each CLI that runs.
+        self._reserved: list[Any] = []
+        self._looking: asyncio.Task[None] = asyncio.ensure_future(self._look())
+
+    async def relay(self, client: str, node: str, memory: int) -> AsyncGenerator[bytes | None, None]:
+        """A connection with the supervisor: what it sends.
+
+        The first item is empty when the connection is there, or None if there is not that much memory. Others are empty
+        when nothing was said for :data:`BEAT_SECONDS`: by them Ray sees whether the client still is there, and the
+        client whether the node is.
+
+        Args:
+            client: names the connection for :meth:`write`.
+            node: the id of the node that the client is on. The relay ends with it, which Ray does not see to.
+            memory: bytes to reserve for the session that its command starts.
+        """
+        reserved: Any = None
+        data = b""
+        try:
+            if memory and (reserved := await self._room(memory)) is None:
+                yield None
+                return
+            await self._serve()
+            reader, writer = await asyncio.open_unix_connection(f"{self._folder}/socket")
+            self._clients[client] = node, writer
+            while True:
+                yield data
+                try:
+                    data = await asyncio.wait_for(reader.read(CHUNK_BYTES), BEAT_SECONDS)
+                except asyncio.TimeoutError:
+                    data = b""
+                    continue
+                if not data:
+                    return
+                if reserved is not None:  # the command was answered
+                    self._reserved.append(reserved)
+                    reserved = None
+        except (SupervisorError, OSError) as error:
+            yield line_of(Failed(error=getattr(error, "error", "system"), message=str(error)))
+        finally:
+            if client in self._clients:
+                self._clients.pop(client)[1].close()
+            if reserved is not None:
+                asyncio.get_running_loop().run_in_executor(None, _release, reserved)
+
+    async def write(self, client: str, data: bytes) -> bool | None:
+        """Send bytes to the supervisor, at most :data:`CHUNK_BYTES`.
+
+        Returns:
+            Whether there is room for more; None if there is no connection.
+        """
+        with suppress(asyncio.TimeoutError):
+            try:
+                self._clients[client][1].write(data)
+                await asyncio.wait_for(self._clients[client][1].drain(), BEAT_SECONDS)
+                return True
+            except (KeyError, ConnectionError):
+                return None
+        return False
+
+    async def close(self, client: str) -> None:
+        """End the relay of a client. May be called again."""
+        if client in self._clients:
+            self._clients[client][1].close()
+
+    async def _serve(self) -> None:
+        """Find a supervisor in the folder, or start one.
+
+        Raises:
+            SupervisorError, OSError: it cannot be started, or is of another version.
+        """
+        async with self._starting:
+            try:
+                await connect(self._folder).list()
+            except SupervisorError as error:
+                if error.error != "absent":
+                    raise
+                starting = asyncio.get_running_loop().run_in_executor(None, self._start)
+                try:
+                    await asyncio.shield(starting)
+                except asyncio.CancelledError:
+                    await asyncio.wait({starting})  # else the next client would start another one in its place
+                    raise
+                await connect(self._folder).list()
+
+    def _start(self) -> None:
+        self._supervisor = subprocess.Popen(
+            [sys.executable, "-m", __name__, self._folder],
+            cwd="/",
+            stdin=subprocess.PIPE,  # the kernel closes it, however this process ends
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+        assert self._supervisor.stdout is not None
+        select.select([self._supervisor.stdout], [], [], START_SECONDS)
+
+    # --- memory
+
+    async def _room(self, memory: int) -> Any:
+        """As :meth:`_reserve`, in a thread. What is reserved for a client that has gone meanwhile is released."""
+        loop = asyncio.get_running_loop()
+
+        def release(done: asyncio.Future[Any]) -> None:
+            if done.exception() is None and done.result() is not None:
+                loop.run_in_executor(None, _release, done.result())
+
+        reserving = loop.run_in_executor(None, self._reserve, memory)
+        try:
+            return await asyncio.shield(reserving)
+        except asyncio.CancelledError:
+            reserving.add_done_callback(release)
+            raise
+
+    def _reserve(self, memory: int) -> Any:
+        """Reserve memory on this node, for as long as this actor lives; None if there is none."""
+        from ray.util.placement_group import placement_group
+
+        group = placement_group([{"memory": memory}], bundle_label_selector=[{"ray.io/node-id": self._node}])
+        if group.wait(BEAT_SECONDS):
+            return group
+        _release(group)
+        return None
+
+    async def _look(self) -> None:
+        """End the relays of clients whose node is lost, and release the memory of CLIs that have ended."""
+        while True:
+            await asyncio.sleep(BEAT_SECONDS)
+            try:
+                await self._look_once()
+            except Exception as error:  # of Ray, whose head may be away for a while
+                logging.getLogger("claude_wire").warning("the actor of a node cannot look: %s", type(error).__name__)
+
+    async def _look_once(self) -> None:
+        living = await asyncio.to_thread(_living) if self._clients else set[str]()
+        for node, writer in list(self._clients.values()):
+            if node not in living:
+                writer.close()
+        listed = (await connect(self._folder).list()).sessions if self._reserved else []
+        running = sum(one.life not in (Life.ENDED, Life.LOST) for one in listed)
+        while len(self._reserved) > running:
+            await asyncio.to_thread(_release, self._reserved.pop())
+
+
+def _living() -> set[str]:
+    import ray
+
+    return {node["NodeID"] for node in ray.nodes() if node["Alive"]}
+
+
+def _release(group: Any) -> None:
+    from ray.util.placement_group import remove_placement_group
+
+    remove_placement_group(group)
+
+
+async def _supervise(folder: StateFolder) -> None:
+    serving = asyncio.ensure_future(Daemon(folder).run(lambda: os.write(1, b"\n")))
+    asyncio.get_running_loop().add_reader(0, serving.cancel)
+    with suppress(asyncio.CancelledError):
+        await serving
+
+
+def main() -> None:
+    """Be the supervisor of a state folder, unless another one is."""
+    folder = StateFolder(sys.argv[1])
+    with suppress(SupervisorError):
+        folder.take()
+        asyncio.run(_supervise(folder))
+    folder.release()
+
+
+if __name__ == "__main__":
+    main()

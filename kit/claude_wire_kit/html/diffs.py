@@ -1,0 +1,76 @@
+"""What a call changes in a file, as lines taken out and put in.
+
+Knows the tools of the CLI that change files, by their names. Takes any JSON: a value that is not what the tool takes
+changes nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from claude_wire.foundation.plain_json import fields_of, items_of
+
+__all__ = ["asked_change", "done_change", "without_change"]
+
+#: The members of a call that its comparison shows.
+SHOWN: dict[str, tuple[str, ...]] = {
+    "Edit": ("old_string", "new_string"),
+    "MultiEdit": ("edits",),
+    "Write": ("content",),
+}
+
+#: A comparison has at most so many lines.
+MAX_LINES = 5000
+
+
+def without_change(name: str, given: Any) -> Any:
+    """The input of a call, without what :func:`asked_change` shows of it."""
+    if not asked_change(name, given):
+        return given
+    left = {key: value for key, value in fields_of(given).items() if key not in SHOWN[name]}
+    if left.get("replace_all") is False:
+        del left["replace_all"]
+    return left
+
+
+def asked_change(name: str, given: Any) -> list[str]:
+    """The change that a call asks for, by its input; empty for other calls."""
+    members = fields_of(given)
+    match name:
+        case "Edit":
+            return _replaced(members)
+        case "MultiEdit":
+            edits = items_of(members.get("edits"))
+            return [line for edit in edits[:MAX_LINES] for line in ["@@", *_replaced(fields_of(edit))]][:MAX_LINES]
+        case "Write" if isinstance(members.get("content"), str):
+            return _signed("+", members["content"])
+        case _:
+            return []
+
+
+def done_change(result: Any) -> list[str]:
+    """The change that was made, by ``structuredPatch`` of a tool's structured result; empty if it has none."""
+    lines: list[str] = []
+    for each in items_of(fields_of(result).get("structuredPatch")):
+        hunk = fields_of(each)
+        starts = hunk.get("oldStart"), hunk.get("newStart")
+        lines.append("@@ -{} +{} @@".format(*(start if isinstance(start, int) else "?" for start in starts)))
+        # A line of a file may end with a carriage return; a line feed would make two lines of it.
+        lines += [line.replace("\n", " ") for line in items_of(hunk.get("lines")) if isinstance(line, str)]
+        if len(lines) > MAX_LINES:
+            return [*lines[:MAX_LINES], "…"]
+    return lines
+
+
+def _replaced(members: dict[str, Any]) -> list[str]:
+    old, new = members.get("old_string"), members.get("new_string")
+    if not isinstance(old, str) or not isinstance(new, str):
+        return []
+    return [*_signed("-", old), *_signed("+", new)]
+
+
+def _signed(sign: str, text: str) -> list[str]:
+    if not text:
+        return []
+    lines = text.removesuffix("\n").split("\n", MAX_LINES)
+    return [*(f"{sign}{line}" for line in lines[:MAX_LINES]), *(["…"] if len(lines) > MAX_LINES else [])]

@@ -1,0 +1,93 @@
+"""The page around the turns: its head, what it loads (nothing), and what it says of the session.
+
+Knows boxes of markup and facts; not messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from claude_wire_kit.html.markup import Room, day, inline
+from claude_wire_kit.html.story import Facts, Story
+
+__all__ = ["document"]
+
+STYLE = Path(__file__).with_name("style.css")
+
+#: No script, no font, nothing from elsewhere: a browser refuses what a text might smuggle in.
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+
+#: A title is cut to this many characters.
+TITLE_CHARS = 120
+
+
+def document(story: Story, room: Room) -> Iterator[str]:
+    """The page, piece by piece. The story is closed."""
+    facts = story.facts
+    title = inline(facts.title.strip() or "A session", TITLE_CHARS)
+    style = STYLE.read_text("utf-8")
+    yield f"""<!DOCTYPE html>
+<html lang=en>
+<head>
+<meta charset=utf-8>
+<meta http-equiv="Content-Security-Policy" content="{POLICY}">
+<meta name=viewport content="width=device-width, initial-scale=1">
+<meta name=color-scheme content="light dark">
+<meta name=referrer content=no-referrer>
+<title>{title.removeprefix("<bdi>").removesuffix("</bdi>")}</title>
+<style>
+{style}</style>
+</head>
+<body>
+<a class=skip href=#turns>Skip to the conversation</a>
+<header>
+<h1>{title}</h1>
+<dl>
+"""
+    for name, value in _facts(facts):
+        yield f"<div><dt>{name}</dt><dd>{value}</dd></div>\n"
+    yield "</dl>\n</header>\n"
+    if facts.turns > 1 and story.contents:
+        yield "<nav aria-label=Turns>\n<details><summary>Prompts</summary>\n<ol>\n"
+        yield from story.contents.markup()
+        yield "</ol>\n</details>\n</nav>\n"
+    yield "<main id=turns>\n"
+    yield from story.box.markup()
+    if room.left_out:
+        yield f"<p class=cut>The page is full: {room.left_out:,} further parts are left out.</p>\n"
+    yield "</main>\n<footer>Times are in UTC. Made by claude-wire.</footer>\n</body>\n</html>\n"
+
+
+def _facts(facts: Facts) -> Iterator[tuple[str, str]]:
+    if facts.first is not None and facts.last is not None:
+        yield "Began", day(facts.first)
+        yield "Took", _span((facts.last - facts.first).total_seconds())
+    if facts.models:
+        yield "Model", _several(facts.models)
+    if facts.cost is not None:
+        yield "Cost", f"${facts.cost:,.4f}"
+    yield "Turns", f"{facts.turns:,}"
+    yield "Tool calls", f"{facts.calls:,}"
+    if facts.errors:
+        yield "Errors", f"{facts.errors:,}"
+    if facts.folder:
+        yield "Folder", inline(facts.folder)
+    if facts.version:
+        yield "CLI", inline(facts.version)
+    if facts.sessions:
+        yield "Session", _several(facts.sessions)
+
+
+def _several(names: Iterable[str]) -> str:
+    shown = list(names)
+    more = f" and {len(shown) - 3:,} more" if len(shown) > 3 else ""
+    return ", ".join(map(inline, shown[:3])) + more
+
+
+def _span(seconds: float) -> str:
+    whole = int(seconds)
+    if whole < 60:
+        return f"{seconds:.1f} s"
+    hours, minutes = whole // 3600, whole // 60 % 60
+    return f"{hours:,} h {minutes} min" if hours else f"{minutes} min {whole % 60} s"

@@ -1,0 +1,65 @@
+"""Sessions that outlive their clients: one supervisor for each user and machine owns the CLIs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+#: In which module a name is, which is imported when it is first asked for: a supervisor needs nothing of its clients.
+_LATER = {
+    "Attach": "frames",
+    "Attached": "frames",
+    "AttachedSession": "session",
+    "Attachment": "attachment",
+    "Create": "frames",
+    "Cursor": "frames",
+    "DetachedError": "errors",
+    "Ended": "frames",
+    "Supervisor": "attach",
+    "SupervisorError": "errors",
+    "Life": "frames",
+    "Listed": "frames",
+    "Resume": "frames",
+    "Serves": "frames",
+    "SessionInfo": "frames",
+    "Spec": "frames",
+    "Started": "frames",
+    "connect": "attach",
+    "spec_of": "attach",
+}
+
+if TYPE_CHECKING:
+    from claude_wire_kit.supervisor.attach import Supervisor as Supervisor
+    from claude_wire_kit.supervisor.attach import connect as connect
+    from claude_wire_kit.supervisor.attach import spec_of as spec_of
+    from claude_wire_kit.supervisor.attachment import Attachment as Attachment
+    from claude_wire_kit.supervisor.errors import DetachedError as DetachedError
+    from claude_wire_kit.supervisor.errors import SupervisorError as SupervisorError
+    from claude_wire_kit.supervisor.frames import Attach as Attach
+    from claude_wire_kit.supervisor.frames import Attached as Attached
+    from claude_wire_kit.supervisor.frames import Create as Create
+    from claude_wire_kit.supervisor.frames import Cursor as Cursor
+    from claude_wire_kit.supervisor.frames import Ended as Ended
+    from claude_wire_kit.supervisor.frames import Life as Life
+    from claude_wire_kit.supervisor.frames import Listed as Listed
+    from claude_wire_kit.supervisor.frames import Resume as Resume
+    from claude_wire_kit.supervisor.frames import Serves as Serves
+    from claude_wire_kit.supervisor.frames import SessionInfo as SessionInfo
+    from claude_wire_kit.supervisor.frames import Spec as Spec
+    from claude_wire_kit.supervisor.frames import Started as Started
+    from claude_wire_kit.supervisor.session import AttachedSession as AttachedSession
+else:
+    __all__ = sorted(_LATER)
+
+
+def __getattr__(name: str) -> Any:
+    module = _LATER.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = globals()[name] = getattr(import_module(f"{__name__}.{module}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})

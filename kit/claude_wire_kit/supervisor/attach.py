@@ -1,0 +1,247 @@
+"""The client of a supervisor: its sessions are listed, created, attached to and ended from here.
+
+Knows commands and their answers; what goes over an attached session is :class:`~claude_wire.Session`'s.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+
+import msgspec
+
+from claude_wire.codec.encoder import encode
+from claude_wire.foundation.arguments import require_one_of, require_seconds, type_of
+from claude_wire.messages import InitializeRequest
+from claude_wire.process.options import ClaudeOptions
+from claude_wire.process.process import require_environment
+from claude_wire.session.open import STATE_VARIABLE, command_line
+from claude_wire_kit.supervisor.attachment import Attachment, Connection
+from claude_wire_kit.supervisor.disk.folder import default_folder
+from claude_wire_kit.supervisor.frames import (
+    Attach,
+    Create,
+    Cursor,
+    List,
+    Listed,
+    Prewarm,
+    Remove,
+    Resume,
+    SessionInfo,
+    Spec,
+    Stop,
+)
+from claude_wire_kit.supervisor.session import AttachedSession
+from claude_wire_kit.supervisor.transport import CommandTransport, SocketTransport, Transport
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from claude_wire.process.child import StrPath
+    from claude_wire.session import CallbackArguments
+    from claude_wire_kit.supervisor.attachment import Following
+    from claude_wire_kit.supervisor.frames import Command
+
+__all__ = ["Attachment", "Supervisor", "connect", "spec_of"]
+
+#: Seconds in which a supervisor must have answered; those in which it must have started a CLI.
+ANSWER_SECONDS = 10.0
+START_SECONDS = 60.0
+
+A = TypeVar("A")
+Role: TypeAlias = Literal["viewer", "driver"]
+
+
+def connect(
+    folder: StrPath | None = None, *, command: Sequence[StrPath] | None = None, timeout: float = ANSWER_SECONDS
+) -> Supervisor:
+    """The supervisor of this user and machine, or another one. Nothing is connected yet: each command does that.
+
+    Args:
+        folder: its state folder; ``$CLAUDE_WIRE_SUPERVISOR`` or the user's own if None.
+        command: a program that speaks with it on its standard streams, in place of a folder:
+            ``["ssh", "-T", "-o", "ServerAliveInterval=15", "HOST", "claude-wire", "supervisor", "stdio"]``.
+        timeout: seconds that it may take to connect, and to answer a command that starts nothing.
+
+    Raises:
+        TypeError: both are given, or an argument is of another type.
+    """
+    if folder is not None and command is not None:
+        raise TypeError("connect() takes a folder or a command, not both")
+    if isinstance(command, (str, bytes)):
+        raise TypeError("command must be a list of arguments; shlex.split() makes one of a command line")
+    require_seconds("timeout", timeout, or_none=False)
+    return Supervisor(folder, command, timeout)
+
+
+def spec_of(
+    options: ClaudeOptions | Sequence[StrPath],
+    *,
+    initialize: InitializeRequest | None = None,
+    cwd: StrPath | None = None,
+    env: Mapping[str, str] | None = None,
+    extra_env: Mapping[str, str] | None = None,
+    name: str | None = None,
+    mcp: Mapping[str, Mapping[str, Any]] | None = None,
+    cost_usd: float | None = None,
+    asks: bool = True,
+) -> Spec:
+    """What a supervisor has to know to start a CLI: as for :func:`~claude_wire.open_session`, but all of it is said.
+
+    Args:
+        options: the CLI's flags, or a whole command line.
+        cwd, env: those of this process if None.
+        name: for lists.
+        mcp: by MCP server and method of its handshake, the result that the supervisor gives while no client serves it.
+        cost_usd: the turn is interrupted when the session has cost so much.
+        asks: whether :class:`~claude_wire.ClaudeOptions` that say nothing of it have the CLI ask for permission. Its
+            questions then wait for a driver.
+    """
+    require_environment("env", env)
+    require_environment("extra_env", extra_env)
+    request = initialize or InitializeRequest()
+    return Spec(
+        argv=[os.fspath(argument) for argument in command_line(options, asks=asks)],
+        cwd=os.path.abspath(os.fspath(cwd or os.getcwd())),
+        env={STATE_VARIABLE: "1", **(os.environ if env is None else env), **(extra_env or {})},
+        initialize=msgspec.json.decode(encode(request)),
+        mcp={server: dict(results) for server, results in (mcp or {}).items()},
+        name=name,
+        cost_usd=cost_usd,
+    )
+
+
+class Supervisor:
+    """A supervisor of sessions, as its clients see it; made by :func:`connect`.
+
+    Each command has a connection of its own. A session that :meth:`attach`, :meth:`create` or :meth:`resume` gives is
+    entered and left like any other; leaving it ends the connection, and not the CLI.
+
+    Raises:
+        SupervisorError: by each command, and by entering a session: the supervisor refuses it (``error`` says why),
+            there is none (``absent``), it does not answer in time (``timeout``), or the connection ended before the
+            answer (``lost``).
+    """
+
+    def __init__(self, folder: StrPath | None, command: Sequence[StrPath] | None, timeout: float) -> None:
+        self.folder: str | None = None
+        if command is None:
+            self.folder = os.path.abspath(os.fspath(folder or default_folder()))
+        self._command = command
+        self._timeout = timeout
+
+    def __repr__(self) -> str:
+        where = f"folder {self.folder!r}" if self._command is None else f"command {os.fspath(self._command[0])!r}"
+        return f"<Supervisor: {where}>"
+
+    # --- sessions
+
+    def attach(
+        self,
+        session: str | Cursor,
+        *,
+        role: Role = "driver",
+        take: bool = False,
+        **arguments: Unpack[CallbackArguments],
+    ) -> AttachedSession:
+        """A session that goes on, for ``async with``.
+
+        Args:
+            session: its id, for all lines that there are; or a cursor, for those behind it.
+            role: a driver sends prompts and answers questions; a viewer sees what happens.
+            take: whether to replace a driver that is there. It becomes a viewer.
+
+        The other arguments are the callbacks of :func:`~claude_wire.open_session`.
+        """
+        require_one_of("role", role, ("viewer", "driver"))
+        id, after = _place(session)
+        return AttachedSession(self.open(Attach(attach=id, after=after, role=role, take=take)), **arguments)
+
+    def create(self, spec: Spec, *, role: Role = "driver", **arguments: Unpack[CallbackArguments]) -> AttachedSession:
+        """A new session, whose CLI is started by entering it. It has the hooks and MCP servers of the arguments.
+
+        Args:
+            spec: the CLI; :func:`spec_of` makes it.
+        """
+        return AttachedSession(self.open(Create(create=spec, role=role)), **arguments)
+
+    def resume(
+        self,
+        session: str | Cursor,
+        *,
+        env: Mapping[str, str] | None = None,
+        role: Role = "driver",
+        **arguments: Unpack[CallbackArguments],
+    ) -> AttachedSession:
+        """A session whose CLI has ended, and is started again by entering it.
+
+        Args:
+            session: as for :meth:`attach`.
+            env: the whole environment, which the supervisor does not keep on disk; None for the one of before.
+        """
+        id, after = _place(session)
+        command = Resume(resume=id, after=after, role=role, env=None if env is None else dict(env))
+        return AttachedSession(self.open(command), **arguments)
+
+    def open(self, command: Following) -> Attachment:
+        """A connection with a session, raw: ``async with supervisor.open(Attach(attach=id)) as raw``."""
+        seconds = self._timeout if isinstance(command, Attach) else START_SECONDS
+        return Attachment(self._way(command), command, seconds)
+
+    # --- other commands
+
+    async def stop(self, session: str | None, *, grace: float = 5.0) -> Listed:
+        """End the CLI of a session; of all of them, and the supervisor, for None. Returns when it has ended.
+
+        Args:
+            grace: seconds between the end of its input, SIGTERM and SIGKILL.
+        """
+        return await self._ask(Stop(stop=session, grace=grace), Listed, self._timeout + 3 * grace)
+
+    async def remove(self, session: str) -> Listed:
+        """Remove a session that has ended, and its journal."""
+        return await self._ask(Remove(remove=session), Listed)
+
+    async def prewarm(self, spec: Spec, count: int = 1) -> Listed:
+        """Have so many CLIs kept ready for :meth:`create` with an equal spec."""
+        return await self._ask(Prewarm(prewarm=spec, count=count), Listed, START_SECONDS)
+
+    async def start(self, spec: Spec) -> SessionInfo:
+        """Start a CLI in a new session that nobody is attached to."""
+        return await self._ask(Create(create=spec, detach=True), SessionInfo, START_SECONDS)
+
+    async def restart(self, session: str, *, env: Mapping[str, str] | None = None) -> SessionInfo:
+        """As :meth:`resume`, without attaching."""
+        command = Resume(resume=session, env=None if env is None else dict(env), detach=True)
+        return await self._ask(command, SessionInfo, START_SECONDS)
+
+    async def list(self) -> Listed:
+        """Which sessions there are."""
+        return await self._ask(List(list={}), Listed)
+
+    async def _ask(self, command: Command, kind: type[A], seconds: float | None = None) -> A:
+        connection = Connection(self._way(command))
+        try:
+            return await connection.ask(command, kind, self._timeout if seconds is None else seconds)
+        finally:
+            await connection.aclose()
+
+    def _way(self, command: Command) -> Transport:
+        if self._command is not None:
+            return CommandTransport(self._command)
+        assert self.folder is not None
+        return SocketTransport(os.path.join(self.folder, "socket"), self.folder)
+
+
+def _place(session: str | Cursor) -> tuple[str, Cursor | None]:
+    """The id of a session, and the cursor behind which its lines are wanted.
+
+    Raises:
+        TypeError: it is neither an id nor a cursor.
+    """
+    if isinstance(session, Cursor):
+        return session.id, session
+    if not isinstance(session, str):
+        raise TypeError(f"a session is given by its id or a Cursor, not {type_of(session)}")
+    return session, None

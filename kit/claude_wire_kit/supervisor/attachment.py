@@ -1,0 +1,239 @@
+"""Connections of a supervisor's client: one command, its answer, and the lines that follow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+import msgspec
+
+from claude_wire.codec.encoder import encode
+from claude_wire.errors import HandleError
+from claude_wire.foundation.arguments import type_of
+from claude_wire.io.waiting import move_on_after
+from claude_wire.messages import InitializeRequest
+from claude_wire_kit.supervisor.errors import SupervisorError
+from claude_wire_kit.supervisor.frames import (
+    MAX_ANSWER_BYTES,
+    Attach,
+    Attached,
+    Create,
+    Failed,
+    Listed,
+    Resume,
+    Serves,
+    SessionInfo,
+)
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from claude_wire.io.read_ahead import Chunks
+    from claude_wire_kit.supervisor.frames import Command
+    from claude_wire_kit.supervisor.transport import Transport
+
+__all__ = ["Attachment", "Connection", "Following"]
+
+A = TypeVar("A")
+Following: TypeAlias = Attach | Create | Resume
+Answer: TypeAlias = Attached | SessionInfo | Listed | Failed
+
+_decoder: msgspec.json.Decoder[Answer] = msgspec.json.Decoder(Answer)
+
+
+class Attachment:
+    """A connection with a session of a supervisor, for whoever wants the bytes. Made by :meth:`Supervisor.open`.
+
+    ``async with`` connects, and gives this: ``answer`` is what the supervisor has answered, ``chunks`` what it sends,
+    and ``send`` writes lines. :meth:`Supervisor.attach` gives a whole session instead.
+
+    Args:
+        way: to the supervisor.
+        command: by which the session is followed.
+        seconds: in which the supervisor must have answered.
+    """
+
+    def __init__(self, way: Transport, command: Following, seconds: float) -> None:
+        self._way = way
+        self._command = command
+        self._seconds = seconds
+        self._connection: Connection | None = None
+        self._answer: Attached | None = None
+
+    @property
+    def answer(self) -> Attached:
+        """What the supervisor has answered.
+
+        Raises:
+            HandleError: it was not asked yet.
+        """
+        if self._answer is None:
+            raise HandleError("this attachment is not open: use it as `async with`")
+        return self._answer
+
+    async def open(
+        self,
+        serves: Serves | None = None,
+        complete: Callable[[InitializeRequest], InitializeRequest] = lambda request: request,
+    ) -> Attached:
+        """Connect, and send the command.
+
+        Args:
+            serves: the hooks and MCP servers of the client, for a driver.
+            complete: adds these to the ``initialize`` of a new CLI.
+
+        Raises:
+            HandleError: this object was opened before.
+            SupervisorError: for the reasons of :class:`Supervisor`.
+        """
+        if self._connection is not None:
+            raise HandleError("an attachment is opened once; make another one")
+        command: Any = self._command
+        if serves is not None and command.role == "driver":
+            command = msgspec.structs.replace(command, serves=serves)
+        if isinstance(command, Create):
+            said = complete(msgspec.convert(command.create.initialize, InitializeRequest))
+            spec = msgspec.structs.replace(command.create, initialize=msgspec.json.decode(encode(said)))
+            command = msgspec.structs.replace(command, create=spec)
+        self._connection = connection = Connection(self._way)
+        try:
+            self._answer = answer = await connection.ask(command, Attached, self._seconds)
+        except BaseException:
+            await self.aclose()
+            raise
+        return answer
+
+    @property
+    def chunks(self) -> Chunks:
+        """The lines of the session, with frames of the supervisor between them.
+
+        Raises:
+            HandleError: the supervisor has not answered yet.
+        """
+        if self._connection is None or self._answer is None:
+            raise HandleError("this attachment is not open: use it as `async with`")
+        return self._connection.rest
+
+    async def send(self, line: bytes) -> None:
+        """Send a line to the CLI, by one task at a time.
+
+        Raises:
+            OSError: the connection is lost.
+            HandleError: it is not open.
+        """
+        if self._connection is None:
+            raise HandleError("this attachment is not open")
+        await self._connection.way.send(line)
+
+    async def aclose(self) -> None:
+        """Close the connection. The CLI goes on. May be called again."""
+        if self._connection is not None:
+            await self._connection.aclose()
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    def __del__(self) -> None:
+        if self._connection is not None:
+            self._connection.way.drop()
+
+
+class Connection:
+    """One command, and what follows its answer."""
+
+    def __init__(self, way: Transport) -> None:
+        self.way = way
+        self.rest: Chunks = _NothingBehind()
+
+    async def ask(self, command: Command, kind: type[A], seconds: float) -> A:
+        """Connect, send a command, and wait for its answer.
+
+        Raises:
+            SupervisorError: as :class:`Supervisor` says.
+        """
+        line = b""
+        with move_on_after(seconds) as scope:
+            await self.way.open()
+            try:
+                await self.way.send(msgspec.json.encode(command) + b"\n")
+            except OSError:
+                pass  # a supervisor that has refused it says why
+            line = await self._first_line()
+        if scope.cancelled_caught:
+            raise SupervisorError("timeout", f"the supervisor has not answered within {seconds:g} seconds")
+        if not line:
+            why = await self.way.why_ended()
+            told = f"; {why}" if why else ""
+            raise SupervisorError("lost", f"the connection ended before the supervisor answered{told}")
+        try:
+            answer = _decoder.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise SupervisorError(
+                "version", f"this version cannot read the answer of the supervisor: {error}"
+            ) from error
+        if isinstance(answer, Failed):
+            raise SupervisorError(answer.error, answer.message, line=answer.line, first=answer.first)
+        if not isinstance(answer, kind):
+            raise SupervisorError("version", f"the supervisor answered {type_of(command)} with {type_of(answer)}")
+        return answer
+
+    async def _first_line(self) -> bytes:
+        """The answer, without its line feed; nothing if the connection ends before it."""
+        chunks, size = self.way.chunks, 0
+        got: list[bytes] = []
+        while size <= MAX_ANSWER_BYTES:
+            try:
+                data = bytes(await chunks.receive())
+            except OSError:
+                return b""
+            if not data:
+                return b""
+            head, feed, rest = data.partition(b"\n")
+            got.append(head)
+            size += len(head)
+            if feed:
+                self.rest = _Behind(rest, chunks)
+                return b"".join(got)
+        raise SupervisorError("limit", f"the answer of the supervisor has more than {MAX_ANSWER_BYTES:,} bytes")
+
+    async def aclose(self) -> None:
+        """Close the connection. May be called again."""
+        await self.way.aclose()
+
+
+class _Behind:
+    """The bytes behind the answer."""
+
+    def __init__(self, rest: bytes, chunks: Chunks) -> None:
+        self._rest = rest
+        self._chunks = chunks
+
+    @property
+    def final(self) -> tuple[type[Exception], ...]:
+        """As :attr:`Chunks.final`."""
+        return self._chunks.final
+
+    async def receive(self) -> bytes | memoryview:
+        """As :meth:`Chunks.receive`."""
+        if self._rest:
+            rest, self._rest = self._rest, b""
+            return rest
+        return await self._chunks.receive()
+
+    async def aclose(self) -> None:
+        """As :meth:`Chunks.aclose`."""
+        await self._chunks.aclose()
+
+
+class _NothingBehind:
+    final: tuple[type[Exception], ...] = ()
+
+    async def receive(self) -> bytes:
+        return b""
+
+    async def aclose(self) -> None:
+        pass

@@ -1,0 +1,394 @@
+"""The connection with one client of the supervisor. The client gets each line of one session once.
+
+A connection keeps at most one chunk in memory. A client that is level with the journal gets each chunk as it was read.
+A client that is behind gets its lines from the journal's file by the kernel, so it costs no memory. Knows sockets and
+places in a journal; not what lines mean. A connection is in one state:
+
+=========  ==================================================================================================
+ASKING     The client sends commands, and has not attached.
+LEVEL      The client has all complete lines, and all frames of the supervisor.
+BEHIND     The socket is full at the moment. The connection knows the place of the next line to send.
+CLOSED     The socket is closed.
+=========  ==================================================================================================
+
+A frame of the supervisor goes between two lines, so it waits while a line is only partly sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import secrets
+import select
+import socket
+from collections import deque
+from contextlib import suppress
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from claude_wire.errors import LineTooLongError
+from claude_wire.native.line_splitter import LineSplitter
+from claude_wire_kit.supervisor.disk.journal import Place
+from claude_wire_kit.supervisor.disk.parts import Part, blocks
+from claude_wire_kit.supervisor.frames import Cursor, Cut, Failed, Refused, Stderr, end_of_frames, line_of
+
+if TYPE_CHECKING:
+    from claude_wire_kit.supervisor.managed_session import ManagedSession
+
+__all__ = ["Connection", "Owner", "State"]
+
+#: Limit in bytes for a line of a client, such as a prompt with pictures or the initialize of a new session.
+MAX_LINE_BYTES = 64 * 1024 * 1024
+#: Seconds after which the supervisor disconnects a client that is behind and reads nothing. The client may come back.
+STALLED_SECONDS = 60.0
+#: Limit in bytes for frames that wait for one client. Above it the supervisor disconnects the client.
+MAX_FRAME_BYTES = 1024 * 1024
+#: If more bytes of frames wait, the client gets no standard error of the CLI. The journal has it.
+MAX_STDERR_BYTES = MAX_FRAME_BYTES // 2
+#: The place of a frame that waits for no line.
+_AT_ONCE = Place(0, 0)
+#: Bytes of one read from a client, and of one write from the journal.
+CHUNK_BYTES = 256 * 1024
+
+
+class State(Enum):
+    """The state of a connection; see the module's table."""
+
+    ASKING = "asking"
+    LEVEL = "level"
+    BEHIND = "behind"
+    CLOSED = "closed"
+
+
+class Owner(Protocol):
+    """Carries out the commands of a connection, and learns when the connection ends."""
+
+    def command(self, connection: Connection, line: bytes) -> None:
+        """Carry out a command."""
+
+    def closed(self, connection: Connection) -> None:
+        """The connection is closed."""
+
+    def journal_damaged(self, connection: Connection) -> None:
+        """The journal has lost bytes that the connection had to send. The connection is closed."""
+
+
+class Connection:
+    """One client.
+
+    Args:
+        client: the socket of the client. The connection closes it.
+        owner: carries out the client's commands.
+    """
+
+    __slots__ = (
+        "_awaits",
+        "_client",
+        "_frame_bytes",
+        "_frames",
+        "_lines",
+        "_loop",
+        "_mark",
+        "_number",
+        "_offset",
+        "_out",
+        "_owner",
+        "_part",
+        "_part_number",
+        "_progress",
+        "_reads",
+        "_splitter",
+        "managed",
+        "state",
+    )
+
+    def __init__(self, client: socket.socket, owner: Owner) -> None:
+        self._client = client
+        self._owner = owner
+        self._loop = asyncio.get_running_loop()
+        self._splitter = LineSplitter(max_line_bytes=MAX_LINE_BYTES, keepends=True)
+        # Lines of the client that wait until there is room for them, or for the answer to a command.
+        self._lines: deque[bytes] = deque()
+        self._reads = self._awaits = False
+        self._number = 0
+        # Send order: 1. the rest of a partly sent write; 2. frames whose place has been reached; 3. journal lines.
+        self._out = bytearray()
+        self._frames: deque[tuple[Place, bytes]] = deque()
+        self._frame_bytes = 0
+        # The place of the next line to send, while the client is behind.
+        self._part: Part | None = None
+        self._part_number = 0
+        self._offset = 0
+        self._progress = 0.0
+        # The end of each frame, after the client has attached to a session.
+        self._mark = ""
+        self.state: State = State.ASKING
+        #: The session that the client is attached to.
+        self.managed: ManagedSession | None = None
+        self.read_on()
+
+    # --- what the client sends
+
+    def read_on(self) -> None:
+        """Read from the client, or let it wait while something keeps from taking what it has sent."""
+        wanted = self._takes()
+        if self.state is State.CLOSED or wanted is self._reads:
+            return
+        self._reads = wanted
+        if wanted:
+            self._loop.add_reader(self._client, self._on_readable)
+            self._loop.call_soon(self._take)
+        else:
+            self._loop.remove_reader(self._client)
+
+    def _takes(self) -> bool:
+        if self.managed is None:
+            return not self._awaits and not self._out
+        return not self.managed.waits_for(self)
+
+    def await_answer(self, *, awaits: bool) -> None:
+        """A command is answered later: no other one is taken until then."""
+        self._awaits = awaits
+        self.read_on()
+
+    def _on_readable(self) -> None:
+        try:
+            data = self._client.recv(CHUNK_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self.close()
+            return
+        try:
+            self._lines += self._splitter.feed(data)
+        except LineTooLongError as error:
+            self._lines += error.lines
+            self._take()
+            what = f"the line has {error.length:,} bytes; at most {MAX_LINE_BYTES:,} are taken"
+            number = self._number + len(self._lines) + 1
+            self.tell(Failed("command", what) if self.managed is None else Refused(number, what))
+            self.close()
+            return
+        self._take()
+
+    def _take(self) -> None:
+        """Give what the client has sent to whom it concerns, as far as that takes it."""
+        while self._lines and self.state is not State.CLOSED and self._takes():
+            line = self._lines.popleft()
+            if self.managed is None:
+                self._owner.command(self, line)
+            else:
+                self._number += 1
+                self.managed.sent(self, self._number, line)
+        self.read_on()
+
+    # --- what the client gets
+
+    def follow(self, managed: ManagedSession, place: Place, answer: Any) -> None:
+        """The command was to attach: answer it, and send the lines of a session behind that, from a place on.
+
+        Raises:
+            OSError: the journal cannot be read. Nothing was answered.
+        """
+        part = managed.journal.open_part(place.part)
+        mark = secrets.token_hex(16)
+        self.tell(msgspec.structs.replace(answer, mark=mark))
+        self._mark = mark
+        if self.state is State.CLOSED:
+            managed.journal.release_part(place.part)
+            return
+        self.managed = managed
+        self._part_number, self._offset = place
+        self._part = part
+        if self.state is State.ASKING:
+            self.state = State.LEVEL
+        self._fall_behind()
+
+    def more(self, chunk: bytes | None, start: int) -> None:
+        """Whole lines were written to the journal, at an offset: these, or None for such that are read from there."""
+        if self.state is not State.LEVEL:
+            return
+        assert self.managed is not None
+        sent = 0
+        try:
+            if chunk is not None:
+                sent = self._client.send(chunk)
+                if sent == len(chunk):
+                    return
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._close_soon()
+            return
+        try:
+            self._go_on_from(Place(self.managed.told.part, start), sent)
+        except OSError:  # no descriptors
+            self._close_soon()
+            return
+        self._fall_behind()
+
+    def _go_on_from(self, place: Place, sent: int = 0) -> None:
+        assert self.managed is not None
+        self._part = self.managed.journal.open_part(place.part)
+        self._part_number, self._offset = place.part, place.offset + sent
+
+    def tell(self, frame: Any, *, behind: Place = _AT_ONCE) -> None:
+        """Say something of the supervisor's own, between two lines of the CLI, behind all that stand before a place."""
+        line = self._line(frame)
+        if self.state is State.CLOSED:
+            return
+        if self.state is State.BEHIND or self._out:
+            if isinstance(frame, Stderr) and self._frame_bytes > MAX_STDERR_BYTES:
+                return
+            self._frames.append((behind, line))
+            self._frame_bytes += len(line)
+            if self._frame_bytes > MAX_FRAME_BYTES:
+                self.cut("too much waits for the client that the supervisor has said")
+            return
+        sent = 0
+        try:
+            sent = self._client.send(line)
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._close_soon()
+            return
+        if sent < len(line):
+            self._out += line[sent:]
+            if self.managed is not None:
+                self._go_on_from(self.managed.told)
+            self._fall_behind()
+
+    def _line(self, frame: Any) -> bytes:
+        line = line_of(frame)
+        return line if not self._mark else line[:-2] + end_of_frames(self._mark) + b"\n"
+
+    def _fall_behind(self) -> None:
+        if self.state is State.LEVEL:
+            self.state = State.BEHIND
+        self._progress = self._loop.time()
+        self._loop.add_writer(self._client, self._on_writable)
+
+    def _on_writable(self) -> None:
+        """Send one piece of what waits: so one client does not hold up the others."""
+        try:
+            done = self._send_next()
+        except BlockingIOError:
+            return
+        except OSError as error:
+            if error.errno == errno.EIO:
+                self._owner.journal_damaged(self)
+            self.close()
+            return
+        self._progress = self._loop.time()
+        if done:
+            self._loop.remove_writer(self._client)
+            if self.state is State.BEHIND:
+                self._release()
+                self.state = State.LEVEL
+            self.read_on()
+
+    def _send_next(self) -> bool:
+        """Send one piece. Returns whether nothing is left."""
+        here = Place(self._part_number, self._offset)
+        if not self._out and self._frames and self._frames[0][0] <= here and self._at_line_start():
+            while self._frames and self._frames[0][0] <= here:
+                self._out += self._frames.popleft()[1]
+            self._frame_bytes = sum(len(line) for _, line in self._frames)
+        if self._out:
+            del self._out[: self._client.send(self._out)]
+            return False
+        if self.managed is None or self._part is None:
+            return True
+        number, told = self.managed.told
+        end = told if number == self._part_number else self._part.output.end
+        if self._offset < end:
+            if self._frames and self._frames[0][0] <= here:
+                end = self._end_of_line(min(end, self._offset + CHUNK_BYTES))
+            elif self._frames and self._frames[0][0].part == self._part_number:
+                end = min(end, self._frames[0][0].offset)
+            count = min(end - self._offset, CHUNK_BYTES)
+            sent = os.sendfile(self._client.fileno(), self._part.output.descriptor, self._offset, count)
+            if not sent:  # somebody has made the file shorter
+                raise OSError(errno.EIO, "the journal has lost bytes", self._part.path)
+            self._offset += sent
+            return False
+        if self._part_number < number:
+            self._release()
+            self._go_on_from(Place(self._part_number + 1, 0))
+            return False
+        return not self._frames
+
+    def _at_line_start(self) -> bool:
+        if self._part is None or self._offset == 0:
+            return True
+        return os.pread(self._part.output.descriptor, 1, self._offset - 1) == b"\n"
+
+    def _end_of_line(self, end: int) -> int:
+        assert self._part is not None
+        offset = self._offset
+        for data in blocks(self._part.output.descriptor, offset, end):
+            if (place := data.find(b"\n")) >= 0:
+                return offset + place + 1
+            offset += len(data)
+        return end
+
+    def _release(self) -> None:
+        if self._part is not None:
+            assert self.managed is not None
+            self.managed.journal.release_part(self._part_number)
+            self._part = None
+
+    # --- the end
+
+    @property
+    def part_number(self) -> int | None:
+        """The part of the journal that it is fed from; None if it is not behind."""
+        return None if self._part is None else self._part_number
+
+    def is_stalled(self, now: float) -> bool:
+        """Whether it is behind, and has taken nothing for :data:`STALLED_SECONDS`."""
+        waits = self.state is State.BEHIND or bool(self._out)
+        return waits and now - self._progress > STALLED_SECONDS
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the client has closed its end, which nobody would notice while nothing is read from it."""
+        if self._reads or self.state is State.CLOSED:
+            return False
+        poll = select.poll()
+        poll.register(self._client, 0)  # an end and an error are told without being asked for
+        return bool(poll.poll(0))
+
+    def cut(self, message: str) -> None:
+        """Close the connection of a client that is too slow. It is told its cursor, if that fits between two lines."""
+        if self.managed is not None and self._part is not None and not self._out and self._at_line_start():
+            line = self.managed.journal.line_at(Place(self._part_number, self._offset)) - 1
+            frame = Cut(Cursor(self.managed.id, self.managed.epoch, line), message)
+            with suppress(OSError):
+                self._client.send(self._line(frame))
+        self.close()
+
+    def _close_soon(self) -> None:
+        """Close the socket, but not while somebody goes through all clients: others would be told of it."""
+        self._loop.call_soon(self.close)
+
+    def close(self) -> None:
+        """Close the socket. May be called again."""
+        if self.state is State.CLOSED:
+            return
+        self.state = State.CLOSED
+        self._loop.remove_reader(self._client)
+        self._loop.remove_writer(self._client)
+        self._release()
+        self._lines.clear()
+        self._frames.clear()
+        self._client.close()
+        if self.managed is not None:
+            self.managed.remove(self)
+        self._owner.closed(self)

@@ -1,0 +1,404 @@
+"""The supervisor of a state folder: takes connections, and does what its clients ask for.
+
+Knows commands and who is connected; not what goes over the sessions. It runs in one thread, and that thread
+starts the CLIs, for the kernel ends them when it ends (see :mod:`claude_wire_kit.supervisor.child`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import resource
+import signal
+import socket
+import struct
+from contextlib import suppress
+from functools import partial
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from claude_wire_kit.supervisor.connection import Connection
+from claude_wire_kit.supervisor.disk.journal import GoneError
+from claude_wire_kit.supervisor.frames import (
+    VERSION,
+    Attach,
+    Create,
+    Failed,
+    List,
+    Listed,
+    Prewarm,
+    Remove,
+    Resume,
+    Stop,
+    command_of,
+    line_of,
+)
+from claude_wire_kit.supervisor.ledger import DRIVER, Become, DriverEvent
+from claude_wire_kit.supervisor.sessions import Limits, RefusedError, Sessions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from claude_wire_kit.supervisor.disk.folder import StateFolder
+    from claude_wire_kit.supervisor.disk.journal import Place
+    from claude_wire_kit.supervisor.frames import Command
+    from claude_wire_kit.supervisor.managed_session import ManagedSession
+
+__all__ = ["Daemon", "Limits"]
+
+#: Connections that are taken at once.
+BACKLOG = 128
+#: Seconds between two looks for clients that take nothing, and between two tries to take connections without
+#: descriptors.
+TICK_SECONDS = 5.0
+ACCEPT_AGAIN_SECONDS = 1.0
+
+
+class Daemon:
+    """Runs the sessions of a state folder.
+
+    Args:
+        folder: which this process has taken.
+        limits: what it takes on.
+        syncs: whether each line is on the disk before anybody gets to know it, so that nothing is lost with the power.
+    """
+
+    def __init__(self, folder: StateFolder, *, limits: Limits | None = None, syncs: bool = False) -> None:
+        self._folder = folder
+        self._limits = limits or Limits()
+        self._descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)
+        self._sessions = Sessions(
+            folder, self._limits, syncs=syncs, descriptors=self._descriptors[0], ended=self._on_end
+        )
+        self._connections: set[Connection] = set()
+        # Who waits for the end of a session, or for the end of all (None).
+        self._waiting: dict[str | None, list[Connection]] = {}
+        self._carry_out: dict[type[Any], Callable[[Connection, Any], None]] = {
+            Create: self._create,
+            Attach: self._attach,
+            Resume: self._resume,
+            List: self._list,
+            Stop: self._stop,
+            Remove: self._remove,
+            Prewarm: self._prewarm,
+        }
+
+    async def run(self, started: Callable[[], object] = lambda: None) -> None:
+        """Take connections until it is stopped: by a client, SIGTERM, SIGINT or SIGHUP. All CLIs have ended then.
+
+        SIGHUP that is ignored, as by ``nohup``, stays ignored.
+
+        Args:
+            started: is called when clients can connect.
+
+        Raises:
+            OSError: the socket cannot be made, or the folder not be read.
+        """
+        self._loop = asyncio.get_running_loop()
+        self._over = self._loop.create_future()
+        # As many descriptors as the system allows: a session has seven, a client one.
+        hard = self._descriptors[1]
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        self._sessions.recover()
+        self._spare = socket.socket(socket.AF_UNIX)
+        self._listener = _listen(self._folder.socket)
+        handler = self._loop.get_exception_handler()
+        numbers = [signal.SIGTERM, signal.SIGINT]
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+            numbers.append(signal.SIGHUP)
+        self._loop.set_exception_handler(partial(self._on_error, handler))
+        try:
+            for number in numbers:
+                self._loop.add_signal_handler(number, self._stop_all)
+            self._loop.add_reader(self._listener, self._on_connection)
+            self._folder.announce()
+            self._folder.log("started", pid=os.getpid(), sessions=len(self._sessions.infos()))
+            self._tick()  # looks whether the files that announce() has written are still there
+            started()
+            await self._over
+        finally:
+            self._loop.remove_reader(self._listener)
+            self._listener.close()
+            self._spare.close()
+            self._loop.set_exception_handler(handler)
+            for number in numbers:
+                self._loop.remove_signal_handler(number)
+            for connection in list(self._connections):
+                connection.close()
+            self._sessions.close()
+            resource.setrlimit(resource.RLIMIT_NOFILE, self._descriptors)
+            self._folder.log("ended")
+
+    def _on_error(self, handler: Any, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Something was raised in a callback that never should be: it is logged, and everything goes on."""
+        if isinstance(context.get("exception"), Exception):
+            self._folder.log_error(context["exception"])
+        if handler is None:
+            loop.default_exception_handler(context)
+        else:
+            handler(loop, context)
+
+    # --- connections
+
+    def _on_connection(self) -> None:
+        try:
+            client, _ = self._listener.accept()
+        except BlockingIOError:
+            return
+        except OSError as error:
+            if error.errno not in (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS):
+                return  # the client has gone away in the meantime
+            self._folder.log("no-descriptors", error=error.strerror)
+            self._loop.remove_reader(self._listener)
+            self._loop.call_later(ACCEPT_AGAIN_SECONDS, self._accept_again)
+            self._refuse_with_spare()
+            return
+        client.setblocking(False)
+        refused = ""
+        if _user_of(client) != os.geteuid():
+            refused = "this supervisor serves its own user only"
+        elif len(self._connections) >= self._limits.connections:
+            refused = f"{self._limits.connections} clients are connected, and no more are taken"
+        if refused:
+            self._folder.log("client-refused", reason=refused)
+            _refuse(client, "refused", refused)
+            return
+        self._connections.add(Connection(client, self))
+
+    def _refuse_with_spare(self) -> None:
+        """There is no descriptor for who waits longest: the spare one is used to say so."""
+        self._spare.close()
+        with suppress(OSError):
+            client, _ = self._listener.accept()
+            _refuse(client, "limit", "the supervisor has no descriptor left for another client: try again later")
+        with suppress(OSError):
+            self._spare = socket.socket(socket.AF_UNIX)
+
+    def _accept_again(self) -> None:
+        if not self._over.done():
+            self._loop.add_reader(self._listener, self._on_connection)
+
+    def closed(self, connection: Connection) -> None:
+        """A connection is closed: its session is let go if nobody else needs it."""
+        self._connections.discard(connection)
+        for waiting in self._waiting.values():
+            if connection in waiting:
+                waiting.remove(connection)
+        if connection.managed is not None:
+            self._sessions.let_go(connection.managed)
+
+    def journal_damaged(self, connection: Connection) -> None:
+        """The journal of a session has lost bytes, which a client was to get."""
+        assert connection.managed is not None
+        self._folder.log("journal-damaged", session=connection.managed.id)
+
+    def _tick(self) -> None:
+        if not self._over.done():
+            self._loop.call_later(TICK_SECONDS, self._tick)
+        now = self._loop.time()
+        for connection in list(self._connections):
+            if connection.is_stalled(now):
+                self._folder.log("client-cut", reason="stalled")
+                connection.cut("the client has taken nothing for a while")
+            elif connection.is_gone:
+                connection.close()
+        if not self._over.done() and self._folder.is_lost:
+            self._listen_again()
+
+    def _listen_again(self) -> None:
+        """A file was removed by which clients find the supervisor, as a cleaner of old files does: make it again."""
+        with suppress(OSError):
+            with suppress(FileNotFoundError):
+                os.unlink(self._folder.socket)
+            listener = _listen(self._folder.socket)
+            self._loop.remove_reader(self._listener)
+            self._listener.close()
+            self._listener = listener
+            self._loop.add_reader(listener, self._on_connection)
+            self._folder.announce()
+            self._folder.log("found-again")
+
+    # --- commands
+
+    def command(self, connection: Connection, line: bytes) -> None:
+        """Carry out a command, and answer it."""
+        try:
+            spoken = msgspec.json.decode(line, type=_Versioned).version
+            if spoken != VERSION:
+                raise RefusedError(
+                    "version",
+                    f"this supervisor speaks version {VERSION}, the client version {spoken}: use the same of both",
+                )
+            command: Command = command_of(line)
+        except RefusedError as error:
+            connection.tell(error.answer)
+            return
+        except (ValueError, RecursionError) as error:
+            connection.tell(Failed(error="command", message=f"the line is no command: {error}"))
+            return
+        try:
+            self._carry_out[type(command)](connection, command)
+        except RefusedError as error:
+            connection.tell(error.answer)
+        except OSError as error:
+            self._folder.log("failed", command=type(command).__name__, error=error.strerror)
+            what = f"{error.strerror}: {error.filename}" if error.filename else str(error.strerror or error)
+            connection.tell(Failed(error="system", message=what))
+        except Exception as error:
+            self._folder.log_error(error)
+            connection.tell(Failed(error="system", message=f"the supervisor failed: {type(error).__name__}"))
+
+    def _list(self, connection: Connection, command: List) -> None:
+        connection.tell(self._listed())
+
+    def _listed(self) -> Listed:
+        return Listed(sessions=self._sessions.infos(), version=VERSION, package=version("claude-wire"), pid=os.getpid())
+
+    def _create(self, connection: Connection, command: Create) -> None:
+        if command.after is not None:
+            raise RefusedError("command", "a session that is created has no lines before it: leave out after")
+        self._answer(connection, self._sessions.create(command.create), command)
+
+    def _attach(self, connection: Connection, command: Attach) -> None:
+        managed = self._sessions.open(command.attach)
+        try:
+            self._follow(connection, managed, command)
+        finally:
+            self._sessions.let_go(managed)
+
+    def _answer(self, connection: Connection, managed: ManagedSession, command: Create | Resume) -> None:
+        if command.detach:
+            connection.tell(managed.info)
+        else:
+            self._follow(connection, managed, command)
+
+    def _place(self, managed: ManagedSession, command: Create | Attach | Resume) -> tuple[int, Place]:
+        """The first line that a client gets, and where it stands.
+
+        Raises:
+            RefusedError: it cannot have the role, or the lines.
+        """
+        journal, after = managed.journal, command.after
+        event = DriverEvent.TAKE if command.take else DriverEvent.ASK
+        if command.role == "driver" and DRIVER[managed.driver is not None][event] is Become.REFUSED:
+            raise RefusedError("driver", "another client drives the session: attach with take, or as a viewer")
+        if after is not None and after.id != managed.id:
+            raise RefusedError("command", f"the cursor is of another session, {after.id!r}")
+        if after is not None and (after.epoch != managed.epoch or not 0 <= after.line < managed.told_next):
+            last = managed.told_next - 1
+            message = f"lines were lost, or the cursor is of another journal; the session ends with line {last}"
+            raise RefusedError("epoch", message, line=last)
+        try:
+            line = journal.first if after is None else after.line + 1
+            place = journal.place_of(line)
+            if not journal.is_whole:
+                self._folder.log("journal-damaged", session=managed.id)
+                raise RefusedError("system", "the journal of the session is damaged: somebody has changed its files")
+            return line, place
+        except GoneError as gone:
+            message = f"these lines were removed for the byte budget; the first that is there is {gone.first}"
+            raise RefusedError("gone", message, first=gone.first) from None
+
+    def _follow(self, connection: Connection, managed: ManagedSession, command: Create | Attach | Resume) -> None:
+        line, place = self._place(managed, command)
+        drives = command.role == "driver"
+        connection.follow(managed, place, managed.attached(after=line - 1, drives=drives))
+        if connection.managed is managed:
+            managed.add(connection, drives=command.serves if drives else None)
+            self._folder.log("attached", session=managed.id, role=command.role, after=line - 1)
+
+    def _resume(self, connection: Connection, command: Resume) -> None:
+        managed = self._sessions.open(command.resume)
+        try:
+            if not command.detach and not managed.runs:
+                self._place(managed, command)  # before anything is started
+            self._answer(connection, self._sessions.resume(command.resume, command.env), command)
+        finally:
+            self._sessions.let_go(managed)
+
+    def _remove(self, connection: Connection, command: Remove) -> None:
+        self._sessions.remove(command.remove)
+        connection.tell(self._listed())
+
+    def _prewarm(self, connection: Connection, command: Prewarm) -> None:
+        self._sessions.prewarm(command.prewarm, command.count)
+        connection.tell(self._listed())
+
+    # --- the end of sessions
+
+    def _stop(self, connection: Connection, command: Stop) -> None:
+        if command.stop is None:
+            self._wait_for_end(None, connection)
+            self._stop_all(command.grace)
+            return
+        managed = self._sessions.find(command.stop)
+        if managed is None or not managed.runs:
+            connection.tell(self._listed())
+            return
+        self._wait_for_end(managed.id, connection)
+        managed.stop(command.grace)
+
+    def _wait_for_end(self, id: str | None, connection: Connection) -> None:
+        self._waiting.setdefault(id, []).append(connection)
+        connection.await_answer(awaits=True)
+
+    def _answer_waiting(self, id: str | None) -> None:
+        for connection in self._waiting.pop(id, []):
+            connection.tell(self._listed())
+            connection.await_answer(awaits=False)
+
+    def _stop_all(self, grace: float = 5.0) -> None:
+        self._waiting.setdefault(None, [])
+        self._sessions.is_ending = True
+        for managed in self._sessions.running:
+            managed.stop(grace)
+        self._end_if_over()
+
+    def _end_if_over(self) -> None:
+        if None in self._waiting and not self._sessions.running:
+            self._answer_waiting(None)
+            if not self._over.done():
+                self._over.set_result(None)
+
+    def _on_end(self, managed: ManagedSession) -> None:
+        self._answer_waiting(managed.id)
+        self._end_if_over()
+
+
+class _Versioned(msgspec.Struct):
+    version: int = VERSION
+
+
+def _listen(path: str) -> socket.socket:
+    """A listening socket that only its owner may connect to."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        before = os.umask(0o177)
+        try:
+            listener.bind(path)
+        finally:
+            os.umask(before)
+        listener.listen(BACKLOG)
+        listener.setblocking(False)
+    except BaseException:
+        listener.close()
+        raise
+    return listener
+
+
+def _refuse(client: socket.socket, error: str, message: str) -> None:
+    """Tell a client that is not taken why, and close its connection."""
+    with client, suppress(OSError):
+        client.setblocking(False)
+        client.send(line_of(Failed(error, message)))
+
+
+def _user_of(client: socket.socket) -> int:
+    """Which user is at the other end of a unix socket."""
+    size = struct.calcsize("3i")
+    _, user, _ = struct.unpack("3i", client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
+    return int(user)

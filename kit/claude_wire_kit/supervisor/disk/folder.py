@@ -1,0 +1,188 @@
+"""The state folder of a supervisor: lock, address and log. Knows names of files; not sessions.
+
+============================  ====================================================================
+``lock``                      locked by the supervisor as long as it lives, and so is the folder itself
+``supervisor.json``           the running supervisor: see :class:`Supervision`
+``socket``                    the socket for clients
+``log.ndjson``, ``log.1``     the log, without contents of sessions, and the log before it
+``sessions/ID/``              one folder for each session: ``session.json`` and the parts of its journal
+============================  ====================================================================
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+import traceback
+from contextlib import suppress
+
+import msgspec
+
+from claude_wire_kit.supervisor.child import began_at, is_alive
+from claude_wire_kit.supervisor.disk.files import open_private, private_folder, write_whole
+from claude_wire_kit.supervisor.errors import SupervisorError
+from claude_wire_kit.supervisor.frames import VERSION
+
+__all__ = ["StateFolder", "Supervision", "default_folder"]
+
+#: Size limit of a log in bytes. Then a new log begins, and only one old log is kept.
+LOG_BYTES = 4 * 1024 * 1024
+#: Bytes of the path of a socket, as Linux has it.
+SOCKET_PATH_BYTES = 107
+
+
+def default_folder() -> str:
+    """``$CLAUDE_WIRE_SUPERVISOR``, or ``claude-wire/supervisor`` where the user's programs keep their state."""
+    chosen = os.environ.get("CLAUDE_WIRE_SUPERVISOR")
+    if chosen:
+        return os.path.abspath(chosen)
+    state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    return os.path.join(state, "claude-wire", "supervisor")
+
+
+#: Clients find the supervisor by these files.
+_FOUND_BY = ("supervisor.json", "socket")
+
+
+class Supervision(msgspec.Struct, frozen=True, kw_only=True):
+    """The supervisor that runs a state folder.
+
+    Attributes:
+        pid, pid_began: the process id, and the start time from :func:`~claude_wire_kit.supervisor.child.began_at`,
+            since another process may get the same id later.
+        version: the version of its frames.
+        package: the version of claude-wire.
+        socket: the path of its socket.
+    """
+
+    pid: int
+    pid_began: int | None
+    version: int
+    package: str
+    socket: str
+
+
+class StateFolder:
+    """The folder of one supervisor.
+
+    Args:
+        makes: whether to create a missing folder.
+
+    Raises:
+        OSError: it cannot be made, or there is a link in its place, another user's folder, or one that others may
+        change. SupervisorError: its path is too long for a socket.
+    """
+
+    def __init__(self, path: str | None = None, *, makes: bool = True) -> None:
+        self.path: str = os.path.abspath(path or default_folder())
+        self.socket: str = os.path.join(self.path, "socket")
+        if len(os.fsencode(self.socket)) > SOCKET_PATH_BYTES:
+            raise SupervisorError(
+                "folder",
+                f"the path of the socket is too long: choose a folder of at most {SOCKET_PATH_BYTES - 7} bytes",
+            )
+        if makes or os.path.lexists(self.path):
+            private_folder(self.path)
+        self._locks: list[int] = []
+        self._log: int | None = None
+
+    @property
+    def sessions(self) -> str:
+        """The folder with one folder for each session. Created if it is missing."""
+        return private_folder(os.path.join(self.path, "sessions"))
+
+    def supervision(self) -> Supervision | None:
+        """The supervisor that runs the folder now; None if there is none."""
+        try:
+            with open(open_private(os.path.join(self.path, "supervisor.json"), os.O_RDONLY), "rb") as file:
+                found = msgspec.json.decode(file.read(), type=Supervision)
+        except (OSError, ValueError):
+            return None
+        return found if is_alive(found.pid, found.pid_began) else None
+
+    # --- for the supervisor
+
+    def take(self) -> None:
+        """Take the folder for this process, until :meth:`release`, or its end.
+
+        Raises:
+            SupervisorError: another supervisor has it.
+            OSError: a file cannot be written.
+        """
+        # The file may be removed while it is locked, by a cleaner of old files. The folder is locked as well, where the
+        # system can do that (a network file system may not).
+        self._locks = [open_private(os.path.join(self.path, "lock"), os.O_RDWR | os.O_CREAT)]
+        try:
+            self._locks.append(os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC))
+            fcntl.flock(self._locks[0], fcntl.LOCK_EX | fcntl.LOCK_NB)
+            try:
+                fcntl.flock(self._locks[1], fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise
+            except OSError:
+                if self.supervision() is not None:
+                    raise BlockingIOError from None
+        except BlockingIOError:
+            self._unlock()
+            other = self.supervision()
+            who = f" (pid {other.pid})" if other else ""
+            raise SupervisorError("running", f"another supervisor{who} runs the folder {self.path}") from None
+        except BaseException:
+            self._unlock()
+            raise
+        with suppress(FileNotFoundError):
+            os.unlink(self.socket)
+
+    def _unlock(self) -> None:
+        while self._locks:
+            os.close(self._locks.pop())
+
+    def announce(self) -> None:
+        """Write ``supervisor.json``, after the socket exists."""
+        from importlib.metadata import version  # of which those who only look for the supervisor need nothing
+
+        pid = os.getpid()
+        mine = Supervision(
+            pid=pid, pid_began=began_at(pid), version=VERSION, package=version("claude-wire"), socket=self.socket
+        )
+        write_whole(os.path.join(self.path, "supervisor.json"), msgspec.json.encode(mine))
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the folder is there without the files by which the supervisor is found: somebody has removed one."""
+        try:
+            is_ours = os.path.samestat(os.stat(self.path), os.fstat(self._locks[-1]))
+        except OSError:
+            return False
+        return is_ours and not all(os.path.lexists(os.path.join(self.path, name)) for name in _FOUND_BY)
+
+    def log(self, event: str, **fields: object) -> None:
+        """Add a line to the log. If the write fails, the line is dropped."""
+        line = msgspec.json.encode({"at": round(time.time(), 3), "event": event, **fields}) + b"\n"
+        path = os.path.join(self.path, "log.ndjson")
+        with suppress(OSError):
+            if self._log is None:
+                self._log = open_private(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+            os.write(self._log, line)
+            if os.fstat(self._log).st_size > LOG_BYTES:
+                os.replace(path, os.path.join(self.path, "log.1"))
+                os.close(self._log)
+                self._log = None
+
+    def log_error(self, error: BaseException, **fields: object) -> None:
+        """Log an unexpected exception: its type and place, without its text."""
+        frames = traceback.extract_tb(error.__traceback__)
+        place = [f"{os.path.basename(frame.filename)}:{frame.lineno}" for frame in frames[-8:]]
+        self.log("error", error=type(error).__name__, place=place, **fields)
+
+    def release(self) -> None:
+        """Release the folder. A second call does nothing."""
+        if self._locks:
+            for name in _FOUND_BY:
+                with suppress(OSError):
+                    os.unlink(os.path.join(self.path, name))
+            self._unlock()
+        if self._log is not None:
+            os.close(self._log)
+            self._log = None

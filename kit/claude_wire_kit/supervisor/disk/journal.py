@@ -1,0 +1,373 @@
+"""What went over the streams of one session, on disk, before anybody else gets to know it.
+
+Knows parts, line numbers, epochs and a byte budget; not clients, nor what lines mean.
+
+A journal is a folder of parts, and each part is a recording. A part is of one process of the CLI, and has an eighth of
+the byte budget at most, but for the line that passes it. Lines are numbered from 1, over all processes of the session.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import NamedTuple
+
+import msgspec
+
+from claude_wire_kit.supervisor.disk.files import open_private, private_folder, remove_tree, write_whole
+from claude_wire_kit.supervisor.disk.parts import Part, PartInfo
+
+__all__ = ["JOURNAL_BYTES", "GoneError", "Journal", "Place"]
+
+#: Default of the most bytes of a journal. Above it only what a connected client still lacks is kept.
+JOURNAL_BYTES = 256 * 1024 * 1024
+#: The least number of parts that a full journal has: so not everything goes when the oldest part does.
+PARTS = 8
+
+
+class GoneError(LookupError):
+    """Lines were asked for that have been removed, for the byte budget.
+
+    Attributes:
+        first: the number of the first line that is there.
+    """
+
+    def __init__(self, first: int) -> None:
+        super().__init__(f"the journal begins with line {first}")
+        self.first: int = first
+
+
+class Place(NamedTuple):
+    """Where a line begins: the number of its part, and the offset in the output of that part, in bytes."""
+
+    part: int
+    offset: int
+
+
+class _Closed(NamedTuple):
+    """What is kept of a part that is not open: its first line, its bytes, and when its process was started."""
+
+    first: int
+    size: int
+    began: float
+
+
+def _remove(path: str) -> None:
+    """Remove a part: first what makes it one, so that no crash leaves a part without its lines."""
+    with suppress(FileNotFoundError):
+        os.unlink(os.path.join(path, "part.json"))
+    remove_tree(path)
+
+
+class Journal:
+    """The journal of one session.
+
+    Args:
+        folder: of the session. The journal is in ``parts`` in it, which is made if need be.
+        budget: the most bytes of all parts together.
+        syncs: whether what was added is on the disk when it counts, so that nothing is lost with the power.
+
+    Raises:
+        OSError: the folder or a file cannot be opened.
+        ValueError: a ``part.json`` is not what it should be.
+    """
+
+    __slots__ = (
+        "_budget",
+        "_closed",
+        "_folder",
+        "_is_full",
+        "_last",
+        "_read",
+        "_syncs",
+        "_unwritten",
+        "is_blocked",
+        "number",
+    )
+
+    def __init__(self, folder: str, *, budget: int = JOURNAL_BYTES, syncs: bool = False) -> None:
+        self._syncs = syncs
+        self._folder = private_folder(os.path.join(folder, "parts"))
+        self._budget = budget
+        # By number: the parts before the last one; those that are being read, and by how many readers.
+        self._closed: dict[int, _Closed] = {}
+        self._read: dict[int, tuple[Part, int]] = {}
+        #: The number of the part that is written; 0 if nothing was begun yet.
+        self.number: int = 0
+        self._last: Part | None = None
+        #: Whether output, or its order, could not be written yet: the disk is full.
+        self.is_blocked: bool = False
+        self._unwritten = b""
+        # Whether the next line goes to another part.
+        self._is_full = False
+        try:
+            for number in sorted(int(name) for name in os.listdir(self._folder) if name.isdecimal()):
+                self._open(number)
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self, number: int) -> None:
+        """Open a part that is there, behind those before it."""
+        if not os.path.lexists(os.path.join(self._path(number), "part.json")):
+            remove_tree(self._path(number))  # a crash came before anything was written, or while it was removed
+            return
+        part = Part(self._path(number))
+        if self._last is not None and part.info.first != self.next:
+            # A loss of power has taken lines before this part. What is left of them would hide that: it is put aside.
+            self._last.close()
+            for lost in (*self._closed, self.number):
+                os.rename(self._path(lost), f"{self._path(lost)}.lost")
+            self._closed.clear()
+        else:
+            self._close_last()
+        self.number, self._last = number, part
+
+    def _path(self, number: int) -> str:
+        return os.path.join(self._folder, f"{number:06}")
+
+    def _close_last(self) -> None:
+        if self._last is not None:
+            self._last.done()
+            self._closed[self.number] = _Closed(self._last.info.first, self._last.size, self._last.info.began)
+            if self.number not in self._read:
+                self._last.close()
+
+    # --- what there is
+
+    @property
+    def first(self) -> int:
+        """The number of the first line that is there, or would be."""
+        for part in self._closed.values():
+            return part.first
+        return 1 if self._last is None else self._last.info.first
+
+    @property
+    def next(self) -> int:
+        """The number that the next line of output gets."""
+        return 1 if self._last is None else self._last.info.first + self._last.output.count
+
+    @property
+    def next_input(self) -> int:
+        """The number that the next line of input gets."""
+        return 1 if self._last is None else self._last.info.first_input + self._last.inputs
+
+    @property
+    def process_line(self) -> int:
+        """The number of the first line of the last process, of those that are there."""
+        last = self.last.info
+        return min([part.first for part in self._closed.values() if part.began == last.began], default=last.first)
+
+    @property
+    def size(self) -> int:
+        """The bytes of all parts."""
+        return sum(part.size for part in self._closed.values()) + (0 if self._last is None else self._last.size)
+
+    @property
+    def last(self) -> Part:
+        """The part that is written.
+
+        Raises:
+            LookupError: nothing was begun yet.
+        """
+        if self._last is None:
+            raise LookupError("the journal is empty")
+        return self._last
+
+    # --- writing
+
+    def begin(
+        self, argv: list[str], *, began: float, pid: int | None = None, pid_began: int | None = None, mark: str = ""
+    ) -> None:
+        """A process was started: its lines go to a part of its own.
+
+        Raises:
+            OSError: the part could not be made. The journal is as it was.
+        """
+        info = PartInfo(
+            first=self.next, first_input=self.next_input, began=began, pid=pid, pid_began=pid_began, mark=mark
+        )
+        self._begin(info, msgspec.json.encode({"argv": argv}))
+
+    def _begin(self, info: PartInfo, command: bytes) -> None:
+        path = self._path(self.number + 1)
+        part: Part | None = None
+        try:
+            part = Part(path, info)
+            write_whole(os.path.join(path, "cmd.json"), command)
+        except BaseException:
+            if part is not None:
+                part.close()
+            with suppress(OSError):  # the part before it goes on, so this one would have the wrong number
+                _remove(path)
+            raise
+        self._close_last()
+        self.number, self._last, self._is_full = self.number + 1, part, False
+
+    def add_output(self, data: bytes) -> None:
+        """Append what the CLI wrote, cut anywhere: to another part than before if the last one was full.
+
+        :meth:`add_order` is called behind this, when those who wait for the lines have them.
+
+        Raises:
+            OSError: not all could be written. The rest is kept, and written by the next call, which may be with b"".
+                The caller reads nothing more from the CLI meanwhile.
+        """
+        part = self.last
+        if self.is_blocked:
+            data = self._unwritten + data
+        size = part.output.size
+        try:
+            if self._is_full and size == part.output.end and not self.is_blocked:
+                part, size = self._pass_on(part), 0
+            part.output.append(data)
+            if self._syncs:
+                part.sync()
+        except BaseException:
+            self.is_blocked, self._unwritten = True, data[part.output.size - size :]
+            raise
+        if self.is_blocked:
+            self.is_blocked, self._unwritten = False, b""
+
+    def add_order(self) -> None:
+        """Write the order of the lines of output. Until this is done, a crash takes the times at which they came.
+
+        Raises:
+            OSError: it could not be written. It is by the next call, before which the caller reads nothing more.
+        """
+        part = self.last
+        try:
+            part.add_order()
+        except BaseException:
+            self.is_blocked = True
+            raise
+        self._is_full = part.size * PARTS >= self._budget
+
+    def give_up(self) -> int:
+        """Drop what could not be written: its process has ended. Returns how many bytes that is."""
+        dropped, self._unwritten, self.is_blocked = len(self._unwritten), b"", False
+        return dropped
+
+    def add_input(self, data: bytes) -> None:
+        """Append whole lines that are sent to the CLI.
+
+        Raises:
+            OSError: they could not be written; the journal has none of them.
+        """
+        self.last.add_input(data, syncs=self._syncs)
+
+    def _pass_on(self, part: Part) -> Part:
+        """Begin another part of the same process, and remove the oldest ones above the budget."""
+        with open(open_private(os.path.join(part.path, "cmd.json"), os.O_RDONLY), "rb") as file:
+            command = file.read()
+        self._begin(msgspec.structs.replace(part.info, first=self.next, first_input=self.next_input), command)
+        self._make_room()
+        return self.last
+
+    def _make_room(self) -> None:
+        """Remove the oldest parts while the journal is above its budget, up to one that is being read."""
+        for number in list(self._closed):
+            if self.size <= self._budget or number in self._read:
+                return
+            _remove(self._path(number))
+            del self._closed[number]
+
+    @property
+    def held_by_readers(self) -> bool:
+        """Whether the journal is above twice its budget, since somebody still reads its oldest part."""
+        return self.size > 2 * self._budget and next(iter(self._closed), None) in self._read
+
+    # --- reading
+
+    def place_of(self, line: int) -> Place:
+        """Where the line with this number begins; the end of the journal for the next one.
+
+        Raises:
+            GoneError: it was removed.
+            LookupError: there is no such line yet.
+        """
+        if line < self.first:
+            raise GoneError(self.first)
+        if line > self.next:
+            raise LookupError(f"the journal ends with line {self.next - 1}")
+        number = max((key for key, part in self._closed.items() if part.first <= line), default=self.number)
+        if self._last is None or line >= self._last.info.first:
+            number = self.number
+        part = self.open_part(number)
+        try:
+            return Place(number, part.offset_of(line))
+        finally:
+            self.release_part(number)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the file that is written has as many bytes as were written. If not, somebody has changed it."""
+        output = self.last.output
+        return os.fstat(output.descriptor).st_size == output.size
+
+    def in_order(self, line: int) -> Iterator[tuple[bool, bytes]]:
+        """The lines from one of output on, with the input of the part that it is in and of all later ones.
+
+        They come in their order, in blocks cut anywhere; each with whether it is of the input.
+
+        Raises:
+            LookupError: there is no such line.
+        """
+        for number in range(self.place_of(line).part, self.number + 1):
+            part = self.open_part(number)
+            try:
+                yield from part.in_order(max(line, part.info.first))
+            finally:
+                self.release_part(number)
+
+    def input_from(self, line: int) -> Iterator[bytes]:
+        """The lines of input of the part that a line of output is in, and of all later ones, in blocks cut anywhere.
+
+        Raises:
+            LookupError: there is no such line.
+        """
+        for number in range(self.place_of(line).part, self.number + 1):
+            part = self.open_part(number)
+            try:
+                yield from part.input_blocks()
+            finally:
+                self.release_part(number)
+
+    def line_at(self, place: Place) -> int:
+        """The number of the line that the byte at a place belongs to."""
+        part = self.open_part(place.part)
+        try:
+            return part.line_at(place.offset)
+        finally:
+            self.release_part(place.part)
+
+    def open_part(self, number: int) -> Part:
+        """A part to be read, which stays until :meth:`release_part`.
+
+        Raises:
+            OSError: it cannot be opened, or somebody has made it shorter.
+        """
+        known = self.last if number == self.number else None
+        part, readers = self._read.get(number) or (known or Part(self._path(number)), 0)
+        if not readers and number in self._closed and part.size < self._closed[number].size:
+            part.close()
+            raise OSError(errno.EIO, "the journal has lost bytes", part.path)
+        self._read[number] = part, readers + 1
+        return part
+
+    def release_part(self, number: int) -> None:
+        """A reader is done with a part that it had opened."""
+        part, readers = self._read.pop(number)
+        if readers > 1:
+            self._read[number] = part, readers - 1
+        elif part is not self._last:
+            part.close()
+
+    def close(self) -> None:
+        """Close all files. May be called again."""
+        if self._last is not None:
+            self._last.close()
+        while self._read:
+            self._read.popitem()[1][0].close()

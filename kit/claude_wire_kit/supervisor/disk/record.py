@@ -1,0 +1,124 @@
+"""What is kept of a session beside its journal: ``session.json`` in its folder.
+
+Knows its fields, and how a command line goes on with a session; not the journal. The environment of a CLI is never
+written.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from claude_wire.messages import InitializeRequest
+from claude_wire.process.command_line import asks_host
+from claude_wire_kit.supervisor.disk.files import open_private, write_whole
+from claude_wire_kit.supervisor.frames import Ended, Started
+
+__all__ = ["Record", "boot_id", "load", "resumed", "save"]
+
+#: Flags that say which session the CLI begins or goes on with, and whether a value follows.
+_SESSION_FLAGS = {"--session-id": True, "--resume": True, "-r": True, "--continue": False, "-c": False} | {
+    "--fork-session": False,
+    "--resume-session-at": True,
+}
+#: Characters of the names of hooks and MCP servers that a client is told.
+MAX_STARTED_CHARS = 1024 * 1024
+
+
+class Record(msgspec.Struct, kw_only=True):
+    """What is kept of a session.
+
+    Attributes:
+        id: the supervisor's own.
+        name: for lists.
+        created: in seconds since 1970.
+        argv, cwd, initialize, mcp, cost_usd: as for :class:`~claude_wire_kit.supervisor.frames.Spec`.
+        epoch: of the journal. It changes when lines may have been lost.
+        boot: the boot of the machine in which its process ran.
+        runs: whether its process has not ended, as far as this file knows.
+        is_warm: whether nobody has asked for it yet.
+        cli_session_id: the last id that the CLI has given the session.
+        ended: how its last process has ended.
+        line: the number of its last line when that ended.
+        bytes: of the journal then.
+    """
+
+    id: str
+    name: str | None
+    created: float
+    argv: list[str]
+    cwd: str
+    initialize: dict[str, Any] = {}
+    mcp: dict[str, dict[str, Any]] = {}
+    cost_usd: float | None = None
+    epoch: int = 1
+    boot: str = ""
+    runs: bool = True
+    is_warm: bool = False
+    cli_session_id: str | None = None
+    ended: Ended | None = None
+    line: int = 0
+    bytes: int = 0
+
+    @property
+    def started(self) -> Started | None:
+        """What the CLI calls; None if that cannot be read, or its names are too long to be told."""
+        try:
+            request = msgspec.convert(self.initialize, InitializeRequest)
+        except msgspec.ValidationError:
+            return None
+        events = (request.hooks or {}).values()
+        hooks = [id for matchers in events for matcher in matchers for id in matcher.hookCallbackIds]
+        mcp = request.sdkMcpServers or []
+        if sum(map(len, (*hooks, *mcp))) > MAX_STARTED_CHARS:
+            return None
+        return Started(hooks=hooks, mcp=mcp, asks=asks_host(self.argv))
+
+
+def load(folder: str) -> Record:
+    """Read the record in the folder of a session.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is not what it should be.
+    """
+    with open(open_private(os.path.join(folder, "session.json"), os.O_RDONLY), "rb") as file:
+        return msgspec.json.decode(file.read(), type=Record)
+
+
+def save(folder: str, record: Record) -> None:
+    """Write the record into the folder of its session, as a whole.
+
+    Raises:
+        OSError: it cannot be written. The old one is there then.
+    """
+    write_whole(os.path.join(folder, "session.json"), msgspec.json.encode(record))
+
+
+def resumed(argv: Sequence[str], cli_session_id: str | None) -> list[str]:
+    """The command line that goes on with a session; that of a new one if the CLI never gave it an id."""
+    if cli_session_id is None:
+        return list(argv)
+    kept: list[str] = []
+    words = iter(argv)
+    for word in words:
+        if word not in _SESSION_FLAGS and word.partition("=")[0] not in _SESSION_FLAGS:
+            kept.append(word)
+        elif _SESSION_FLAGS.get(word):
+            following = next(words, None)
+            # `--resume` alone is allowed, and what follows is then a flag of its own.
+            if following is not None and following.startswith("-"):
+                kept.append(following)
+    return [*kept, f"--resume={cli_session_id}"]
+
+
+def boot_id() -> str:
+    """What tells this boot of the machine from others; empty if the system does not say."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return file.read().strip()
+    except OSError:
+        return ""

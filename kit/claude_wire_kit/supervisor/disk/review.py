@@ -1,0 +1,146 @@
+"""What a process has left open, by its journal alone: for one whose supervisor was killed, and for a turn that was cut.
+
+Knows lines of both directions; not processes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from claude_wire.codec.decoder import Decoder
+from claude_wire.codec.encoder import encode
+from claude_wire.control.background import TASK_MARKS, Background
+from claude_wire.foundation.ids import LONGEST_ID, Ids, short_id
+from claude_wire.messages import (
+    AssistantMessage,
+    ControlCancelRequest,
+    ControlRequest,
+    ControlResponse,
+    InitMessage,
+    ResultMessage,
+    ToolResultBlock,
+    ToolUseBlock,
+    UserMessage,
+)
+from claude_wire.process.turn import Turn
+from claude_wire_kit.supervisor.disk.journal import Journal
+from claude_wire_kit.supervisor.ledger import MARKS
+
+__all__ = ["Review", "prompts_of", "review"]
+
+#: Calls without a result that are remembered of one turn; the last ones.
+MAX_CALLS = 1024
+
+
+class Review(NamedTuple):
+    """The open prompts, questions and tool calls at the end of a CLI.
+
+    Attributes:
+        unfinished: what the CLI was doing at its end, in words; empty between runs.
+        owed: uuids of prompts without a result.
+        died: ids of questions without an answer.
+        calls: ids of tool calls without a result. The tool may have run or not.
+        cli_session_id: the newest session id in the CLI's output.
+    """
+
+    unfinished: str
+    owed: list[str]
+    died: list[str]
+    calls: list[str]
+    cli_session_id: str | None
+
+
+def review(journal: Journal, line: int) -> Review:
+    """Look through the lines of a journal, from one on, and through the input of the parts that these are in.
+
+    Raises:
+        OSError: a file cannot be read.
+        LookupError: there is no such line.
+    """
+    turn, background = Turn(), Background()
+    asked: dict[str, None] = {}
+    settled = Ids()
+    calls: dict[str, None] = {}
+    cli_session_id: str | None = None
+    for is_input, block in journal.in_order(line):
+        for message in (_inputs if is_input else _outputs).feed(block):
+            if isinstance(message, (ControlRequest, ControlCancelRequest, ControlResponse)):
+                _asked(message, asked, settled, is_input=is_input)
+            elif is_input:
+                if isinstance(message, UserMessage):
+                    turn.sent(encode(message))
+                continue
+            elif isinstance(message, AssistantMessage):
+                _called(message, calls)
+            elif isinstance(message, UserMessage):
+                _returned(message, calls)
+            elif isinstance(message, ResultMessage):
+                calls.clear()
+                background.turn_ended(takes_one_up=False)
+            elif isinstance(message, TASK_MARKS):
+                background.see(message, in_turn=turn.open)
+            elif isinstance(message, InitMessage) and len(message.session_id or "") <= LONGEST_ID:
+                cli_session_id = message.session_id
+            if not is_input:
+                turn.see((message,))
+    return Review(
+        turn.unfinished() or background.unfinished(),
+        turn.asked,
+        [short_id(id) for id in asked],
+        [short_id(id) for id in calls],
+        cli_session_id,
+    )
+
+
+def _asked(
+    message: ControlRequest | ControlCancelRequest | ControlResponse,
+    asked: dict[str, None],
+    settled: Ids,
+    *,
+    is_input: bool,
+) -> None:
+    """Note a question of the CLI, or what settles one: nobody asks it again."""
+    id = message.request_id
+    if not isinstance(id, str):
+        return
+    if isinstance(message, ControlRequest):
+        if id not in settled:
+            asked[id] = None
+    elif id in asked and (is_input or isinstance(message, ControlCancelRequest)):
+        del asked[id]
+        settled.add(id)
+
+
+def prompts_of(journal: Journal, line: int) -> list[str]:
+    """The uuids of the prompts in the part that a line is in, and in all later ones.
+
+    Raises:
+        OSError: a file cannot be read.
+        LookupError: there is no such line.
+    """
+    return [
+        message.uuid
+        for block in journal.input_from(line)
+        for message in _inputs.feed(block)
+        if isinstance(message, UserMessage) and message.uuid
+    ]
+
+
+#: Fed with whole lines, so nothing is left in them from one journal to the next.
+_outputs: Decoder[Any] = Decoder(only=(*MARKS, "assistant", "user"), on_invalid="return")
+_inputs: Decoder[Any] = Decoder(only=("user", "control_response"), on_invalid="return")
+
+
+def _called(message: AssistantMessage, calls: dict[str, None]) -> None:
+    for block in message.message.content:
+        if isinstance(block, ToolUseBlock):
+            calls[block.id] = None
+            if len(calls) > MAX_CALLS:
+                del calls[next(iter(calls))]
+
+
+def _returned(message: UserMessage, calls: dict[str, None]) -> None:
+    content = message.message.content
+    for block in content if isinstance(content, list) else ():
+        if isinstance(block, ToolResultBlock):
+            calls.pop(block.tool_use_id, None)

@@ -1,0 +1,44 @@
+"""Errors of a supervisor of sessions: refused commands, and a lost connection."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from claude_wire.errors.base import ClaudeWireError
+
+if TYPE_CHECKING:
+    from claude_wire_kit.supervisor.frames import Cursor
+
+__all__ = ["DetachedError", "SupervisorError"]
+
+
+class DetachedError(ClaudeWireError):
+    """The connection with the supervisor of a session has ended. The session itself goes on in the supervisor.
+
+    Attributes:
+        cursor: the position after the last received message. Attach there again to get each line exactly once.
+        unacknowledged: the prompts and answers that the supervisor has not acknowledged, as lines, the oldest first.
+            :meth:`~claude_wire.Session.send_again` sends them again; the supervisor accepts each line only once.
+    """
+
+    def __init__(self, problem: str, cursor: Cursor, unacknowledged: list[bytes]) -> None:
+        super().__init__(problem)
+        self.cursor = cursor
+        self.unacknowledged = unacknowledged
+
+
+class SupervisorError(ClaudeWireError):
+    """A supervisor of sessions has refused a command, or no supervisor can be reached.
+
+    Attributes:
+        error: the reason in one word, such as ``epoch``, ``gone``, ``driver`` or ``version``; docs/supervisor.md lists
+            all reasons.
+        line: for ``epoch``, the number of the journal's last line.
+        first: for ``gone``, the number of the oldest line that the journal still has.
+    """
+
+    def __init__(self, error: str, message: str, *, line: int | None = None, first: int | None = None) -> None:
+        super().__init__(message)
+        self.error = error
+        self.line = line
+        self.first = first

@@ -1,0 +1,128 @@
+"""Lines of a supervisor's session as it sends them: the CLI's own, with frames of the supervisor between them.
+
+Knows line feeds, and how a frame begins; not what lines mean. Sans-IO.
+"""
+
+from __future__ import annotations
+
+import re
+
+from claude_wire_kit.supervisor.frames import Cut, Ended, SessionFrame, end_of_frames, frame_of
+
+__all__ = ["SupervisorLines"]
+
+#: Bytes of a line by which it is known whether it is a frame.
+SURE_BYTES = 64
+#: Bytes of a frame. A supervisor sends none above 1 MiB; one that is longer than this is passed on like a line.
+MAX_FRAME_LINE_BYTES = 4 * 1024 * 1024
+
+_MARK = b'"supervisor_'
+#: What a line may consist of to be blank; such a line within a chunk; and what it is filled with.
+_BLANK = b" \t\r"
+_BLANK_LINE = re.compile(rb"\n[ \t\r]*(?=\n)")
+_FILLING = b'{"type":"keep_alive"}'
+_FRAME = re.compile(rb'[ \t]*\{[ \t]*"type"[ \t]*:[ \t]*"supervisor_')
+
+
+class SupervisorLines:
+    """Takes the frames out of a stream: the CLI's own lines are left, as the journal of the supervisor has them.
+
+    Chunks go in, cut anywhere; the same bytes without frames come out. A blank line of the CLI comes out as a
+    ``keep_alive`` message: then each line of the journal is one message, and counting messages counts lines.
+
+    Args:
+        after: the number of the line before the first one.
+        last: the number of the last line, if the stream ends there.
+        ended: why the stream ends with the line ``last``; None if it goes on.
+        mark: what each frame ends with. A line without it is the CLI's, however it begins.
+    """
+
+    def __init__(self, after: int, last: int = 0, ended: Ended | None = None, mark: str = "") -> None:
+        self._frame_end = end_of_frames(mark)
+        #: The number of the last line that is complete.
+        self.line: int = after
+        #: Frames that were found so far, for somebody who takes them away.
+        self.found: list[SessionFrame] = []
+        #: The frame that has ended the stream. What follows it is dropped.
+        self.end: Ended | Cut | None = ended if after >= last else None
+        self._last = last
+        self._ended = ended
+        # What was fed and not given yet. Whether a line was given in part, and has more than spaces in that part.
+        self._pending = b""
+        self._in_line = self._has_begun = False
+
+    def take(self, data: bytes) -> bytes:
+        """Feed a chunk, and get the CLI's bytes; nothing if there are none yet."""
+        is_at_start = not (self._pending or self._in_line or self.end or self._ended)
+        if is_at_start and data[-1:] == b"\n" and _MARK not in data:  # whole lines without frames, as most chunks are
+            self.line += data.count(b"\n")
+            return self._fill(data)
+        data = self._pending + data if self._pending else data
+        pieces: list[bytes] = []
+        at = 0
+        while at < len(data) and self.end is None:
+            if not self._in_line and (frame_end := self._frame(data, at)) != at:
+                if frame_end < 0:
+                    break  # it is not complete, or not known for one
+                at = frame_end
+                continue
+            stop = self._lines_end(data, at)
+            if self._ended is not None:
+                stop = self._end_of_last(data, at, stop)
+            pieces.append(data[at:stop])
+            self.line += data.count(b"\n", at, stop)
+            at = stop
+            self._in_line = data[stop - 1] != 10
+            if self._ended is not None and self.line >= self._last:
+                self.end = self._ended
+        self._pending = b"" if self.end is not None else data[at:]
+        return self._fill(pieces[0] if len(pieces) == 1 else b"".join(pieces))
+
+    def _fill(self, piece: bytes) -> bytes:
+        """Put a message into each blank line that ends in a piece."""
+        end = piece.find(b"\n")
+        if end < 0:
+            self._has_begun = self._has_begun or bool(piece.strip(_BLANK))
+            return piece
+        if not self._has_begun and not piece[:end].strip(_BLANK):
+            piece = _FILLING + piece[end:]
+        if piece[-1] == 10:
+            self._has_begun = False
+        else:
+            self._has_begun = bool(piece[piece.rfind(b"\n") + 1 :].strip(_BLANK))
+        return _BLANK_LINE.sub(b"\n" + _FILLING, piece)
+
+    def _frame(self, data: bytes, at: int) -> int:
+        """Where the frame that begins here ends; here, if none does; -1 if that is not known yet."""
+        end = data.find(b"\n", at)
+        if _FRAME.match(data, at) is None:
+            return -1 if end < 0 and len(data) - at < SURE_BYTES else at
+        if end < 0:
+            return -1 if len(data) - at <= MAX_FRAME_LINE_BYTES else at
+        if not data.endswith(self._frame_end, at, end):
+            return at  # without the mark at its end, this is a line of the CLI that looks like a frame
+        frame = frame_of(data[at:end])
+        if frame is not None:
+            self.found.append(frame)
+            if isinstance(frame, (Cut, Ended)):
+                self.end = frame
+        return end + 1
+
+    def _lines_end(self, data: bytes, at: int) -> int:
+        """Where the next frame begins behind a line that begins at ``at``, or what may be one."""
+        mark = data.find(_MARK, at)
+        while mark >= 0:
+            begins = data.rfind(b"\n", max(at, mark - SURE_BYTES), mark) + 1
+            if begins and _FRAME.match(data, begins) is not None:
+                return begins
+            mark = data.find(_MARK, mark + 1)
+        tail = data.rfind(b"\n", at) + 1
+        return tail if tail and len(data) - tail < SURE_BYTES else len(data)
+
+    def _end_of_last(self, data: bytes, at: int, stop: int) -> int:
+        """Where the line ``last`` ends, if that is between ``at`` and ``stop``; else ``stop``."""
+        for _ in range(self._last - self.line):
+            at = data.find(b"\n", at, stop) + 1
+            if not at:
+                return stop
+        return at

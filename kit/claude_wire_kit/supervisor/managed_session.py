@@ -1,0 +1,500 @@
+"""One session of the supervisor: a CLI, its journal, what it owes, and the clients that follow it.
+
+Knows how a chunk goes its way: into the journal first, then past the ledger, then to each client. One thread does all
+of that, in callbacks of the event loop, so what is complete in the journal first is first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from claude_wire.codec.decoder import Decoder
+from claude_wire.codec.encoder import encode
+from claude_wire.foundation.ids import LONGEST_ID, short_id
+from claude_wire.messages import (
+    ControlRequest,
+    InitializeRequest,
+    InitMessage,
+    ResultMessage,
+    UserMessage,
+)
+from claude_wire_kit.supervisor.cost import CostLimit
+from claude_wire_kit.supervisor.disk.journal import Place
+from claude_wire_kit.supervisor.disk.parts import blocks
+from claude_wire_kit.supervisor.disk.review import review
+from claude_wire_kit.supervisor.frames import (
+    INITIALIZE_ID,
+    NOTHING,
+    Accepted,
+    Attached,
+    Blocked,
+    Driver,
+    Ended,
+    Life,
+    Limited,
+    Refused,
+    Serves,
+    SessionInfo,
+    Stderr,
+)
+from claude_wire_kit.supervisor.ledger import Ledger, Taken, Verdict, is_missed
+from claude_wire_kit.supervisor.stdin_writer import StdinWriter
+
+if TYPE_CHECKING:
+    from claude_wire_kit.supervisor.child import Child
+    from claude_wire_kit.supervisor.connection import Connection
+    from claude_wire_kit.supervisor.disk.journal import Journal
+    from claude_wire_kit.supervisor.disk.record import Record
+
+__all__ = ["ManagedSession", "SessionOwner"]
+
+#: Bytes that are read from a CLI at once: what its pipe holds.
+CHUNK_BYTES = 64 * 1024
+#: Bytes that a pipe can hold: the most that is read from that of a process that has ended.
+MAX_PIPE_BYTES = 1024 * 1024
+#: Seconds after which a full disk is tried again.
+RETRY_SECONDS = 1.0
+#: How lines begin that no ledger looks at. Most are read alone: the decoder, which would pass them over, is not asked.
+PASSED_OVER = (b'{"type":"stream_event",', b'{"type":"assistant",', b'{"type":"user",')
+#: Bytes of standard error that are reported at the end of a CLI.
+TAIL_BYTES = 8 * 1024
+
+
+class SessionOwner(Protocol):
+    """What a session needs of its supervisor."""
+
+    #: Decodes whole lines of all sessions, those that a ledger looks at.
+    decoder: Decoder[Any]
+
+    def ended(self, managed: ManagedSession) -> None:
+        """Its process has ended."""
+
+    def log(self, event: str, managed: ManagedSession, **fields: object) -> None:
+        """Something happened; ``fields`` hold no content."""
+
+    def log_error(self, error: Exception, managed: ManagedSession) -> None:
+        """Something was raised that never should be; the session goes on."""
+
+
+class ManagedSession:
+    """A session whose process runs, or has run.
+
+    Args:
+        record: what is kept of it beside its journal.
+        journal: of the session. This closes it.
+        house: its supervisor.
+    """
+
+    def __init__(self, record: Record, journal: Journal, house: SessionOwner) -> None:
+        self.record: Record = record
+        self.journal: Journal = journal
+        self.ledger: Ledger = Ledger(record.mcp)
+        self.clients: set[Connection] = set()
+        self.driver: Connection | None = None
+        self._house = house
+        self._loop = asyncio.get_running_loop()
+        self._child: Child | None = None
+        self._life = Life.ENDED if record.ended is None or record.ended.exit_code is not None else Life.LOST
+        # The place behind the last line that the ledger and clients were told of.
+        self._part_number, self._told_end = journal.number, journal.last.output.end if journal.number else 0
+        #: The number of the line at :attr:`told`: the next one that the ledger and clients are told of.
+        self.told_next: int = journal.next
+        # The first line of the last news, and of those with the last result: no call before it is without its own.
+        self._turn_line = self._news_line = journal.next
+        self._cost: CostLimit | None = None
+        self._inlet: StdinWriter | None = None
+        self._reads = False
+        self._stderr = b""  # its end
+        self._retry: asyncio.TimerHandle | None = None
+
+    # --- what it is
+
+    @property
+    def id(self) -> str:
+        """The supervisor's own id of it."""
+        return self.record.id
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of its journal."""
+        return self.record.epoch
+
+    @property
+    def told(self) -> Place:
+        """The place behind the last line that the ledger and clients were told of."""
+        return Place(self._part_number, self._told_end)
+
+    @property
+    def life(self) -> Life:
+        """What the session does."""
+        return self._life if self._child is None else self.ledger.life
+
+    @property
+    def runs(self) -> bool:
+        """Whether its process has not ended."""
+        return self._child is not None
+
+    @property
+    def pid(self) -> int | None:
+        """Of the process that runs; None if there is none."""
+        return None if self._child is None else self._child.pid
+
+    @property
+    def info(self) -> SessionInfo:
+        """The session, as lists have it."""
+        return SessionInfo(
+            id=self.id,
+            name=self.record.name,
+            life=self.life,
+            cwd=self.record.cwd,
+            epoch=self.epoch,
+            line=self.journal.next - 1,
+            pid=self.pid,
+            cli_session_id=self.record.cli_session_id,
+            began=self.record.created,
+            clients=len(self.clients),
+            driver=self.driver is not None,
+            bytes=self.journal.size,
+        )
+
+    # --- the process
+
+    def start(self, child: Child) -> None:
+        """A process was started, and its part of the journal begun: read it, and send ``initialize``.
+
+        Raises:
+            OSError: the journal cannot be written. The process remains the caller's.
+            ValueError: what is to be sent is no ``initialize``.
+        """
+        request = msgspec.convert(self.record.initialize, InitializeRequest)
+        line = encode(ControlRequest(request_id=INITIALIZE_ID, request=request))
+        self.journal.add_input(line)
+        self._child = child
+        self._inlet = StdinWriter(child, self._drained)
+        self._part_number, self._told_end = self.journal.number, 0
+        self.told_next = self._turn_line = self._news_line = self.journal.next
+        self.ledger.process_started()
+        self._stderr = b""
+        self.limit_cost()
+        try:
+            self._read()
+            self._loop.add_reader(child.stderr, self._on_stderr, child)
+            self._loop.add_reader(child.pidfd, self._on_exit, child)
+            self._inlet.write(line)
+        except BaseException:
+            self._let_go(child)
+            raise
+
+    def limit_cost(self) -> None:
+        """Watch the cost of the process from now on, if the record says so."""
+        if self._cost is None and self.record.cost_usd is not None:
+            self._cost = CostLimit(self.record.cost_usd, self._write, self._cost_reached, self.ledger.works)
+
+    def _read(self) -> None:
+        """Read from the process, unless something keeps from it."""
+        child = self._child
+        if child is None or child.stdout is None:
+            return
+        wanted = not self.journal.is_blocked and not self.ledger.is_full
+        if wanted and not self._reads:
+            self._loop.add_reader(child.stdout, self._on_output, child)
+        elif not wanted and self._reads:
+            self._loop.remove_reader(child.stdout)
+        self._reads = wanted
+
+    def _on_output(self, child: Child) -> None:
+        assert child.stdout is not None
+        try:
+            data = os.read(child.stdout, CHUNK_BYTES)
+        except BlockingIOError:
+            return
+        if data:
+            self._received(data)
+        else:  # its end comes by the pidfd
+            self._loop.remove_reader(child.stdout)
+            child.end_output()
+            self._reads = False
+
+    def _received(self, data: bytes) -> None:
+        """A chunk of output, or b"" to try again what could not be written."""
+        try:
+            self.journal.add_output(data)
+        except OSError as error:
+            self._blocked(error)
+            return
+        self._tell(data)
+        try:
+            self.journal.add_order()
+        except OSError as error:
+            self._blocked(error)
+
+    def _tell(self, data: bytes = b"") -> None:
+        """Tell of the lines that are complete in the journal, and were not told of; ``data`` was written last.
+
+        The clients come first: until each of them has these lines, nothing may be said to any of them.
+        """
+        journal = self.journal
+        if journal.number != self._part_number:  # all that the part before it has was told
+            self._part_number, self._told_end = journal.number, 0
+            self._cut_who_holds_parts()
+        output = journal.last.output
+        start, end = self._told_end, output.end
+        if end == start:
+            return
+        self._told_end = end
+        # What was read is what was written last. If a line has begun before it, all of that is in the file alone.
+        chunk = (data if end == output.size else data[: end - start]) if output.size - len(data) == start else None
+        for client in self.clients:
+            client.more(chunk, start)
+        self._news_line, self.told_next = self.told_next, journal.next
+        if chunk is not None and self.told_next == self._news_line + 1 and chunk.startswith(PASSED_OVER):
+            return
+        for block in (chunk,) if chunk is not None else blocks(output.descriptor, start, end):
+            for message in self._house.decoder.feed(block):
+                try:
+                    self._received_mark(message)
+                except Exception as error:
+                    self._house.log_error(error, self)
+        if self.ledger.is_full:
+            self._read()
+
+    def _received_mark(self, message: Any) -> None:
+        answer = self.ledger.received(message)
+        if is_missed(message):
+            self._house.log("not-understood", self)
+        if answer is not None:
+            with suppress(OSError):  # the CLI waits for an answer that cannot be written; it ends that by itself
+                self._write(answer)
+        if isinstance(message, InitMessage) and message.session_id and len(message.session_id) <= LONGEST_ID:
+            self.record.cli_session_id = message.session_id
+        elif isinstance(message, ResultMessage):
+            self._turn_line = self._news_line
+        if self._cost is not None:
+            self._cost.received(message)
+
+    def _cost_reached(self, spent: float) -> None:
+        self._house.log("limit-reached", self, limit="cost_usd", value=spent)
+        self._send_all(Limited("cost_usd", spent, f"the session has cost ${spent:.2f}: the turn is interrupted"))
+
+    def _blocked(self, error: OSError) -> None:
+        if self._retry is None:
+            self._house.log("journal-blocked", self, error=error.strerror)
+            self._send_all(Blocked(f"the journal cannot be written: {error.strerror}"))
+        self._read()
+        self._retry = self._loop.call_later(RETRY_SECONDS, self._try_again)
+
+    def _try_again(self) -> None:
+        self._received(b"")
+        if not self.journal.is_blocked:
+            self._retry = None
+            self._send_all(Blocked(""))
+            self._read()
+
+    def _cut_who_holds_parts(self) -> None:
+        if self.journal.held_by_readers:
+            held = [client.part_number for client in self.clients if client.part_number is not None]
+            for client in list(self.clients):
+                if client.part_number == min(held, default=None):
+                    client.cut("the client reads so slowly that the journal is above twice its budget")
+
+    def _on_stderr(self, child: Child) -> None:
+        with suppress(BlockingIOError):
+            data = os.read(child.stderr, CHUNK_BYTES)
+            if not data:
+                self._loop.remove_reader(child.stderr)
+                return
+            self._stderr = (self._stderr + data)[-TAIL_BYTES:]
+            with suppress(OSError):  # a full disk: the lines of output are what matters
+                self.journal.last.add_stderr(data)
+            self._send_all(Stderr(data.decode(errors="replace")))
+
+    def _on_exit(self, child: Child) -> None:
+        """The process has ended. What it has written before is in its pipes, even if a grandchild holds them open."""
+        if child is not self._child:  # it was closed in the meantime
+            return
+        self._loop.remove_reader(child.pidfd)
+        self._drain(child)
+        if self.journal.is_blocked and not child.is_killed:  # the rest of the pipe is read when there is room
+            self._loop.call_later(RETRY_SECONDS, self._on_exit, child)
+            return
+        self._on_stderr(child)
+        self._let_go(child)
+        self._end(child.poll())
+
+    def _drain(self, child: Child) -> None:
+        with suppress(BlockingIOError):
+            for _ in range(MAX_PIPE_BYTES // CHUNK_BYTES):
+                if child is not self._child or child.stdout is None or self.journal.is_blocked:
+                    return
+                data = os.read(child.stdout, CHUNK_BYTES)
+                if not data:
+                    return
+                self._received(data)
+
+    def _end(self, code: int | None) -> None:
+        """What the process has left is a line, and what it leaves open is reported."""
+        part = self.journal.last
+        dropped = self.journal.give_up()
+        if dropped:  # the disk is full, and the session was stopped all the same
+            self._house.log("output-dropped", self, bytes=dropped)
+        with suppress(OSError):
+            part.end_process(code)
+        self._tell()
+        unfinished, owed = self.ledger.unfinished(), self.ledger.owed
+        died = [short_id(str(request.request_id)) for request in self.ledger.process_ended()]
+        calls: list[str] = []
+        if unfinished:
+            with suppress(OSError, LookupError):
+                calls = review(self.journal, max(self._turn_line, self.journal.first)).calls
+        ended = Ended(
+            exit_code=code,
+            unfinished=unfinished,
+            owed=owed,
+            died=died,
+            calls=calls,
+            stderr=self._stderr.decode(errors="replace"),
+        )
+        self.record.ended = ended
+        self._life = Life.ENDED
+        for client in list(self.clients):
+            client.tell(ended, behind=self.told)
+        self._house.ended(self)
+
+    def _let_go(self, child: Child) -> None:
+        for descriptor in (child.stdout, child.stderr, child.pidfd):
+            if descriptor is not None:
+                self._loop.remove_reader(descriptor)
+        if self._inlet is not None:
+            self._inlet.close()
+        if self._cost is not None:
+            self._cost.close()
+        if self._retry is not None:
+            self._retry.cancel()
+            self._retry = None
+        self._reads = False
+        self._child = self._inlet = None
+        child.close()
+        self._drained()
+
+    def stop(self, grace: float) -> None:
+        """End the process: its input, SIGTERM, SIGKILL, with ``grace`` seconds between them."""
+        if self._child is not None and self._inlet is not None:
+            self._inlet.end()
+            self._child.insist(grace)
+
+    def close(self) -> None:
+        """Kill the process, if one runs, and close everything. May be called again."""
+        if self._child is not None:
+            self._let_go(self._child)
+        for client in list(self.clients):
+            client.close()
+        self.journal.close()
+
+    # --- what goes to the process
+
+    def _write(self, line: bytes) -> None:
+        """Send a line to the process, behind the journal.
+
+        Raises:
+            OSError: the journal cannot be written. Nothing is sent.
+        """
+        if self._inlet is not None and not self._inlet.ends:
+            self.journal.add_input(line)
+            self._inlet.write(line)
+
+    def _drained(self) -> None:
+        if self.driver is not None:
+            self.driver.read_on()
+
+    def waits_for(self, client: Connection) -> bool:
+        """Whether so much of what this client has sent waits for the process that it has to wait as well."""
+        return client is self.driver and self._inlet is not None and self._inlet.is_behind
+
+    def sent(self, client: Connection, number: int, line: bytes) -> None:
+        """A client has sent a line. It is acknowledged when the journal has it."""
+        taken = self.ledger.look_at(line, is_driver=client is self.driver)
+        reason = taken.reason
+        if taken.verdict is Verdict.END_INPUT and self._inlet is not None:
+            self._inlet.end()
+        elif taken.verdict is Verdict.WRITE:
+            reason = self._take(taken, line)
+        client.tell(Refused(number, reason) if reason else Accepted(number))
+
+    def _take(self, taken: Taken, line: bytes) -> str:
+        """Write a line of the driver. Returns why that could not be done, or nothing."""
+        if self._inlet is None:
+            return "the CLI has ended; resume the session first"
+        if self._inlet.ends:
+            return "the CLI takes no more input"
+        if self._cost is not None and isinstance(taken.message, UserMessage) and self._cost.reason:
+            return self._cost.reason
+        try:
+            self._write(line)
+        except OSError as error:
+            return f"the journal cannot be written: {error.strerror}"
+        was_full = self.ledger.is_full
+        self.ledger.written(taken, line)
+        if was_full:
+            self._read()
+        return ""
+
+    # --- clients
+
+    def attached(self, *, after: int, drives: bool) -> Attached:
+        """The answer to a client that attaches behind a line."""
+        ledger = self.ledger
+        return Attached(
+            id=self.id,
+            epoch=self.epoch,
+            after=after,
+            line=self.told_next - 1,
+            role="driver" if drives else "viewer",
+            driver=drives or self.driver is not None,
+            life=self.life,
+            turn=ledger.turn.open,
+            subagents=ledger.background.subagents.strings(),
+            open=[msgspec.Raw(encode(request)[:-1]) for request in ledger.open],
+            settled=ledger.last_settled,
+            owed=ledger.owed,
+            initialized=NOTHING if ledger.initialized is None else msgspec.Raw(ledger.initialized),
+            handshakes=ledger.handshakes,
+            ended=None if self.runs else self.record.ended,
+            started=self.record.started,
+        )
+
+    def add(self, client: Connection, *, drives: Serves | None) -> None:
+        """A client follows from now on, and drives if ``drives`` says what it serves. The old driver is told."""
+        self.clients.add(client)
+        if drives is None:
+            return
+        old, self.driver = self.driver, client
+        for other in list(self.clients - {client}):
+            other.tell(Driver("viewer", driver=True))
+        if old is not None:
+            old.read_on()
+        self._serve(drives)
+
+    def remove(self, client: Connection) -> None:
+        """A client is gone. If it drove, nobody does."""
+        self.clients.discard(client)
+        if client is self.driver:
+            self.driver = None
+            self._serve(None)
+            self._send_all(Driver("viewer", driver=False))
+            self._house.log("driver-left", self)
+
+    def _serve(self, serves: Serves | None) -> None:
+        for line in self.ledger.drive(serves):
+            if self._child is not None:
+                with suppress(OSError):
+                    self._write(line)
+        self._read()
+
+    def _send_all(self, frame: Any) -> None:
+        for client in list(self.clients):
+            client.tell(frame)

@@ -1,0 +1,490 @@
+"""All sessions of a supervisor: running sessions, ended sessions, and CLIs that are kept ready for new sessions.
+
+Knows records, journals, processes, and the limits for all sessions together; not which clients are connected.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import time
+from contextlib import suppress
+from subprocess import SubprocessError
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from claude_wire.codec.decoder import Decoder
+from claude_wire_kit.supervisor.child import Child, end_leftover, memory_of
+from claude_wire_kit.supervisor.disk.files import private_folder, remove_tree
+from claude_wire_kit.supervisor.disk.journal import JOURNAL_BYTES, Journal
+from claude_wire_kit.supervisor.disk.record import Record, boot_id, load, resumed, save
+from claude_wire_kit.supervisor.disk.review import prompts_of, review
+from claude_wire_kit.supervisor.frames import Ended, Failed, Life, SessionInfo, Spec
+from claude_wire_kit.supervisor.ledger import MARKS
+from claude_wire_kit.supervisor.managed_session import ManagedSession
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from claude_wire_kit.supervisor.disk.folder import StateFolder
+
+__all__ = ["Limits", "RefusedError", "Sessions"]
+
+
+#: Limit for the number of sessions, including ended sessions.
+MAX_SESSIONS = 10_000
+#: Limit in bytes for the start parameters of all sessions and of the CLIs that are kept ready.
+MAX_SPEC_BYTES = 256 * 1024 * 1024
+#: Suffix of the folder of a session that is being removed.
+_REMOVED = ".removed"
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """Limits of a supervisor.
+
+    Attributes:
+        sessions: number of CLIs at once, including CLIs that are kept ready.
+        connections: number of clients at once.
+        memory_bytes: memory of all CLIs and their child processes. Above it the supervisor starts no other CLI. None
+            for no limit.
+        journal_bytes: size of the journal of each session.
+    """
+
+    sessions: int = 256
+    connections: int = 1024
+    memory_bytes: int | None = None
+    journal_bytes: int = JOURNAL_BYTES
+
+
+class RefusedError(Exception):
+    """A command cannot be carried out. The error has the answer to the client."""
+
+    def __init__(self, error: str, message: str, **fields: int) -> None:
+        super().__init__(message)
+        self.answer: Failed = Failed(error=error, message=message, **fields)
+
+
+class _Warm:
+    """The CLIs that are kept ready for one spec."""
+
+    def __init__(self, spec: Spec, count: int) -> None:
+        self.spec = spec
+        self.count = count
+        self.ready: list[str] = []
+
+
+class Sessions:
+    """All sessions of a state folder.
+
+    Args:
+        folder: which this process has taken.
+        limits: what is taken on.
+        syncs: whether each line is on the disk before anybody gets to know it.
+        descriptors: how many a CLI may have open.
+        ended: is called when the CLI of a session has ended.
+    """
+
+    def __init__(
+        self,
+        folder: StateFolder,
+        limits: Limits,
+        *,
+        syncs: bool,
+        descriptors: int,
+        ended: Callable[[ManagedSession], object],
+    ) -> None:
+        #: Decodes whole lines of all sessions, those that a ledger looks at.
+        self.decoder: Decoder[Any] = Decoder(only=MARKS, on_invalid="return")
+        self._folder = folder
+        self._limits = limits
+        self._syncs = syncs
+        self._descriptors = descriptors
+        self._ended = ended
+        self._boot = boot_id()
+        # By id: what is known of each session; those of them that run, or are followed.
+        self._records: dict[str, Record] = {}
+        self._managed: dict[str, ManagedSession] = {}
+        # By id: the environment of the last CLI, which is never written.
+        self._environments: dict[str, Mapping[str, str]] = {}
+        self._warm: dict[bytes, _Warm] = {}
+        # By id: the bytes of what a session is started with.
+        self._spec_bytes: dict[str, int] = {}
+        #: Whether no CLI is started any more.
+        self.is_ending: bool = False
+
+    # --- which there are
+
+    @property
+    def running(self) -> list[ManagedSession]:
+        """The sessions whose CLI runs, those that are kept ready among them."""
+        return [managed for managed in self._managed.values() if managed.runs]
+
+    def infos(self) -> list[SessionInfo]:
+        """All sessions, as lists have them."""
+        return [self._info(record) for record in self._records.values() if not record.is_warm]
+
+    def _info(self, record: Record) -> SessionInfo:
+        managed = self._managed.get(record.id)
+        if managed is not None:
+            return managed.info
+        lost = record.ended is not None and record.ended.exit_code is None
+        return SessionInfo(
+            id=record.id,
+            name=record.name,
+            life=Life.LOST if lost else Life.ENDED,
+            cwd=record.cwd,
+            epoch=record.epoch,
+            line=record.line,
+            pid=None,
+            cli_session_id=record.cli_session_id,
+            began=record.created,
+            clients=0,
+            driver=False,
+            bytes=record.bytes,
+        )
+
+    def find(self, id: str) -> ManagedSession | None:
+        """The session with an id, if it is open.
+
+        Raises:
+            RefusedError: there is no such session.
+        """
+        return self._managed.get(self._record(id).id)
+
+    def open(self, id: str) -> ManagedSession:
+        """The session with an id, opened if it has ended. To be given to :meth:`let_go` in the end.
+
+        Raises:
+            RefusedError: there is no such session.
+            OSError: its journal cannot be opened.
+        """
+        record = self._record(id)
+        managed = self._managed.get(id)
+        if managed is None:
+            try:
+                journal = self._journal(self._path(id))
+            except ValueError as error:
+                raise RefusedError("system", f"the journal of session {id} is damaged: {error}") from None
+            try:
+                if journal.next <= record.line:  # a loss of power has taken lines behind its end
+                    record.epoch += 1
+                    self._note_end(record, journal)
+                if not journal.number:
+                    raise LookupError(id)
+                managed = ManagedSession(record, journal, self)
+                managed.ledger.remember_prompts(prompts_of(journal, journal.first))
+            except LookupError:
+                journal.close()
+                raise RefusedError("system", f"the journal of session {id} has no parts any more") from None
+            except BaseException:
+                journal.close()
+                raise
+            self._managed[id] = managed
+        return managed
+
+    def _record(self, id: str) -> Record:
+        record = self._records.get(id)
+        if record is None or record.is_warm:
+            raise RefusedError("unknown", f"there is no session {id!r}")
+        return record
+
+    def create(self, spec: Spec) -> ManagedSession:
+        """A session in which a CLI is started, or one that is ready.
+
+        Raises:
+            RefusedError: the CLI cannot be started, or there is no room.
+            OSError: its folder cannot be written.
+        """
+        return self._take_warm(spec) or self._begin(spec, is_warm=False)
+
+    def resume(self, id: str, env: Mapping[str, str] | None) -> ManagedSession:
+        """Start a CLI that goes on with a session.
+
+        Raises:
+            RefusedError: it runs, cannot be started, or there is no room or no environment.
+            OSError: its folder cannot be written.
+        """
+        record = self._record(id)
+        managed = self.open(id)
+        env = self._environments.get(id) if env is None else env
+        try:
+            if managed.runs:
+                raise RefusedError("running", "the CLI of this session runs already: attach to it")
+            if env is None:
+                raise RefusedError("environment", "no environment is kept on disk: give env")
+            self._require_room()
+            self._require_spec_room(record, env)
+            self._spawn(managed, resumed(record.argv, record.cli_session_id), env)
+            self._spec_bytes[id] = _size(record, env)
+        finally:
+            self.let_go(managed)
+        return managed
+
+    def remove(self, id: str) -> None:
+        """Remove a session and its journal.
+
+        Raises:
+            RefusedError: its CLI runs.
+            OSError: a file cannot be removed.
+        """
+        self._record(id)
+        managed = self._managed.get(id)
+        if managed is not None and managed.runs:
+            raise RefusedError("running", "the CLI of this session runs: stop it first")
+        # In one step, so that no crash leaves a half of it that looks like a whole.
+        removed = f"{self._path(id)}{_REMOVED}"
+        os.rename(self._path(id), removed)
+        if managed is not None:
+            managed.close()
+        self._managed.pop(id, None)
+        self._environments.pop(id, None)
+        self._spec_bytes.pop(id, None)
+        del self._records[id]
+        remove_tree(removed)
+
+    # --- from the beginning to the end
+
+    def recover(self) -> None:
+        """Read what an earlier supervisor has left, end its CLIs, and note how far their turns got."""
+        for id in os.listdir(self._folder.sessions):
+            path = self._path(id)
+            try:
+                private_folder(path)
+                record = None if id.endswith(_REMOVED) or _is_begun(path) else load(path)
+                if record is None or record.is_warm or not os.path.isdir(os.path.join(path, "parts")):
+                    remove_tree(path)  # nobody has got to know it, or it was removed
+                    continue
+                if record.id != id:
+                    raise ValueError("the folder is another session's")
+                if record.runs:
+                    self._recover_one(record)
+            except Exception as error:  # whatever a damaged folder leads to, the other sessions are there
+                self._folder.log("unreadable", session=id, error=type(error).__name__)
+                continue
+            self._records[id] = record
+            self._spec_bytes[id] = _size(record, {})
+
+    def _recover_one(self, record: Record) -> None:
+        journal = self._journal(self._path(record.id))
+        try:
+            if not journal.number:
+                record.ended = Ended(exit_code=None)
+            else:
+                part = journal.last
+                pid = part.info.pid if record.boot == self._boot else None
+                if pid is not None and end_leftover(pid, part.info.pid_began, part.info.mark):
+                    self._folder.log("leftover-ended", session=record.id, pid=pid)
+                part.end_process(None)
+                found = review(journal, journal.process_line)
+                record.cli_session_id = found.cli_session_id or record.cli_session_id
+                record.ended = Ended(
+                    exit_code=None, unfinished=found.unfinished, owed=found.owed, died=found.died, calls=found.calls
+                )
+            if record.boot != self._boot and not self._syncs:
+                record.epoch += 1
+            self._note_end(record, journal)
+            self._folder.log("lost", session=record.id, line=record.line, epoch=record.epoch)
+        finally:
+            journal.close()
+
+    def _note_end(self, record: Record, journal: Journal) -> None:
+        record.runs = False
+        record.line = journal.next - 1
+        record.bytes = journal.size
+        save(self._path(record.id), record)
+
+    def _journal(self, folder: str) -> Journal:
+        return Journal(folder, budget=self._limits.journal_bytes, syncs=self._syncs)
+
+    def _path(self, id: str) -> str:
+        return os.path.join(self._folder.sessions, id)
+
+    def _begin(self, spec: Spec, *, is_warm: bool) -> ManagedSession:
+        self._require_room()
+        if len(self._records) >= MAX_SESSIONS:
+            raise RefusedError("limit", f"{MAX_SESSIONS:,} sessions are kept: remove some that have ended")
+        record = Record(
+            id=secrets.token_hex(6),
+            name=spec.name,
+            created=time.time(),
+            argv=spec.argv,
+            cwd=spec.cwd,
+            initialize=spec.initialize,
+            mcp=spec.mcp,
+            cost_usd=spec.cost_usd,
+            is_warm=is_warm,
+        )
+        self._require_spec_room(record, spec.env)
+        path = private_folder(self._path(record.id))
+        managed = None
+        try:
+            managed = ManagedSession(record, self._journal(path), self)
+            self._spawn(managed, record.argv, spec.env)
+        except BaseException:
+            if managed is not None:
+                managed.close()
+            shutil.rmtree(path, ignore_errors=True)
+            for folder in (os.path.join(path, "parts"), path):  # rmtree needs descriptors, of which there may be none
+                with suppress(OSError):
+                    os.rmdir(folder)
+            raise
+        self._records[record.id] = record
+        self._spec_bytes[record.id] = _size(record, spec.env)
+        return managed
+
+    def _spawn(self, managed: ManagedSession, argv: list[str], env: Mapping[str, str]) -> None:
+        """Start the CLI of a session. If that fails, no process is left, and the session is as before."""
+        record = managed.record
+        before = record.boot, record.runs, record.ended
+        try:
+            child = Child(argv, cwd=record.cwd, env=env, descriptors=self._descriptors)
+        except (OSError, ValueError, SubprocessError) as error:
+            raise RefusedError("start", f"the CLI cannot be started: {error}") from None
+        try:
+            managed.journal.begin(argv, began=time.time(), pid=child.pid, pid_began=child.began, mark=child.mark)
+            record.boot, record.runs, record.ended = self._boot, True, None
+            save(self._path(record.id), record)
+            managed.start(child)
+        except BaseException as error:
+            child.close()
+            record.boot, record.runs, record.ended = before
+            if isinstance(error, ValueError):  # what is to be sent is no initialize
+                raise RefusedError("command", f"initialize cannot be sent: {error}") from None
+            raise
+        self._managed[record.id] = managed
+        self._environments[record.id] = env
+        self._folder.log("process-started", session=record.id, pid=child.pid)
+
+    def _require_room(self) -> None:
+        if self.is_ending:
+            raise RefusedError("refused", "the supervisor is ending, and starts no CLI any more")
+        running = [managed for managed in self._managed.values() if managed.runs]
+        if len(running) >= self._limits.sessions:
+            raise RefusedError("limit", f"{self._limits.sessions} CLIs run, and no more are started (limit: sessions)")
+        most = self._limits.memory_bytes
+        if most is not None:
+            used = memory_of([managed.pid for managed in running if managed.pid is not None])
+            if used >= most:
+                raise RefusedError(
+                    "limit", f"the CLIs use {used:,} bytes of the {most:,} that they may (limit: memory)"
+                )
+
+    def _require_spec_room(self, record: Record, env: Mapping[str, str]) -> None:
+        others = sum(self._spec_bytes.values()) - self._spec_bytes.get(record.id, 0)
+        if others + _size(record, env) > MAX_SPEC_BYTES:
+            raise RefusedError(
+                "limit",
+                f"what all sessions are started with would have more than {MAX_SPEC_BYTES:,} bytes: remove some that "
+                "have ended",
+            )
+
+    def let_go(self, managed: ManagedSession) -> None:
+        """Close what is kept open of a session that has ended, and that nobody follows."""
+        if not managed.runs and not managed.clients and self._managed.get(managed.id) is managed:
+            managed.close()
+            del self._managed[managed.id]
+
+    def ended(self, managed: ManagedSession) -> None:
+        """The process of a session has ended."""
+        record = managed.record
+        try:
+            self._note_end(record, managed.journal)
+        except OSError as error:
+            self._folder.log("failed", session=managed.id, error=error.strerror)
+        assert record.ended is not None
+        self._folder.log("process-ended", session=managed.id, code=record.ended.exit_code)
+        self._ended(managed)
+        if record.is_warm:
+            self._drop_warm(record)
+        self.let_go(managed)
+
+    def log(self, event: str, managed: ManagedSession, **fields: object) -> None:
+        """Something happened in a session."""
+        self._folder.log(event, session=managed.id, **fields)
+
+    def log_error(self, error: Exception, managed: ManagedSession) -> None:
+        """Something was raised in a session that never should be."""
+        self._folder.log_error(error, session=managed.id)
+
+    def close(self) -> None:
+        """End all CLIs at once, and close everything."""
+        for managed in list(self._managed.values()):
+            managed.close()
+
+    # --- CLIs that are kept ready
+
+    def prewarm(self, spec: Spec, count: int) -> None:
+        """Keep so many CLIs ready for a spec.
+
+        Raises:
+            RefusedError: a CLI cannot be started, or there is no room.
+            OSError: a folder cannot be written.
+        """
+        warm = self._warm.setdefault(_key(spec), _Warm(spec, 0))
+        warm.count = count
+        self._fill(warm)
+
+    def _fill(self, warm: _Warm) -> None:
+        try:
+            while len(warm.ready) < warm.count:
+                warm.ready.append(self._begin(warm.spec, is_warm=True).id)
+        except BaseException:
+            self._keep_ready(warm)
+            raise
+        surplus = warm.ready[warm.count :]
+        del warm.ready[warm.count :]
+        for id in surplus:
+            self._managed[id].stop(0.0)
+        self._keep_ready(warm)
+
+    def _keep_ready(self, warm: _Warm) -> None:
+        """Keep those that are ready, and no others. A spec of which none is ready is forgotten."""
+        warm.count = len(warm.ready)
+        if not warm.count:
+            self._warm.pop(_key(warm.spec), None)
+
+    def _take_warm(self, spec: Spec) -> ManagedSession | None:
+        """A CLI that is ready for a spec; another one is begun in its place."""
+        warm = self._warm.get(_key(spec))
+        ready = [] if warm is None else [id for id in warm.ready if self._managed[id].life is Life.IDLE]
+        if warm is None or not ready:
+            return None
+        managed = self._managed[ready[0]]
+        taken = {"is_warm": False, "name": spec.name, "created": time.time(), "cost_usd": spec.cost_usd}
+        save(self._path(managed.id), msgspec.structs.replace(managed.record, **taken))
+        for field, value in taken.items():
+            setattr(managed.record, field, value)
+        managed.limit_cost()
+        warm.ready.remove(managed.id)
+        with suppress(RefusedError, OSError):  # there is no room for another one
+            self._fill(warm)
+        return managed
+
+    def _drop_warm(self, record: Record) -> None:
+        for warm in list(self._warm.values()):
+            if record.id in warm.ready:
+                warm.ready.remove(record.id)
+                self._keep_ready(warm)  # one that ends by itself is not begun again and again
+        self._records.pop(record.id, None)
+        self._environments.pop(record.id, None)
+        self._spec_bytes.pop(record.id, None)
+        shutil.rmtree(self._path(record.id), ignore_errors=True)
+
+
+def _is_begun(path: str) -> bool:
+    """Whether a crash came before anybody got to know a session: its record is the last thing that is written."""
+    return not os.path.lexists(os.path.join(path, "session.json"))
+
+
+def _size(record: Record, env: Mapping[str, str]) -> int:
+    """The bytes of what a session is started with."""
+    return len(msgspec.json.encode((record.argv, record.initialize, record.mcp, env)))
+
+
+def _key(spec: Spec) -> bytes:
+    """What two specs have in common for which one CLI is as good as the other."""
+    return msgspec.json.encode(
+        [spec.argv, spec.cwd, sorted(spec.env.items()), spec.initialize, spec.mcp], order="sorted"
+    )

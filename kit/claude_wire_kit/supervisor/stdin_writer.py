@@ -1,0 +1,82 @@
+"""What goes to the input of a CLI: it waits here while its pipe is full.
+
+Knows bytes and the pipe; not lines, nor who has sent them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from claude_wire_kit.supervisor.child import Child
+
+__all__ = ["StdinWriter"]
+
+#: Bytes that wait for a CLI that does not read, above which nothing is read from its driver.
+MAX_WAITING_BYTES = 1024 * 1024
+
+
+class StdinWriter:
+    """The input of one process.
+
+    Args:
+        child: the process.
+        drained: is called when nothing waits any more.
+    """
+
+    __slots__ = ("_child", "_drained", "_loop", "_waiting", "ends")
+
+    def __init__(self, child: Child, drained: Callable[[], object]) -> None:
+        self._child = child
+        self._drained = drained
+        self._loop = asyncio.get_running_loop()
+        self._waiting = bytearray()
+        #: Whether the input ends behind what waits.
+        self.ends: bool = False
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether so much waits for the process that nothing more is read from its driver."""
+        return len(self._waiting) > MAX_WAITING_BYTES
+
+    def write(self, line: bytes) -> None:
+        """Send a line, as soon as there is room. Behind the end of the input it is dropped."""
+        begins = not self._waiting
+        self._waiting += line
+        if begins:
+            self._flush()
+
+    def end(self) -> None:
+        """End the input behind what waits. May be called again."""
+        self.ends = True
+        if not self._waiting:
+            self._flush()
+
+    def _flush(self) -> None:
+        stdin = self._child.stdin
+        if stdin is None:
+            self._waiting.clear()
+            return
+        try:
+            sent = os.write(stdin, self._waiting) if self._waiting else 0
+        except BlockingIOError:
+            sent = 0
+        except BrokenPipeError:  # it reads no more; its end tells the clients
+            sent = len(self._waiting)
+        del self._waiting[:sent]
+        if self._waiting:
+            self._loop.add_writer(stdin, self._flush)
+            return
+        self._loop.remove_writer(stdin)
+        if self.ends:
+            self._child.end_input()
+        self._drained()
+
+    def close(self) -> None:
+        """Send nothing more. What waits is dropped. May be called again."""
+        if self._child.stdin is not None:
+            self._loop.remove_writer(self._child.stdin)
+        self._waiting.clear()

@@ -1,0 +1,187 @@
+"""Ways to a supervisor: its socket, or a command that speaks the same lines.
+
+Knows descriptors and when to wait; not what lines mean.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from anyio import sleep
+
+from claude_wire.errors import ProcessInputError
+from claude_wire.errors.base import describe_end
+from claude_wire.io.sources import open_source
+from claude_wire.io.waiting import Readiness
+from claude_wire.native.overflow import DrainOptions
+from claude_wire.process.child import Child, Settings
+from claude_wire_kit.supervisor.errors import SupervisorError
+
+if TYPE_CHECKING:
+    from claude_wire.io.read_ahead import Chunks
+    from claude_wire.process.child import StrPath
+
+__all__ = ["CommandTransport", "SocketTransport", "Transport"]
+
+#: Seconds after which it is tried again to connect with a supervisor that has too many who wait.
+AGAIN_SECONDS = 0.01
+#: Seconds that a command gets to end: after the end of its input, then after SIGTERM.
+GRACE_SECONDS = 2.0
+#: Seconds in which a command that has closed its output must have ended, to say why.
+WHY_SECONDS = 1.0
+
+
+class Transport(Protocol):
+    """One connection."""
+
+    #: What the supervisor sends.
+    chunks: Chunks
+
+    async def open(self) -> None:
+        """Connect. Raises SupervisorError."""
+        ...
+
+    async def send(self, data: bytes) -> None:
+        """Send bytes, by one task at a time. Raises OSError."""
+        ...
+
+    async def why_ended(self) -> str:
+        """Why the supervisor has sent nothing more, in words; nothing if that is not known."""
+        ...
+
+    def drop(self) -> None:
+        """Close what the way holds, from anywhere. May be called again."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close the way. May be called again."""
+        ...
+
+
+class SocketTransport:
+    """The socket of a supervisor of this machine.
+
+    Args:
+        path: of the socket.
+        folder: that it stands in, for messages.
+    """
+
+    chunks: Chunks
+
+    def __init__(self, path: str, folder: str) -> None:
+        self._path = path
+        self._folder = folder
+        self._socket: socket.socket | None = None
+        self._room: Readiness | None = None
+
+    async def open(self) -> None:
+        """As :meth:`Transport.open`."""
+        try:
+            await self._connect()
+        except (FileNotFoundError, ConnectionRefusedError):
+            raise SupervisorError(
+                "absent", f"no supervisor runs for {self._folder}; `claude-wire supervisor start` starts one"
+            ) from None
+        except OSError as error:  # no descriptor is left, among others
+            raise SupervisorError("absent", f"the supervisor of {self._folder} cannot be reached: {error}") from error
+
+    async def _connect(self) -> None:
+        self._socket = connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection.setblocking(False)
+        while True:
+            try:
+                connection.connect(self._path)
+                break
+            except BlockingIOError:  # its queue is full
+                await sleep(AGAIN_SECONDS)
+        _require_own(connection)
+        self.chunks = open_source(connection.fileno(), DrainOptions())
+        self._room = Readiness(connection.fileno(), writable=True)
+
+    async def send(self, data: bytes) -> None:
+        """As :meth:`Transport.send`."""
+        view = memoryview(data)
+        while view:
+            if self._socket is None or self._room is None:
+                raise BrokenPipeError("the connection with the supervisor is closed")
+            try:
+                view = view[self._socket.send(view) :]
+            except BlockingIOError:
+                await self._room.wait()
+
+    async def why_ended(self) -> str:
+        """As :meth:`Transport.why_ended`."""
+        return ""
+
+    def drop(self) -> None:
+        """As :meth:`Transport.drop`."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+    async def aclose(self) -> None:
+        """As :meth:`Transport.aclose`."""
+        if self._room is not None:
+            self._room.close()
+            await self.chunks.aclose()
+        self.drop()
+
+
+class CommandTransport:
+    """A program that speaks with a supervisor for us, over ssh say: its standard streams are the connection."""
+
+    chunks: Chunks
+
+    def __init__(self, argv: Sequence[StrPath]) -> None:
+        self._argv = [os.fspath(argument) for argument in argv]
+        self._child: Child | None = None
+
+    async def open(self) -> None:
+        """As :meth:`Transport.open`."""
+        settings = Settings(self._argv, None, None, None, None, DrainOptions(), GRACE_SECONDS, start_new_session=True)
+        try:
+            self._child = Child(settings)
+        except OSError as error:
+            raise SupervisorError("absent", f"the command {self._argv[0]!r} cannot be run: {error}") from error
+        self.chunks = self._child.chunks
+
+    async def send(self, data: bytes) -> None:
+        """As :meth:`Transport.send`."""
+        if self._child is None:
+            raise ProcessInputError("the command is not running")
+        await self._child.stdin.write(data, None, is_answer=False)
+
+    async def why_ended(self) -> str:
+        """As :meth:`Transport.why_ended`."""
+        if self._child is None or not await self._child.wait(WHY_SECONDS):
+            return ""
+        await self._child.read_stderr()
+        how = describe_end(self._child.popen.returncode, self._child.stderr_tail())
+        return f"the command {self._argv[0]!r} {how}"
+
+    def drop(self) -> None:
+        """As :meth:`Transport.drop`. A child that nobody keeps is ended by a thread."""
+        self._child = None
+
+    async def aclose(self) -> None:
+        """As :meth:`Transport.aclose`."""
+        child, self._child = self._child, None
+        if child is not None:
+            await child.close(GRACE_SECONDS)
+
+
+def _require_own(connection: socket.socket) -> None:
+    """Refuse a supervisor of another user, who would see all that is sent.
+
+    Raises:
+        SupervisorError: it is one.
+    """
+    option = getattr(socket, "SO_PEERCRED", None)
+    if option is not None:
+        _, uid, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, option, struct.calcsize("3i")))
+        if uid not in (os.geteuid(), 0):
+            raise SupervisorError("refused", f"the supervisor is another user's, with the id {uid}")

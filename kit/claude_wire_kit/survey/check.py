@@ -1,0 +1,215 @@
+"""What a stream of lines holds: its kinds, its bad lines, and what no class knows.
+
+Sans-IO: bytes go in, counts come out. Knows lines and messages; not files, nor how a count is printed. Its memory does
+not grow with the stream: kinds are a fixed number, and of unknown things at most :data:`MAX_FINDINGS` are told apart.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
+from typing import Any, NamedTuple
+
+from claude_wire import Decoder, LineSplitter, LineTooLongError, decode
+from claude_wire.errors import InvalidLineError
+from claude_wire.limits import DEFAULT_MAX_LINE_BYTES
+from claude_wire.messages import ControlRequest, ControlResponse, InvalidLine, Message
+from claude_wire.transcripts import Record
+from claude_wire.transcripts.read import decoder_for
+from claude_wire.transcripts.recognise import LineDialect, dialect_of
+from claude_wire_kit.survey.answers import Requests
+from claude_wire_kit.survey.fields import Finding, find_unknown
+from claude_wire_kit.terminal.names import message_name
+
+__all__ = ["MAX_FINDINGS", "Seen", "Summary", "Survey"]
+
+#: At most this many different unknown things are listed, and more are only counted: a file may have a new name on every
+#: line.
+MAX_FINDINGS = 1000
+
+_BLANK = b" \t\r\n"
+_BOM = b"\xef\xbb\xbf"
+
+
+class Seen(NamedTuple):
+    """How often a thing came, and where first."""
+
+    times: int
+    source: str
+    line_number: int
+
+
+@dataclass
+class Summary:
+    """What one stream holds, or several together."""
+
+    #: Bytes, line feeds included.
+    bytes: int = 0
+    #: Lines that are one JSON object, known or not.
+    messages: int = 0
+    #: Lines that are not.
+    invalid: int = 0
+    #: Messages by kind, as :func:`~claude_wire_kit.terminal.names.message_name` names it.
+    kinds: Counter[str] = field(default_factory=lambda: Counter[str]())
+    #: What no class knows.
+    findings: dict[Finding, Seen] = field(default_factory=lambda: dict[Finding, Seen]())
+    #: How many findings came that are not listed, beyond :data:`MAX_FINDINGS` different ones.
+    more: int = 0
+
+    @property
+    def lines(self) -> int:
+        """Lines that are not blank."""
+        return self.messages + self.invalid
+
+    def found(self, finding: Finding, seen: Seen) -> None:
+        """Count a finding, keeping where it was first."""
+        before = self.findings.get(finding)
+        if before is not None:
+            self.findings[finding] = before._replace(times=before.times + seen.times)
+        elif len(self.findings) < MAX_FINDINGS:
+            self.findings[finding] = seen
+        else:
+            self.more += seen.times
+
+    def add(self, other: Summary) -> None:
+        """Add what another stream, which came after, holds."""
+        self.bytes += other.bytes
+        self.messages += other.messages
+        self.invalid += other.invalid
+        self.kinds += other.kinds
+        self.more += other.more
+        for finding, seen in other.findings.items():
+            self.found(finding, seen)
+
+
+class Survey:
+    """Takes a stream, cut anywhere, and sums up its lines.
+
+    Args:
+        source: the stream's name, for :class:`Seen`.
+        on_invalid: called with each line that is not one JSON object, in order; they are not kept here.
+        max_line_bytes: as for :class:`~claude_wire.Decoder`.
+
+    Attributes:
+        dialect: what the lines are, as soon as one of them tells. Those before it mean the same in either.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        on_invalid: Callable[[InvalidLine], object],
+        max_line_bytes: int = DEFAULT_MAX_LINE_BYTES,
+    ) -> None:
+        self.dialect: LineDialect | None = None
+        self._max_line_bytes = max_line_bytes
+        self._summary = Summary()
+        self._source = source
+        self._on_invalid = on_invalid
+        # Each line is needed as a message, as a plain object and with its number, which decoders do not tell. So lines
+        # are split first. Both decoders return one value for each line that is not blank.
+        self._splitter = LineSplitter(max_line_bytes=max_line_bytes, keepends=True)
+        self._messages = decoder_for("stream", max_line_bytes=max_line_bytes)
+        self._objects = Decoder(dict, max_line_bytes=max_line_bytes)
+        self._requests = Requests()
+        self._line_number = 0
+        # Bytes that the decoder of messages did not get: lines above the limit, and what another decoder got.
+        self._long_bytes = 0
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes of the stream."""
+        self._summary.bytes += len(data)
+        self._take(partial(self._splitter.feed, data))
+
+    def sent(self, line: bytes) -> None:
+        """Take a line that went the other way: it is not counted, and tells what an answer answers."""
+        with suppress(InvalidLineError):
+            message = decode(line)
+            if isinstance(message, ControlRequest):
+                self._requests.note(message)
+
+    def close(self) -> Summary:
+        """End the stream and return what it holds."""
+        self._take(self._splitter.close)
+        return self._summary
+
+    def _take(self, split: Callable[[], list[bytes]]) -> None:
+        """Count the lines that a call of the splitter completes, with those above the limit in their places."""
+        while True:
+            try:
+                lines = split()
+            except LineTooLongError as long:
+                self._count_lines(long.lines)
+                self._count_long(long)
+                split = partial(self._splitter.feed, b"")
+            else:
+                self._count_lines(lines)
+                return
+
+    def _count_long(self, long: LineTooLongError) -> None:
+        self._line_number += 1
+        self._long_bytes += long.length + 1
+        reason = "longer than max_line_bytes"
+        self._count_invalid(InvalidLine(long.head, long.line_number, long.offset, reason, long.length, "too_long"))
+
+    def _count_lines(self, lines: list[bytes]) -> None:
+        data = b"".join(lines)
+        objects = self._objects.feed(data)
+        if self.dialect is None:
+            self._recognise(objects)
+        messages = self._messages.feed(data)
+        if data and not data.endswith(b"\n"):
+            messages += self._messages.close()
+            objects += self._objects.close()
+        for number, message, plain in zip(self._numbers(lines), messages, objects, strict=True):
+            if isinstance(message, InvalidLine):
+                offset = message.offset + self._long_bytes
+                self._count_invalid(InvalidLine(message.raw, number, offset, message.reason, kind=message.kind))
+            else:
+                self._count_message(message, _names_of(plain) if isinstance(plain, InvalidLine) else plain, number)
+
+    def _recognise(self, objects: list[dict[str, Any] | InvalidLine]) -> None:
+        for line in objects:
+            if self.dialect is None and not isinstance(line, InvalidLine):
+                self.dialect = dialect_of(line)
+        if self.dialect == "transcript":
+            self._long_bytes += self._messages.stats.bytes
+            self._messages = decoder_for("transcript", max_line_bytes=self._max_line_bytes)
+
+    def _numbers(self, lines: list[bytes]) -> Iterator[int]:
+        """The numbers of those lines that are not blank."""
+        for line in lines:
+            self._line_number += 1
+            if self._line_number == 1:
+                line = line.removeprefix(_BOM)
+            if line.strip(_BLANK):
+                yield self._line_number
+
+    def _count_invalid(self, line: InvalidLine) -> None:
+        self._summary.invalid += 1
+        self._on_invalid(line)
+
+    def _count_message(self, message: Message | Record, plain: dict[str, Any], number: int) -> None:
+        summary = self._summary
+        summary.messages += 1
+        summary.kinds[message_name(message)] += 1
+        if isinstance(message, ControlRequest):
+            self._requests.note(message)
+        findings = find_unknown(plain, message)
+        if isinstance(message, ControlResponse):
+            findings = chain(findings, (found.finding for found in self._requests.find_unknown(message)))
+        for finding in findings:
+            summary.found(finding, Seen(1, self._source, number))
+
+
+def _names_of(line: InvalidLine) -> dict[str, Any]:
+    """The object of a line that is a message and yet no plain object, for the names in it.
+
+    A number may be too large for Python in a field that no class knows: typed decoding never looks at it.
+    """
+    names: dict[str, Any] = json.loads(line.raw, parse_int=float, parse_float=float)
+    return names

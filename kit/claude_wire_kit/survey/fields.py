@@ -1,0 +1,171 @@
+"""What a line says that no class knows: the walk over a JSON object and the message that it became, side by side.
+
+Typed decoding ignores unknown fields of known kinds, and puts ``Unknown…`` values where a kind is unknown. Both are
+found here: the keys of each object are compared with the field names of the Struct that was made of it. The *value*
+leads the walk, so in a union it is clear which Struct to compare with. It stops at fields that are open by their type
+(``Any``, ``dict[str, Any]``, the ``input`` of a tool), and at ``Unknown…`` values, which are kept whole anyway.
+
+A path names every step in the terms of the wire::
+
+    user.zzz                                    a field of the message
+    assistant.message.content[].text.zzz        of a text block: [] is an item of a list, and a kind follows its place
+    stream_event.event.content_block_delta.delta.text_delta.zzz
+    result.modelUsage{}.zzz                     {} is a value of an object whose keys are free
+    system.init.zzz                             ``system`` has a class for each subtype
+
+It knows messages; not lines, nor how findings are listed. Names come from the input: they are made safe to print and
+cut to 80 characters here, so that no finding is ever large or dangerous.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, NamedTuple, cast, get_args
+
+import msgspec
+
+from claude_wire import messages
+from claude_wire.foundation.printable import one_line
+from claude_wire.messages import Message
+from claude_wire.messages.base import Wire
+from claude_wire.transcripts import Record, SystemRecord
+from claude_wire_kit.terminal.names import tag
+
+__all__ = ["INDEX", "Finding", "Found", "find_in_answer", "find_unknown", "found_in"]
+
+_WHAT: dict[type[messages.Unknown], str] = {
+    messages.UnknownMessage: "message",
+    messages.UnknownBlock: "block",
+    messages.UnknownEvent: "event",
+    messages.UnknownDelta: "delta",
+    messages.UnknownRequest: "request",
+    messages.UnknownHookInput: "hook event",
+}
+
+#: The number of an item in the reason of an unknown value; without it, that of all items is the same.
+INDEX = re.compile(r"\[\d+\]")
+
+
+class Finding(NamedTuple):
+    """One thing that no class knows. Equal findings of several lines are the same thing."""
+
+    #: ``field``, ``type``, ``subtype``, ``block``, ``event``, ``delta``, ``request``, ``hook event``, ``object`` (a
+    #: smaller part), or ``message`` for a line whose type is known but whose fields do not fit.
+    what: str
+    #: Its name on the wire: the field's, or the value of the tag; empty if there is no tag.
+    name: str
+    #: Where it stands; a field's own name is the last step.
+    path: str
+    #: ``unknown field``, ``unknown type`` (or subtype, …), or what does not fit in a known kind.
+    reason: str
+
+
+class Found(NamedTuple):
+    """A finding with what was found."""
+
+    finding: Finding
+    #: The JSON value: of the field, or the object that no class knows.
+    value: Any
+    #: The class of the object that has the unknown field; None for all but fields.
+    owner: type[Wire] | None
+    #: That object, and the field's name as it is; for all but fields the value itself.
+    holder: dict[str, Any]
+    key: str = ""
+
+
+def find_unknown(plain: dict[str, Any], message: Message | Record) -> Iterator[Finding]:
+    """Yield what ``message`` does not know of ``plain``, the JSON object of the same line.
+
+    The same thing may come repeatedly.
+    """
+    return (found.finding for found in found_in(plain, message))
+
+
+def found_in(plain: dict[str, Any], message: Message | Record) -> Iterator[Found]:
+    """Yield the findings of :func:`find_unknown` with their values."""
+    if isinstance(message, messages.UnknownMessage):
+        yield Found(_unknown_message(message), plain, None, plain)
+        return
+    if type(message) is messages.ResultMessage:  # the class for subtypes that have none of their own
+        yield Found(Finding("subtype", one_line(message.subtype), "result", "unknown subtype"), plain, None, plain)
+    yield from _in_struct(plain, message, _root(message))
+
+
+def find_in_answer(plain: dict[str, Any], answer: Any, path: str) -> Iterator[Found]:
+    """Yield what is unknown in the payload of an answer, which was typed as ``answer``."""
+    yield from _in_value(plain, answer, path)
+
+
+def _root(message: Wire) -> str:
+    if isinstance(message, (messages.SystemMessage, SystemRecord)):
+        return f"system.{message.subtype}"
+    return tag(message) or type(message).__name__
+
+
+def _unknown_message(message: messages.UnknownMessage) -> Finding:
+    kind = one_line(message.type or "")
+    if message.reason == "unknown type":
+        return Finding("type", kind, kind, message.reason)
+    if message.reason == "unknown subtype":
+        return Finding("subtype", one_line(message.subtype or ""), kind, message.reason)
+    return Finding("message", kind, kind, INDEX.sub("[]", message.reason))
+
+
+class _Shape(NamedTuple):
+    """What the walk needs of a Struct."""
+
+    #: Every key that its JSON object may have.
+    keys: frozenset[str]
+    #: The fields that may hold another Struct: the key and the attribute.
+    parts: tuple[tuple[str, str], ...]
+
+
+@cache
+def _shape(cls: type[Wire]) -> _Shape:
+    fields = msgspec.structs.fields(cls)
+    keys = {field.encode_name for field in fields}
+    if cls.keeps_extra:
+        keys.remove("extra")
+    tag_field = cls.__struct_config__.tag_field
+    if tag_field is not None:
+        keys.add(tag_field)
+    return _Shape(
+        frozenset(keys), tuple((field.encode_name, field.name) for field in fields if _may_hold_struct(field.type))
+    )
+
+
+def _may_hold_struct(hint: Any) -> bool:
+    if isinstance(hint, type) and issubclass(hint, Wire):
+        return True
+    return any(_may_hold_struct(inner) for inner in get_args(hint))
+
+
+def _in_struct(plain: dict[str, Any], struct: Wire, path: str) -> Iterator[Found]:
+    shape = _shape(type(struct))
+    if not plain.keys() <= shape.keys:
+        for key in plain:
+            if key not in shape.keys:
+                name = one_line(key)
+                finding = Finding("field", name, f"{path}.{name}", "unknown field")
+                yield Found(finding, plain[key], type(struct), plain, key)
+    for key, attribute in shape.parts:
+        part = getattr(struct, attribute)
+        if part is not None and part is not msgspec.UNSET:
+            yield from _in_value(plain[key], part, f"{path}.{key}")
+
+
+def _in_value(plain: Any, value: Any, path: str) -> Iterator[Found]:
+    if isinstance(value, Wire):
+        name = tag(value)
+        yield from _in_struct(plain, value, f"{path}.{name}" if name else path)
+    elif isinstance(value, messages.Unknown):
+        what, name = _WHAT.get(type(value), "object"), one_line(value.type or "")
+        yield Found(Finding(what, name, path, INDEX.sub("[]", value.reason)), plain, None, plain)
+    elif isinstance(value, list):
+        for plain_item, item in zip(plain, cast("list[object]", value), strict=True):
+            yield from _in_value(plain_item, item, f"{path}[]")
+    elif isinstance(value, dict):
+        for key, item in cast("dict[str, object]", value).items():
+            yield from _in_value(plain[key], item, f"{path}{{}}")

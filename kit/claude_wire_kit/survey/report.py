@@ -1,0 +1,95 @@
+"""How a ``Summary`` of ``survey`` is written down: for people as lines of text, for machines as JSON.
+
+Neither has any content of the lines but names of types and fields, which ``fields`` has made safe to print, and
+reasons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from claude_wire import PROTOCOL_VERSION
+from claude_wire.messages import InvalidLine
+from claude_wire_kit.survey.check import MAX_FINDINGS, Seen, Summary
+from claude_wire_kit.survey.fields import Finding
+
+__all__ = ["invalid_as_json", "invalid_as_text", "summary_as_json", "summary_as_text"]
+
+
+def invalid_as_text(line: InvalidLine) -> str:
+    """One line of text about an invalid line."""
+    return f"  line {line.line_number}, byte {line.offset}: {line.reason}"
+
+
+def summary_as_text(summary: Summary, *, name_sources: bool = False) -> Iterator[str]:
+    """The lines of text about a stream; with ``name_sources`` a finding says in which file it was first, too."""
+    yield (
+        f"  {_counted(summary.lines, 'line')}, {_counted(summary.bytes, 'byte')}: "
+        f"{_counted(summary.messages, 'message')}, {summary.invalid:,} invalid"
+    )
+    width = max((len(f"{count:,}") for count in summary.kinds.values()), default=0)
+    for kind, count in sorted(summary.kinds.items()):
+        yield f"    {count:>{width},}  {kind}"
+    if summary.findings:
+        yield f"  not known to this version, which describes the protocol of CLI {PROTOCOL_VERSION}:"
+    for finding, seen in _sorted(summary):
+        where = f"{seen.source}, line {seen.line_number}" if name_sources else f"line {seen.line_number}"
+        yield f"    {seen.times:,} x {_finding_as_text(finding)} (first in {where})"
+    if summary.more:
+        yield f"    {summary.more:,} x others, beyond the first {MAX_FINDINGS:,} that differ"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def _sorted(summary: Summary) -> list[tuple[Finding, Seen]]:
+    """Kinds before fields, each by path."""
+    return sorted(
+        summary.findings.items(), key=lambda item: (item[0].what == "field", item[0].what, item[0].path, item[0])
+    )
+
+
+def _finding_as_text(finding: Finding) -> str:
+    what, name, path, reason = finding
+    if what == "field":
+        return f"field {path}"
+    named = f'{what} "{name}"' if name else f"{what} without a name"
+    place = "" if what in ("type", "message") else f" at {path}"
+    # The heading says already that it is unknown.
+    return f"{named}{place}" if reason.startswith("unknown ") else f"{named}{place}: {reason}"
+
+
+def invalid_as_json(line: InvalidLine) -> dict[str, Any]:
+    """An invalid line for ``--json``."""
+    return {
+        "line": line.line_number,
+        "offset": line.offset,
+        "length": line.length,
+        "kind": line.kind,
+        "reason": line.reason,
+    }
+
+
+def summary_as_json(summary: Summary, *, name_sources: bool = False) -> dict[str, Any]:
+    """What ``--json`` says of a stream, but for its name and its invalid lines one by one; see
+    ``claude-wire check --help``.
+    """
+    return {
+        "bytes": summary.bytes,
+        "lines": summary.lines,
+        "messages": summary.messages,
+        "invalid": summary.invalid,
+        "kinds": dict(sorted(summary.kinds.items())),
+        "unknown": [
+            {
+                **finding._asdict(),
+                "count": seen.times,
+                "first_line": seen.line_number,
+                **({"first_file": seen.source} if name_sources else {}),
+            }
+            for finding, seen in _sorted(summary)
+        ],
+        "unknown_not_listed": summary.more,
+    }

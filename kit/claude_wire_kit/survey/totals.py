@@ -1,0 +1,226 @@
+"""What a recording adds up to: turns, tokens, cost, tools, times, and bytes by kind of line.
+
+Sans-IO: bytes go in, sums come out. Its memory does not grow with the stream: kinds are a fixed number, of names that
+the stream makes up at most :data:`MAX_NAMES` are told apart, and of calls that wait for their result as many are
+remembered.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, TypeVar
+
+from claude_wire.limits import DEFAULT_MAX_LINE_BYTES
+from claude_wire.messages import (
+    ApiRetryMessage,
+    AssistantMessage,
+    InvalidLine,
+    McpToolUseBlock,
+    ResultMessage,
+    ServerToolUseBlock,
+    SystemToolResultMessage,
+    ToolResultMessage,
+    ToolUseBlock,
+    UserMessage,
+)
+from claude_wire.process.turn import Turn
+from claude_wire.transcripts import AttachmentRecord, CostStateRecord, Record, UserRecord
+from claude_wire.transcripts.conversation import message_of
+from claude_wire.transcripts.read import decoder_for
+from claude_wire.transcripts.recognise import LineDialect
+from claude_wire_kit.terminal.names import message_name, why_failed
+from claude_wire_kit.usage.meter import Totals, UsageMeter, models_of
+from claude_wire_kit.usage.sums import Sums, name_within
+
+__all__ = ["MAX_NAMES", "Count", "Stats", "Tally", "Tool"]
+
+#: At most this many tools and reasons are told apart; what comes after them counts as ``(others)``.
+MAX_NAMES = 1000
+
+#: Kinds of lines that are no messages.
+INVALID, BLANK = "invalid", "blank"
+
+T = TypeVar("T")
+
+
+@dataclass
+class Count(Sums):
+    """Lines of one kind, and their bytes with their line feeds."""
+
+    lines: int = 0
+    bytes: int = 0
+
+
+@dataclass
+class Tool(Sums):
+    """The calls of one tool."""
+
+    calls: int = 0
+    #: Calls whose result is an error; those that were denied are among them.
+    errors: int = 0
+    #: Calls that were denied, by the results' own lists.
+    denied: int = 0
+    #: Calls whose result is not in the stream.
+    unanswered: int = 0
+
+
+@dataclass
+class Stats(Sums):
+    """What one stream adds up to, or several together."""
+
+    most_names: ClassVar[int] = MAX_NAMES
+
+    #: Bytes, line feeds included.
+    bytes: int = 0
+    #: Lines that are not blank.
+    lines: int = 0
+    messages: int = 0
+    #: Lines that are not one JSON object.
+    invalid: int = 0
+    #: Messages that are, or have within them, something that no class knows.
+    unknown: int = 0
+    kinds: dict[str, Count] = field(default_factory=lambda: dict[str, Count]())
+    #: Results, each of which ends a turn.
+    results: int = 0
+    ok: int = 0
+    #: Of the others, how many for each reason.
+    failed: dict[str, int] = field(default_factory=lambda: dict[str, int]())
+    #: Streams that end in the middle of a turn. What such a turn used is not known.
+    unfinished: int = 0
+    #: What the turns that have a result have used.
+    usage: Totals = field(default_factory=Totals)
+    tools: dict[str, Tool] = field(default_factory=lambda: dict[str, Tool]())
+    api_retries: int = 0
+    #: Transcripts among the streams. They have prompts in the place of results.
+    transcripts: int = 0
+    prompts: int = 0
+    #: Transcripts in which the CLI has noted no cost.
+    uncosted: int = 0
+
+    @property
+    def has_turns(self) -> bool:
+        """False if all streams are transcripts: these do not say what each turn has taken."""
+        return bool(self.results or self.unfinished or not self.transcripts)
+
+    @property
+    def has_cost(self) -> bool:
+        """False if no stream says what it has cost."""
+        return self.has_turns or self.uncosted < self.transcripts
+
+
+class Tally:
+    """Takes a stream, cut anywhere, and adds up what its lines say."""
+
+    def __init__(self, dialect: LineDialect = "stream", max_line_bytes: int = DEFAULT_MAX_LINE_BYTES) -> None:
+        self._stats = Stats(transcripts=int(dialect == "transcript"))
+        self._decoder = decoder_for(dialect, max_line_bytes=max_line_bytes)
+        # How long the line is that is not complete yet.
+        self._line_bytes = 0
+        self._turn = Turn()
+        self._usage = UsageMeter()
+        # Of a transcript the last sum that the CLI has noted.
+        self._cost: Totals | None = None
+        # The tools of the calls that wait for their result, by id.
+        self._waiting: dict[str, str] = {}
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes of the stream."""
+        # The decoder gets at most one line at a time, so that the bytes of each message are known.
+        for piece in io.BytesIO(data):
+            self._line_bytes += len(piece)
+            messages = self._decoder.feed(piece)
+            if piece.endswith(b"\n"):
+                self._line(messages)
+
+    def close(self) -> Stats:
+        """End the stream and return what it adds up to."""
+        messages = self._decoder.close()
+        if self._line_bytes:
+            self._line(messages)
+        stats, seen = self._stats, self._decoder.stats
+        stats.bytes, stats.lines, stats.messages = seen.bytes, seen.lines, seen.messages
+        stats.invalid, stats.unknown = seen.invalid, seen.unknown
+        stats.unfinished = int(self._turn.open)
+        stats.usage = self._usage.total
+        if self._cost is not None:
+            stats.usage.add(self._cost)
+        stats.uncosted = int(bool(stats.transcripts) and self._cost is None)
+        for tool in self._waiting.values():
+            _named(stats.tools, tool, Tool).unanswered += 1
+        return stats
+
+    def _line(self, messages: list[Any]) -> None:
+        message: Any = messages[0] if messages else None
+        name = BLANK if message is None else INVALID if isinstance(message, InvalidLine) else message_name(message)
+        lines = _named(self._stats.kinds, name, Count)
+        lines.lines += 1
+        lines.bytes += self._line_bytes
+        self._line_bytes = 0
+        self._turn.see(messages)
+        if isinstance(message, CostStateRecord):
+            cost = message.totalCostUSD or 0.0
+            time = message.totalAPIDuration or 0.0
+            self._cost = Totals(cost_usd=cost, duration_api_ms=time, models=models_of(message.modelUsage))
+        if isinstance(message, Record):
+            self._stats.prompts += isinstance(message, (UserRecord, AttachmentRecord)) and message.is_prompt
+            message = message_of(message)
+        match message:
+            case ResultMessage():
+                self._result(message)
+            case AssistantMessage():
+                for block in message.content:
+                    if isinstance(block, (ToolUseBlock, ServerToolUseBlock, McpToolUseBlock)):
+                        self._call(block.id, block.name)
+                    else:
+                        self._answer(block)
+            case UserMessage():
+                for result in message.tool_results:
+                    self._answer(result)
+            case SystemToolResultMessage():
+                self._answer(message.tool_result or message)
+            case ToolResultMessage():
+                self._answer(message)
+            case ApiRetryMessage():
+                self._stats.api_retries += 1
+            case _:
+                pass
+
+    # --- tools --------------------------------------------------------------------------------------------------------
+
+    def _call(self, id: str, name: str) -> None:
+        if id in self._waiting:  # the CLI sends a block again where it supersedes an earlier line
+            return
+        _named(self._stats.tools, name, Tool).calls += 1
+        self._waiting[id] = name
+        if len(self._waiting) > MAX_NAMES:
+            oldest = next(iter(self._waiting))
+            _named(self._stats.tools, self._waiting.pop(oldest), Tool).unanswered += 1
+
+    def _answer(self, result: Any) -> None:
+        """Count the result of a call, whatever its type. Blocks that are no results have no ``tool_use_id``."""
+        name = self._waiting.pop(getattr(result, "tool_use_id", None) or "", None)
+        if name is None:
+            return
+        failed = getattr(result, "is_error", None) or hasattr(getattr(result, "content", None), "error_code")
+        _named(self._stats.tools, name, Tool).errors += bool(failed)
+
+    # --- results ------------------------------------------------------------------------------------------------------
+
+    def _result(self, result: ResultMessage) -> None:
+        if self._usage.add(result) is None:  # it came before
+            return
+        stats = self._stats
+        stats.results += 1
+        if result.ok:
+            stats.ok += 1
+        else:
+            reason = name_within(stats.failed, why_failed(result), MAX_NAMES)
+            stats.failed[reason] = stats.failed.get(reason, 0) + 1
+        for denial in result.permission_denials or ():
+            _named(stats.tools, denial.tool_name, Tool).denied += 1
+
+
+def _named(known: dict[str, T], name: str, make: Callable[[], T]) -> T:
+    return known.setdefault(name_within(known, name, MAX_NAMES), make())

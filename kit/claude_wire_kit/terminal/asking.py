@@ -1,0 +1,113 @@
+"""Permission questions at the terminal.
+
+Knows questions, a page and a terminal; not how an answer gets to the CLI.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any, cast
+
+import anyio
+
+from claude_wire.messages import CanUseToolRequest, PermissionResult
+from claude_wire_kit.events.permissions import suggestion
+from claude_wire_kit.terminal.excerpts import WHOLE, fields
+from claude_wire_kit.terminal.live import LiveView
+from claude_wire_kit.terminal.page import Page
+from claude_wire_kit.terminal.questions import permission_question, permission_result
+
+if sys.platform != "win32":
+    import termios
+
+__all__ = ["Terminal"]
+
+#: A question waits at most this long until the call that it is about is shown.
+SECONDS_TO_SHOW = 1.0
+
+
+class Terminal:
+    """Asks whoever sits at the terminal; where there is none, everything is denied.
+
+    Args:
+        page, live: where questions and answers are shown.
+    """
+
+    def __init__(self, page: Page, live: LiveView) -> None:
+        self._page = page
+        self._live = live
+        # On Windows only sockets can be waited for.
+        self.is_there: bool = sys.platform != "win32" and bool(sys.stdin) and sys.stdin.isatty() and page.is_terminal
+        #: Held while something is shown, and while a question is open. It is notified after each message.
+        self.turn: anyio.Condition = anyio.Condition()
+
+    async def ask(self, request: CanUseToolRequest) -> PermissionResult:
+        """Show a question, and return the answer."""
+        async with self.turn:
+            with anyio.move_on_after(SECONDS_TO_SHOW):
+                while request.tool_use_id is not None and self._live.input_of(request.tool_use_id) is None:
+                    await self.turn.wait()
+            told = permission_question(request)
+            self._page.line(told.text, told.style)
+            not_shown = self._not_shown(request)
+            if not_shown:
+                self._indented(fields(not_shown))
+            result = await self._answer(request)
+            given = permission_result(result)
+            self._page.line(given.text, given.style)
+            return result
+
+    def _not_shown(self, request: CanUseToolRequest) -> dict[str, Any]:
+        """The members of the tool's input that differ from those shown with the call.
+
+        The CLI makes paths absolute, and a hook may change the input.
+        """
+        shown = self._live.input_of(request.tool_use_id or "")
+        if not isinstance(shown, dict):
+            return request.input
+        before = cast("dict[str, Any]", shown)
+        return {name: value for name, value in request.input.items() if name not in before or before[name] != value}
+
+    async def _answer(self, request: CanUseToolRequest) -> PermissionResult:
+        if not self.is_there:
+            return request.deny("Nobody is there to be asked for permission.")
+        suggestions = [] if request.suppress_always_allow_rule else request.permission_suggestions or []
+        numbered = {str(number): update for number, update in enumerate(suggestions, 1)}
+        for number, update in numbered.items():
+            self._page.line(f"    {number}: yes, and {suggestion(update)}")
+        whole = fields(request.input, WHOLE)
+        is_cut = whole != fields(request.input)
+        choices = ", ".join(["y", "n", "n REASON", *numbered, *(["s (show all of it)"] if is_cut else [])])
+        while True:
+            # What was typed before the question was shown is no answer to it.
+            termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+            typed = await self.line(f"  allow? [{choices}] ")
+            word, _, reason = typed.strip().partition(" ")
+            match word.lower(), reason.strip():
+                case "y" | "yes", "":
+                    return request.allow()
+                case number, "" if number in numbered:
+                    return request.allow(updated_permissions=[numbered[number]])
+                case "n" | "no", reason:
+                    return request.deny(reason or "The user does not want this tool to run.")
+                case "s" | "show", "" if is_cut:
+                    self._indented(whole)
+                case _:
+                    if not typed:
+                        return request.deny("The user gave no answer.")
+
+    def _indented(self, lines: list[str]) -> None:
+        self._page.line("\n".join(f"    {line}" for line in lines), "cyan")
+
+    async def line(self, prompt: str) -> str:
+        """A line that the user types; empty at the end of the input. Can be cancelled while it waits."""
+        descriptor = sys.stdin.fileno()
+        self._page.text(prompt, "bold")
+        self._page.flush()
+        await anyio.wait_readable(descriptor)
+        # A terminal gives one line at a time.
+        line = os.read(descriptor, 65536).decode("utf-8", "replace")
+        if line.endswith("\n"):
+            self._page.typed()
+        return line

@@ -1,0 +1,177 @@
+"""A session of a supervisor, joined by a person at the terminal, or by one prompt.
+
+Knows sessions that are attached; not where their supervisor is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, Callable, Generator
+from contextlib import contextmanager
+from typing import Protocol
+
+import anyio
+
+from claude_wire import Session
+from claude_wire.errors import ClaudeWireError
+from claude_wire.messages import (
+    AssistantMessage,
+    CanUseToolRequest,
+    InvalidLine,
+    Message,
+    PermissionResult,
+    ResultMessage,
+    StreamEvent,
+)
+from claude_wire.session.callbacks import CanUseTool
+from claude_wire.session.iterators import Ending
+from claude_wire_kit.terminal.page import Page
+from claude_wire_kit.terminal.session import TerminalSession
+
+__all__ = ["AttachedTerminalSession", "Join"]
+
+#: Between two looks whether what is to be shown was shown, before somebody may type again.
+SECONDS_TO_SHOW = 0.05
+
+
+class Join(Protocol):
+    """Makes a session that is attached when it is entered."""
+
+    def __call__(self, *, can_use_tool: CanUseTool) -> Session:
+        """The session."""
+        ...
+
+
+class AttachedTerminalSession(TerminalSession):
+    """Joins a session once, and leaves it to itself in the end."""
+
+    leaving: tuple[str, str] = ("leaves the session", "leaving the session, which goes on")
+
+    @property
+    def shells(self) -> float | None:
+        """Do not wait for commands in the background: the session goes on without this command."""
+        return 0.0
+
+    def __init__(self, page: Page) -> None:
+        super().__init__(page)
+        self._is_over: bool = False
+        # Is set while no turn is under way, as far as messages tell.
+        self._idle: anyio.Event = anyio.Event()
+        self._typing: anyio.CancelScope | None = None
+        # How many wait to show something. Nothing is typed meanwhile.
+        self._showing = 0
+        self._needs_result = True
+        self._failure: ClaudeWireError | None = None
+
+    @property
+    def is_at_terminal(self) -> bool:
+        """Whether somebody can type."""
+        return self._terminal.is_there
+
+    async def ask(self, join: Join, prompt: str) -> int:
+        """Send one prompt, show its turn, and return the exit code of the command.
+
+        Raises:
+            OSError: as :meth:`TerminalSession.run`.
+        """
+        return await self._outcome(lambda: self._asked(join, prompt))
+
+    async def talk(self, join: Join) -> int:
+        """Show the session, and send what is typed, up to the end of the input; return the exit code of the command.
+
+        Raises:
+            OSError: as :meth:`TerminalSession.run`.
+        """
+        self._needs_result = False
+        return await self._outcome(lambda: self._talked(join))
+
+    def _code(self) -> int:
+        return super()._code() if self._signals or self._needs_result else int(self._failed)
+
+    def _last_line(self, seconds: float, code: int) -> str:
+        if self._needs_result:
+            return super()._last_line(seconds, code)
+        return "* the CLI has ended" if self._is_over or self._failed else "* left; the session goes on"
+
+    async def _asked(self, join: Join, prompt: str) -> None:
+        async with join(can_use_tool=self._ask) as session:
+            self._session = session
+            await self._turns(session, prompt)
+
+    async def _end(self, session: Session, ending: Ending | None) -> None:
+        pass  # of the input: the CLI goes on
+
+    async def _talked(self, join: Join) -> None:
+        async with join(can_use_tool=self._ask) as session:
+            self._session = session
+            await self._show(session.receive_run())
+            self._idle.set()
+            failure: ClaudeWireError | OSError | None = None
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._type, session, tasks.cancel_scope.cancel)
+                try:
+                    await self._show(session)
+                    self._is_over = True
+                except (ClaudeWireError, OSError) as error:
+                    failure = error
+                tasks.cancel_scope.cancel()
+            failure = failure or self._failure
+            if failure is not None:
+                raise failure
+
+    async def _show(self, messages: AsyncIterable[Message | InvalidLine]) -> None:
+        async for message in messages:
+            with self._to_be_shown():
+                async with self._terminal.turn:
+                    self._live.show(message)
+                    self._page.wait()
+                    self._terminal.turn.notify_all()
+            if isinstance(message, ResultMessage):
+                self._idle.set()
+            elif isinstance(message, (AssistantMessage, StreamEvent)) and self._idle.is_set():
+                self._idle = anyio.Event()
+
+    async def _ask(self, request: CanUseToolRequest) -> PermissionResult:
+        with self._to_be_shown():
+            return await super()._ask(request)
+
+    @contextmanager
+    def _to_be_shown(self) -> Generator[None, None, None]:
+        """While something is shown nobody types: the row of the prompt is shown again behind it."""
+        self._showing += 1
+        if self._typing is not None:
+            self._typing.cancel()
+        try:
+            yield
+        finally:
+            self._showing -= 1
+
+    async def _type(self, session: Session, leave: Callable[[], None]) -> None:
+        """Send what is typed between turns."""
+        while True:
+            await self._idle.wait()
+            typed = await self._typed()
+            if typed is None:
+                await anyio.sleep(SECONDS_TO_SHOW)
+            elif not typed:
+                leave()
+                return
+            elif typed.strip():
+                self._idle = anyio.Event()
+                self._live.typed(typed.strip())
+                try:
+                    await session.query(typed.strip())
+                except ClaudeWireError as error:
+                    self._failure = error
+                    leave()
+                    return
+
+    async def _typed(self) -> str | None:
+        """What the user types; None if something is to be shown first."""
+        async with self._terminal.turn:
+            if self._showing:
+                return None
+            typed = None
+            with anyio.CancelScope() as self._typing:
+                typed = await self._terminal.line("> ")
+            self._typing = None
+            return typed

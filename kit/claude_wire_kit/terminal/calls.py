@@ -1,0 +1,110 @@
+"""Calls of tools as people write them: ``Bash touch a.txt``, lists to tick off, edits as lines taken out and put in.
+
+Knows what the tools of the CLI are given; not where the lines go. All lines are safe to print. A member that is not
+what the tool takes is shown as any other.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from claude_wire.foundation.printable import one_line
+from claude_wire.messages import SystemToolResultMessage, ToolResultBlock, ToolResultMessage, UserMessage
+from claude_wire_kit.terminal.excerpts import CUT, MAX_FIELDS, Cut, detail, excerpt, fields
+
+__all__ = ["call_lines", "call_name", "returned"]
+
+#: The members that say what a call is mostly about, in the tools of the CLI and in many others. The first one counts.
+MAIN_MEMBERS = (
+    *("command", "file_path", "notebook_path", "pattern", "url", "query", "description", "path", "prompt"),
+    *("subject", "skill", "plan"),
+)
+
+#: What stands in the box of an item to do, by its status.
+TICKS = {"completed": "x", "in_progress": ">", "pending": " "}
+
+
+def returned(message: SystemToolResultMessage | ToolResultMessage) -> ToolResultBlock:
+    """What a call has returned, where an agent says that in a message of its own."""
+    from claude_wire.dialects.frames import as_stream_json  # which few sessions need
+
+    meant = as_stream_json(message)
+    if isinstance(meant, UserMessage):
+        return meant.tool_results[0]
+    return ToolResultBlock("", message.content if isinstance(message, SystemToolResultMessage) else None)
+
+
+def call_name(name: str) -> str:
+    """The name of a tool, that of an MCP server as the CLI shows it: ``calc - add (MCP)`` for ``mcp__calc__add``."""
+    kind, _, rest = name.partition("__")
+    server, _, tool = rest.partition("__")
+    return one_line(f"{server} - {tool} (MCP)" if kind == "mcp" and server and tool else name)
+
+
+def call_lines(name: str, given: Any, cut: Cut = CUT) -> list[str]:
+    """A tool's call as people write it, ``Bash touch a.txt``, and below it what else the tool is given.
+
+    Args:
+        cut: how much of each text is shown, and of how many.
+    """
+    title = call_name(name)
+    if not isinstance(given, dict):
+        first, *rest = fields(given, cut)
+        return [f"{title} {first}", *(f"    {line}" for line in rest)]
+    others = dict(cast("dict[str, Any]", given))
+    main = next((each for each in MAIN_MEMBERS if isinstance(others.get(each), str) and others[each].strip()), None)
+    lines = [title]
+    if main is not None:
+        first, *rest = excerpt(others.pop(main), *cut[:2])
+        # Further in than the other members, so that no text can look like one of them.
+        lines = [f"{title} {first}", *(f"      {line}" for line in rest)]
+    below = [*_to_do(others), *_questions(others), *_edit(others)]
+    members = fields(others, cut) if others else []
+    if main is None and not below and len(members) == 1:
+        return [f"{title} {members[0]}"]
+    return [*lines, *(f"    {line}" for line in (*members, *below))]
+
+
+def _taken(members: dict[str, Any], name: str, key: str) -> list[dict[str, Any]]:
+    """Take a list out of the members if it is one of objects with a text of that key; otherwise nothing."""
+    items: Any = members.get(name)
+    if not isinstance(items, list):
+        return []
+    found = cast("list[dict[str, Any]]", items)
+    if not all(isinstance(cast("object", item), dict) and isinstance(item.get(key), str) for item in found):
+        return []
+    del members[name]
+    return found
+
+
+def _most(lines: list[str]) -> list[str]:
+    more = len(lines) - MAX_FIELDS
+    return [*lines[:MAX_FIELDS], f"… {more:,} more"] if more > 0 else lines
+
+
+def _to_do(members: dict[str, Any]) -> list[str]:
+    """The list of ``TodoWrite``."""
+    items = _taken(members, "todos", "content")
+    return _most([f"[{TICKS.get(str(item.get('status')), '?')}] {detail(item['content'])}" for item in items])
+
+
+def _questions(members: dict[str, Any]) -> list[str]:
+    """The questions of ``AskUserQuestion``, each with its options."""
+    lines: list[str] = []
+    for asked in _taken(members, "questions", "question"):
+        lines.append(detail(asked["question"]))
+        for option in _taken(dict(asked), "options", "label"):
+            about = option.get("description")
+            label = one_line(option["label"])
+            lines.append(f"  - {label}: {detail(about)}" if isinstance(about, str) and about else f"  - {label}")
+    return _most(lines)
+
+
+def _edit(members: dict[str, Any]) -> list[str]:
+    """What ``Edit`` takes out and puts in."""
+    if not all(isinstance(members.get(name), str) for name in ("old_string", "new_string")):
+        return []
+    old, new = members.pop("old_string"), members.pop("new_string")
+    if members.get("replace_all") is False:
+        del members["replace_all"]
+    return [f"{sign} {line}" for sign, text in (("-", old), ("+", new)) if text for line in excerpt(text)]

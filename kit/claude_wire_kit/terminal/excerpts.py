@@ -1,0 +1,123 @@
+"""Inputs and results of tools cut down to a few lines, with how much was left out.
+
+Knows content blocks and JSON values; not where the lines go. All lines are safe to print. However long a text is, only
+what is shown of it is looked at closely.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from typing import Any, TypeAlias, cast
+
+from claude_wire.foundation.printable import is_seen, one_line, printable
+from claude_wire.messages import ContentBlock, TextBlock
+from claude_wire_kit.terminal.names import tag
+
+__all__ = ["CUT", "WHOLE", "Cut", "block_name", "content_text", "detail", "excerpt", "fields", "plain_json"]
+
+#: This many lines of a text are shown, and this many characters of each.
+MAX_LINES = 6
+MAX_CHARS = 160
+
+#: A text from the input that is told on one line is cut to this many characters.
+DETAIL_CHARS = 200
+
+#: An object that takes no more characters than this is shown on one line.
+ONE_LINE_CHARS = 76
+
+#: This many members of an object are shown.
+MAX_FIELDS = 12
+
+#: The most lines of a text, characters of a line, and members of an object.
+Cut: TypeAlias = "tuple[int, int, int]"
+CUT: Cut = (MAX_LINES, MAX_CHARS, MAX_FIELDS)
+WHOLE: Cut = (sys.maxsize, sys.maxsize, sys.maxsize)
+
+
+def detail(text: str) -> str:
+    """A text that may be longer than a name, on one line, without the white space around it."""
+    return one_line(text.strip(), DETAIL_CHARS)
+
+
+def excerpt(text: str, most_lines: int = MAX_LINES, most_chars: int = MAX_CHARS) -> list[str]:
+    """The first lines of a text, and one that says how much more there is."""
+    text = text.rstrip("\n")
+    lines: list[str] = []
+    cut = at = 0
+    while len(lines) < most_lines and at <= len(text):
+        end = text.find("\n", at)
+        end = len(text) if end < 0 else end
+        lines.append(printable(text[at : min(end, at + most_chars)], keep="\t"))
+        over = end - at - most_chars
+        if over > 0:
+            cut += over
+            lines[-1] += "…"
+        at = end + 1
+    left = len(text) - at
+    if left >= 0:
+        lines.append(f"… {text.count(chr(10), at) + 1:,} more lines, {left + cut:,} characters")
+    elif cut:
+        lines.append(f"… {cut:,} more characters")
+    return lines
+
+
+def fields(value: Any, cut: Cut = CUT) -> list[str]:
+    """A JSON value: an object as ``name: value``, on one line if it is short, else member by member.
+
+    Args:
+        cut: how much of it is shown; ``WHOLE`` for all of it.
+    """
+    if not isinstance(value, dict):
+        lines, chars, _ = cut
+        return excerpt(value if isinstance(value, str) else plain_json(value), lines, chars)
+    return _members(cast("dict[str, Any]", value), cut)
+
+
+def _members(members: dict[str, Any], cut: Cut) -> list[str]:
+    if not members:
+        return ["{}"]
+    texts = [member for member in members.values() if isinstance(member, str)]
+    if not any(len(text) > ONE_LINE_CHARS or "\n" in text for text in texts):
+        line = ", ".join(f"{one_line(name)}: {_short(member)}" for name, member in members.items())
+        if len(line) <= ONE_LINE_CHARS and is_seen(line):
+            return [line]
+    most_lines, most_chars, most_fields = cut
+    lines: list[str] = []
+    for shown, (name, member) in enumerate(members.items()):
+        if shown == most_fields:
+            lines.append(f"… {len(members) - shown:,} more members")
+            break
+        text = member if isinstance(member, str) else plain_json(member)
+        first, *rest = excerpt(text, most_lines, most_chars)
+        lines += [f"{one_line(name)}: {first}", *(f"  {line}" for line in rest)]
+    return lines
+
+
+def _short(member: Any) -> str:
+    """A member among others on one line. A string that might be taken for several members is in quotes."""
+    if isinstance(member, str) and member and member == member.strip() and member[0] != '"' and "," not in member:
+        return member
+    return plain_json(member)
+
+
+def plain_json(value: Any) -> str:
+    """A JSON value on one line, not yet safe to print."""
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except RecursionError:
+        return "(nested too deeply)"
+
+
+def content_text(content: str | Iterable[ContentBlock] | None) -> str:
+    """The content of a message or of a tool's result as one text; blocks other than text are named."""
+    if isinstance(content, str):
+        return content
+    blocks = content or ()
+    return "\n".join(block.text if isinstance(block, TextBlock) else f"[{block_name(block)}]" for block in blocks)
+
+
+def block_name(block: ContentBlock) -> str:
+    """The ``type`` of a block, safe to print."""
+    return one_line(tag(block) or "unknown")

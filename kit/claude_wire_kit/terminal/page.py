@@ -1,0 +1,156 @@
+"""What a live view writes on: lines, text that grows, and below them a row that says what goes on.
+
+Knows a console; not what is written, which must be safe to print already. On a terminal lines are broken between words.
+Only the row is ever rewritten. It is shown on a terminal only, while nothing else is written.
+"""
+
+from __future__ import annotations
+
+import time
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from claude_wire_kit.terminal.wrapping import Wrapping, width_of, wrapped
+
+__all__ = ["Page"]
+
+#: What stands before each line of a subagent, once for each level.
+BAR = "| "
+
+#: Levels beyond this one look the same; a narrow terminal has no room for more.
+MAX_LEVELS = 3
+
+#: rich is given this many characters at once. For each line it copies all that follows: that took 35 seconds for an
+#: answer of 120,000 lines.
+MAX_AT_ONCE = 4096
+
+#: The row is drawn this often, so that its clock runs.
+ROWS_PER_SECOND = 4
+
+
+class Page:
+    """Writes to a console. Whoever makes one closes it, which leaves the terminal as it was.
+
+    Args:
+        console: where to.
+        row: whether to have a row that says what goes on; never where the output is no terminal.
+
+    Attributes:
+        is_terminal: whether somebody may be looking.
+
+    Raises:
+        OSError: by any method, the console cannot be written.
+    """
+
+    def __init__(self, console: Console, *, row: bool = False) -> None:
+        self._console = console
+        # FORCE_COLOR makes rich take a pipe for a terminal; a pipe keeps all that was ever on the row.
+        self.is_terminal: bool = console.is_terminal and console.file.isatty()
+        # A terminal that cannot erase gets no row: rich 13.0 ends even a row that it never wrote with an empty line.
+        self._has_row = row and self.is_terminal and not console.is_dumb_terminal
+        self._row: Live | None = None
+        self._activity = self._detail = ""
+        self._since = time.monotonic()
+        # The style and level of the line that the cursor stands in; None at the start of a line.
+        self._open: tuple[str, int] | None = None
+        # Text that grows, not written yet: a chunk of input has many small pieces.
+        self._pieces: list[str] = []
+        # Breaks the lines of that text.
+        self._wrapping = Wrapping(None)
+
+    def line(self, text: str, style: str = "", level: int = 0) -> None:
+        """Write whole lines, each behind the bars of its level."""
+        self.end_text()
+        self._hide_row()
+        self._out(wrapped(text, width_of(self._console), BAR * min(level, MAX_LEVELS)), style)
+
+    def text(self, piece: str, style: str = "", level: int = 0) -> None:
+        """Write text that grows: behind what is there, if that is of the same style and level, else on a new line."""
+        if not piece:
+            return
+        if self._open != (style, level):
+            self.end_text()
+            self._open = (style, level)
+            bars = BAR * min(level, MAX_LEVELS)
+            self._wrapping = Wrapping(width_of(self._console), bars)
+            self._hide_row()
+            self._out(bars, style, end="")
+        self._pieces.append(piece)
+
+    def end_text(self) -> None:
+        """End the line that is open, if one is."""
+        self.flush()
+        if self._open is not None:
+            self._out("")
+            self._open = None
+
+    def typed(self) -> None:
+        """Somebody has ended the open line by typing."""
+        self._open = None
+
+    def flush(self) -> None:
+        """Write what is held back; to be called before somebody types."""
+        self._write(whole=True)
+
+    def _write(self, *, whole: bool) -> None:
+        """Write the text that has grown; unless ``whole``, a terminal has its last word when that is complete."""
+        if self._open is not None:
+            piece = self._wrapping.feed("".join(self._pieces))
+            self._pieces.clear()
+            if whole:
+                piece += self._wrapping.rest()
+            if piece:
+                self._hide_row()
+                self._out(piece, self._open[0], end="")
+        self._console.file.flush()
+
+    def _out(self, text: str, style: str = "", end: str = "\n") -> None:
+        at = 0
+        while len(text) - at > MAX_AT_ONCE:
+            cut = text.rfind("\n", at, at + MAX_AT_ONCE) + 1 or at + MAX_AT_ONCE
+            self._console.out(text[at:cut], style=style, end="", highlight=False)
+            at = cut
+        self._console.out(text[at:], style=style, end=end, highlight=False)
+
+    def activity(self, what: str, detail: str = "") -> None:
+        """Say what goes on from now on, on one line and safe to print; empty for nothing.
+
+        The seconds that it takes are counted from the first time that ``what`` is said; ``detail`` may change.
+        """
+        if what != self._activity:
+            self._activity = what
+            self._since = time.monotonic()
+        self._detail = detail
+
+    def wait(self) -> None:
+        """Show what was written, and what goes on, until more is written."""
+        self._write(whole=False)
+        if self._has_row and self._row is None and self._activity and self._open is None:
+            self._row = Live(
+                console=self._console,
+                get_renderable=self._render_row,
+                transient=True,
+                refresh_per_second=ROWS_PER_SECOND,
+                redirect_stdout=False,
+                redirect_stderr=False,
+            )
+            self._row.start(refresh=True)
+
+    def close(self) -> None:
+        """End the open line, and take the row away."""
+        self._hide_row()
+        self.end_text()
+
+    def _render_row(self) -> Text:
+        if not self._activity:  # nothing goes on any more, and the row is about to go
+            return Text()
+        seconds = time.monotonic() - self._since
+        row = f"{self._activity}, {seconds:.0f} s{self._detail and f', {self._detail}'}"
+        return Text(row, "dim", no_wrap=True, overflow="ellipsis")
+
+    def _hide_row(self) -> None:
+        if self._row is not None:
+            row, self._row = self._row, None
+            row.stop()

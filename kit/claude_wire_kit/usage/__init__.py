@@ -1,0 +1,58 @@
+"""What was used: tokens and cost, of a stream by its results, and of the sessions on disk by their answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+#: In which module a name is, which is imported when it is first asked for: a command that finds its sums in the index
+#: needs no class of a message.
+_LATER = {
+    "Answer": "answers",
+    "AnswerTotals": "tokens",
+    "Answers": "answers",
+    "MAX_MODELS": "meter",
+    "MAX_SESSIONS": "meter",
+    "ModelTotals": "meter",
+    "OTHERS": "sums",
+    "OwnCost": "index",
+    "PRICES": "prices",
+    "Price": "prices",
+    "Prices": "prices",
+    "Tokens": "tokens",
+    "Totals": "meter",
+    "UsageIndex": "index",
+    "UsageMeter": "meter",
+}
+
+if TYPE_CHECKING:
+    from claude_wire_kit.usage.answers import Answer as Answer
+    from claude_wire_kit.usage.answers import Answers as Answers
+    from claude_wire_kit.usage.index import OwnCost as OwnCost
+    from claude_wire_kit.usage.index import UsageIndex as UsageIndex
+    from claude_wire_kit.usage.meter import MAX_MODELS as MAX_MODELS
+    from claude_wire_kit.usage.meter import MAX_SESSIONS as MAX_SESSIONS
+    from claude_wire_kit.usage.meter import ModelTotals as ModelTotals
+    from claude_wire_kit.usage.meter import Totals as Totals
+    from claude_wire_kit.usage.meter import UsageMeter as UsageMeter
+    from claude_wire_kit.usage.prices import PRICES as PRICES
+    from claude_wire_kit.usage.prices import Price as Price
+    from claude_wire_kit.usage.prices import Prices as Prices
+    from claude_wire_kit.usage.sums import OTHERS as OTHERS
+    from claude_wire_kit.usage.tokens import AnswerTotals as AnswerTotals
+    from claude_wire_kit.usage.tokens import Tokens as Tokens
+else:
+    __all__ = sorted(_LATER)
+
+
+def __getattr__(name: str) -> Any:
+    module = _LATER.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = globals()[name] = getattr(import_module(f"{__name__}.{module}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})

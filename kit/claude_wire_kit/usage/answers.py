@@ -1,0 +1,216 @@
+"""The rule by which the tokens in transcripts are counted: each answer of the model once.
+
+::
+
+    from claude_wire.transcripts import read
+    from claude_wire_kit.usage import Answers
+
+    answers = Answers()
+    for path in paths:                      # those of sessions, and those of their subagents
+        for record in read(path):
+            answers.add(record)
+    print(answers.models)
+
+An answer stands in a transcript once for each of its content blocks, each time with the usage of the whole answer, and
+a fork takes copies of it into a file of its own. So:
+
+1. The key of an answer is its message id and its request id; without a request id the message id alone; without both
+   the line.
+2. In a file the last line of an answer counts: CLIs that write a line before the answer is over let ``output_tokens``
+   grow from line to line.
+3. Of several files the original counts before a copy, which has a ``requestSessionId``, and then the last file in the
+   order of the paths. An answer belongs to the session that it was asked in.
+4. Lines of the model ``<synthetic>`` are words of the CLI, not of a model. They are left out.
+
+Sans-IO: knows records; not files, and no prices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from hashlib import blake2b
+from typing import Any, NamedTuple, cast
+
+from claude_wire.messages.invalid import InvalidLine
+from claude_wire.messages.union import Message
+from claude_wire.messages.unknown import UnknownMessage
+from claude_wire.transcripts.records.base import Record
+from claude_wire.transcripts.records.conversation import AssistantRecord
+from claude_wire_kit.usage.tokens import AnswerTotals
+
+__all__ = ["MAX_CHARS", "MAX_TOKENS", "SYNTHETIC", "Answer", "Answers", "answer_of", "key_of"]
+
+#: The model of what the CLI itself says in the place of an answer.
+SYNTHETIC = "<synthetic>"
+
+#: A number of tokens above this counts as this, so that no sum passes 64 bits.
+MAX_TOKENS = 2**40
+
+#: Ids, and names of models, sessions and folders, are cut to so many characters.
+MAX_CHARS = 1000
+
+#: Bytes of a key.
+KEY_BYTES = 16
+
+
+class Answer(NamedTuple):
+    """What a line of a transcript says of an answer."""
+
+    #: A digest of what rule 1 names. It is the same for all lines and copies of the answer.
+    key: bytes
+    #: A fork copied the line.
+    copied: bool
+    #: The session that it was asked in; None if the line does not say it.
+    session: str | None
+    #: The name of the model, or ``"?"``.
+    model: str
+    #: The directory that the CLI worked in.
+    cwd: str | None
+    #: The subagent that asked; None for the main loop.
+    agent: str | None
+    #: Seconds since 1970; None if the line has no time that can be read.
+    time: float | None
+    #: Its tokens, with ``answers`` 1, and without a cost.
+    tokens: AnswerTotals
+
+    @property
+    def prompt_tokens(self) -> int:
+        """All that the model was given to read. Some models charge more for a long prompt."""
+        return self.tokens.input_tokens + self.tokens.cache_creation_input_tokens + self.tokens.cache_read_input_tokens
+
+
+def answer_of(record: Record | Message | InvalidLine) -> Answer | None:
+    """What a record says of an answer; None for one that says nothing of any.
+
+    A record in which something else is new or broken, so that it has no class, still says what was used.
+    """
+    if isinstance(record, AssistantRecord):
+        message, usage = record.message, record.message.usage
+        if usage is None:
+            return None
+        split = usage.cache_creation or None
+        return _answer(
+            *(message.id, record.requestId, record.uuid, record.requestSessionId, record.sessionId),
+            *(message.model, record.cwd, record.agentId, record.timestamp),
+            counts=(
+                *(usage.input_tokens, usage.output_tokens, usage.cache_creation_input_tokens),
+                *((split.ephemeral_5m_input_tokens, split.ephemeral_1h_input_tokens) if split else (0, 0)),
+                usage.cache_read_input_tokens,
+            ),
+        )
+    if not isinstance(record, UnknownMessage) or record.type != "assistant":
+        return None
+    said = _object(record.get("message"))
+    if not isinstance(said.get("usage"), dict):
+        return None
+    used = _object(said["usage"])
+    by_time = _object(used.get("cache_creation"))
+    return _answer(
+        *(_text(said, "id"), _text(record, "requestId"), _text(record, "uuid")),
+        *(_text(record, "requestSessionId"), _text(record, "sessionId")),
+        *(_text(said, "model"), _text(record, "cwd"), _text(record, "agentId"), _text(record, "timestamp")),
+        counts=(
+            *(used.get("input_tokens"), used.get("output_tokens"), used.get("cache_creation_input_tokens")),
+            *(by_time.get("ephemeral_5m_input_tokens"), by_time.get("ephemeral_1h_input_tokens")),
+            used.get("cache_read_input_tokens"),
+        ),
+    )
+
+
+def _answer(
+    id: str | None,
+    request: str | None,
+    uuid: str | None,
+    asked_in: str | None,
+    session: str | None,
+    model: str | None,
+    cwd: str | None,
+    agent: str | None,
+    timestamp: str | None,
+    *,
+    counts: tuple[object, ...],
+) -> Answer | None:
+    if model == SYNTHETIC:
+        return None
+    tokens = AnswerTotals(*map(_count, counts))
+    tokens.answers = 1
+    return Answer(
+        key=key_of(id, request) if id is not None else key_of(uuid),
+        copied=asked_in is not None,
+        session=_cut(asked_in or session),
+        model=_cut(model) or "?",
+        cwd=_cut(cwd),
+        agent=_cut(agent),
+        time=_seconds(timestamp),
+        tokens=tokens,
+    )
+
+
+def _object(value: object) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _text(values: dict[str, Any], name: str) -> str | None:
+    value = values.get(name)
+    return value if isinstance(value, str) else None
+
+
+class Answers:
+    """Answers of transcripts, each once, by the rule above.
+
+    It keeps about 1 KB for each answer. An index keeps those of a whole folder on disk.
+    """
+
+    def __init__(self) -> None:
+        self._by_key: dict[bytes, Answer] = {}
+
+    def __len__(self) -> int:
+        return len(self._by_key)
+
+    def __iter__(self) -> Iterator[Answer]:
+        return iter(self._by_key.values())
+
+    def add(self, record: Record | Message | InvalidLine) -> None:
+        """Take the next record of a file. The files come in the order of their paths; other records count nothing."""
+        answer = answer_of(record)
+        if answer is not None:
+            before = self._by_key.get(answer.key)
+            if before is None or before.copied >= answer.copied:
+                self._by_key[answer.key] = answer
+
+    @property
+    def models(self) -> dict[str, AnswerTotals]:
+        """The sums by model."""
+        models: dict[str, AnswerTotals] = {}
+        for answer in self:
+            models.setdefault(answer.model, AnswerTotals()).add(answer.tokens)
+        return models
+
+
+def key_of(*ids: str | None) -> bytes:
+    """The key of an answer: of its message id and its request id, or of the one id of its line."""
+    text = "\0".join(id or "" for id in ids)
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=KEY_BYTES).digest()
+
+
+def _cut(text: str | None) -> str | None:
+    # A lone surrogate has no UTF-8, and could not be kept.
+    return None if text is None else text[:MAX_CHARS].encode("utf-8", "replace").decode()
+
+
+def _seconds(stamp: str | None) -> float | None:
+    if stamp is None:
+        return None
+    try:
+        time = datetime.fromisoformat(stamp.replace("Z", "+00:00"))  # Python 3.10 does not know the letter
+        return (time if time.tzinfo else time.replace(tzinfo=timezone.utc)).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def _count(number: object) -> int:
+    if isinstance(number, float) and number.is_integer():
+        number = int(number)
+    # Columns have 64 bits.
+    return min(max(number, 0), MAX_TOKENS) if isinstance(number, int) and number < 2**63 else 0

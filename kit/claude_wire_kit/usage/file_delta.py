@@ -1,0 +1,120 @@
+"""What is new in a file of a session, and from where to read it the next time.
+
+What this module knows: one file, and its lines. It must not know: the index.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from hashlib import blake2b
+
+from claude_wire.codec.decoder import Decoder
+from claude_wire.tables import Range, scan
+from claude_wire.transcripts.files import open_regular, read_small
+from claude_wire.transcripts.records.base import Record
+from claude_wire.transcripts.records.state import CostStateRecord
+from claude_wire_kit.usage.rows import COLUMNS, Row, answers_in
+
+__all__ = ["FileDelta"]
+
+#: A file has grown, and is no other, if so many bytes before its old end are what they were.
+TAIL_BYTES = 256
+
+#: So much is searched at once, from the end. A ``cost-state`` longer than the second is not found.
+BLOCK_BYTES, MAX_COST_BYTES = 1 << 20, 1 << 16
+
+#: A ``.meta.json`` above this size is not read.
+MAX_META_BYTES = 1 << 20
+
+
+class FileDelta:
+    """What stands in a file since it was read last.
+
+    Args:
+        path: the file of a session, or of a subagent.
+        inode: what the file was, of ``state``: ``offset``, the bytes of it that were read, and ``tail``, a digest of
+            the last of these. If it is not that file any more, all of it is new.
+
+    Attributes:
+        start: where the news begin.
+        state: size, time, inode, offset and tail, for the next time. The offset is behind the last line that has ended;
+            0 if a last line that has not ended counts, for what follows may make it another line.
+        cost: the last ``cost-state`` among the news, as JSON: the sum, and those of the models. None if there is none.
+        session: the session of that.
+        bytes_read: by this object, so far.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+
+    def __init__(self, path: str, inode: int = -1, offset: int = 0, tail: bytes = b"") -> None:
+        self._path = path
+        self.bytes_read: int = 0
+        self.cost: str | None = None
+        self.session: str | None = None
+        with open_regular(path) as self._file:
+            status = os.fstat(self._file.fileno())
+            self._size: int = status.st_size
+            goes_on = inode == status.st_ino and offset <= self._size and self._tail(offset) == tail
+            self.start: int = offset if goes_on else 0
+            end = self._end()
+            self._find_cost(end)
+            is_open = end < self._size and any(answers_in(scan(Range(path, end, self._size), "usage", COLUMNS), path))
+            offset = 0 if is_open else end
+            self.state: tuple[int, int, int, int, bytes] = (
+                *(status.st_size, status.st_mtime_ns, status.st_ino),
+                *(offset, self._tail(offset)),
+            )
+
+    def answers(self) -> Iterator[Row]:
+        """The new answers, also those of a last line that has not ended. Raises as :func:`answers_in`."""
+        if self._size > self.start:
+            source = scan(Range(self._path, self.start, self._size), "usage", COLUMNS)
+            yield from answers_in(source, self._path)
+            self.bytes_read += source.report.bytes
+
+    @property
+    def agent(self) -> str:
+        """The type of the subagent whose file this is, by the ``.meta.json`` beside it."""
+        try:
+            meta = json.loads(read_small(self._path.removesuffix(".jsonl") + ".meta.json", MAX_META_BYTES))
+            return str(meta["agentType"])
+        except (OSError, ValueError, LookupError, TypeError, RecursionError):
+            return "subagent"
+
+    def _bytes(self, start: int, stop: int) -> bytes:
+        self._file.seek(start)
+        data = self._file.read(stop - start)
+        self.bytes_read += len(data)
+        return data
+
+    def _tail(self, offset: int) -> bytes:
+        return blake2b(self._bytes(max(offset - TAIL_BYTES, 0), offset), digest_size=8).digest()
+
+    def _blocks(self, stop: int, more: int) -> Iterator[tuple[int, bytes]]:
+        """The news in blocks, the last one first, each with ``more`` bytes behind it."""
+        while stop > self.start:
+            begin = max(stop - BLOCK_BYTES, self.start)
+            yield begin, self._bytes(begin, min(stop + more, self._size))
+            stop = begin
+
+    def _end(self) -> int:
+        if self._size > self.start and self._bytes(self._size - 1, self._size) == b"\n":
+            return self._size
+        ends = (begin + data.rfind(b"\n") + 1 for begin, data in self._blocks(self._size, 0) if b"\n" in data)
+        return next(ends, self.start)
+
+    def _find_cost(self, end: int) -> None:
+        for _, data in self._blocks(end, MAX_COST_BYTES):
+            at = len(data)
+            # Within a string a quote has an escape before it, so this is a value or a key.
+            while (at := data.rfind(b'"cost-state"', 0, at)) >= 0:
+                begin = data.rfind(b"\n", 0, at) + 1
+                for record in Decoder(Record).feed(data[begin : data.find(b"\n", at) + 1]):
+                    if isinstance(record, CostStateRecord) and record.totalCostUSD is not None:
+                        models = {name: usage.costUSD or 0.0 for name, usage in (record.modelUsage or {}).items()}
+                        self.cost, self.session = json.dumps([record.totalCostUSD, models]), record.sessionId
+                        return
+                at = begin

@@ -1,0 +1,479 @@
+"""The sums of a folder of transcripts, kept in a file, so that a second look reads only what was added.
+
+What this module knows: folders, SQLite, and what a day is. The rule is that of ``claude_wire_kit.usage.answers``; for
+several files it is said in SQL. No text of a conversation is kept: paths and folders, names of models and subagents,
+ids of sessions, digests of the ids of answers, times and numbers.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from datetime import date, datetime, time, timedelta, tzinfo
+from functools import lru_cache, partial
+from hashlib import blake2b
+from operator import add
+from pathlib import Path
+from stat import S_ISREG
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args
+
+from claude_wire.foundation.arguments import require_one_of
+from claude_wire_kit.usage.digests import check_digest, write_digests
+from claude_wire_kit.usage.prices import PRICES, Prices, step_of
+from claude_wire_kit.usage.tokens import AnswerTotals
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["By", "OwnCost", "UsageIndex", "default_file"]
+
+T = TypeVar("T")
+
+#: What sums are told apart by.
+By: TypeAlias = Literal["day", "project", "model", "session", "subagent"]
+
+#: Of the tables below. An index of another version is built anew.
+VERSION = 2
+
+#: Another process that writes the index is waited for so long, in seconds.
+BUSY_SECONDS = 30
+
+#: Times are kept as quarters of an hour, by which all time zones differ. The second is no time, or one before 1970.
+QUARTER_SECONDS, NO_TIME, NEVER = 900, -1, 2**62
+
+#: Folders within the folder are looked into so many levels deep.
+MAX_LEVELS = 6
+
+#: Names are cut to so many characters, and a number of tokens above the second counts as that.
+MAX_CHARS, MAX_TOKENS = 1000, 2**40
+
+_COUNTS = "input, output, written, written_5m, written_1h, read"
+_SCHEMA = f"""
+CREATE TABLE files (id INTEGER PRIMARY KEY, path BLOB UNIQUE, size INT, mtime INT, inode INT, offset INT, tail BLOB,
+  agent TEXT, session INT, project INT, cost TEXT, gone INT DEFAULT 0);
+CREATE TABLE checks (name TEXT PRIMARY KEY, digest BLOB);
+CREATE TABLE names (id INTEGER PRIMARY KEY, name TEXT UNIQUE);
+CREATE TABLE answers (file INT, key BLOB, copied INT, session INT, model INT, quarter INT, step INT, {_COUNTS},
+  PRIMARY KEY (file, key)) WITHOUT ROWID;
+CREATE TABLE sums (file INT, session INT, model INT, quarter INT, step INT, answers INT, {_COUNTS},
+  PRIMARY KEY (file, session, model, quarter, step)) WITHOUT ROWID;
+PRAGMA user_version = {VERSION};
+"""
+# Faster when it is made behind the first answers.
+_INDEX = "CREATE INDEX IF NOT EXISTS answers_by_key ON answers (key, file, copied)"
+# Within a file the last line of an answer counts, and the original before a copy.
+_INSERT = f"""
+INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?{f", min(max(coalesce(?, 0), 0), {MAX_TOKENS})" * 6})
+ON CONFLICT (file, key) DO UPDATE SET (copied, session, model, quarter, step, {_COUNTS}) = (excluded.copied,
+  excluded.session, excluded.model, excluded.quarter, excluded.step,
+  {", ".join(f"excluded.{name}" for name in _COUNTS.split(", "))})
+  WHERE excluded.copied <= copied
+"""
+# An answer counts in one file: in one that has the original, and then in one that is there, and then in the last.
+_SUM = f"""
+INSERT INTO sums SELECT file, session, model, quarter, step, count(*),
+  {", ".join(f"sum({name})" for name in _COUNTS.split(", "))}
+FROM answers a WHERE file = ? AND NOT EXISTS (
+  SELECT 1 FROM answers b JOIN files g ON g.id = b.file JOIN files f ON f.id = a.file
+  WHERE b.key = a.key AND b.file != a.file AND (b.copied < a.copied OR b.copied = a.copied
+    AND (g.gone < f.gone OR g.gone = f.gone AND g.path > f.path)))
+GROUP BY 1, 2, 3, 4, 5
+"""
+_SHARING = "SELECT DISTINCT b.file FROM answers a JOIN answers b ON b.key = a.key WHERE a.file = ?"
+#: An OperationalError with one of these in it is no damage.
+_NO_DAMAGE = ("locked", "busy", "readonly", "read-only", "disk", "full", "unable to open", "I/O", "interrupted")
+#: What is grouped by, beside model and step. A project is that of the session, whoever asked.
+_GROUPS = {"day": "s.quarter", "project": "s.session, f.project", "model": "''", "session": "s.session"}
+
+
+class OwnCost(NamedTuple):
+    """What a session has cost as the CLI itself reckons it: the last ``cost-state`` of its file, in US dollars."""
+
+    total: float
+    models: dict[str, float]
+
+
+class UsageIndex:
+    """The token usage of the transcripts below a folder. A context manager, for one thread.
+
+    ::
+
+        with UsageIndex(Path.home() / ".claude" / "projects") as index:
+            for day, models in index.sums("day").items():
+                print(day, {model: totals.output_tokens for model, totals in models.items()})
+
+    The index scans the folder at the first query, and at each :meth:`refresh`. It reads new files; of a file that has
+    grown it reads the new part; a file that shrank or was replaced it reads again as a whole. Deleted files stay in the
+    sums, because the CLI deletes old transcripts; :meth:`prune` removes them from the sums.
+
+    Args:
+        folder: the ``projects`` of the CLI's configuration folder, or another folder; all ``.jsonl`` files in it.
+        file: the index. None is :func:`default_file`; ``":memory:"`` keeps none.
+        on_file: called before a file is read, with the number of files read so far and the number of files to read.
+
+    Attributes:
+        file: the file of the index; None for an index in memory.
+        notes: problems with the index: damaged, of another version, or not writable. The sums are right all the same.
+        unreadable: the files and folders that could not be read.
+        files_read: the number of files read, and ``bytes_read``, the number of bytes.
+        files: the number of all files, and ``bytes``, their size.
+        gone: paths of deleted files whose answers still count.
+
+    Raises:
+        OSError: the folder cannot be read. Any method may raise this.
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        file: str | os.PathLike[str] | None = None,
+        *,
+        on_file: Callable[[int, int], object] | None = None,
+    ) -> None:
+        self._root = os.path.realpath(os.fsencode(folder))
+        place = default_file(folder) if file is None else file
+        self.file: Path | None = None if os.fspath(place) == ":memory:" else Path(place)
+        self.notes: list[str] = []
+        self.unreadable: list[Path] = []
+        self.files_read: int = 0
+        self.bytes_read: int = 0
+        self.files: int = 0
+        self.bytes: int = 0
+        self.gone: list[Path] = []
+        self._db: sqlite3.Connection | None = None
+        self._on_file = on_file
+        self._is_fresh = False
+        self._names: dict[str | None, int | None] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<UsageIndex: {self.files:,} files, {self.bytes:,} bytes>"
+
+    def close(self) -> None:
+        """Close the index. What was being read is read again the next time."""
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+        self._is_fresh = False
+
+    def refresh(self) -> None:
+        """Look at the folder again."""
+        self._is_fresh = False
+        self._safely(lambda db: None)
+
+    def prune(self) -> int:
+        """Forget the files that are gone. Returns how many these were."""
+
+        def forget(db: sqlite3.Connection) -> int:
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                gone = [file for (file,) in db.execute("SELECT id FROM files WHERE gone")]
+                touched: set[int] = set()
+                for file in gone:
+                    touched |= _sharing(db, file)
+                    self._forget(db, file)
+                self._sum(db, touched)
+                db.execute("COMMIT")
+            except BaseException:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                raise
+            return len(gone)
+
+        count = self._safely(forget)
+        self.gone = []
+        return count
+
+    def sums(
+        self,
+        by: By = "model",
+        *,
+        since: date | None = None,
+        until: date | None = None,
+        zone: tzinfo | None = None,
+        prices: Prices = PRICES,
+    ) -> dict[str, dict[str, AnswerTotals]]:
+        """Sums by name, and in each by model; names in order, with ``""`` for what is not known.
+
+        Args:
+            by: a day is ``2026-11-23``, a project the directory in which the session began, a session its id, and a
+                subagent its type; what the main loop used is ``main``.
+            since: from the beginning of this day, and ``until``, to the end of this day.
+            zone: the time zone that days are of. None is the zone of this computer.
+            prices: for ``cost_usd``.
+
+        Raises:
+            ValueError: there is no such ``by``, or a model of the folder has a price that is none.
+        """
+        require_one_of("by", by, get_args(By))
+        group = _GROUPS.get(by, "f.agent")
+        first = NO_TIME if since is None else _quarter(since, zone)
+        behind = NEVER if until is None or until == date.max else _quarter(until + timedelta(days=1), zone)
+        query = f"""
+            SELECT m.name, s.step, {", ".join(f"sum({name})" for name in ("answers", *_COUNTS.split(", ")))}, {group}
+            FROM sums s JOIN files f ON f.id = s.file JOIN names m ON m.id = s.model
+            WHERE s.quarter >= ? AND s.quarter < ? GROUP BY {group}, m.name, s.step
+        """
+        rows, name_of = self._safely(
+            lambda db: (db.execute(query, (first, behind)).fetchall(), self._namer(db, by, zone))
+        )
+        merged: dict[tuple[str, str, int], list[int]] = {}
+        for model, step, *rest in rows:
+            place = name_of(*rest[7:]), model, step
+            before = merged.get(place)
+            merged[place] = rest[:7] if before is None else [*map(add, before, rest)]
+        found: dict[str, dict[str, AnswerTotals]] = {}
+        for (name, model, step), (answers, *counts) in sorted(merged.items()):
+            totals = AnswerTotals(*counts)
+            price, totals.answers = prices.of(model), answers
+            totals.unpriced, totals.cost_usd = (answers, 0.0) if price is None else (0, price.cost(totals, step))
+            models = found.setdefault(name, {})
+            if model in models:  # prompts of another length
+                models[model].add(totals)
+            else:
+                models[model] = totals
+        return found
+
+    def own_costs(self) -> dict[str, OwnCost]:
+        """What the CLI itself says of each session, by session id; of those that say it."""
+        # Of several files of a session the last counts, as with answers.
+        query = (
+            "SELECT n.name, f.cost FROM files f JOIN names n ON n.id = f.session WHERE f.cost IS NOT NULL "
+            "ORDER BY f.gone DESC, f.path"
+        )
+        return self._safely(
+            lambda db: {session: OwnCost(*json.loads(cost)) for session, cost in db.execute(query).fetchall()}
+        )
+
+    def _namer(self, db: sqlite3.Connection, by: By, zone: tzinfo | None) -> Callable[..., str]:
+        """What makes a name of what is grouped by."""
+        if by in ("model", "subagent"):
+            return str
+        if by == "day":
+            return lru_cache(None)(partial(_day, zone))
+        names: dict[int | None, str] = dict(db.execute("SELECT id, name FROM names"))
+        begun: dict[int, int] = dict(
+            db.execute("SELECT session, project FROM files WHERE agent = 'main' ORDER BY gone DESC, path")
+        )
+
+        def project(session: int, of_file: int | None) -> str:
+            return names.get(begun.get(session) or of_file, "")
+
+        def session(id: int) -> str:
+            return names.get(id, "")
+
+        return session if by == "session" else project
+
+    # --- the file of the index ----------------------------------------------------------------------------------------
+
+    def _safely(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Do something with the index, once it is as the folder is. One that is damaged is built anew."""
+        for mend in (self._rebuild, self._do_without):
+            try:
+                return work(self._refreshed())
+            except sqlite3.ProgrammingError:  # it is used by another thread, or closed
+                raise
+            # A damaged value is no UTF-8, no JSON, or of another type.
+            except (sqlite3.Error, UnicodeDecodeError, json.JSONDecodeError, TypeError, OverflowError) as error:
+                mend(error)
+        return work(self._refreshed())
+
+    def _rebuild(self, error: Exception) -> None:
+        is_no_damage = isinstance(error, sqlite3.OperationalError) and any(word in str(error) for word in _NO_DAMAGE)
+        if is_no_damage or self.file is None:
+            return self._do_without(error)
+        self.close()
+        self.notes.append(f"the index {self.file} is built anew: {error}. What it had of files that are gone is lost")
+        # A journal that is left behind would be played into the new file.
+        for end in ("", "-journal", "-wal", "-shm"):
+            with suppress(OSError):
+                os.unlink(f"{self.file}{end}")
+        return None
+
+    def _do_without(self, error: Exception) -> None:
+        self.close()
+        if self.file is not None:
+            self.notes.append(f"the index {self.file} is not used: {error}")
+            self.file = None
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._db is None:
+            if self.file is not None:
+                with suppress(OSError):  # what is in the way SQLite says better
+                    self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                    os.close(os.open(self.file, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+            self._db = sqlite3.connect(self.file or ":memory:", timeout=BUSY_SECONDS, isolation_level=None)
+            self._db.execute("PRAGMA synchronous = NORMAL")
+        return self._db
+
+    # --- what is in it ------------------------------------------------------------------------------------------------
+
+    def _refreshed(self) -> sqlite3.Connection:
+        db = self._opened()
+        if not self._is_fresh:
+            self.unreadable = []
+            found = dict(self._walk(b"", MAX_LEVELS))
+            self.files, self.bytes = len(found), sum(size for size, _, _ in found.values())
+            self._look(db, found)
+            self._is_fresh = True
+        return db
+
+    def _walk(self, below: bytes, levels: int) -> Iterator[tuple[bytes, tuple[int, int, int]]]:
+        """Size, time and inode of each transcript, by its path in the folder."""
+        with os.scandir(os.path.join(self._root, below)) as entries:
+            for entry in entries:
+                name = below + entry.name
+                try:
+                    if name.endswith(b".jsonl"):
+                        status = entry.stat()
+                        if S_ISREG(status.st_mode):
+                            yield name, (status.st_size, status.st_mtime_ns, status.st_ino)
+                    # The results of tools are many, and no transcripts.
+                    elif levels and entry.name != b"tool-results" and entry.is_dir(follow_symlinks=False):
+                        yield from self._walk(name + b"/", levels - 1)
+                except FileNotFoundError:  # it is gone meanwhile
+                    continue
+                except OSError:
+                    self.unreadable.append(self._path(name))
+
+    def _path(self, name: bytes) -> Path:
+        return Path(os.fsdecode(os.path.join(self._root, name)))
+
+    def _look(self, db: sqlite3.Connection, found: dict[bytes, tuple[int, int, int]]) -> None:
+        version = db.execute("PRAGMA user_version").fetchone()[0]
+        if version and version != VERSION:
+            raise sqlite3.DatabaseError(f"it is of version {version}, not {VERSION}")
+        if version:
+            check_digest(db, "sums")
+            files = db.execute("SELECT path, size, mtime, inode FROM files WHERE NOT gone")
+            if found == {path: tuple(state) for path, *state in files}:
+                return self._list_gone(db)
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            self._update(db, found)
+            db.execute("COMMIT")
+        except BaseException:
+            if db.in_transaction:
+                db.execute("ROLLBACK")
+            raise
+        return self._list_gone(db)
+
+    def _list_gone(self, db: sqlite3.Connection) -> None:
+        self.gone = [self._path(path) for (path,) in db.execute("SELECT path FROM files WHERE gone ORDER BY path")]
+
+    def _update(self, db: sqlite3.Connection, found: dict[bytes, tuple[int, int, int]]) -> None:
+        if not db.execute("PRAGMA user_version").fetchone()[0]:  # unless another process was faster
+            for statement in _SCHEMA.split(";"):
+                db.execute(statement)
+        else:
+            check_digest(db, "answers")
+        known = {row[1]: row for row in db.execute("SELECT id, path, size, mtime, inode, offset, tail FROM files")}
+        self._names = {name: id for id, name in db.execute("SELECT id, name FROM names")}
+        self._names[None] = None
+        touched: set[int] = set()
+        were_gone = {path for (path,) in db.execute("SELECT path FROM files WHERE gone")}
+        for path in (known.keys() - found.keys()) ^ were_gone:  # files that are gone now, and files that came back
+            db.execute("UPDATE files SET gone = ? WHERE path = ?", (path not in found, path))
+            touched |= _sharing(db, known[path][0]) | {known[path][0]}
+        changed = [path for path in sorted(found) if path not in known or known[path][2:5] != found[path]]
+        for number, path in enumerate(changed):
+            if self._on_file is not None:
+                self._on_file(number, len(changed))
+            try:
+                touched |= self._take(db, path, known.get(path), alone=not known)
+            except (OSError, ValueError):
+                self.unreadable.append(self._path(path))
+        db.execute(_INDEX)
+        self._sum(db, touched)
+
+    def _sum(self, db: sqlite3.Connection, touched: set[int]) -> None:
+        for file in sorted(touched):
+            db.execute("DELETE FROM sums WHERE file = ?", (file,))
+            db.execute(_SUM, (file,))
+        write_digests(db)
+
+    def _forget(self, db: sqlite3.Connection, file: int) -> None:
+        for table, column in (("answers", "file"), ("sums", "file"), ("files", "id")):
+            db.execute(f"DELETE FROM {table} WHERE {column} = ?", (file,))
+
+    def _take(self, db: sqlite3.Connection, path: bytes, row: tuple[Any, ...] | None, *, alone: bool) -> set[int]:
+        """Read what is new in a file. Returns the files whose sums that changes."""
+        from claude_wire_kit.usage.file_delta import FileDelta  # it needs all classes of transcripts
+
+        news = FileDelta(str(self._path(path)), *(row[4:] if row is not None else ()))
+        answers = list(news.answers())
+        touched: set[int] = set()
+        if row is not None and not news.start:
+            touched = _sharing(db, row[0])
+            self._forget(db, row[0])
+        id = row[0] if row is not None else None
+        if not news.start:
+            is_subagent = b"/subagents/" in path or os.path.basename(path).startswith(b"agent-")
+            values = (id, path, _bounded(news.agent) if is_subagent else "main")
+            id = db.execute("INSERT INTO files (id, path, agent) VALUES (?, ?, ?)", values).lastrowid
+        assert isinstance(id, int)
+        added = (
+            (
+                *(id, answer.key, answer.asked_in is not None),
+                *(self._name(db, answer.asked_in or answer.session) or 0, self._name(db, answer.model or "?")),
+                NO_TIME if answer.time is None else max(answer.time // (QUARTER_SECONDS * 1_000_000), NO_TIME),
+                *(step_of(answer.prompt_tokens), *answer.counts),
+            )
+            for answer in answers
+        )
+        db.executemany(_INSERT, added)
+        self.files_read += 1
+        self.bytes_read += news.bytes_read
+        session = next((answer.session for answer in answers if answer.session), news.session)
+        project = next((answer.cwd for answer in answers if answer.cwd), None)
+        db.execute(
+            "UPDATE files SET size = ?, mtime = ?, inode = ?, offset = ?, tail = ?, cost = coalesce(?, cost), "
+            "session = coalesce(session, ?), project = coalesce(project, ?) WHERE id = ?",
+            (*news.state, news.cost, self._name(db, session), self._name(db, project), id),
+        )
+        return {id} if alone else touched | {id} | _sharing(db, id)
+
+    def _name(self, db: sqlite3.Connection, name: str | None) -> int | None:
+        name = name and _bounded(name)
+        if name not in self._names:
+            self._names[name] = db.execute("INSERT INTO names (name) VALUES (?)", (name,)).lastrowid
+        return self._names[name]
+
+
+def default_file(folder: str | os.PathLike[str]) -> Path:
+    """Where the index of a folder is: in ``claude-wire`` of ``XDG_CACHE_HOME``, or of ``~/.cache``."""
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    name = blake2b(os.path.realpath(os.fsencode(folder)), digest_size=8).hexdigest()
+    return Path(cache, "claude-wire", f"usage-{name}.sqlite3")
+
+
+def _sharing(db: sqlite3.Connection, file: int) -> set[int]:
+    return {other for (other,) in db.execute(_SHARING, (file,))}
+
+
+def _bounded(name: str) -> str:
+    # A lone surrogate has no UTF-8.
+    return name[:MAX_CHARS] if name.isascii() else name[:MAX_CHARS].encode("utf-8", "replace").decode()
+
+
+def _quarter(day: date, zone: tzinfo | None) -> int:
+    begin = datetime.combine(day, time(), zone)
+    try:
+        return int((begin if zone is not None else begin.astimezone()).timestamp()) // QUARTER_SECONDS
+    except (ValueError, OverflowError, OSError):  # the first days that there are, and the last
+        return NO_TIME if day.year < 1970 else NEVER
+
+
+def _day(zone: tzinfo | None, quarter: int) -> str:
+    try:
+        return "" if quarter < 0 else datetime.fromtimestamp(quarter * QUARTER_SECONDS, zone).date().isoformat()
+    except (ValueError, OverflowError, OSError):
+        return ""

@@ -1,0 +1,271 @@
+"""What a stream of messages has used: tokens and cost, by turn, model and session.
+
+::
+
+    from claude_wire import read
+    from claude_wire_kit.usage.meter import UsageMeter
+
+    meter = UsageMeter()
+    for message in read("session.ndjson"):
+        turn = meter.add(message)
+        if turn is not None:                      # message is a result, which ends a turn
+            print(turn.cost_usd, turn.tokens.output_tokens)
+    print(meter.total.cost_usd, meter.total.models, meter.sessions)
+
+Adding up ``total_cost_usd`` or ``modelUsage`` of several results counts most of it twice: both are running totals of
+their session, and both go on when the session is resumed or forked. :class:`UsageMeter` adds up what each result says
+to have been used since the one before it.
+
+``Session.ask()`` waits for the run, and gives its last result. If a turn of it failed, it raises a ``TurnError``, whose
+``result`` counts, too: ``meter.add(error.result)``. A run in which subagents worked in the background has a result for
+each turn that their ends brought: ``ask()`` gives or raises one of them, and a meter counts no more than it is given.
+``receive_run()`` gives them all.
+
+Sans-IO: knows messages, not where they come from. A meter takes 20 MB at most, whatever the stream holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import ClassVar, TypeVar
+
+from claude_wire.foundation.ids import Ids, Key, key_of
+from claude_wire.messages.conversation.results import ResultMessage
+from claude_wire.messages.conversation.usage import ModelUsage, Usage
+from claude_wire.messages.invalid import InvalidLine
+from claude_wire.messages.union import Message, require_message
+from claude_wire_kit.usage.sums import OTHERS, Sums, name_within
+from claude_wire_kit.usage.tokens import Tokens
+
+__all__ = ["MAX_MODELS", "MAX_SESSIONS", "OTHERS", "ModelTotals", "Tokens", "Totals", "UsageMeter", "models_of"]
+
+#: A meter tells at most this many sessions apart; further ones are added up as :data:`OTHERS`.
+MAX_SESSIONS = 1000
+
+#: Of one sum at most this many models are told apart; further ones are added up as :data:`OTHERS`.
+MAX_MODELS = 50
+
+#: A name of a model or session longer than this many characters counts as :data:`OTHERS`.
+MAX_NAME_CHARS = 200
+
+#: A meter has this many rows, each of one model in one session. Then a turn with a model that is new in its session
+#: counts as :data:`OTHERS`. The running totals of as many rows are remembered.
+MAX_ROWS = 4096
+
+#: A number above this counts as this. A row then takes 2 KB at most.
+MAX_NUMBER = 2**53
+
+#: A meter remembers the uuids of this many results, and counts a result that comes again within them once.
+MAX_RESULTS = 10_000
+
+N = TypeVar("N", int, float)
+
+
+@dataclass
+class ModelTotals(Tokens):
+    """What one model was used for, subagents included."""
+
+    #: In US dollars, as the CLI reckons it.
+    cost_usd: float = 0.0
+    #: Of ``output_tokens``, those that were thinking.
+    thinking_tokens: int = 0
+    web_search_requests: int = 0
+
+
+@dataclass
+class Totals(Sums):
+    """What one turn, one session or a whole stream has used."""
+
+    most_names: ClassVar[int] = MAX_MODELS
+
+    #: Results that were counted.
+    turns: int = 0
+    #: The model's answers within the turns, as the results count them.
+    num_turns: int = 0
+    #: In US dollars, as the CLI reckons it, subagents included.
+    cost_usd: float = 0.0
+    #: In milliseconds, waiting for permissions included.
+    duration_ms: float = 0.0
+    #: In milliseconds, in the API. The first turn of a resumed session includes the time before it: no field of a
+    #: result says how much that is.
+    duration_api_ms: float = 0.0
+    #: By name of the model, subagents included.
+    models: dict[str, ModelTotals] = field(default_factory=lambda: dict[str, ModelTotals]())
+    #: Of the main loop alone, without subagents: ``usage`` of the results.
+    main_loop: Tokens = field(default_factory=Tokens)
+
+    @property
+    def tokens(self) -> Tokens:
+        """Those of all models together, subagents included."""
+        total = Tokens()
+        for model in self.models.values():
+            total.add(model)
+        return total
+
+
+@dataclass
+class _Running:
+    """The running totals that the last result of a session had."""
+
+    cost_usd: float = 0.0
+    api_ms: float = 0.0
+    models: Mapping[str, ModelTotals] = field(default_factory=lambda: dict[str, ModelTotals]())
+
+
+class UsageMeter:
+    """Adds up what the results of a stream have used.
+
+    Feed it every message, or the results alone: others are passed over. Sessions may be mixed, as where several
+    processes write into one stream. A result that comes a second time, by its ``uuid``, is counted once. Subagents
+    are in the sums. A turn without a result, as at the end of a stream that was cut, is left out: what it has used is
+    not known.
+
+    What a result adds is its ``model_usage_since_last_result``, which is right after a resume and a fork, too. Where a
+    result has none, as those of older CLIs and other dialects, it is what the session's running totals have grown by
+    since its result before. So the first result of a resumed session of such a CLI has what went before in it, unless
+    the same meter was fed the earlier stream. Totals that shrink began anew.
+
+    Side requests of the CLI that it bills are in the results, such as compaction and titles; they are in no transcript
+    on disk.
+
+    Attributes:
+        total: of everything fed.
+        sessions: by session id, in the order of their first results; None is for results without one.
+    """
+
+    def __init__(self) -> None:
+        self.total: Totals = Totals()
+        self.sessions: dict[str | None, Totals] = {}
+        self._running: dict[Key | None, _Running] = {}
+        # The number of all models in `sessions`, and in `_running`.
+        self._rows = self._running_rows = 0
+        # The uuids of the latest results.
+        self._counted = Ids(MAX_RESULTS)
+
+    def __repr__(self) -> str:
+        total = self.total
+        return f"<UsageMeter: {total.turns} turns, {len(self.sessions)} sessions, ${total.cost_usd:.6f}>"
+
+    def add(self, message: Message | InvalidLine) -> Totals | None:
+        """Take the next message.
+
+        Returns:
+            What the turn that this result ends has used. None for other messages, and for a result that was counted
+            before.
+
+        Raises:
+            TypeError: ``message`` is a dict of ``Decoder(dict)``, a line, or a list of messages.
+        """
+        if not isinstance(message, ResultMessage):
+            require_message("a UsageMeter", message)
+            return None
+        if self._is_repeated(message):
+            return None
+        turn = self._turn(message)
+        id = message.session_id
+        name = name_within(self.sessions, None if id is None else _short(id), MAX_SESSIONS)
+        known = self.sessions.get(name) or Totals()
+        if self._rows >= MAX_ROWS and not turn.models.keys() <= known.models.keys():
+            name = OTHERS
+        session = self.sessions.setdefault(name, Totals())
+        self._rows -= len(session.models)
+        session.add(turn)
+        self._rows += len(session.models)
+        self.total.add(turn)
+        return turn
+
+    def _is_repeated(self, result: ResultMessage) -> bool:
+        if result.uuid is None:
+            return False
+        repeated = result.uuid in self._counted
+        self._counted.add(result.uuid)
+        return repeated
+
+    def _turn(self, result: ResultMessage) -> Totals:
+        turn = Totals(turns=1, num_turns=_bounded(result.num_turns), duration_ms=_bounded(result.duration_ms))
+        if result.usage is not None:
+            turn.main_loop = _tokens(result.usage)
+        key = None if result.session_id is None else key_of(result.session_id)
+        before = self._running.pop(key, None) or _Running()
+        self._running_rows -= len(before.models)
+        cost, api_ms = _bounded(result.total_cost_usd or 0.0), _bounded(result.duration_api_ms or 0.0)
+        models = models_of(result.modelUsage)
+        if result.model_usage_since_last_result is not None:
+            turn.models = models_of(result.model_usage_since_last_result)
+            turn.cost_usd = sum(model.cost_usd for model in turn.models.values())
+        else:
+            turn.models = _growth(models, before.models)
+            turn.cost_usd = _grown(cost, before.cost_usd)
+        turn.duration_api_ms = _grown(api_ms, before.api_ms)
+        # Failed starts and local commands have zeros in the place of totals: those before go on.
+        now = _Running(cost or before.cost_usd, api_ms or before.api_ms, models or before.models)
+        self._running[key] = now
+        self._running_rows += len(now.models)
+        while len(self._running) > MAX_SESSIONS or self._running_rows > MAX_ROWS:
+            self._running_rows -= len(self._running.pop(next(iter(self._running))).models)
+        return turn
+
+
+def _bounded(number: N | None) -> N | int:
+    return 0 if number is None else number if abs(number) <= MAX_NUMBER else MAX_NUMBER
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= MAX_NAME_CHARS else OTHERS
+
+
+def models_of(usages: Mapping[str, ModelUsage] | None) -> dict[str, ModelTotals]:
+    """What a ``modelUsage`` says, within the bounds of a meter."""
+    models: dict[str, ModelTotals] = {}
+    for name, usage in (usages or {}).items():
+        key = name_within(models, _short(name), MAX_MODELS)
+        models.setdefault(key, ModelTotals()).add(_model(usage))
+    return models
+
+
+def _model(usage: ModelUsage) -> ModelTotals:
+    return ModelTotals(
+        input_tokens=_bounded(usage.inputTokens or usage.input_tokens),
+        output_tokens=_bounded(usage.outputTokens or usage.output_tokens),
+        cache_creation_input_tokens=_bounded(usage.cacheCreationInputTokens),
+        cache_creation_5m=_bounded(usage.cacheCreationEphemeral5mInputTokens),
+        cache_creation_1h=_bounded(usage.cacheCreationEphemeral1hInputTokens),
+        cache_read_input_tokens=_bounded(usage.cacheReadInputTokens),
+        cost_usd=_bounded(usage.costUSD or 0.0),
+        thinking_tokens=_bounded(usage.thinkingTokens),
+        web_search_requests=_bounded(usage.webSearchRequests),
+    )
+
+
+def _tokens(usage: Usage) -> Tokens:
+    split = usage.cache_creation or None
+    return Tokens(
+        input_tokens=_bounded(usage.input_tokens),
+        output_tokens=_bounded(usage.output_tokens),
+        cache_creation_input_tokens=_bounded(usage.cache_creation_input_tokens or None),
+        cache_creation_5m=_bounded(split.ephemeral_5m_input_tokens if split else None),
+        cache_creation_1h=_bounded(split.ephemeral_1h_input_tokens if split else None),
+        cache_read_input_tokens=_bounded(usage.cache_read_input_tokens or None),
+    )
+
+
+def _growth(now: Mapping[str, ModelTotals], before: Mapping[str, ModelTotals]) -> dict[str, ModelTotals]:
+    """What the running totals of models have grown by. If one has shrunk or is gone, all of them began anew."""
+    empty = ModelTotals()
+    anew = any(
+        getattr(now.get(name, empty), each.name) < getattr(model, each.name)
+        for name, model in before.items()
+        for each in fields(model)
+    )
+    grown = {name: replace(model) for name, model in now.items()}
+    for name in () if anew else before.keys() & grown.keys():  # one without use may be gone
+        model = before[name]
+        for each in fields(model):
+            setattr(grown[name], each.name, getattr(grown[name], each.name) - getattr(model, each.name))
+    return grown
+
+
+def _grown(total: float, before: float) -> float:
+    """What a running total has grown by. One that has shrunk began anew."""
+    return total - before if total >= before else total

@@ -1,0 +1,115 @@
+"""The answers in a part of a file, by its columns: three times as fast as by its records.
+
+What this module knows: the structs of Arrow's C data interface, as far as three types of column need them. The rule is
+that of :mod:`claude_wire_kit.usage.answers`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from claude_wire.tables import Scan, usage
+from claude_wire_kit.usage.answers import SYNTHETIC, key_of
+
+__all__ = ["COLUMNS", "Row", "answers_in"]
+
+_COUNTS = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_creation_5m", "cache_creation_1h")
+_TEXTS = ("message_id", "request_id", "request_session_id", "session_id", "model", "cwd", "uuid")
+COLUMNS = (*_TEXTS, "timestamp", "offset", *_COUNTS, "cache_read_input_tokens")
+
+
+class Row(NamedTuple):
+    """What the last line of an answer says of it in a part of a file."""
+
+    key: bytes
+    #: The session that a copied answer was asked in; None for an original.
+    asked_in: str | None
+    session: str | None
+    model: str | None
+    cwd: str | None
+    #: Microseconds since 1970.
+    time: int | None
+    #: In the order of the fields of :class:`~claude_wire_kit.usage.Tokens`; None where the line does not say it.
+    counts: tuple[int | None, ...]
+
+    @property
+    def prompt_tokens(self) -> int:
+        """All that the model was given to read."""
+        return (self.counts[0] or 0) + (self.counts[2] or 0) + (self.counts[5] or 0)
+
+
+def answers_in(source: Scan, name: str) -> Iterator[Row]:
+    """The answers of a scan of :data:`COLUMNS` of the file ``name``, each once, but for those that the CLI made up.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it cannot be read to its end.
+    """
+    for columns in _batches(usage.combine(source).__arrow_c_stream__()):
+        for id, request, asked_in, session, model, cwd, uuid, time, offset, *counts in zip(*columns, strict=True):
+            if model != SYNTHETIC:
+                key = key_of(id, request) if id is not None else key_of(uuid or f"{name}:{offset}")
+                yield Row(key, asked_in, session, model, cwd, time, tuple(counts))
+
+
+class _Array(ctypes.Structure):
+    """``ArrowArray``."""
+
+
+class _Stream(ctypes.Structure):
+    """``ArrowArrayStream``."""
+
+
+_Array._fields_ = [
+    *((name, ctypes.c_int64) for name in ("length", "null_count", "offset", "n_buffers", "n_children")),
+    ("buffers", ctypes.POINTER(ctypes.c_void_p)),
+    ("children", ctypes.POINTER(ctypes.POINTER(_Array))),
+    ("dictionary", ctypes.c_void_p),
+    ("release", ctypes.CFUNCTYPE(None, ctypes.POINTER(_Array))),
+    ("private_data", ctypes.c_void_p),
+]
+_Stream._fields_ = [
+    ("get_schema", ctypes.c_void_p),
+    ("get_next", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Stream), ctypes.POINTER(_Array))),
+    ("get_last_error", ctypes.CFUNCTYPE(ctypes.c_char_p, ctypes.POINTER(_Stream))),
+    ("release", ctypes.c_void_p),
+    ("private_data", ctypes.c_void_p),
+]
+
+_pointer_of: Any = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer_of.restype = ctypes.c_void_p
+_pointer_of.argtypes = [ctypes.py_object, ctypes.c_char_p]
+
+
+def _batches(capsule: object) -> Iterator[list[list[Any]]]:
+    """The columns of each batch of a stream; the capsule releases it."""
+    stream = _Stream.from_address(_pointer_of(capsule, b"arrow_array_stream"))
+    while True:
+        batch = _Array()
+        if stream.get_next(ctypes.byref(stream), ctypes.byref(batch)):
+            raise ValueError(stream.get_last_error(ctypes.byref(stream)).decode("utf-8", "replace"))
+        if not batch.release:
+            return
+        try:
+            columns = [_values(batch.children[index].contents, name in _TEXTS) for index, name in enumerate(COLUMNS)]
+        finally:
+            batch.release(ctypes.byref(batch))
+        yield columns
+
+
+def _values(column: _Array, is_text: bool) -> list[Any]:
+    count: int = column.length
+    values: list[Any]
+    if is_text:
+        ends = (ctypes.c_int32 * (count + 1)).from_address(column.buffers[1])
+        data = ctypes.string_at(column.buffers[2], ends[count]) if ends[count] else b""
+        values = [data[begin:end].decode() for begin, end in pairwise(ends)]
+    else:
+        values = list((ctypes.c_int64 * count).from_address(column.buffers[1]))
+    if column.null_count:
+        valid = ctypes.string_at(column.buffers[0], -(-count // 8))
+        return [value if valid[index >> 3] >> (index & 7) & 1 else None for index, value in enumerate(values)]
+    return values

@@ -1,0 +1,231 @@
+"""Decide who may use the service. A program sends the token; a browser sends a cookie that it got for the token.
+
+Knows headers, tokens and cookies; not sessions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import secrets
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect, HTTPConnection
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from claude_wire_kit.supervisor.disk.files import open_private
+from claude_wire_kit.web.refusals import refusal, too_many
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from starlette.responses import Response
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+__all__ = ["Access", "Guard", "Rate", "SecureHeaders", "load_token"]
+
+#: Seconds for which a cookie is valid.
+COOKIE_SECONDS = 30 * 24 * 3600
+#: Limits for the actions of all clients together: at once, and per second.
+BURST = 60
+RATE = 20.0
+
+#: The page loads nothing from other origins, and cannot be put into a frame.
+POLICY = "; ".join(
+    [
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self'",
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+    ]
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "cross-origin-resource-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cache-control": "no-store",
+}
+
+
+def load_token(path: str) -> str:
+    """Read the token of the service from a file that only its owner can read. Without a file, make a new token.
+
+    Raises:
+        OSError: the file cannot be read or written, or other users can read it.
+        ValueError: the file has no token.
+    """
+    try:
+        descriptor = open_private(path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
+    except FileExistsError:
+        with open(open_private(path, os.O_RDONLY), "rb") as file:
+            token = file.read(1024).decode("ascii", "replace").strip()
+        if len(token) < 32 or not token.isascii():
+            raise ValueError(f"{path} has no token; remove it to get a new one") from None
+        return token
+    token = secrets.token_urlsafe(32)
+    with open(descriptor, "wb") as file:
+        file.write(token.encode() + b"\n")
+    return token
+
+
+class Access:
+    """Checks whether a client may use the service.
+
+    Args:
+        token: the secret of the service.
+        port: the port of the service. It is a part of the cookie's name, since browsers share cookies between ports.
+        origins: the origins of the page, besides the address of the service.
+        clock: returns seconds since 1970.
+    """
+
+    def __init__(
+        self, token: str, port: int, origins: Sequence[str] = (), clock: Callable[[], float] = time.time
+    ) -> None:
+        self._token = token.encode()
+        self._origins = frozenset(origins)
+        self._clock = clock
+        self.cookie_name: str = f"claude_wire_{port}"
+
+    def is_token(self, given: str) -> bool:
+        """True if a text is the token."""
+        return hmac.compare_digest(given.encode("utf-8", "replace"), self._token)
+
+    def cookie(self) -> str:
+        """The value of a new cookie, which expires and does not reveal the token."""
+        until = str(int(self._clock()) + COOKIE_SECONDS)
+        return f"{until}.{self._sign(until)}"
+
+    def _sign(self, until: str) -> str:
+        return hmac.new(self._token, b"cookie " + until.encode(), hashlib.sha256).hexdigest()
+
+    def is_cookie(self, given: str) -> bool:
+        """True for a valid cookie of this service."""
+        until, _, signed = given.partition(".")
+        if not (until.isascii() and until.isdigit() and len(until) < 20):
+            return False
+        return hmac.compare_digest(signed.encode("utf-8", "replace"), self._sign(until).encode()) and (
+            int(until) > self._clock()
+        )
+
+    def refuses(self, connection: HTTPConnection, *, acts: bool) -> tuple[int, str] | None:
+        """The reason to refuse a request, as a status and a text; None if the request is allowed.
+
+        Args:
+            acts: whether the request changes something, or opens a WebSocket.
+        """
+        headers = connection.headers
+        given = headers.get("authorization")
+        if given is not None:
+            scheme, _, token = given.partition(" ")
+            if scheme.lower() == "bearer" and self.is_token(token.strip()):
+                return None
+            return 401, "the token is wrong"
+        if not self.is_cookie(connection.cookies.get(self.cookie_name, "")):
+            return 401, "a token is needed: Authorization: Bearer TOKEN"
+        if acts and not self.is_own_origin(headers):
+            return 403, "the request is not from the page of this service"
+        if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+            return 403, "the request is not from the page of this service"
+        return None
+
+    def is_own_origin(self, headers: Headers) -> bool:
+        """True if a request comes from the page of this service. The caller has checked ``Host`` before."""
+        origin = headers.get("origin", "")
+        return origin in self._origins or origin == f"http://{headers.get('host', '')}"
+
+
+class Rate:
+    """A rate limit: ``rate`` actions per second, and up to ``burst`` at once (a token bucket).
+
+    Args:
+        clock: returns the time in seconds.
+        rate: actions per second; default :data:`RATE`.
+        burst: actions at once; default :data:`BURST`.
+    """
+
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, *, rate: float | None = None, burst: int | None = None
+    ) -> None:
+        self._clock = clock
+        self._rate = RATE if rate is None else rate
+        self._burst = float(BURST if burst is None else burst)
+        self._left = self._burst
+        self._at = clock()
+
+    def passes(self) -> bool:
+        """Count one action, if the rate allows it. Returns False otherwise."""
+        now = self._clock()
+        self._left = min(self._burst, self._left + (now - self._at) * self._rate)
+        self._at = now
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True
+
+
+class Guard:
+    """Middleware that refuses every request that :class:`Access` refuses.
+
+    Args:
+        open_paths: paths that everybody may get: the page without data, and the path that gives a cookie.
+    """
+
+    def __init__(self, app: ASGIApp, access: Access, rate: Rate, open_paths: frozenset[str]) -> None:
+        self._app = app
+        self._access = access
+        self._rate = rate
+        self._open_paths = open_paths
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket") or scope["path"] in self._open_paths:
+            await self._app(scope, receive, send)
+            return
+        is_websocket = scope["type"] == "websocket"
+        acts = is_websocket or scope["method"] not in ("GET", "HEAD")
+        refused = self._access.refuses(HTTPConnection(scope), acts=acts)
+        response: Response
+        if refused is not None:
+            status, message = refused
+            extra = {"www-authenticate": "Bearer"} if status == 401 else None
+            response = refusal(status, {401: "token", 403: "origin"}[status], message, extra)
+        elif acts and not self._rate.passes():
+            response = too_many()
+        else:
+            await self._app(scope, receive, send)
+            return
+        if is_websocket:
+            await WebSocket(scope, receive, send).send_denial_response(response)
+        else:
+            await response(scope, receive, send)
+
+
+class SecureHeaders:
+    """Middleware that adds security headers for browsers to each reply.
+
+    The error of a client that disconnects in the middle of a request ends here, without a reply or a line in the log.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        def send_with_headers(message: Message) -> Awaitable[None]:
+            if message["type"] in ("http.response.start", "websocket.http.response.start", "websocket.accept"):
+                message.setdefault("headers", [])
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+            return send(message)  # awaited there: each event comes this way
+
+        with suppress(ClientDisconnect, WebSocketDisconnect):
+            await self._app(scope, receive, send_with_headers)

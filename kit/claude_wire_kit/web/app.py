@@ -1,0 +1,275 @@
+"""The service as an ASGI application: routes, and what each takes and gives as JSON.
+
+Knows HTTP; what is done is done by the service.
+"""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import anyio
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.body_limit import RequestBodyLimitMiddleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route, WebSocketRoute
+
+from claude_wire.errors import AnswerError, CLINotFoundError
+from claude_wire_kit.supervisor.errors import SupervisorError
+from claude_wire_kit.web.access import COOKIE_SECONDS, Access, Guard, Rate, SecureHeaders
+from claude_wire_kit.web.assets import Page
+from claude_wire_kit.web.config import FolderError
+from claude_wire_kit.web.refusals import refusal, supervisor_refusal, too_many
+from claude_wire_kit.web.service import Service
+from claude_wire_kit.web.streams import events, websocket
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Awaitable, Callable
+
+    from starlette.requests import Request
+    from starlette.types import ASGIApp
+
+    from claude_wire_kit.supervisor.attach import Supervisor
+    from claude_wire_kit.supervisor.frames import SessionInfo
+    from claude_wire_kit.web.config import Config
+
+__all__ = ["create_app"]
+
+#: Bytes of the body of a request.
+MAX_BODY_BYTES = 1024 * 1024
+#: Seconds in which a body must have come.
+BODY_SECONDS = 20.0
+#: Names by which the loopback is reached.
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
+
+B = TypeVar("B")
+_Text = Annotated[str, msgspec.Meta(min_length=1)]
+
+
+class _Login(msgspec.Struct, forbid_unknown_fields=True):
+    token: Annotated[str, msgspec.Meta(max_length=1024)]
+
+
+class _Create(msgspec.Struct, forbid_unknown_fields=True):
+    profile: str
+    folder: Annotated[str, msgspec.Meta(max_length=4096)] = ""
+    name: Annotated[str, msgspec.Meta(max_length=200)] | None = None
+
+
+class _Prompt(msgspec.Struct, forbid_unknown_fields=True):
+    text: _Text
+    uuid: Annotated[str, msgspec.Meta(min_length=1, max_length=128)] | None = None
+
+
+class _Resume(msgspec.Struct, forbid_unknown_fields=True):
+    profile: str | None = None
+
+
+class _Answer(msgspec.Struct, forbid_unknown_fields=True):
+    requestId: str | int | float
+    allow: bool
+    option: Annotated[int, msgspec.Meta(ge=0)] = 0
+    message: str | None = None
+
+
+def create_app(supervisor: Supervisor, config: Config, token: str, *, port: int) -> Starlette:
+    """The service, for any ASGI server; ``claude-wire serve`` runs it with uvicorn.
+
+    Args:
+        supervisor: the supervisor, from :func:`claude_wire_kit.supervisor.attach.connect`.
+        config: which sessions can be started.
+        token: the secret by which clients are let in. Make it with ``secrets.token_urlsafe(32)``, for instance.
+        port: on which clients reach it. Cookies are named after it.
+    """
+    service = Service(supervisor, config)
+    access = Access(token, port, config.origins)
+    # Of their own: who has no token keeps nobody from acting, and from logging in with the right one.
+    wrong_tokens = Rate()
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncGenerator[dict[str, Any]]:
+        async with service.run():
+            yield {"service": service}
+
+    async def login(request: Request) -> Response:
+        body = await _body(request, _Login)
+        if not access.is_own_origin(request.headers):
+            return refusal(403, "origin", "the request is not from the page of this service")
+        if not access.is_token(body.token):
+            if not wrong_tokens.passes():
+                return too_many()
+            return refusal(401, "token", "the token is wrong")
+        response = Response(status_code=204)
+        response.set_cookie(
+            access.cookie_name,
+            access.cookie(),
+            max_age=COOKIE_SECONDS,
+            httponly=True,
+            samesite="strict",
+            # The proxy in front is reached by TLS alone: no request of the browser without it has the cookie.
+            secure=request.headers.get("origin", "").startswith("https://"),
+        )
+        return response
+
+    app = _Application(
+        routes=[
+            _post("/login", login),
+            Route("/sessions", _sessions, methods=["GET"]),
+            _post("/sessions", _create),
+            _post("/sessions/{id}/prompts", _act(_prompt)),
+            _post("/sessions/{id}/answers", _act(_answer)),
+            _post("/sessions/{id}/interrupt", _act(_interrupt)),
+            _post("/sessions/{id}/resume", _act(_resume)),
+            Route("/sessions/{id}/events", events, methods=["GET"]),
+            WebSocketRoute("/sessions/{id}/events", websocket),
+        ],
+        middleware=[
+            Middleware(TrustedHostMiddleware, allowed_hosts=[*LOOPBACK, *config.hosts], www_redirect=False),
+            Middleware(Page),
+            Middleware(Guard, access=access, rate=Rate(), open_paths=frozenset({"/login"})),
+        ],
+        exception_handlers={
+            HTTPException: _http_error,
+            SupervisorError: _supervisor_error,
+            AnswerError: _answer_error,
+            FolderError: _folder_error,
+            CLINotFoundError: _no_cli,
+        },
+        lifespan=lifespan,
+    )
+    app.state.service = service
+    return app
+
+
+def _post(path: str, endpoint: Callable[[Request], Awaitable[Response]]) -> Route:
+    """A route for requests with a body, which is bounded. Others read none."""
+    limit = Middleware(RequestBodyLimitMiddleware, max_body_size=MAX_BODY_BYTES)
+    return Route(path, endpoint, methods=["POST"], middleware=[limit])
+
+
+class _Application(Starlette):
+    """Starlette, whose replies to errors of its own have the headers too."""
+
+    def build_middleware_stack(self) -> ASGIApp:
+        return SecureHeaders(super().build_middleware_stack())
+
+
+# --- what is asked
+
+
+async def _sessions(request: Request) -> Response:
+    service: Service = request.state.service
+    sessions = [_info(one) for one in await service.sessions()]
+    profiles = [{"name": name, "roots": roots} for name, roots in service.profiles.items()]
+    return JSONResponse({"sessions": sessions, "profiles": profiles})
+
+
+async def _create(request: Request) -> Response:
+    body = await _body(request, _Create)
+    service: Service = request.state.service
+    try:
+        info = await service.create(body.profile, body.folder, body.name)
+    except LookupError as error:
+        return refusal(404, "profile", str(error.args[0]))
+    return JSONResponse(_info(info), 201)
+
+
+def _act(act: Callable[[Request, Service, str], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+    async def endpoint(request: Request) -> Response:
+        return await act(request, request.state.service, request.path_params["id"])
+
+    return endpoint
+
+
+async def _prompt(request: Request, service: Service, id: str) -> Response:
+    body = await _body(request, _Prompt)
+    return JSONResponse({"uuid": await service.prompt(id, body.text, body.uuid)}, 202)
+
+
+async def _answer(request: Request, service: Service, id: str) -> Response:
+    body = await _body(request, _Answer)
+    try:
+        await service.answer(id, body.requestId, body.allow, body.option, body.message)
+    except ValueError as error:
+        return refusal(400, "option", str(error))
+    return Response(status_code=204)
+
+
+async def _interrupt(request: Request, service: Service, id: str) -> Response:
+    await service.interrupt(id)
+    return Response(status_code=204)
+
+
+async def _resume(request: Request, service: Service, id: str) -> Response:
+    body = await _body(request, _Resume, _Resume())
+    try:
+        info = await service.resume(id, body.profile)
+    except LookupError as error:
+        return refusal(404, "profile", str(error.args[0]))
+    return JSONResponse(_info(info))
+
+
+async def _body(request: Request, kind: type[B], default: B | None = None) -> B:
+    """The body of a request, as JSON.
+
+    Args:
+        default: what stands for no body; None if there must be one.
+
+    Raises:
+        HTTPException: it is none of this kind, or takes too long.
+    """
+    data: bytes | None = None
+    with anyio.move_on_after(BODY_SECONDS):
+        data = await request.body()
+    if data is None:
+        raise HTTPException(408, f"the body has not come within {BODY_SECONDS:g} seconds", {"connection": "close"})
+    if not data and default is not None:
+        return default
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise HTTPException(415, "the body is JSON, and its Content-Type says application/json")
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise HTTPException(400, str(error)) from error
+
+
+def _info(info: SessionInfo) -> dict[str, Any]:
+    return {
+        "id": info.id,
+        "name": info.name,
+        "life": info.life.value,
+        "cwd": info.cwd,
+        "began": info.began,
+        "line": info.line,
+        "driver": info.driver,
+    }
+
+
+# --- what is refused
+
+
+async def _http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return refusal(error.status_code, "request", error.detail, dict(error.headers or {}))
+
+
+async def _supervisor_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, SupervisorError)
+    return supervisor_refusal(error)
+
+
+async def _answer_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, AnswerError)
+    return refusal(409 if error.settled else 404, "settled" if error.settled else "unknown", str(error))
+
+
+async def _folder_error(request: Request, error: Exception) -> Response:
+    return refusal(403, "folder", str(error))
+
+
+async def _no_cli(request: Request, error: Exception) -> Response:
+    return refusal(503, "cli", str(error))

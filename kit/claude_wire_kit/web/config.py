@@ -1,0 +1,140 @@
+"""The configuration of the service: which sessions may be started, and where.
+
+Knows TOML, profiles and folders; not HTTP.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, Any
+
+import msgspec
+
+from claude_wire.foundation.arguments import type_of
+from claude_wire.process.options import ClaudeOptions
+from claude_wire_kit.supervisor.attach import spec_of
+from claude_wire_kit.supervisor.frames import Spec
+
+__all__ = ["Config", "ConfigError", "FolderError", "Profile", "load_config"]
+
+#: Environment variables that each CLI gets, where the service has them. A profile adds others by name.
+BASIC_ENVIRONMENT = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TMPDIR", "TZ", "USER", "XDG_CONFIG_HOME")
+
+_Name = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z")]
+
+
+class ConfigError(ValueError):
+    """The configuration is not what it should be. The message says where."""
+
+
+class FolderError(ValueError):
+    """A folder is not below a root of its profile."""
+
+
+class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One way to start a CLI. A client names a profile, and chooses nothing else but a folder.
+
+    Attributes:
+        roots: sessions work in these folders, or below them. ``~`` is the home folder.
+        options: fields of :class:`~claude_wire.ClaudeOptions`: ``model``, ``permission_mode``, ``mcp_config``, …
+        argv: a whole command line in place of the options.
+        env: the names of variables that the CLI gets from the environment of the service, besides a few that every
+            program needs.
+        cost_usd: the turn is interrupted when the session has cost so much; None for no limit.
+    """
+
+    roots: Annotated[list[str], msgspec.Meta(min_length=1)]
+    options: dict[str, Any] = {}
+    argv: list[str] | None = None
+    env: list[str] = []
+    cost_usd: float | None = None
+
+    def folder(self, path: str) -> str:
+        """The folder that a client means, without symbolic links and ``..``.
+
+        Args:
+            path: absolute, or relative to the first root.
+
+        Raises:
+            FolderError: it is not below a root, or is no folder.
+        """
+        roots = [os.path.realpath(os.path.expanduser(root)) for root in self.roots]
+        if "\0" in path:
+            raise FolderError("the path of a folder has no NUL")
+        found = os.path.realpath(os.path.join(roots[0], path))
+        if not any(found == root or found.startswith(root.rstrip(os.sep) + os.sep) for root in roots):
+            raise FolderError("the folder is not below a root of the profile")
+        if not os.path.isdir(found):
+            raise FolderError("there is no such folder below the roots of the profile")
+        return found
+
+    def spec(self, folder: str, name: str | None) -> Spec:
+        """What the supervisor starts.
+
+        Args:
+            folder: which :meth:`folder` gave.
+
+        Raises:
+            CLINotFoundError: there is no CLI.
+        """
+        names = {*BASIC_ENVIRONMENT, *self.env}
+        return spec_of(
+            self.command(),
+            cwd=folder,
+            env={name: value for name, value in os.environ.items() if name in names},
+            name=name,
+            cost_usd=self.cost_usd,
+        )
+
+    def command(self) -> ClaudeOptions | list[str]:
+        """The command line, or the options that make one.
+
+        Unless the options say otherwise, text comes in pieces, and the CLI repeats prompts for all clients to see.
+
+        Raises:
+            TypeError, ValueError: the options are none of the CLI.
+        """
+        if self.argv is not None:
+            return self.argv
+        options: dict[str, Any] = {"include_partial_messages": True, "replay_user_messages": True, **self.options}
+        return ClaudeOptions(**options)
+
+
+class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the service serves.
+
+    Attributes:
+        profiles: by name. Without any, no session can be started; those that there are can be used.
+        hosts: names by which browsers and programs may reach the service, besides those of the loopback.
+        origins: what stands in ``Origin`` for the page, if a proxy in front changes it, as ``https://name``.
+    """
+
+    profiles: dict[_Name, Profile] = {}
+    hosts: list[str] = []
+    origins: list[str] = []
+
+
+def load_config(path: str | os.PathLike[str]) -> Config:
+    """Read a configuration in TOML.
+
+    Raises:
+        ValueError: it is not what it should be. The message says where.
+        OSError: the file cannot be read.
+    """
+    with open(path, "rb") as file:
+        data = file.read()
+    try:
+        config = msgspec.toml.decode(data, type=Config)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{os.fspath(path)}: {error}") from error
+    for name, profile in config.profiles.items():
+        where = f"{os.fspath(path)}: profile {name!r}"
+        if profile.argv is not None and profile.options:
+            raise ConfigError(f"{where} has argv and options: give one of them")
+        if profile.argv == []:
+            raise ConfigError(f"{where}: argv is empty")
+        try:
+            profile.command()
+        except (TypeError, ValueError) as error:
+            raise ConfigError(f"{where}: {type_of(error)}: {error}") from error
+    return config

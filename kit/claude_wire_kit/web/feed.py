@@ -1,0 +1,397 @@
+"""The events of one session, made once for all of its connections.
+
+Knows a supervisor, and how many events are kept; not HTTP. A feed reads the session from the beginning of its journal
+and keeps the last events, within bounds. A connection is a place in them, so it costs no memory of its own. One that
+asks for older events gets them from the journal again, through a bridge of its own.
+
+What a feed does for each connection and event is kept small, for it is done 500 times where 500 clients read: no
+cancel scope, no generator beside :meth:`Feed.follow`, and bytes that are joined once. ``benches/test_serve.py`` has the
+numbers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from bisect import bisect_right
+from collections import deque
+from contextlib import aclosing
+from sys import getsizeof
+from typing import TYPE_CHECKING, NamedTuple
+
+import anyio
+import anyio.lowlevel
+import msgspec
+
+from claude_wire.foundation.ids import short_id
+from claude_wire_kit.supervisor.errors import SupervisorError
+from claude_wire_kit.supervisor.frames import Attach, Attached, Cut, Ended
+from claude_wire_kit.web.events import Batch, Event, EventId, Place, Source, raw_event
+from claude_wire_kit.web.lines import Lines
+from claude_wire_kit.web.slots import Slot, Slots
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Iterable
+
+    from claude_wire_kit.supervisor.attach import Supervisor
+
+__all__ = ["BEAT", "BEAT_SECONDS", "Feed", "Signal", "follow_raw", "open_ids"]
+
+#: Bytes of events that a feed keeps for its connections. The newest event is kept whatever its size.
+MAX_KEPT = 4 * 1024 * 1024
+#: Memory of an event in bytes, without its JSON: the id, the position, and the Python objects that hold them.
+EVENT_BYTES = 350
+#: Limit in characters for the events that a connection gets at once. A larger event comes alone.
+MAX_AT_ONCE = 64 * 1024
+#: Limit for connections that read a journal at the same time. Others wait for a slot.
+MAX_OLDER = 4
+#: Total seconds that such a connection may wait for its client, if another connection waits for a slot.
+OLDER_SECONDS = 3.0
+#: Seconds between two signs of life that a connection gets.
+BEAT_SECONDS = 15.0
+
+_START = Place(0, -1)
+_log = logging.getLogger("claude_wire")
+_NOTHING = Batch()
+
+
+class Signal(NamedTuple):
+    """Something that the service says itself: it has no id, and does not come again.
+
+    Attributes:
+        name: ``session_state``, ``cut`` or ``beat``.
+        json: the same with its fields, on one line.
+    """
+
+    name: str
+    json: str
+
+
+#: A sign of life.
+BEAT: Signal = Signal("beat", '{"type":"beat"}')
+
+
+class _State(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="session_state"):
+    """What a session does.
+
+    Attributes:
+        ended: whether its CLI has ended.
+        exitCode: with which code; None while it runs, or if that is not known.
+        open: ids of the questions that wait for an answer.
+    """
+
+    ended: bool
+    exitCode: int | None
+    open: list[str | float]
+
+
+class _Cut(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="cut"):
+    """The connection ends, because it is too slow. Events go on behind ``id``."""
+
+    id: str
+
+
+class Feed:
+    """The events of a session, for as long as its connections need them.
+
+    Args:
+        supervisor: the supervisor.
+        session: the id of the session.
+        room: bytes of events that it may keep at the moment; :data:`MAX_KEPT` at most.
+    """
+
+    def __init__(self, supervisor: Supervisor, session: str, room: Callable[[], int] = lambda: MAX_KEPT) -> None:
+        self._host = supervisor
+        self._room = room
+        self.session: str = session
+        self._events: deque[Event] = deque()
+        # The number of the first event that is kept, the bytes of all, and the place of the last one that is not.
+        self._first = 0
+        self._size = 0
+        self._dropped = _START
+        self._source: Source | None = None
+        self._epoch = 0
+        self._begins = 1
+        self._line = self._level_line = 0
+        self._ended: Ended | None = None
+        self._is_level = False
+        # How often the state has changed, and how often all connections were to get a sign of life.
+        self._states = self._beats = 0
+        # The events that a connection was given last, and the place behind which they stand: others stand there, too.
+        self._latest: tuple[Place, Batch] | None = None
+        # Connections that wait for news. Futures cost a third of what an event of anyio costs.
+        self._waiting: list[asyncio.Future[None]] = []
+        self._scope = anyio.CancelScope()
+        self._older_readers = Slots(MAX_OLDER, OLDER_SECONDS)
+        #: Whether older events can be made no more, because their lines are gone.
+        self.is_stale: bool = False
+        #: How many connections there are.
+        self.users: int = 0
+        #: Is set when the supervisor has answered, or refused.
+        self.answered: anyio.Event = anyio.Event()
+        #: Why it has ended; None while it goes on.
+        self.error: SupervisorError | None = None
+
+    async def run(self) -> None:
+        """Read the session, until the connection with the supervisor ends. Raises nothing."""
+        try:
+            with self._scope:
+                async with Lines(self._host, Attach(attach=self.session)) as lines:
+                    await self._read(lines)
+                self.error = SupervisorError("lost", "the supervisor has ended the connection")
+        except SupervisorError as error:
+            self.error = error
+        except OSError as error:
+            self.error = SupervisorError("lost", f"the connection with the supervisor failed: {error}")
+        except Exception as error:  # a mistake of ours with one session, which is not to end all others
+            _log.error("the events of a session cannot be made: %s", type(error).__name__)
+            self.error = SupervisorError("system", f"the events cannot be made: {type(error).__name__}")
+        finally:
+            self.error = self.error or SupervisorError("lost", "the service ends")
+            self.answered.set()
+            self._tell()
+
+    async def _read(self, lines: Lines) -> None:
+        answer = lines.answer
+        self._epoch, self._begins, self._line = answer.epoch, answer.after + 1, answer.after
+        self._source = source = Source(self._epoch, self._begins)
+        self._level_line = answer.line
+        self.answered.set()
+        self._look(answer)
+        while received := await lines.receive():
+            for one in received:
+                if isinstance(one, tuple):
+                    self._line = one[0]
+                    changes = source.changes
+                    self._keep(source.add(*one))
+                    if self._ended is not None or changes != source.changes:
+                        self._ended = None
+                        self._states += 1
+                    self._look(answer)
+                elif isinstance(one, Ended):
+                    self._ended = one
+                    source.settle(list(source.open))
+                    self._states += 1
+                elif isinstance(one, Cut):
+                    return
+            self._tell()
+            if len(received) > 1:  # there was much to read, and there may be more at once
+                await anyio.lowlevel.checkpoint()
+
+    def _look(self, answer: Attached) -> None:
+        """Take what the supervisor knows, once all lines are there that it has counted then."""
+        if self._is_level or self._line < answer.line:
+            return
+        self._is_level = True
+        self._ended = answer.ended
+        assert self._source is not None
+        still = open_ids(answer)
+        self._source.settle([id for id in self._source.open if id not in still])
+        self._states += 1
+
+    def _keep(self, events: Iterable[Event]) -> None:
+        for event in events:
+            self._events.append(event)
+            self._size += _size(event)
+            self._latest = None
+        self.trim()
+
+    def trim(self) -> None:
+        """Drop the oldest events if there is no room for them."""
+        most = min(MAX_KEPT, self._room())
+        while self._size > most and len(self._events) > 1:
+            old = self._events.popleft()
+            self._size -= _size(old)
+            self._first += 1
+            self._dropped = old.place
+
+    def _tell(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for one in waiting:
+            if not one.done():
+                one.set_result(None)
+
+    def beat(self) -> None:
+        """Give each connection a sign of life."""
+        self._beats += 1
+        self._tell()
+
+    def close(self) -> None:
+        """End the feed, and its connections."""
+        self._scope.cancel()
+
+    def settle(self, request_id: str | float) -> None:
+        """A question was answered here."""
+        if self._source is not None:
+            self._source.settle([request_id])
+            self._states += 1
+            self._tell()
+
+    # --- connections
+
+    def check(self, after: EventId | None) -> None:
+        """Check that the events after an id are still available.
+
+        Raises:
+            SupervisorError: they are not (``epoch``, ``gone``), or the supervisor refuses the session.
+        """
+        if self.error is not None:
+            raise self.error
+        if after is None:
+            return
+        last = max(self._line, self._level_line)
+        if after.epoch != self._epoch or after.place.line > last:
+            raise SupervisorError("epoch", f"the id is of another journal; this one ends with line {last}", line=last)
+        if after.first != self._begins:
+            raise SupervisorError(
+                "gone",
+                f"the events behind it were made of lines that are gone; they begin with line {self._begins} now",
+                first=self._begins,
+            )
+
+    async def follow(self, after: EventId | None) -> AsyncGenerator[Batch | Signal]:
+        """Yield the events after an id, or all events; then each new event. Ends with the feed, or with a ``cut``.
+
+        Raises:
+            SupervisorError: for the reasons of :meth:`check`, or older events cannot be read. Call :meth:`check` first.
+        """
+        place = _START if after is None else after.place
+        told, beats = -1, self._beats
+        while self.error is None:
+            if place < self._dropped:
+                if self._is_level and told >= 0:
+                    yield self._cut(place)
+                    return
+                async with aclosing(self._older(place)) as older:
+                    async for events in older:
+                        if not events:
+                            yield self._cut(place)
+                            return
+                        place = events[-1].place
+                        yield events
+                        if place >= self._dropped:
+                            break
+                    else:
+                        return
+            if events := self._behind(place):
+                place = events[-1].place
+                yield events
+            elif self._is_level and told != self._states:
+                told = self._states
+                yield Signal("session_state", self._state())
+            elif beats != self._beats:
+                beats = self._beats
+                yield BEAT
+            else:
+                news: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+                self._waiting.append(news)
+                await news
+
+    def _behind(self, place: Place) -> Batch:
+        """Events that are kept and stand behind a place; not too many."""
+        if self._latest is not None and self._latest[0] == place:
+            return self._latest[1]
+        kept = self._events
+        if not kept or kept[-1].place <= place:
+            return _NOTHING
+        found = Batch()
+        number = len(kept) - 1
+        if number and kept[number - 1].place > place:
+            number = bisect_right(kept, place, key=lambda event: event.place)
+        size = 0
+        while number < len(kept) and (not found or size + len(kept[number].json) <= MAX_AT_ONCE):
+            found.append(kept[number])
+            size += len(kept[number].json)
+            number += 1
+        self._latest = place, found
+        return found
+
+    async def _older(self, place: Place) -> AsyncGenerator[Batch]:
+        """Yield the events after a place, made again from the journal. Ends with ``_NOTHING`` after losing the slot."""
+        async with Slot(self._older_readers) as slot, Lines(self._host, Attach(attach=self.session)) as lines:
+            answer = lines.answer
+            if answer.epoch != self._epoch or answer.after + 1 != self._begins:
+                self.is_stale = True
+                raise SupervisorError("gone", "older lines were removed for the byte budget", first=answer.after + 1)
+            source = Source(self._epoch, self._begins)
+            while received := await lines.receive():
+                events = Batch()
+                for one in received:
+                    if isinstance(one, tuple):
+                        events += [event for event in source.add(*one) if event.place > place]
+                if events:
+                    with slot.wait_for_client():
+                        yield events
+                    if slot.is_lost:
+                        yield _NOTHING
+                        return
+                await anyio.lowlevel.checkpoint()
+
+    def _cut(self, place: Place) -> Signal:
+        name = EventId(self._epoch, self._begins, place)
+        return Signal("cut", msgspec.json.encode(_Cut(id=str(name))).decode())
+
+    def _state(self) -> str:
+        assert self._source is not None
+        code = None if self._ended is None else self._ended.exit_code
+        state = _State(ended=self._ended is not None, exitCode=code, open=list(self._source.open))
+        return msgspec.json.encode(state).decode()
+
+
+def _size(event: Event) -> int:
+    return EVENT_BYTES + getsizeof(event.json)
+
+
+def open_ids(answer: Attached) -> list[str | float]:
+    """The ids of questions without an answer, as events show them."""
+    ids = [msgspec.json.decode(raw, type=_Asked).request_id for raw in answer.open]
+    return [short_id(id) if isinstance(id, str) else id for id in ids]
+
+
+class _Asked(msgspec.Struct):
+    request_id: str | int | float
+
+
+async def follow_raw(lines: Lines) -> AsyncGenerator[Batch | Signal]:
+    """The lines of a session as events. The supervisor cuts a connection that is too slow.
+
+    Args:
+        lines: behind the id that the client has given.
+    """
+    answer = lines.answer
+    number, is_level = answer.after, False
+    while True:
+        if not is_level and number >= answer.line:
+            is_level = True
+            yield _raw_state(answer.ended, answer)
+        received = await lines.receive_within(BEAT_SECONDS)
+        if received is None:
+            yield BEAT
+            continue
+        if not received:
+            return
+        events = Batch()
+        for one in received:
+            if isinstance(one, tuple):
+                number = one[0]
+                if one[1].strip(b" \t\r"):
+                    events.append(raw_event(answer.epoch, *one))
+            elif isinstance(one, (Ended, Cut)):
+                if events:
+                    yield events
+                    events = Batch()
+                if isinstance(one, Cut):
+                    id = EventId(answer.epoch, 1, Place(number, 0))
+                    yield Signal("cut", msgspec.json.encode(_Cut(id=str(id))).decode())
+                    return
+                yield _raw_state(one, None)
+        if events:
+            yield events
+
+
+def _raw_state(ended: Ended | None, answer: Attached | None) -> Signal:
+    ids = [] if answer is None else open_ids(answer)
+    code = None if ended is None else ended.exit_code
+    return Signal(
+        "session_state", msgspec.json.encode(_State(ended=ended is not None, exitCode=code, open=ids)).decode()
+    )

@@ -1,0 +1,114 @@
+"""The lines of a session by their numbers, from the supervisor that keeps them.
+
+Knows line feeds, and what a supervisor says between lines; not what lines mean.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import anyio
+
+from claude_wire.limits import DEFAULT_MAX_LINE_BYTES
+from claude_wire_kit.supervisor.errors import SupervisorError
+from claude_wire_kit.supervisor.frames import end_of_frames, frame_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from claude_wire_kit.supervisor.attach import Supervisor
+    from claude_wire_kit.supervisor.attachment import Attachment
+    from claude_wire_kit.supervisor.frames import Attach, Attached, SessionFrame
+
+__all__ = ["Lines"]
+
+#: How each frame begins: a supervisor writes them compactly.
+_FRAME = b'{"type":"supervisor_'
+
+
+class Lines:
+    """An async context manager for a connection with a session: the numbered lines, with frames between them.
+
+    Args:
+        supervisor: the supervisor.
+        command: the attach command to send.
+
+    Raises:
+        SupervisorError: on entry, for the reasons of :class:`~claude_wire_kit.supervisor.attach.Supervisor`.
+    """
+
+    def __init__(self, supervisor: Supervisor, command: Attach) -> None:
+        self._attachment: Attachment = supervisor.open(command)
+        self._tail = bytearray()
+        self._number = 0
+        self._frame_end = b""
+        self._scope: anyio.CancelScope | None = None
+        self._is_closing = False
+
+    @property
+    def answer(self) -> Attached:
+        """What the supervisor has answered."""
+        return self._attachment.answer
+
+    async def __aenter__(self) -> Self:
+        await self._attachment.open()
+        self._number = self.answer.after
+        self._frame_end = end_of_frames(self.answer.mark)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._attachment.aclose()
+
+    async def send(self, line: bytes) -> None:
+        """Send a line to the CLI.
+
+        Raises:
+            OSError: the connection is lost.
+        """
+        await self._attachment.send(line)
+
+    async def receive(self) -> list[tuple[int, bytes] | SessionFrame]:
+        """The next lines, each with its number and without its line feed, and frames; nothing at the end.
+
+        Raises:
+            SupervisorError: a line is longer than the decoder takes.
+        """
+        while True:
+            try:
+                chunk = bytes(await self._attachment.chunks.receive())
+            except OSError:
+                chunk = b""
+            if not chunk:
+                return []
+            head, feed, rest = chunk.partition(b"\n")
+            self._tail += head
+            if len(self._tail) > DEFAULT_MAX_LINE_BYTES:
+                raise SupervisorError("limit", f"a line has more than {DEFAULT_MAX_LINE_BYTES:,} bytes")
+            if not feed:
+                continue
+            *lines, last = rest.split(b"\n")
+            lines.insert(0, bytes(self._tail))
+            self._tail[:] = last
+            found = [one for one in map(self._one, lines) if one is not None]
+            if found:
+                return found
+
+    async def receive_within(self, seconds: float) -> list[tuple[int, bytes] | SessionFrame] | None:
+        """As :meth:`receive`; None if nothing comes for so many seconds."""
+        if self._is_closing:
+            return []
+        with anyio.move_on_after(seconds) as self._scope:
+            return await self.receive()
+        return [] if self._is_closing else None
+
+    def close(self) -> None:
+        """Have :meth:`receive_within` say that this is the end."""
+        self._is_closing = True
+        if self._scope is not None:
+            self._scope.cancel()
+
+    def _one(self, line: bytes) -> tuple[int, bytes] | SessionFrame | None:
+        if line.startswith(_FRAME) and line.endswith(self._frame_end):
+            return frame_of(line)
+        self._number += 1
+        return self._number, line

@@ -1,0 +1,310 @@
+"""The service as a process: uvicorn, with bounds on what a connection may take.
+
+Knows uvicorn and sockets; not what the application does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import logging
+import resource
+import socket
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, cast
+
+import h11
+import msgspec
+from uvicorn import Config as UvicornConfig
+from uvicorn import Server
+from uvicorn.config import LOGGING_CONFIG
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.server import ServerProtocol
+
+from claude_wire_kit.web.access import HEADERS, Rate
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+    from uvicorn.protocols.http.h11_impl import RequestResponseCycle
+    from websockets.http11 import Response
+
+__all__ = ["BoundedProtocol", "BoundedWebSocket", "ServiceServer", "listen"]
+
+#: Bytes of the head of a request.
+MAX_HEAD_BYTES = 64 * 1024
+#: Seconds in which the head of a request must have come, from the connection or the first byte on.
+HEAD_SECONDS = 10.0
+#: Seconds that a connection may take nothing of what waits for it.
+STALLED_SECONDS = 30.0
+#: Bytes that wait for a connection to take them before it is given more.
+MAX_WAITING_BYTES = 32 * 1024
+#: Connections at once, of HTTP. One more is closed at once.
+MAX_CONNECTIONS = 2048
+#: Connections that the system keeps waiting.
+BACKLOG = 256
+#: Limit in bytes for a WebSocket message from a client. Clients have no reason to send any.
+MAX_MESSAGE_BYTES = 4096
+#: Limits for log lines that clients can cause: lines at once, and lines per second.
+LOG_BURST = 20
+LOG_RATE = 0.1
+#: Seconds that requests under way get when the service ends.
+END_SECONDS = 3
+
+
+class _BoundedWrites(asyncio.Protocol):
+    """Disconnects a client that reads nothing while data waits for it. A slow client may take as long as it needs."""
+
+    #: As :data:`STALLED_SECONDS`.
+    stalled_seconds = STALLED_SECONDS
+
+    loop: asyncio.AbstractEventLoop
+    transport: asyncio.Transport
+    _stalled: asyncio.TimerHandle | None = None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._moves()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        if self._stalled is None:
+            self._look_again(self.transport.get_write_buffer_size())
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._moves()
+
+    def _look_again(self, size: int) -> None:
+        self._stalled = self.loop.call_later(self.stalled_seconds, self._look, size)
+
+    def _look(self, before: int) -> None:
+        size = self.transport.get_write_buffer_size()
+        if size < before:
+            self._look_again(size)
+        else:
+            self.transport.abort()
+
+    def _moves(self) -> None:
+        if self._stalled is not None:
+            self._stalled.cancel()
+            self._stalled = None
+
+
+class _Heads(h11.Connection):
+    """Refuses a head of more than :data:`MAX_HEAD_BYTES` also in one piece: h11 bounds what is still to come."""
+
+    def next_event(self) -> Any:
+        """As h11 has it."""
+        if self.their_state is not h11.IDLE:
+            return super().next_event()
+        before = len(self.trailing_data[0])
+        event = super().next_event()
+        if isinstance(event, h11.Request) and before - len(self.trailing_data[0]) > MAX_HEAD_BYTES:
+            raise h11.RemoteProtocolError("the head is too long")
+        return event
+
+
+class BoundedProtocol(_BoundedWrites, H11Protocol):
+    """HTTP/1.1 as uvicorn has it, with limits that uvicorn has not: slow heads, stalled readers, connections.
+
+    It gives a request as much time as it wants to be answered: events go on for hours.
+    """
+
+    #: As :data:`HEAD_SECONDS` and :data:`MAX_CONNECTIONS`.
+    head_seconds = HEAD_SECONDS
+    most_connections = MAX_CONNECTIONS
+
+    _head: asyncio.TimerHandle | None = None
+    # Whether the connection is that of a :class:`BoundedWebSocket` by now.
+    _is_websocket = False
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.conn: _Heads = _Heads(h11.SERVER, MAX_HEAD_BYTES)
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn has TCP alone
+        super().connection_made(transport)
+        transport.set_write_buffer_limits(high=MAX_WAITING_BYTES)
+        if len(self.connections) > self.most_connections:
+            transport.abort()
+        else:
+            self._wait_for_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._head_is_there()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self._is_websocket:
+            return
+        cycle = cast("RequestResponseCycle | None", self.cycle)  # there is none before the first request
+        if cycle is None or cycle.response_complete:
+            self._wait_for_head()
+        else:
+            self._head_is_there()
+
+    def handle_websocket_upgrade(self, event: h11.Request) -> None:
+        self._head_is_there()
+        self._is_websocket = True
+        super().handle_websocket_upgrade(event)
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no request, or the rest of one that has its reply already: that ends without a word."""
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            body = msgspec.json.encode({"error": "request", "message": msg})
+            headers = {"content-type": "application/json", "content-length": str(len(body)), "connection": "close"}
+            response = h11.Response(
+                status_code=400, headers=[*headers.items(), *HEADERS.items()], reason=b"Bad Request"
+            )
+            for event in (response, h11.Data(data=body), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
+
+    def on_response_complete(self) -> None:
+        self._head_is_there()
+        super().on_response_complete()
+
+    def _wait_for_head(self) -> None:
+        if self._head is None:
+            self._head = self.loop.call_later(self.head_seconds, self.transport.abort)
+
+    def _head_is_there(self) -> None:
+        if self._head is not None:
+            self._head.cancel()
+            self._head = None
+
+
+class _Handshakes(ServerProtocol):
+    """Gives its refusals of a handshake the headers that each reply has."""
+
+    def send_response(self, response: Response) -> None:
+        """As websockets has it."""
+        if response.status_code != 101:
+            for name, value in HEADERS.items():
+                if name not in response.headers:
+                    response.headers[name] = value
+        super().send_response(response)
+
+
+class BoundedWebSocket(_BoundedWrites, WebSocketsSansIOProtocol):
+    """A WebSocket as uvicorn has it, with bounds: it ends also where its client takes not even the end.
+
+    A pong is written when there is room for it. Of the pings of a client that does not read, only the last one is
+    answered, which is all that RFC 6455, 5.5.3, asks for.
+    """
+
+    _pong: bytes = b""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.conn: _Handshakes = _Handshakes(max_size=self.config.ws_max_size, logger=self.logger)
+
+    def data_received(self, data: bytes) -> None:
+        """Read what a client sends; refuse a handshake, and end with frames, that websockets cannot read."""
+        self.conn.receive_data(data)
+        if self.conn.handshake_exc is not None and not self.handshake_initiated:
+            response = self.conn.reject(400, "The handshake cannot be read.")
+            response.headers.update(HEADERS)
+            self.handshake_complete = self.close_sent = True
+            self.transport.write(response.serialize())
+            self.transport.close()
+        elif self.conn.parser_exc is None:
+            self.handle_events()
+        elif self.conn.close_sent is not None:
+            self.handle_parser_exception()
+        else:  # frames of a client that did not wait for the end of the handshake
+            self.transport.abort()
+
+    def handle_ping(self) -> None:
+        """Answer a ping, or keep the answer."""
+        pongs = self.conn.data_to_send()
+        if self.writable.is_set():
+            self.transport.write(b"".join(pongs))
+        elif pongs:
+            self._pong = pongs[-1]
+
+    def resume_writing(self) -> None:
+        """There is room again."""
+        super().resume_writing()
+        pong, self._pong = self._pong, b""
+        self.transport.write(pong)
+
+
+class _Sparing(logging.Filter):
+    """Lets :data:`LOG_RATE` lines a second into the log, and says how many others there were."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rate = Rate(rate=LOG_RATE, burst=LOG_BURST)
+        self._left_out = 0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """True if a line goes into the log."""
+        if not self._rate.passes():
+            self._left_out += 1
+            return False
+        if self._left_out:
+            record.msg, record.args = f"{record.getMessage()} ({self._left_out:,} lines were left out before)", ()
+            self._left_out = 0
+        return True
+
+
+def _log_config() -> dict[str, Any]:
+    config = copy.deepcopy(LOGGING_CONFIG)
+    config["filters"] = {"sparing": {"()": _Sparing}}
+    config["handlers"]["default"]["filters"] = ["sparing"]
+    return config
+
+
+class ServiceServer(Server):
+    """uvicorn with the service. It ends streams of events before it waits for requests to end.
+
+    Args:
+        app: of :func:`~claude_wire_kit.web.create_app`.
+    """
+
+    def __init__(self, app: Starlette, protocol: type[BoundedProtocol] = BoundedProtocol) -> None:
+        super().__init__(
+            UvicornConfig(
+                app,
+                http=protocol,
+                ws=BoundedWebSocket,
+                ws_max_size=MAX_MESSAGE_BYTES,
+                ws_per_message_deflate=False,
+                h11_max_incomplete_event_size=MAX_HEAD_BYTES,
+                timeout_graceful_shutdown=END_SECONDS,
+                lifespan="on",
+                log_config=_log_config(),
+                log_level="warning",
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+            )
+        )
+        self._app = app
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._app.state.service.close()
+        await super().shutdown(sockets)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket; port 0 is any free one.
+
+    Raises:
+        OSError: it cannot be had.
+    """
+    listener = socket.create_server(
+        (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=BACKLOG
+    )
+    raise_descriptors()
+    return listener
+
+
+def raise_descriptors() -> None:
+    """Take as many descriptors as the system allows: each connection has one."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

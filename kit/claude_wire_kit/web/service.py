@@ -1,0 +1,298 @@
+"""What a client may ask for: sessions, prompts, answers, interrupts; each is an act on the supervisor.
+
+Knows the supervisor and profiles; not HTTP. It keeps nothing of a session but its feed, so it can be started anew at
+any time.
+"""
+
+from __future__ import annotations
+
+import uuid
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from claude_wire.codec.decoder import decode
+from claude_wire.codec.encoder import encode
+from claude_wire.errors import AnswerError
+from claude_wire.foundation.ids import short_id
+from claude_wire.messages import ControlRequest, InterruptRequest, UserMessage
+from claude_wire_kit.events.bridge import Bridge
+from claude_wire_kit.supervisor.errors import SupervisorError
+from claude_wire_kit.supervisor.frames import Accepted, Attach, Cursor, Ended, Refused
+from claude_wire_kit.web.feed import BEAT_SECONDS, Feed
+from claude_wire_kit.web.lines import Lines
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from anyio.abc import TaskGroup
+
+    from claude_wire_kit.supervisor.attach import Supervisor
+    from claude_wire_kit.supervisor.frames import SessionInfo
+    from claude_wire_kit.web.config import Config, Profile
+
+__all__ = ["Service"]
+
+#: Feeds without a connection that are kept; the one that is unused for longest goes.
+MAX_IDLE_FEEDS = 16
+#: Bytes of events that all feeds keep together, in equal parts, and the newest event of each.
+MAX_KEPT_IN_ALL = 64 * 1024 * 1024
+#: Seconds in which the supervisor has taken a line.
+TAKE_SECONDS = 10.0
+
+
+class Service:
+    """The sessions of a supervisor, for all clients of the service.
+
+    Args:
+        supervisor: the supervisor.
+        config: which sessions can be started.
+    """
+
+    def __init__(self, supervisor: Supervisor, config: Config) -> None:
+        self._host = supervisor
+        self._config = config
+        self._feeds: dict[str, Feed] = {}
+        # Those that read their session: also some that are served to nobody new.
+        self._running: set[Feed] = set()
+        self._raw: set[Lines] = set()
+        # Held while a line is sent to the session: the supervisor has one driver at a time.
+        self._drivers: dict[str, _Turn] = {}
+        self._tasks: TaskGroup | None = None
+
+    @asynccontextmanager
+    async def run(self) -> AsyncGenerator[None]:
+        """Read sessions for clients as long as this is entered."""
+        async with anyio.create_task_group() as self._tasks:
+            self._tasks.start_soon(self._beat)
+            yield
+            self._tasks.cancel_scope.cancel()
+
+    # --- sessions
+
+    @property
+    def profiles(self) -> dict[str, list[str]]:
+        """By name of a profile, its roots."""
+        return {name: profile.roots for name, profile in self._config.profiles.items()}
+
+    async def sessions(self) -> list[SessionInfo]:
+        """All sessions of the supervisor. Raises SupervisorError."""
+        return (await self._host.list()).sessions
+
+    async def session(self, id: str) -> SessionInfo:
+        """One of them.
+
+        Raises:
+            SupervisorError: there is none of this id, or the supervisor cannot say.
+        """
+        for info in await self.sessions():
+            if info.id == id:
+                return info
+        raise SupervisorError("unknown", "there is no such session")
+
+    async def create(self, profile: str, folder: str, name: str | None) -> SessionInfo:
+        """Start a session.
+
+        Raises:
+            LookupError: there is no such profile.
+            FolderError: the folder is not below its roots.
+            SupervisorError, CLINotFoundError: it cannot be started.
+        """
+        chosen = self._profile(profile)
+        return await self._host.start(chosen.spec(chosen.folder(folder), name))
+
+    async def resume(self, id: str, profile: str | None) -> SessionInfo:
+        """Start a CLI that goes on with a session that has ended.
+
+        Args:
+            profile: whose environment the CLI gets; None for the environment of before, if the supervisor has it.
+
+        Raises:
+            LookupError: there is no such profile.
+            FolderError: the session works in a folder that is not below the roots of the profile.
+            SupervisorError, CLINotFoundError: it cannot be started.
+        """
+        info = await self.session(id)
+        env = None
+        if profile is not None:
+            chosen = self._profile(profile)
+            env = chosen.spec(chosen.folder(info.cwd), None).env
+        return await self._host.restart(id, env=env)
+
+    def _profile(self, name: str) -> Profile:
+        found = self._config.profiles.get(name)
+        if found is None:
+            raise LookupError("there is no such profile")
+        return found
+
+    # --- what goes to a session
+
+    async def prompt(self, id: str, text: str, given: str | None) -> str:
+        """Send a prompt, and return its uuid. A prompt whose uuid was sent before is not sent again.
+
+        Raises:
+            SupervisorError: the supervisor refuses the prompt.
+        """
+        chosen = given or str(uuid.uuid4())
+        async with self._drive(id) as lines:
+            await _send(lines, encode(UserMessage.of(text, uuid=chosen)))
+        return chosen
+
+    async def interrupt(self, id: str) -> None:
+        """Interrupt the turn that is under way. Raises SupervisorError."""
+        request = ControlRequest(request_id=f"claude_wire_serve_{uuid.uuid4()}", request=InterruptRequest())
+        async with self._drive(id) as lines:
+            await _send(lines, encode(request))
+
+    async def answer(self, id: str, request_id: str | float, allow: bool, option: int, message: str | None) -> None:
+        """Answer a permission question.
+
+        Args:
+            option, message: as :meth:`~claude_wire_kit.events.Bridge.answer` has them.
+
+        Raises:
+            AnswerError: it is no open question: unknown, or settled.
+            ValueError: it has no such option.
+            SupervisorError: the supervisor refuses it.
+        """
+        async with self._drive(id) as lines:
+            answer = lines.answer
+            ui = Bridge()
+            found = False
+            for raw in answer.open:
+                request = decode(bytes(raw))
+                if isinstance(request, ControlRequest) and _shown(request.request_id) == request_id:
+                    ui.add(request)
+                    found = True
+            if not found:
+                raise AnswerError(settled=request_id in map(_shown, answer.settled))
+            said: dict[str, Any] = {} if message is None else {"message": message}
+            await _send(lines, encode(ui.answer(request_id, allow, option, **said)))
+        feed = self._feeds.get(id)
+        if feed is not None:
+            feed.settle(request_id)
+
+    @asynccontextmanager
+    async def _drive(self, id: str) -> AsyncGenerator[Lines]:
+        """Drive a session for the moment; questions wait meanwhile as they do without a driver."""
+        turn = self._drivers.setdefault(id, _Turn())
+        turn.users += 1
+        try:
+            async with turn.lock:
+                info = await self.session(id)
+                after = Cursor(info.id, info.epoch, info.line)
+                async with Lines(self._host, Attach(attach=id, after=after, role="driver")) as lines:
+                    yield lines
+        except OSError as error:
+            raise SupervisorError("lost", f"the connection with the supervisor failed: {error}") from error
+        finally:
+            turn.users -= 1
+            if not turn.users:
+                del self._drivers[id]
+
+    # --- what comes from it
+
+    @asynccontextmanager
+    async def feed(self, id: str) -> AsyncGenerator[Feed]:
+        """The events of a session, once the supervisor has answered.
+
+        Raises:
+            SupervisorError: it refuses the session.
+        """
+        feed = self._feeds.pop(id, None)
+        if feed is None or feed.error is not None or feed.is_stale:
+            assert self._tasks is not None
+            feed = Feed(self._host, id, self._room)
+            self._tasks.start_soon(self._run, feed)
+        self._feeds[id] = feed
+        feed.users += 1
+        try:
+            await feed.answered.wait()
+            yield feed
+        finally:
+            feed.users -= 1
+            if not feed.users and self._feeds.get(id) is not feed:  # another one has taken its place
+                feed.close()
+            self._drop_idle()
+
+    def _room(self) -> int:
+        return MAX_KEPT_IN_ALL // max(1, len(self._running))
+
+    async def _run(self, feed: Feed) -> None:
+        self._running.add(feed)
+        for other in self._running:
+            other.trim()
+        await feed.run()
+        self._running.discard(feed)
+
+    async def _beat(self) -> None:
+        """Give all connections a sign of life again and again: one timer for all of them costs least."""
+        while True:
+            await anyio.sleep(BEAT_SECONDS)
+            for feed in self._running:
+                feed.beat()
+
+    @asynccontextmanager
+    async def lines(self, id: str, after: Cursor | None) -> AsyncGenerator[Lines]:
+        """The lines of a session, behind a cursor or all that there are.
+
+        Raises:
+            SupervisorError: the supervisor refuses it.
+        """
+        async with Lines(self._host, Attach(attach=id, after=after)) as lines:
+            self._raw.add(lines)
+            try:
+                yield lines
+            finally:
+                self._raw.discard(lines)
+
+    def close(self) -> None:
+        """End all connections, because the service ends."""
+        for feed in {*self._feeds.values(), *self._running}:
+            feed.close()
+        for lines in self._raw:
+            lines.close()
+
+    def _drop_idle(self) -> None:
+        for id, feed in list(self._feeds.items()):
+            if (feed.error is not None or feed.is_stale) and not feed.users:
+                self._feeds.pop(id).close()
+        idle = [id for id, feed in self._feeds.items() if not feed.users]
+        for id in idle[: max(0, len(idle) - MAX_IDLE_FEEDS)]:
+            self._feeds.pop(id).close()
+
+
+class _Turn:
+    """Who sends to a session takes turns."""
+
+    def __init__(self) -> None:
+        self.lock = anyio.Lock()
+        self.users = 0
+
+
+async def _send(lines: Lines, line: bytes) -> None:
+    """Send a line, and wait until the supervisor has accepted it.
+
+    Raises:
+        SupervisorError: the supervisor refuses the line, the CLI or the connection ends, or the wait times out.
+        OSError: the connection fails.
+    """
+    if lines.answer.ended is not None:
+        raise SupervisorError("ended", "the CLI of the session has ended")
+    with anyio.move_on_after(TAKE_SECONDS):
+        await lines.send(line)
+        while received := await lines.receive():
+            for one in received:
+                if isinstance(one, Accepted):
+                    return
+                if isinstance(one, Refused):
+                    raise SupervisorError("refused", one.reason)
+                if isinstance(one, Ended):
+                    raise SupervisorError("ended", "the CLI of the session has ended")
+        raise SupervisorError("lost", "the supervisor has ended the connection")
+    raise SupervisorError("timeout", f"the supervisor has not accepted the line within {TAKE_SECONDS:g} seconds")
+
+
+def _shown(id: object) -> object:
+    return short_id(id) if isinstance(id, str) else id

@@ -1,0 +1,166 @@
+"""The events of a session as they go to a client: Server-Sent Events, or messages of a WebSocket.
+
+Knows how both are written; not what is in them.
+"""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack, aclosing
+from typing import TYPE_CHECKING
+
+import anyio
+import msgspec
+from starlette.responses import JSONResponse, StreamingResponse
+from starlette.websockets import WebSocketDisconnect
+
+from claude_wire_kit.supervisor.errors import SupervisorError
+from claude_wire_kit.supervisor.frames import Cursor
+from claude_wire_kit.web.events import EventId
+from claude_wire_kit.web.feed import BEAT, Signal, follow_raw
+from claude_wire_kit.web.refusals import refusal, supervisor_refusal
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from starlette.datastructures import QueryParams
+    from starlette.requests import HTTPConnection, Request
+    from starlette.responses import Response
+    from starlette.types import Message, Receive, Scope, Send
+    from starlette.websockets import WebSocket
+
+    from claude_wire_kit.web.events import Batch
+    from claude_wire_kit.web.service import Service
+
+__all__ = ["events", "websocket"]
+
+#: A client that has lost its connection comes back after so many milliseconds.
+RETRY = b"retry: 1000\n\n"
+#: Closed with this code, a WebSocket may be opened again; with the other one, not with this id.
+TRY_AGAIN = 1013
+REFUSED = 1008
+
+
+class _Opened(AsyncExitStack):
+    """The events of one connection, and all that is to be closed behind them."""
+
+    events: AsyncGenerator[Batch | Signal]
+
+    async def open(self, connection: HTTPConnection) -> None:
+        """Begin behind the id that the client has given.
+
+        Raises:
+            ValueError: that is no id.
+            SupervisorError: there is nothing behind it, or no such session.
+        """
+        service: Service = connection.state.service
+        session = str(connection.path_params["id"])
+        # A browser that comes back by itself repeats the URL, and says in the header where it is now.
+        given = connection.headers.get("last-event-id") or connection.query_params.get("lastEventId")
+        after = EventId.of(given) if given else None
+        if _is_set(connection.query_params, "raw"):
+            cursor = None if after is None else Cursor(session, after.epoch, after.place.line)
+            lines = await self.enter_async_context(service.lines(session, cursor))
+            self.events = follow_raw(lines)
+        else:
+            feed = await self.enter_async_context(service.feed(session))
+            feed.check(after)
+            self.events = feed.follow(after)
+        await self.enter_async_context(aclosing(self.events))
+
+
+class _Stream(StreamingResponse):
+    """A response that closes what it was made of, however it ends."""
+
+    def __init__(self, opened: _Opened) -> None:
+        super().__init__((), media_type="text/event-stream", headers={"x-accel-buffering": "no"})
+        self._opened = opened
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with self._opened:
+            await super().__call__(scope, receive, send)
+
+    async def stream_response(self, send: Send) -> None:
+        """Send all events. A generator of bytes between them and this would cost a fifteenth of an event."""
+
+        def body(data: bytes, more: bool = True) -> Message:
+            return {"type": "http.response.body", "body": data, "more_body": more}
+
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        await send(body(RETRY))
+        try:
+            async for one in self._opened.events:
+                if not isinstance(one, Signal):
+                    await send({"type": "http.response.body", "body": one.sse, "more_body": True})
+                elif one is BEAT:
+                    await send(body(b":\n\n"))
+                else:
+                    await send(body(f"event: {one.name}\ndata: {one.json}\n\n".encode()))
+        except SupervisorError as error:
+            await send(body(f"event: failed\ndata: {_failed(error)}\n\n".encode()))
+        await send(body(b"", more=False))
+
+
+async def events(request: Request) -> Response:
+    """Send the events of a session as Server-Sent Events."""
+    opened = _Opened()
+    try:
+        await opened.open(request)
+    except BaseException as error:
+        await opened.aclose()
+        if isinstance(error, ValueError):
+            return refusal(400, "id", str(error))
+        raise
+    return _Stream(opened)
+
+
+async def websocket(websocket: WebSocket) -> None:
+    """Send the events of a session as messages of a WebSocket. A client sends none."""
+    async with _Opened() as opened:
+        try:
+            await opened.open(websocket)
+        except (ValueError, SupervisorError) as error:
+            await websocket.send_denial_response(_denial(error))
+            return
+        await websocket.accept()
+        code = TRY_AGAIN
+        async with anyio.create_task_group() as tasks:
+
+            async def listen() -> None:
+                nonlocal code
+                try:
+                    message = await websocket.receive()
+                    if message["type"] == "websocket.receive":
+                        code = REFUSED
+                except WebSocketDisconnect:
+                    pass
+                tasks.cancel_scope.cancel()
+
+            tasks.start_soon(listen)
+            try:
+                async for one in opened.events:
+                    if not isinstance(one, Signal):
+                        for event in one:
+                            await websocket.send_text(event.websocket)
+                    elif one is not BEAT:  # a WebSocket has pings
+                        await websocket.send_text(f'{{"event":{one.json}}}')
+            except SupervisorError as error:
+                await websocket.send_text(f'{{"event":{_failed(error)}}}')
+            except (WebSocketDisconnect, RuntimeError):  # the client is gone
+                pass
+            tasks.cancel_scope.cancel()
+        try:
+            await websocket.close(code)
+        except (WebSocketDisconnect, RuntimeError):
+            pass  # it is closed
+
+
+def _is_set(params: QueryParams, name: str) -> bool:
+    return params.get(name, "") in ("1", "true")
+
+
+def _failed(error: SupervisorError) -> str:
+    return msgspec.json.encode({"type": "failed", "error": error.error, "message": str(error)}).decode()
+
+
+def _denial(error: ValueError | SupervisorError) -> JSONResponse:
+    return supervisor_refusal(error) if isinstance(error, SupervisorError) else refusal(400, "id", str(error))

@@ -1,0 +1,201 @@
+"""The command as a process: how it starts, what it says of itself, and how it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("click")
+pytest.importorskip("rich")
+
+import claude_wire
+
+COMMAND = [sys.executable, "-m", "claude_wire_kit"]
+POSIX = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+
+
+def run(*arguments: str, stdin: bytes = b"", command: Sequence[str] = COMMAND) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run([*command, *arguments], input=stdin, capture_output=True, timeout=60, check=False)
+
+
+def test_version_names_the_package_and_the_protocol() -> None:
+    done = run("--version")
+    assert done.returncode == 0
+    expected = f"claude-wire {claude_wire.__version__} (protocol of CLI {claude_wire.PROTOCOL_VERSION})"
+    assert done.stdout.decode().strip() == expected
+
+
+def test_installed_script_is_the_same_command() -> None:
+    script = Path(sys.executable).with_name("claude-wire")
+    if not script.exists():
+        pytest.skip("the package is not installed, but imported from its directory")
+    assert run("--version", command=[str(script)]).stdout == run("--version").stdout
+
+
+def test_help_lists_the_commands() -> None:
+    done = run("--help")
+    assert done.returncode == 0
+    listed = done.stdout.decode().partition("Commands:\n")[2]
+    commands = [line.split()[0] for line in listed.splitlines()]
+    assert commands == [
+        *(
+            "agent",
+            "check",
+            "demo",
+            "export",
+            "replay",
+            "run",
+            "search",
+            "serve",
+            "sessions",
+            "stats",
+            "supervisor",
+            "tap",
+        ),
+        *("usage", "view"),
+    ]
+    bare = run()  # on which stream, and with which code, depends on click's version
+    assert bare.stdout + bare.stderr == done.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["nonsense"],
+        ["--nonsense"],
+        ["check"],
+        ["check", "--nonsense", "-"],
+        ["check", "-", "-"],
+        ["demo", "extra"],
+        ["replay"],
+        ["replay", "--nonsense", "."],
+        ["run"],
+        ["run", "--nonsense", "--", "prompt"],
+        ["search"],
+        ["search", "(", "."],
+        ["serve", "--demo", "--folder", "x"],
+        ["sessions", "nowhere"],
+        ["stats"],
+        ["stats", "-", "-"],
+        ["tap", "--install", "tap", "--", "--model"],
+        ["usage", "nowhere"],
+        ["view"],
+        ["view", "-", "-"],
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage_ends_with_2_and_says_so_on_stderr(arguments: list[str]) -> None:
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert b"Usage: claude-wire" in done.stderr
+    assert done.stdout == b""
+
+
+@pytest.mark.parametrize("command", ["check", "replay", "stats", "view"])
+def test_damaged_file_is_no_wrong_usage(command: str, tmp_path: Path) -> None:
+    file = tmp_path / "recording.xz"
+    file.write_bytes(b"no xz")
+    done = run(command, str(file))
+    assert (done.returncode, done.stdout) == (2, b"")
+    said = done.stderr.decode()
+    assert said.startswith(f"Error: {file} cannot be read: ")
+    assert "is damaged: Input format not supported by decoder\n" in said
+
+
+def test_python_m_runs_the_command() -> None:
+    assert run("--version", command=[sys.executable, "-m", "claude_wire_kit"]).stdout == run("--version").stdout
+
+
+# --- streams that are not there or full -------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize(
+    "arguments",
+    [["--help"], ["check", "-"], ["check", "--json", "-"], ["demo"], ["stats", "-"], ["stats", "--json", "-"],
+     ["view", "-"]],
+    ids=" ".join,
+)  # fmt: skip
+def test_output_that_cannot_be_written_ends_it_with_2_and_one_line(arguments: list[str]) -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [*COMMAND, *arguments], input=b"x\n", stdout=full, stderr=subprocess.PIPE, timeout=60, check=False
+        )
+    assert done.returncode == 2
+    assert done.stderr == b"Error: the output cannot be written: No space left on device\n"
+
+
+@POSIX
+@pytest.mark.parametrize("arguments", [["check", "-"], ["run", "-"], ["stats", "-"], ["view", "-"]], ids=" ".join)
+def test_closed_standard_input_ends_it_with_2_and_one_line(arguments: list[str]) -> None:
+    done = run(*arguments, command=["/bin/sh", "-c", 'exec "$@" <&-', "sh", *COMMAND])
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr == b"Error: standard input cannot be read: it is closed\n"
+
+
+# --- ends that come from outside --------------------------------------------------------------------------------------
+
+
+def start(*arguments: str) -> subprocess.Popen[bytes]:
+    pipe = subprocess.PIPE
+    return subprocess.Popen([*COMMAND, *arguments], stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0)
+
+
+@POSIX
+def test_reader_that_goes_away_ends_it_by_sigpipe_without_a_word() -> None:
+    with start("check", "-") as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == b"standard input:\n"
+        process.stdout.close()
+        process.stdin.write(b"x\n")  # an invalid line, so something to say
+        assert process.wait(60) == -signal.SIGPIPE
+        assert process.stderr.read() == b""
+
+
+@POSIX
+def test_ctrl_c_ends_it_with_130_without_a_traceback() -> None:
+    with start("check", "-") as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        # It has reported the line, so it is waiting for more.
+        process.stdin.write(b"x\n")
+        assert process.stdout.readline() == b"standard input:\n"
+        assert process.stdout.readline().startswith(b"  line 1, byte 0: ")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+        assert process.stderr.read().strip() == b""
+
+
+@POSIX
+def test_ctrl_c_while_it_starts_ends_it_with_130_without_a_traceback() -> None:
+    program = """if True:
+        import signal, sys
+        from claude_wire_kit.commands import main
+
+        class CtrlC:
+            def find_spec(self, *_: object) -> None:
+                signal.raise_signal(signal.SIGINT)
+
+        sys.meta_path.insert(0, CtrlC())
+        main()
+    """
+    done = run("check", "-", command=[sys.executable, "-c", program])
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+
+
+def test_output_that_the_terminal_cannot_encode_is_escaped(tmp_path: Path) -> None:
+    file = tmp_path / "recording.ndjson"
+    file.write_text('{"type":"tü→p"}\n', "utf-8")
+    environment = {**os.environ, "PYTHONIOENCODING": "latin-1"}
+    done = subprocess.run([*COMMAND, "check", str(file)], env=environment, capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0
+    assert b'type "t\xfc\\u2192p"' in done.stdout

@@ -1,0 +1,193 @@
+"""``claude-wire demo``: the packaged recording is real, is shown as what it says, and is measured honestly."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+pytest.importorskip("click")
+pytest.importorskip("rich")
+
+
+from claude_wire import Process, open_process
+from claude_wire.testing import Recording
+from claude_wire_kit.commands import demo as demo_module
+from claude_wire_kit.commands.app import cli
+from claude_wire_kit.survey.race import RESULTS_ONLY, Lap, Way, race, ways
+from recordings import load as load_original
+from shown import RUNNER, in_order
+
+COMMAND = [sys.executable, "-m", "claude_wire_kit", "demo"]
+RECORDING = Recording.load(demo_module.SESSION)
+
+#: What the session says, in the order in which it must be shown.
+STORY = [
+    '> SCRIPT [[{"type": "tool_use", "name": "Bash"',
+    "* claude-opus-5-5 in /home/user/repo/runs/17_sdk_client_full/work, CLI 2.1.330",
+    "+ Bash touch ok\n    description: x",
+    "? may Bash run?",
+    "  = (Bash completed with no output)",
+    "+ Bash touch deny\n    description: y",
+    "? may Bash run?",
+    "  = denied by cb",
+    "+ calc - add (MCP) a: 1, b: 2",
+    "# MCP calc: tools/call add\n",
+    "  = 3",
+    "\nall done\n",
+    "= ok, $0.000360, turns: 4, 0.41 s, denied: 1",
+    "> THINK please",
+    "Let me think about this.\nStep one: consider \\u2028 things.\nStep two: answer.\n",
+    "(redacted thinking)",
+    "\nThe answer is 42.\n",
+    "= ok, $0.000180 of $0.000540 in this session, turns: 1",
+    "> SLOW please",
+    "* claude-haiku-4-5-20251001 in ",
+    "\nslow slow slow slow ",
+    "> [Request interrupted by user]",
+    "= not ok (aborted_streaming), $0.000105 of $0.000645 in this session, turns: 2, 1.50 s",
+    "76,647 bytes through the pipe of a process that exited with 0: 128 messages, 0 invalid, 0 unknown",
+]
+
+
+# --- the recording ----------------------------------------------------------------------------------------------------
+
+
+def test_packaged_recording_is_the_beginning_of_a_recorded_session() -> None:
+    original = load_original("17_sdk_client_full")
+    assert original.stdout.startswith(RECORDING.stdout)
+    reads = RECORDING.files["stdout.reads.jsonl"]
+    assert original.files["stdout.reads.jsonl"].startswith(reads)
+    assert sum(json.loads(read)[1] for read in reads.splitlines()) == len(RECORDING.stdout)
+
+
+def test_packaged_recording_is_whole_and_small() -> None:
+    assert RECORDING.stdout.endswith(b"\n")
+    assert sum(file.stat().st_size for file in demo_module.SESSION.iterdir()) < 50_000
+
+
+# --- the race ---------------------------------------------------------------------------------------------------------
+
+
+def test_every_way_decodes_every_line() -> None:
+    lines = RECORDING.stdout.count(b"\n")
+    for way in ways():
+        assert way.decode(RECORDING.stdout * 2) == 2 * lines, way.name
+
+
+def test_only_the_results_are_decoded_for_the_last_number() -> None:
+    results = sum(json.loads(line)["type"] == "result" for line in RECORDING.stdout.splitlines())
+    assert results == 3
+    assert RESULTS_ONLY.decode(RECORDING.stdout * 2) == 2 * results
+
+
+def test_last_number_is_the_ratio_of_the_times_that_were_taken() -> None:
+    laps = [Lap("claude_wire, typed", 2.0, 100, 5), Lap("json.loads per line", 3.0, 100, 5)]
+    said = demo_module._headline(Lap("claude_wire, results only", 0.25, 7, 5), laps, 1_000_000_000)
+    assert "needs 7 of these lines" in said
+    assert said.endswith("4.00 GB/s, 12.0 x as fast as json.loads per line.")
+
+
+def test_orjson_is_measured_if_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("orjson")
+    ours_and_json = ["claude_wire, typed", "claude_wire, dict", "json.loads per line"]
+    assert [way.name for way in ways()] == [*ours_and_json, "orjson.loads per line"]
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert [way.name for way in ways()] == ours_and_json
+
+
+def test_ways_take_turns_and_the_best_time_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    order: list[str] = []
+    costs = {"slow": iter([5.0, 4.0, 6.0]), "fast": iter([2.0, 3.0, 1.0])}
+
+    def way(name: str) -> Way:
+        def run(data: bytes) -> int:
+            nonlocal now
+            order.append(name)
+            now += next(costs[name])
+            return len(data)
+
+        return Way(name, run)
+
+    monkeypatch.setattr("time.perf_counter", lambda: now)
+    laps = race([way("slow"), way("fast")], b"12345", rounds=3, seconds=1000)
+    assert order == ["slow", "fast"] * 3
+    assert [tuple(lap) for lap in laps] == [("slow", 4.0, 5, 3), ("fast", 1.0, 5, 3)]
+
+
+def test_race_ends_with_the_round_in_which_its_time_is_up() -> None:
+    order: list[str] = []
+
+    def way(name: str) -> Way:
+        def run(data: bytes) -> int:
+            order.append(name)
+            return 1
+
+        return Way(name, run)
+
+    assert [lap.rounds for lap in race([way("a"), way("b")], b"", rounds=5, seconds=0)] == [1, 1]
+    assert order == ["a", "b"]
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+
+def test_demo_shows_the_story_and_a_row_for_each_way() -> None:
+    done = subprocess.run(COMMAND, capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0
+    assert done.stderr == b""
+    shown = done.stdout.decode()
+    assert "\x1b" not in shown  # no terminal, no colours
+    in_order(shown, *STORY, "Decoding this recording 260 times", "33,280 lines", "ratio to json")
+    ratios = {
+        way.name: re.findall(rf"^\W+{re.escape(way.name)} .* ([\d.]+) x\W*$", shown, re.MULTILINE) for way in ways()
+    }
+    assert [len(found) for found in ratios.values()] == [1] * len(ratios), shown
+    assert ratios["json.loads per line"] == ["1.0"]
+    # The demo ends with what stands out.
+    last = " ".join(shown.rpartition("\nA program that waits for results")[2].split())
+    assert re.fullmatch(r"needs 780 of .* [\d.]+ GB/s, [\d.]+ x as fast as json\.loads per line.*\.", last), shown
+
+
+def test_no_bench_measures_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*arguments: object, **options: object) -> None:
+        raise AssertionError("nothing was to be measured")
+
+    monkeypatch.setattr(demo_module, "race", never)
+    done = RUNNER.invoke(cli, ["demo", "--no-bench"])
+    assert done.exit_code == 0
+    in_order(done.stdout, *STORY)
+    assert "ratio" not in done.stdout
+
+
+def test_session_is_played_by_a_child_and_comes_through_its_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    spawned: list[list[str]] = []
+
+    def watched(argv: list[str]) -> Process[Any]:
+        spawned.append(argv)
+        return open_process(argv)
+
+    monkeypatch.setattr(demo_module, "open_process", watched)
+    assert RUNNER.invoke(cli, ["demo", "--no-bench"]).exit_code == 0
+    assert [argv[0] for argv in spawned] == [sys.executable]
+
+
+def test_demo_needs_no_network() -> None:
+    program = (
+        "import sys\n"
+        "def refuse(event, arguments):\n"
+        "    if event.startswith('socket.') and event != 'socket.__new__':\n"
+        "        raise RuntimeError(event)\n"
+        "sys.addaudithook(refuse)\n"
+        "sys.argv = ['claude-wire', 'demo', '--no-bench']\n"
+        "from claude_wire_kit.commands import main\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert b"The answer is 42." in done.stdout

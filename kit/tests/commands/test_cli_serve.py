@@ -1,0 +1,131 @@
+"""``claude-wire serve`` as a process: the demo from start to end, and what it says when it cannot serve."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from children import exists, wait_until
+from claude_wire.process.options import ClaudeOptions
+from claude_wire_kit.web import load_config
+from folders import ROOT
+from supervised import SECONDS, Commands
+
+
+@contextmanager
+def serving(
+    environment: dict[str, str], *arguments: str, ends_by: signal.Signals = signal.SIGINT
+) -> Iterator[tuple[subprocess.Popen[str], httpx.Client, Path]]:
+    """A service that runs: the process, a client with the token, and the file of the token."""
+    command = [sys.executable, "-m", "claude_wire_kit", "serve", "--port=0", *arguments]
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        try:
+            url = re.fullmatch(
+                r"claude-wire serves (http://127\.0\.0\.1:\d+)/#token=(\S+)\n", process.stdout.readline()
+            )
+            file = re.fullmatch(r"the token is also in (.+)\n", process.stdout.readline())
+            assert url is not None
+            assert file is not None
+            assert Path(file[1]).read_text().strip() == url[2]
+            headers = {"Authorization": f"Bearer {url[2]}"}
+            with httpx.Client(base_url=url[1], headers=headers, timeout=SECONDS, trust_env=False) as client:
+                yield process, client, Path(file[1])
+        finally:
+            process.send_signal(ends_by)
+            _, err = process.communicate(timeout=SECONDS)
+        code = 0 if ends_by == signal.SIGINT else 128 + signal.SIGTERM
+        assert (process.returncode, re.sub(r"note: .*\n", "", err)) == (code, "")
+
+
+def test_the_demo_serves_a_recorded_session_and_leaves_nothing(tmp_path: Path) -> None:
+    environment = {**os.environ, "TMPDIR": os.fspath(tmp_path)}
+    with serving(environment, "--demo") as (_, client, token):
+        assert stat.S_IMODE(token.stat().st_mode) == 0o600
+        (session,) = client.get("/sessions").json()["sessions"]
+        assert session["name"] == "demo"
+        types = set()
+        with client.stream("GET", f"/sessions/{session['id']}/events") as reply:
+            for line in reply.iter_lines():
+                types.update(re.findall(r'^data: {"type":"(\w+)"', line))
+                if line.startswith("data: ") and '"ended":true' in line:
+                    break
+        assert {"claude_response", "operation", "permission_request", "turn_complete"} <= types
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("ends_by", [signal.SIGTERM, signal.SIGHUP])
+def test_the_demo_leaves_nothing_when_it_is_ended_by_a_signal(tmp_path: Path, ends_by: signal.Signals) -> None:
+    environment = {**os.environ, "TMPDIR": os.fspath(tmp_path)}
+    with serving(environment, "--demo", ends_by=ends_by) as (_, client, token):
+        supervisor = json.loads((token.parent / "supervisor.json").read_text())["pid"]
+        assert len(client.get("/sessions").json()["sessions"]) == 1
+    assert list(tmp_path.iterdir()) == []
+    wait_until(lambda: not exists(supervisor))
+
+
+def test_the_sessions_of_the_supervisor_are_served_by_the_same_token(tmp_path: Path) -> None:
+    with Commands(tmp_path / "state") as commands:
+        commands.serve()
+        id = commands.create(lines=1)
+        tokens = set()
+        for _ in range(2):
+            environment = {**commands.environment, "XDG_CONFIG_HOME": os.fspath(tmp_path)}
+            with serving(environment) as (_, client, token):
+                tokens.add(token.read_text())
+                assert [one["id"] for one in client.get("/sessions").json()["sessions"]] == [id]
+        assert len(tokens) == 1
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ("profiles = 1", "Expected `object`"),
+        ("[profiles.a]\nroots = []", "profiles"),
+        ("[profiles.a]\nroots = ['/']\nshell = true", "shell"),
+        ("[profiles.a]\nroots = ['/']\noptions.model = 1", "profile 'a'"),
+        ("[profiles.a]\nroots = ['/']\nargv = []", "argv is empty"),
+        ("[profiles.a]\nroots = ['/']\nargv = ['x']\noptions.model = 'y'", "give one of them"),
+        ("[", "serve.toml"),
+    ],
+)
+def test_a_configuration_that_is_wrong_is_refused(tmp_path: Path, config: str, said: str) -> None:
+    file = tmp_path / "serve.toml"
+    file.write_text(config)
+    with pytest.raises(ValueError, match=re.escape(said)):
+        load_config(file)
+    done = Commands(tmp_path / "state").refused("serve", "--config", os.fspath(file))
+    assert said in done
+
+
+def test_what_cannot_be_served_is_said(tmp_path: Path) -> None:
+    with Commands(tmp_path / "state") as commands, socket.create_server(("127.0.0.1", 0)) as taken:
+        assert "nowhere.toml: No such file" in commands.refused("serve", "--config", "nowhere.toml")
+        file = tmp_path / "serve.toml"
+        file.write_text("")
+        port = taken.getsockname()[1]
+        err = commands.refused("serve", "--config", os.fspath(file), "--port", str(port))
+        assert f"127.0.0.1 port {port}: Address already in use" in err
+
+
+def test_the_example_of_the_page_is_a_configuration(tmp_path: Path) -> None:
+    (example,) = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "serve.md").read_text(), re.S)
+    (tmp_path / "serve.toml").write_text(re.sub("(?m)^# (hosts|origins) =", r"\1 =", example))
+    config = load_config(tmp_path / "serve.toml")
+    assert list(config.profiles) == ["work", "agent"]
+    assert isinstance(config.profiles["work"].command(), ClaudeOptions)
+    assert config.origins == ["https://sessions.example"]

@@ -1,0 +1,3 @@
+"""Settings that all tests share."""
+
+from suite import *  # noqa: F403 - its hooks

@@ -1,0 +1,143 @@
+"""docs/bridge.md is true: its examples print what they should, its table has all events, its sentences give nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+import recordings
+from claude_wire import AssistantMessage
+from claude_wire.messages.base import Wire
+from claude_wire.testing import Recording, Replay
+from claude_wire_kit.events import Bridge, ClaudeResponse, UiEvent
+from folders import ROOT
+
+PAGE = (ROOT / "docs" / "bridge.md").read_text()
+EXAMPLES = dict(re.findall(r"<!-- example: (\w+)[^>]*-->\n```python\n(.*?)```", PAGE, re.S))
+SENTENCES = re.findall(r"^\d+\. (.*)$", PAGE.partition("<!-- no progress -->")[2], re.M)
+
+FORMS = re.findall(r"^\| .* \| (.*?) \| (.*?) \|$", PAGE.partition("These forms")[2].partition("These sent")[0], re.M)[
+    2:
+]
+
+#: The types of the events of a permitted session, in order.
+TYPES = [
+    "claude_response",
+    *("operation", "permission_request", "operation") * 3,
+    "claude_response",
+    "turn_complete",
+]
+PRINTED = {
+    "pair": [
+        '{"type":"claude_response","content":"I\'ll run the test suite now. Running test 5 of 20...",'
+        '"conversationId":"sess_123"}',
+        '{"type":"progress_update","currentStep":"Running tests","completedSteps":5,"totalSteps":20,"percentage":25.0}',
+    ],
+    "answer": [
+        '{"type":"permission_request","requestId":"r1","tool":"Bash","input":{"command":"ls"},'
+        '"options":["allow once","switch to permission mode acceptEdits (session)"]}',
+        '{"type":"control_response","response":{"subtype":"success","request_id":"r1","response":'
+        '{"behavior":"allow","updatedInput":{"command":"ls"},"updatedPermissions":'
+        '[{"type":"setMode","mode":"acceptEdits","destination":"session"}]}}}',
+    ],
+    "tools": [
+        '{"type":"operation","id":"toolu_1","kind":"command","title":"Run ls","command":"ls","state":"started",'
+        '"conversationId":"sess_123"}',
+        '{"type":"permission_request","requestId":"permission-1","tool":"Bash","input":{"command":"ls"},'
+        '"options":["allow once"],"conversationId":"sess_123"}',
+        "PermissionReply(allow=False)",
+    ],
+    "rules": [
+        '{"type":"claude_response","content":"So far 40 percent.","conversationId":"s"}',
+        '{"type":"progress_update","currentStep":"Working","completedSteps":40,"totalSteps":100,"percentage":40.0}',
+    ],
+}
+
+
+def run(name: str, folder: Path) -> list[str]:
+    """What an example prints."""
+    session = Recording.from_files(recordings.load("05_perm_allow_deny").files)
+    session.save(folder / "recording")
+    (folder / "session.ndjson").write_bytes(session.stdout)
+    Replay(session).script(folder / "claude")
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", EXAMPLES[name]],
+        cwd=folder,
+        env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout.splitlines()
+
+
+def types(lines: list[str]) -> list[str]:
+    return [re.findall(r'^\{"type":"(\w+)"', line)[0] for line in lines]
+
+
+def test_every_example_is_run() -> None:
+    assert EXAMPLES.keys() == {*PRINTED, "stream", "session"}
+    assert PAGE.count("```python") == len(EXAMPLES)
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_an_example_prints_what_it_should(name: str, tmp_path: Path) -> None:
+    assert run(name, tmp_path) == PRINTED[name]
+
+
+def test_the_example_of_a_stream_gives_all_events_of_it(tmp_path: Path) -> None:
+    lines = run("stream", tmp_path)
+    assert all('"projectId":"shop"' in line for line in lines)
+    assert [one for one in types(lines) if one != "permission_cancelled"] == TYPES
+
+
+def test_the_example_of_a_session_answers_its_questions(tmp_path: Path) -> None:
+    lines = run("session", tmp_path)
+    assert sorted(types(lines)) == sorted(TYPES)
+    assert lines[-1].startswith('{"type":"turn_complete","ok":true')
+
+
+def test_the_table_has_every_event_with_its_fields() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| (.*?) \|", PAGE, re.M)
+    classes: tuple[type[Wire], ...] = get_args(UiEvent)
+    common = {"conversationId", "projectId"}
+    expected = {
+        str(cls.__struct_config__.tag): {
+            field + ("?" if optional else "")
+            for field, optional in zip(cls.__struct_fields__, _optional(cls), strict=True)
+            if field not in common
+        }
+        for cls in classes
+    }
+    assert {name: set(re.findall(r"`([\w?]+)`", fields)) for name, fields in rows} == expected
+
+
+def _optional(cls: type[Wire]) -> list[bool]:
+    import msgspec
+
+    return [not field.required for field in msgspec.structs.fields(cls)]
+
+
+def test_the_page_has_twenty_sentences_that_give_no_progress() -> None:
+    assert len(SENTENCES) == 20
+
+
+@pytest.mark.parametrize("sentence", SENTENCES)
+def test_a_sentence_of_the_page_gives_no_progress(sentence: str) -> None:
+    for text in (sentence, f"So:\n{sentence}", f"{sentence}\nThat is it."):
+        events = Bridge().add(AssistantMessage.of(text, session_id="s"))
+        assert events == [ClaudeResponse(content=text, conversationId="s")]
+
+
+@pytest.mark.parametrize("row", FORMS)
+def test_a_form_of_the_page_gives_its_step(row: tuple[str, str]) -> None:
+    text, step = row
+    [_, update] = Bridge().add(AssistantMessage.of(text, session_id="s"))
+    assert update.to_dict()["currentStep"] == step

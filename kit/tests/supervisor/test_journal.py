@@ -1,0 +1,377 @@
+"""The journal of a managed session: what was written is there, in its place, also after a crash."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from claude_wire.testing import Recording
+from claude_wire_kit.supervisor.disk.files import open_private, private_folder, write_whole
+from claude_wire_kit.supervisor.disk.journal import GoneError, Journal, Place
+from claude_wire_kit.supervisor.disk.parts import BLOCK_BYTES, STRIDE
+
+
+def begun(folder: Path, **options: int) -> Journal:
+    journal = Journal(os.fspath(folder), **options)
+    journal.begin(["claude", "--print"], began=0.0)
+    return journal
+
+
+def add(journal: Journal, data: bytes) -> None:
+    journal.add_output(data)
+    journal.add_order()
+
+
+def line_at(journal: Journal, number: int) -> bytes:
+    place = journal.place_of(number)
+    part = journal.open_part(place.part)
+    try:
+        data = os.pread(part.output.descriptor, part.output.end - place.offset, place.offset)
+    finally:
+        journal.release_part(place.part)
+    return data[: data.index(b"\n") + 1]
+
+
+def folders(journal_folder: Path) -> list[Path]:
+    return sorted((journal_folder / "parts").iterdir())
+
+
+def test_each_line_is_found_by_its_number(tmp_path: Path) -> None:
+    lines = [b'{"n":%d}\n' % n for n in range(STRIDE * 3)]
+    journal = begun(tmp_path)
+    for line in lines:
+        journal.add_output(line)
+    assert [line_at(journal, n + 1) for n in range(len(lines))] == lines
+    journal.close()
+    again = Journal(os.fspath(tmp_path))
+    assert [line_at(again, n + 1) for n in range(len(lines))] == lines
+    with pytest.raises(LookupError, match="ends with line 768"):
+        again.place_of(len(lines) + 2)
+    again.close()
+
+
+def test_a_part_is_a_recording(tmp_path: Path) -> None:
+    journal = begun(tmp_path)
+    journal.add_input(b'{"prompt":1}\n')
+    journal.add_output(b'{"a":1}\n{"b"')
+    journal.add_output(b":2}\n")
+    journal.last.end_process(3)
+    journal.close()
+    recording = Recording.load(folders(tmp_path)[0])
+    assert [(step.direction, step.data) for step in recording.steps] == [
+        ("in", b'{"prompt":1}\n'),
+        ("out", b'{"a":1}\n'),
+        ("out", b'{"b":2}\n'),
+    ]
+    assert recording.argv == ("--print",)
+    assert recording.exit_code == 3
+
+
+def test_line_numbers_go_on_over_processes(tmp_path: Path) -> None:
+    journal = begun(tmp_path)
+    journal.add_output(b"{}\n{}\n{torn")
+    journal.last.end_process(None)
+    assert journal.next == 4, "what a process left unfinished is a line"
+    journal.begin(["claude", "--resume"], began=1.0)
+    journal.add_output(b'{"second":1}\n')
+    assert line_at(journal, 3) == b"{torn\n"
+    assert line_at(journal, 4) == b'{"second":1}\n'
+    journal.close()
+
+
+def test_above_its_budget_the_oldest_parts_go(tmp_path: Path) -> None:
+    journal = begun(tmp_path, budget=8000)
+    sizes = []
+    for n in range(1000):
+        add(journal, b'{"n":%d}\n' % n)
+        sizes.append(journal.size)
+    assert max(sizes) <= 8000 * 9 / 8 + 100, "the part that is written comes on top"
+    assert journal.first > 1
+    assert line_at(journal, journal.first) == b'{"n":%d}\n' % (journal.first - 1)
+    assert line_at(journal, 1000) == b'{"n":999}\n'
+    with pytest.raises(GoneError) as gone:
+        journal.place_of(journal.first - 1)
+    assert gone.value.first == journal.first
+    journal.close()
+
+
+def test_a_part_that_is_read_stays(tmp_path: Path) -> None:
+    journal = begun(tmp_path, budget=800)
+    add(journal, b'{"n":0}\n')
+    place = journal.place_of(1)
+    part = journal.open_part(place.part)
+    for n in range(1, 400):
+        add(journal, b'{"n":%d}\n' % n)
+    assert journal.first == 1
+    assert journal.held_by_readers
+    assert os.pread(part.output.descriptor, 8, 0) == b'{"n":0}\n'
+    assert journal.line_at(Place(place.part, 0)) == 1
+    assert journal.line_at(Place(place.part, 8)) == 2
+    journal.release_part(place.part)
+    while journal.first == 1:
+        add(journal, b'{"n":400}\n')
+    assert not journal.held_by_readers
+    journal.close()
+
+
+def large(tmp_path: Path) -> None:
+    """A journal of three parts, with input, which was left as its session ended."""
+    journal = begun(tmp_path, budget=8 * 400_000)
+    for n in range(30_000):
+        journal.add_output(b'{"n":%d,"text":"%s"}\n' % (n, b"x" * 10))
+        journal.add_order()
+        if n % 100 == 0:
+            journal.add_input(b'{"in":%d}\n' % n)
+    journal.last.end_process(0)
+    journal.close()
+    assert len(os.listdir(tmp_path / "parts")) >= 3
+
+
+def test_a_session_that_has_ended_is_opened_without_being_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    large(tmp_path)
+    read, pread = [0], os.pread
+
+    def counting(*arguments: Any) -> bytes:
+        data = pread(*arguments)
+        read[0] += len(data)
+        return data
+
+    monkeypatch.setattr(os, "pread", counting)
+    journal = Journal(os.fspath(tmp_path), budget=8 * 400_000)
+    assert read == [0]
+    assert [journal.next, journal.next_input] == [30_001, 301]
+    for line in (1, 7_000, 15_000, 29_999):
+        assert line_at(journal, line).startswith(b'{"n":%d,' % (line - 1))
+    assert read[0] < 4 * 2 * BLOCK_BYTES
+    journal.begin(["cli"], began=1.0)
+    journal.add_output(b'{"n":30000}\n')
+    journal.add_order()
+    assert line_at(journal, 30_001) == b'{"n":30000}\n'
+    journal.close()
+
+
+@pytest.mark.parametrize("what", ["boot", "grown", "changed", "damaged", "absent"])
+def test_what_was_counted_of_another_state_of_a_file_is_counted_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    large(tmp_path)
+    last = tmp_path / "parts" / sorted(os.listdir(tmp_path / "parts"))[-1]
+    output, noted = last / "stdout.ndjson", last / "counted.json"
+    lines = 30_000
+    if what == "boot":
+        monkeypatch.setattr("claude_wire_kit.supervisor.disk.line_index.boot_id", lambda: "another")
+        then = output.stat().st_mtime_ns
+        output.write_bytes(output.read_bytes().replace(b"\n", b"\0"))  # as a loss of power leaves it
+        os.utime(output, ns=(then, then))
+        before = msgspec.json.decode((last / "part.json").read_bytes())["first"]
+        lines = before - 1
+    elif what == "grown":
+        output.write_bytes(output.read_bytes() + b"{}\n")
+        lines += 1
+    elif what == "changed":
+        output.write_bytes(output.read_bytes()[:-1] + b" ")
+        os.utime(output, ns=(0, 0))
+        lines -= 1
+    elif what == "damaged":
+        noted.write_bytes(noted.read_bytes()[:-20])
+    else:
+        noted.unlink()
+    journal = Journal(os.fspath(tmp_path), budget=8 * 400_000)
+    assert journal.next == lines + 1
+    journal.close()
+
+
+def test_a_full_disk_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = begun(tmp_path)
+    write, room = os.write, [10]
+
+    def full(descriptor: int, data: bytes) -> int:
+        if not room[0]:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        count = min(room[0], len(data))
+        room[0] -= count
+        return write(descriptor, data[:count])
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(OSError, match="No space"):
+        journal.add_output(b'{"a":1}\n{"b":2}\n')
+    assert journal.is_blocked
+    with pytest.raises(OSError, match="No space"):
+        journal.add_input(b'{"prompt":1}\n')
+    assert journal.next_input == 1
+    room[0] = 10
+    journal.add_output(b"")
+    assert not journal.is_blocked
+    with pytest.raises(OSError, match="No space"):
+        journal.add_order()
+    assert journal.is_blocked
+    room[0] = 10_000
+    journal.add_output(b"")
+    journal.add_order()
+    assert not journal.is_blocked
+    journal.add_input(b'{"prompt":1}\n')
+    journal.close()
+    steps = Recording.load(folders(tmp_path)[0]).steps
+    assert [step.data for step in steps] == [b'{"a":1}\n', b'{"b":2}\n', b'{"prompt":1}\n']
+
+
+def test_a_link_a_pipe_and_an_open_folder_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("/etc/passwd")
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("link", "pipe"):
+        with pytest.raises(OSError, match=name):
+            open_private(os.fspath(tmp_path / name), os.O_RDONLY)
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+    with pytest.raises(OSError, match="other users may change"):
+        private_folder(os.fspath(tmp_path / "open"))
+    (tmp_path / "linked").symlink_to(tmp_path)
+    with pytest.raises(OSError, match="a link"):
+        private_folder(os.fspath(tmp_path / "linked"))
+
+
+def test_a_file_is_replaced_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = os.fspath(tmp_path / "x.json")
+    write_whole(path, b"old")
+
+    def fails(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", fails)
+        with pytest.raises(OSError, match="full"):
+            write_whole(path, b"new")
+    assert os.listdir(tmp_path) == ["x.json"]
+    assert Path(path).read_bytes() == b"old"
+    assert os.stat(path).st_mode & 0o777 == 0o600
+
+
+class _CrashError(BaseException):
+    """The supervisor was killed here."""
+
+
+class Crashes(RuleBasedStateMachine):
+    """Processes begin, write and end; the supervisor is killed in the middle of any write, and starts again."""
+
+    @initialize(budget=st.sampled_from([300, 10_000_000]))
+    def start(self, budget: int) -> None:
+        import tempfile
+
+        self.folder = tempfile.mkdtemp(prefix="journal-")
+        self.budget = budget
+        self.write = os.write
+        # What the journal must have: all that was acknowledged, then at most what was under way when it was killed.
+        self.output = b""
+        self.inputs: list[bytes] = []
+        self.under_way = b""
+        self.given_in: bytes = b""
+        self.journal = Journal(self.folder, budget=budget)
+        self.journal.begin(["claude"], began=0.0)
+        self.journal.open_part(1)  # somebody reads it, so that nothing is removed
+
+    def crashing(self, after: int | None) -> None:
+        left = after
+
+        def write(descriptor: int, data: bytes) -> int:
+            nonlocal left
+            if left is None:
+                return self.write(descriptor, data)
+            if left <= 0:
+                raise _CrashError
+            count = min(left, len(data))
+            left -= count
+            return self.write(descriptor, data[:count])
+
+        os.write = write
+
+    @rule(data=st.text("ab\n", max_size=30), after=st.none() | st.integers(0, 80))
+    def writes(self, data: str, after: int | None) -> None:
+        chunk = data.encode()
+        self.crashing(after)
+        try:
+            self.journal.add_output(chunk)
+            self.journal.add_order()
+            self.output += chunk
+        except _CrashError:
+            os.write = self.write
+            self.restart(self.output + chunk)
+        finally:
+            os.write = self.write
+
+    @rule(count=st.integers(1, 3), after=st.none() | st.integers(0, 80))
+    def sends(self, count: int, after: int | None) -> None:
+        lines = [b"i%d\n" % (len(self.inputs) + n) for n in range(count)]
+        self.crashing(after)
+        try:
+            self.journal.add_input(b"".join(lines))
+            self.inputs += lines
+        except _CrashError:
+            os.write = self.write
+            self.inputs += lines
+            self.restart(self.output)
+        finally:
+            os.write = self.write
+
+    def restart(self, most: bytes) -> None:
+        """Nothing of the old journal is used but its files; a process does not outlive its supervisor."""
+        self.journal.close()
+        self.journal = Journal(self.folder, budget=self.budget)
+        self.journal.open_part(1)
+        had = self.all_output()
+        assert most.startswith(had), "only what was given, in order"
+        assert had.startswith(self.output[: len(had)])
+        assert len(had) >= len(self.output) or not self.output.startswith(had) or had == self.output[: len(had)]
+        assert len(had) >= len(self.output), "what was acknowledged is there"
+        self.output = had
+        del self.inputs[self.journal.next_input - 1 :]
+        self.ends()
+
+    @rule()
+    def ends(self) -> None:
+        self.journal.last.end_process(None)
+        if self.output and not self.output.endswith(b"\n"):
+            self.output += b"\n"
+        self.journal.begin(["claude", "--resume"], began=0.0)
+
+    def all_output(self) -> bytes:
+        """All that is on disk, of parts that the test never removes."""
+        data = b""
+        for folder in sorted(Path(self.folder, "parts").iterdir()):
+            data += (folder / "stdout.ndjson").read_bytes()
+        return data
+
+    @invariant()
+    def each_line_has_its_number(self) -> None:
+        lines = self.output.split(b"\n")[:-1]
+        assert self.journal.next == len(lines) + 1
+        for number in {1, len(lines) // 2, len(lines)} - {0}:
+            if number <= len(lines):
+                assert line_at(self.journal, number) == lines[number - 1] + b"\n"
+
+    @invariant()
+    def each_part_has_its_order(self) -> None:
+        outputs = inputs = 0
+        for folder in sorted(Path(self.folder, "parts").iterdir()):
+            rows = (folder / "order.jsonl").read_bytes().splitlines()
+            outputs += sum(b'"out"' in row for row in rows)
+            inputs += sum(b'"in"' in row for row in rows)
+        assert (outputs, inputs) == (self.journal.next - 1, len(self.inputs))
+
+    def teardown(self) -> None:
+        import shutil
+
+        if hasattr(self, "journal"):
+            self.journal.close()
+            shutil.rmtree(self.folder)
+
+
+TestCrashes = Crashes.TestCase
+TestCrashes.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)

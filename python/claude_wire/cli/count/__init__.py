@@ -1,1 +1,0 @@
-"""What recordings add up to."""

@@ -1,1 +1,0 @@
-"""The service, from the command line."""

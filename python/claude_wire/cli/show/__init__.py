@@ -1,1 +1,0 @@
-"""Messages as people see them on a terminal."""

@@ -1,1 +1,0 @@
-"""A session with the CLI at the terminal."""

@@ -1,0 +1,11 @@
+"""Calls of tools, for whatever follows them: how many at most, and which of them start a subagent."""
+
+from __future__ import annotations
+
+__all__ = ["MAX_OPERATIONS", "SUBAGENT_TOOLS"]
+
+#: Most calls whose ends are waited for. One more gives up the oldest one.
+MAX_OPERATIONS = 1024
+
+#: Tools that start a subagent.
+SUBAGENT_TOOLS = frozenset(("Agent", "Task"))

@@ -1,0 +1,44 @@
+"""Names of version 0.2 that are elsewhere now. The error for such a name says where."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+
+__all__ = ["MOVED", "place"]
+
+KIT = "claude_wire_kit"
+#: What was a module or a name below ``claude_wire``, and what it is now.
+MOVED = {
+    "__main__": KIT,
+    "bridge": f"{KIT}.events",
+    "cli": f"{KIT}.commands",
+    "host": f"{KIT}.supervisor",
+    "integrations.fleet": f"{KIT}.fleet",
+    "integrations.ray.Fleet": f"{KIT}.fleet.Fleet",
+    "integrations.ray.NodeLostError": f"{KIT}.fleet.NodeLostError",
+    "serve": f"{KIT}.web",
+    "supervisor": f"{KIT}.supervisor",
+    "usage": f"{KIT}.usage",
+}
+
+
+def place(name: str) -> str:
+    """What the error for a name below ``claude_wire`` ends with; empty if nothing of this name has moved."""
+    now = MOVED.get(name)
+    return "" if now is None else f"; it is {now} now, of the distribution claude-wire-kit"
+
+
+class _Moved:
+    """The last finder of modules. It finds none, and says where those are that were found here before."""
+
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> None:
+        package, _, rest = name.partition(".")
+        if package == "claude_wire" and rest in MOVED:
+            # An error with the old name would be passed over by `from claude_wire import bridge`.
+            raise ModuleNotFoundError(f"No module named {name!r}{place(rest)}", name=MOVED[rest])
+
+
+sys.meta_path.append(_Moved)

@@ -1,0 +1,56 @@
+"""A name of version 0.2 that is elsewhere now fails with an error that says where."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+import claude_wire
+from claude_wire.moved import MOVED
+
+MODULES = [name for name in MOVED if name != "__main__" and not name.startswith("integrations.ray.")]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_that_has_moved_says_where_it_is(name: str) -> None:
+    with pytest.raises(ModuleNotFoundError, match=f"it is {MOVED[name]} now, of the distribution claude-wire-kit"):
+        importlib.import_module(f"claude_wire.{name}")
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_so_does_a_name_that_is_imported_from_the_package(name: str) -> None:
+    package, _, last = f"claude_wire.{name}".rpartition(".")
+    with pytest.raises(ModuleNotFoundError, match=f"it is {MOVED[name]} now"):
+        exec(f"from {package} import {last}")
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if "." not in name])
+def test_so_does_an_attribute(name: str) -> None:
+    assert not hasattr(claude_wire, name)
+    with pytest.raises(AttributeError, match=f"it is {MOVED[name]} now"):
+        getattr(claude_wire, name)
+
+
+def test_so_does_the_command() -> None:
+    done = subprocess.run([sys.executable, "-m", "claude_wire"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert "it is claude_wire_kit now" in done.stderr
+
+
+@pytest.mark.parametrize("name", MOVED.values())
+def test_what_is_named_is_there(name: str) -> None:
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError:
+        package, _, last = name.rpartition(".")
+        assert last in importlib.import_module(package).__all__
+
+
+@pytest.mark.parametrize("name", ["no_such_module", "bridge2"])
+def test_an_error_for_any_other_name_is_pythons_own(name: str) -> None:
+    with pytest.raises(ModuleNotFoundError) as raised:
+        importlib.import_module(f"claude_wire.{name}")
+    assert str(raised.value) == f"No module named 'claude_wire.{name}'"
