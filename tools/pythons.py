@@ -1,10 +1,10 @@
-"""Tests the wheel on other Pythons, and with other versions of what it requires: ``pythons.py WHEEL [PYTHON]``.
+"""Tests the wheels on other Pythons, and with other versions of what they require: ``pythons.py WHEEL KIT [PYTHON]``.
 
 For each Python that pyproject.toml claims and this machine has, but the one that runs this file, whose turn is
-``make test``: an environment .venv-3.x with the wheel and the newest versions of what it requires, and ``CHOICE``.
+``make test``: an environment .venv-3.x with the wheels and the newest versions of what they require, and ``CHOICE``.
 Then .venv-lowest, with the oldest Python that is claimed and the lowest versions that pyproject.toml allows, and
-``LOWEST``. A Python that is missing is named, and fails nothing. With a Python, that one alone has its turn. Without a
-wheel the files of ``CHOICE`` are printed.
+``LOWEST``. A Python that is missing is named, and fails nothing. With a Python, that one alone has its turn. Without
+wheels the files of ``CHOICE`` are printed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ VERSION = "import sys, venv, ensurepip; print(sys.version_info[:2])"
 CHOICE = [
     "agent/test_agent_program",
     "accumulate/test_accumulate",
-    "bridge/test_bridge_events",
+    "kit/tests/events/test_bridge_events",
     "codec/test_decoder",
     "codec/test_decoder_bad_lines",
     "codec/test_decoder_one_line",
@@ -46,7 +46,7 @@ CHOICE = [
     "tables/test_tables_arrow",
     "io/test_tasks",
 ]
-#: What stands on the packages that the wheel requires: each example of the README, msgspec, cffi, anyio, jiter, click,
+#: What stands on the packages that the wheels require: each example of the README, msgspec, cffi, anyio, jiter, click,
 #: rich, jsonschema, claude-agent-sdk, mcp, OpenTelemetry, Starlette and uvicorn.
 LOWEST = [
     "agent/test_agent_schema",
@@ -56,8 +56,8 @@ LOWEST = [
     "integrations/test_agent_sdk_parts",
     "integrations/test_agent_sdk_sessions",
     "integrations/test_agent_sdk_start",
-    "cli/test_cli_check",
-    "cli/test_cli_view",
+    "kit/tests/commands/test_cli_check",
+    "kit/tests/commands/test_cli_view",
     "codec/test_decoder",
     "codec/test_decoder_bad_lines",
     "codec/test_decoder_one_line",
@@ -75,13 +75,14 @@ LOWEST = [
     "native/test_native_handles",
     "accumulate/test_partial_json",
     "promises/test_pages",
-    "serve/test_serve_sessions",
+    "kit/tests/web/test_serve_sessions",
 ]
 
 #: What the lowest versions require in turn, where newer versions of that warn about them: mcp 1.23 is of November 2025.
 OF_THEIR_TIME = ["pydantic-settings<2.13"]
 
-EXTRAS = ["agent", "agent-sdk", "cli", "mcp", "otel", "serve"]
+#: Of the library, and of the kit.
+EXTRAS = [["agent", "agent-sdk", "mcp", "otel"], ["serve"]]
 UV = [sys.executable, "-m", "uv", "--quiet"]
 #: uv trusts what this machine trusts, as pip does; alone it trusts its own list.
 os.environ.setdefault("UV_SYSTEM_CERTS", "1")
@@ -107,10 +108,15 @@ def find(version: str) -> str | None:
 
 
 def files(tests: list[str]) -> list[str]:
-    return [f"tests/{name}.py" for name in tests]
+    return [name if name.startswith("kit/") else f"tests/{name}" for name in (f"{test}.py" for test in tests)]
 
 
-def check(folder: str, python: str, wheel: Path, tests: list[str], options: list[str]) -> bool:
+def with_extras(wheels: list[Path]) -> list[str]:
+    """The wheels of the library and of the kit, as pip takes them."""
+    return [f"{wheel}[{','.join(names)}]" for wheel, names in zip(wheels, EXTRAS, strict=True)]
+
+
+def check(folder: str, python: str, wheels: list[Path], tests: list[str], options: list[str]) -> bool:
     """Make an environment anew, and say whether the tests pass in it.
 
     Nothing can be compiled for it: while it is installed, and decodes a first line, the path has its own folder alone.
@@ -119,7 +125,7 @@ def check(folder: str, python: str, wheel: Path, tests: list[str], options: list
     shutil.rmtree(environment, ignore_errors=True)
     subprocess.run([*UV, "venv", f"--python={python}", str(environment)], cwd=ROOT, check=True)
     own = str(environment / "bin" / "python")
-    install = [*UV, "pip", "install", f"--python={own}", f"{wheel}[{','.join(EXTRAS)}]", "--group=test", *options]
+    install = [*UV, "pip", "install", f"--python={own}", *with_extras(wheels), "--group=test", *options]
     bare = {**os.environ, "PATH": str(environment / "bin")}
     subprocess.run(install, cwd=ROOT, env=bare, check=True)
     first = [own, "-c", FIRST]
@@ -129,25 +135,27 @@ def check(folder: str, python: str, wheel: Path, tests: list[str], options: list
     return subprocess.run([*pytest, *files(tests)], cwd=ROOT).returncode == 0
 
 
-def check_lowest(python: str, wheel: Path) -> bool:
+def check_lowest(python: str, wheels: list[Path]) -> bool:
     limits, lowest = ROOT / ".venv-lowest-limits.txt", ROOT / ".venv-lowest.txt"
     limits.write_text("\n".join(OF_THEIR_TIME) + "\n")
     resolve = ["pip", "compile", "--resolution=lowest-direct", "--annotation-style=line", f"--constraint={limits}"]
-    extras = [f"--extra={name}" for name in EXTRAS]
-    into = [f"--python={python}", "pyproject.toml", f"--output-file={lowest}"]
+    extras = [f"--extra={name}" for names in EXTRAS for name in names]
+    extras.append(f"--find-links={wheels[0].parent}")  # the kit requires the library
+    into = [f"--python={python}", "pyproject.toml", "kit/pyproject.toml", f"--output-file={lowest}"]
     subprocess.run([*UV, *resolve, *extras, *into], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-    required = [line.split()[0] for line in lowest.read_text().splitlines() if "claude-wire (" in line]
+    lines = lowest.read_text().splitlines()
+    required = [line.split()[0] for line in lines if re.search(r"claude-wire(-kit)? \(", line)]
     print(f"The lowest versions: {required}, {python}", flush=True)
-    return check(".venv-lowest", python, wheel, LOWEST, [f"--constraint={lowest}"])
+    return check(".venv-lowest", python, wheels, LOWEST, [f"--constraint={lowest}"])
 
 
 def main() -> int:
     if len(sys.argv) == 1:
         print(*files(CHOICE))
         return 0
-    wheel = Path(sys.argv[1]).resolve()
-    if len(sys.argv) > 2:
-        return int(not check(".venv-other", os.path.abspath(sys.argv[2]), wheel, CHOICE, []))
+    wheels = [Path(argument).resolve() for argument in sys.argv[1:3]]
+    if len(sys.argv) > 3:
+        return int(not check(".venv-other", os.path.abspath(sys.argv[3]), wheels, CHOICE, []))
     found = {version: find(version) for version in claimed()}
     for version in [version for version, python in found.items() if python is None]:
         print(f"Python {version} is claimed, and not tested: this machine does not have it.", flush=True)
@@ -155,13 +163,13 @@ def main() -> int:
     for version, python in found.items():
         if python is not None and version != "{}.{}".format(*sys.version_info):
             print(f"Python {version}: {python}", flush=True)
-            if not check(f".venv-{version}", python, wheel, CHOICE, []):
+            if not check(f".venv-{version}", python, wheels, CHOICE, []):
                 failed.append(f"Python {version}")
     # Newer Pythons are too new for some of the lowest versions: cffi 1.15.0 has wheels up to 3.10.
     oldest = next(iter(found.values()))
     if oldest is None:
         print("The lowest versions are not tested: they need the oldest Python.", flush=True)
-    elif not check_lowest(oldest, wheel):
+    elif not check_lowest(oldest, wheels):
         failed.append("the lowest versions")
     if failed:
         print(f"Failed: {', '.join(failed)}", file=sys.stderr)

@@ -1,8 +1,8 @@
-"""Builds the wheel twice, compares the two byte by byte, checks what is in it, and leaves it in dist: ``wheel.py``.
+"""Builds the wheels of both packages twice, compares byte by byte, checks what is in them, and leaves them in dist.
 
 The first is built here, the second from the source distribution, as pip builds it where there is no wheel: in another
-folder, with another home, another cargo home and another umask. On Linux zig links it, so that it runs with glibc 2.17
-and above (manylinux2014).
+folder, with another home, another cargo home and another umask. On Linux zig links the library's, so that it runs with
+glibc 2.17 and above (manylinux2014). The kit's is pure Python, for all systems.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from wheel_check import HOMES, faults
 
 ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
+KIT = ROOT / "kit"
 ZIG = sys.platform == "linux" and platform.machine() in ("x86_64", "aarch64")
 
 MANYLINUX = "--zig --compatibility manylinux2014"
@@ -42,6 +43,7 @@ OWN = MANYLINUX if ZIG else ""
 def build(tree: Path, into: Path, arguments: str, changed: dict[str, str], umask: int) -> Path:
     """Build the wheel of this tree with these arguments for maturin, and return its path."""
     shutil.rmtree(into, ignore_errors=True)
+    into.mkdir(parents=True)
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     environment = {**os.environ, "PATH": path, **changed}
     # It is compressed once, and loaded often.
@@ -53,12 +55,12 @@ def build(tree: Path, into: Path, arguments: str, changed: dict[str, str], umask
     return wheel
 
 
-def unpacked(folder: Path) -> Path:
-    """The source distribution, made of what git knows, as files in a folder."""
-    maturin = [sys.executable, "-m", "maturin", "sdist", "--out", str(folder / "sdist")]
-    subprocess.run(maturin, cwd=ROOT, check=True)
-    (archive,) = (folder / "sdist").glob("*.tar.gz")
-    tree = folder / "another place"
+def unpacked(folder: Path, backend: list[str], package: Path) -> Path:
+    """The source distribution that a build backend makes of a package, as files in a folder."""
+    made = folder / f"sdist of {package.name}"
+    subprocess.run([sys.executable, "-m", *backend, str(made)], cwd=package, check=True, stdout=subprocess.DEVNULL)
+    (archive,) = made.glob("*.tar.gz")
+    tree = folder / f"another place of {package.name}"
     with tarfile.open(archive) as source:
         for member in source.getmembers():
             content = source.extractfile(member)
@@ -72,7 +74,7 @@ def unpacked(folder: Path) -> Path:
 def build_elsewhere(folder: Path) -> Path:
     """Build it as another user would, who has the same tools."""
     os.umask(0o077)
-    tree = unpacked(folder)
+    tree = unpacked(folder, ["maturin", "sdist", "--out"], ROOT)
     cargo = folder / "cargo home"
     cargo.mkdir()
     settings = Path(os.environ.get("CARGO_HOME", HOMES["CARGO_HOME"]), "config.toml")
@@ -83,19 +85,30 @@ def build_elsewhere(folder: Path) -> Path:
     return build(tree, folder / "dist", OWN, changed, 0o077)
 
 
+def build_kit(folder: Path) -> tuple[Path, Path]:
+    """The kit's wheel, built here into dist, and built from its source distribution."""
+    second = folder / "kit"
+    here = build(KIT, folder / "here", "", {}, 0o022)
+    tree = unpacked(folder, ["hatchling", "build", "--target", "sdist", "--directory"], KIT)
+    return Path(shutil.copy(here, DIST)), build(tree, second, "", {"HOME": str(folder), "LANG": "C"}, 0o077)
+
+
 def main() -> int:
-    wheel = build(ROOT, DIST, OWN, {}, 0o022)
-    wrong = faults(wheel)
-    if ZIG and f"manylinux2014_{platform.machine()}" not in wheel.name:
-        wrong.append(f"the tag is not manylinux2014: {wheel.name}")
-    with tempfile.TemporaryDirectory(prefix="claude-wire-wheel-") as folder:
-        second = build_elsewhere(Path(folder))
-        if second.name != wheel.name or second.read_bytes() != wheel.read_bytes():
-            wrong.append("built from the source distribution, by another user, it has other bytes")
+    first = build(ROOT, DIST, OWN, {}, 0o022)
+    wrong = []
+    if ZIG and f"manylinux2014_{platform.machine()}" not in first.name:
+        wrong.append(f"the tag is not manylinux2014: {first.name}")
+    with tempfile.TemporaryDirectory(prefix="claude-wire-wheel-") as temporary:
+        folder = Path(temporary)
+        for wheel, again in (build_kit(folder), (first, build_elsewhere(folder))):
+            found = faults(wheel)
+            if again.name != wheel.name or again.read_bytes() != wheel.read_bytes():
+                found.append("built from the source distribution, by another user, it has other bytes")
+            if not found:
+                print(f"{wheel.relative_to(ROOT)}: {wheel.stat().st_size} bytes, the same from the source distribution")
+            wrong += found
     for each in wrong:
-        print(f"The wheel is wrong: {each}", file=sys.stderr)
-    if not wrong:
-        print(f"{wheel.relative_to(ROOT)}: {wheel.stat().st_size} bytes, the same from the source distribution")
+        print(f"A wheel is wrong: {each}", file=sys.stderr)
     return int(bool(wrong))
 
 

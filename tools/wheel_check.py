@@ -1,8 +1,9 @@
 """Refuses a wheel that should not be published: ``wheel_check.py WHEEL…``.
 
-A wheel has less than 1.3 MB, its licences, the native library and each file of the package. It names no folder of its
-builder. The library takes from the system only what each system of the wheel's tag has: auditwheel knows what that is
-for manylinux, the lists below say it for the others. It exports nothing but our own functions.
+A wheel has less than 1 MB, its licences and each file of its package. It names no folder of its builder. That of the
+kit is for every system. That of the library has the native library, which takes from the system only what each system
+of the wheel's tag has: auditwheel knows what that is for manylinux, the lists below say it for the others. It exports
+nothing but our own functions.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ import lief
 lief.disable_leak_warning()
 
 ROOT = Path(__file__).resolve().parent.parent
-MAX_BYTES = 1_350_000
+MAX_BYTES = 1_000_000
 HOMES = {"CARGO_HOME": Path.home() / ".cargo", "RUSTUP_HOME": Path.home() / ".rustup"}
-PACKAGE = ROOT / "python"
+#: Where the package of a wheel is, by the beginning of the wheel's name.
+PACKAGES = {"claude_wire": ROOT / "python", "claude_wire_kit": ROOT / "kit"}
 LIBRARY = re.compile(r"/(lib)?_native\.(\w+\.)*(so|dylib|dll|pyd)$")
 TAG = re.compile(r"-py3-none-((?:many|musl)linux|macosx|win)")
 
@@ -38,8 +40,12 @@ WINDOWS = re.compile(
 def faults(wheel: Path) -> list[str]:
     """What is wrong with a wheel, in words."""
     found = []
+    package = wheel.name.partition("-")[0]
     tag = TAG.search(wheel.name)
-    if tag is None:
+    if package == "claude_wire_kit":
+        if not wheel.name.endswith("-py3-none-any.whl"):
+            found.append(f"the tag is not py3-none-any: {wheel.name}")
+    elif tag is None:
         found.append(f"the tag is not py3-none for manylinux, musllinux, macOS or Windows: {wheel.name}")
     size = wheel.stat().st_size
     if size >= MAX_BYTES:
@@ -49,15 +55,17 @@ def faults(wheel: Path) -> list[str]:
     for licence in ("LICENSE", "THIRD_PARTY_LICENSES"):
         if not any(name.endswith(f".dist-info/licenses/{licence}") for name in content):
             found.append(f"no {licence}")
-    found += [f"no {name}" for name in package_files() if name not in content]
+    found += [f"no {name}" for name in package_files(package) if name not in content]
     homes = [os.environ.get(name, str(home)) for name, home in HOMES.items()]
     for name, data in content.items():
         for folder in [str(ROOT), str(Path.home()), *homes]:
             if len(folder) > 1 and folder.encode() + b"/" in data:
                 found.append(f"{name} names {folder}")
     libraries = {name: data for name, data in content.items() if LIBRARY.search(name)}
-    if not libraries:
+    if not libraries and package == "claude_wire":
         found.append("no native library")
+    if libraries and package != "claude_wire":
+        found.append("a native library")
     for name, data in libraries.items():
         found += [f"{name} {fault}" for fault in library_faults(data, tag is not None and tag[1] == "musllinux")]
     if libraries and tag is not None and tag[1] == "manylinux":
@@ -65,10 +73,11 @@ def faults(wheel: Path) -> list[str]:
     return found
 
 
-def package_files() -> list[str]:
-    """The files of the package as they stand in its sources: modules, types, and what programs of it read."""
-    files = (path for path in (PACKAGE / "claude_wire").rglob("*") if path.is_file())
-    names = (path.relative_to(PACKAGE).as_posix() for path in files)
+def package_files(package: str) -> list[str]:
+    """The files of a package as they stand in its sources: modules, types, and what programs of it read."""
+    place = PACKAGES[package]
+    files = (path for path in (place / package).rglob("*") if path.is_file())
+    names = (path.relative_to(place).as_posix() for path in files)
     return sorted(name for name in names if "/__pycache__/" not in name and "/native/_native/" not in name)
 
 
