@@ -164,6 +164,7 @@ def test_a_permission_callback_beside_another_permission_prompt_tool_is_refused(
         open_session(ClaudeOptions(cli_path="claude", permission_prompt_tool="mcp__a__b"), can_use_tool=allow)
 
 
+FORMATS = ("--input-format", "stream-json", "--output-format", "stream-json")
 #: Command lines whose programs never ask, and what the message says to add or to take away.
 NEVER_ASKS = {
     "agent": (["./agent.py"], "'--permission-prompt-tool', 'stdio': add both"),
@@ -173,6 +174,8 @@ NEVER_ASKS = {
     "a prompt": (["a", "--", *ASKS], "add both"),
     "ssh": (["ssh", "host", "claude --output-format stream-json --input-format stream-json"], "add both"),
     "nobody": (["a", *ASKS, "--permission-prompts", "none"], "leave them out"),
+    "behind a flag": (["a", *ASKS, "--verbose", "--debug", "--permission-prompts", "none"], "leave them out"),
+    "in a value": (["a", *ClaudeOptions(debug="x --permission-prompt-tool stdio").arguments()], "add both"),
 }
 ASKING = (
     ["./agent.py", *ASKS],
@@ -180,6 +183,13 @@ ASKING = (
     ["./agent.py", "--permission-prompt-tool", "mcp__a__b", *ASKS],
     ["ssh", "host", "claude --output-format stream-json --input-format stream-json --permission-prompt-tool stdio"],
     ["sh", "-c", "exec claude --permission-prompt-tool='stdio'"],
+    # The values of other flags are no flags.
+    ["./agent.py", *ASKS, *ClaudeOptions(debug="x --permission-prompts none").arguments()],
+    ["./agent.py", *ASKS, *ClaudeOptions(managed_settings={"note": "say --permission-prompts none"}).arguments()],
+    ["./agent.py", *ASKS, *ClaudeOptions(system_prompt="see --permission-prompt-tool mcp__a__b").arguments()],
+    ["./agent.py", *ASKS, "--allowedTools", "Read", "Bash(claude --permission-prompts none)"],
+    ["./agent.py", *ASKS, "--debug", "x --permission-prompts none"],
+    ["claude", *FORMATS, *ASKS, "-p", "What is --permission-prompts none?"],
 )
 
 

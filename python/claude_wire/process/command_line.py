@@ -6,10 +6,15 @@ stdio`` the CLI refuses a tool by itself and never calls ``can_use_tool``.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 import shutil
-from collections.abc import Iterable, Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
+
+from claude_wire.flags import kinds
+from claude_wire.flags.flags import Flags, flag_of
 
 __all__ = ["asks_host", "require_flags", "resumed_session"]
 
@@ -19,12 +24,15 @@ _CLI = frozenset(("claude", "claude.exe"))
 _ASKS = "--permission-prompt-tool"
 _ASKED = "--permission-prompts"
 _FORMATS = ("--input-format", "--output-format")
+_FLAGS = {flag.name: flag for field in dataclasses.fields(Flags) if (flag := flag_of(field)) is not None}
+_FLAGS.update((name, _FLAGS["--model"]) for name in _FORMATS)  # these have no field; each takes one text
 
 
 def require_flags(argv: Sequence[str], *, asks: bool, by_flag: bool = True) -> None:
     """Refuse a command line whose program cannot speak the protocol, or never calls ``can_use_tool``.
 
-    Flags inside an argument count too, as in ``["ssh", "HOST", "claude --permission-prompt-tool stdio ..."]``.
+    Flags inside an argument count too, as in ``["ssh", "HOST", "claude --permission-prompt-tool stdio ..."]``, but not
+    inside the value of a flag of the CLI, or inside any argument of the CLI itself.
 
     Args:
         argv: the command line.
@@ -34,10 +42,10 @@ def require_flags(argv: Sequence[str], *, asks: bool, by_flag: bool = True) -> N
     Raises:
         ValueError: a flag is missing, or has another value. The message says what to add.
     """
-    program, *arguments = map(os.fsdecode, argv)
+    argv = [os.fsdecode(argument) for argument in argv]
     for flag in _FORMATS:
-        value = _last(flag, arguments)
-        if value == "stream-json" or (value is None and not _is_cli(program)):
+        value = _last(flag, argv)
+        if value == "stream-json" or (value is None and not _is_cli(argv[0])):
             continue
         found = "lacks it" if value is None else f"has {value!r}"
         raise ValueError(
@@ -46,9 +54,9 @@ def require_flags(argv: Sequence[str], *, asks: bool, by_flag: bool = True) -> N
         )
     if not asks:
         return
-    if _last(_ASKED, arguments) == "none":
+    if _last(_ASKED, argv) == "none":
         raise ValueError(f"can_use_tool is never asked with the arguments {_ASKED!r}, 'none': leave them out")
-    value = _last(_ASKS, arguments)
+    value = _last(_ASKS, argv)
     if value not in (None, "stdio"):
         raise ValueError(f"can_use_tool is never asked with another permission_prompt_tool than 'stdio' ({_ASKS})")
     if value is None and by_flag:
@@ -60,8 +68,8 @@ def require_flags(argv: Sequence[str], *, asks: bool, by_flag: bool = True) -> N
 
 def asks_host(argv: Sequence[str]) -> bool:
     """True if a command line makes its program ask the host for permission."""
-    arguments = [os.fsdecode(argument) for argument in argv[1:]]
-    return _last(_ASKS, arguments) == "stdio" and _last(_ASKED, arguments) != "none"
+    argv = [os.fsdecode(argument) for argument in argv]
+    return _last(_ASKS, argv) == "stdio" and _last(_ASKED, argv) != "none"
 
 
 def resumed_session(argv: Sequence[str]) -> str | None:
@@ -70,9 +78,9 @@ def resumed_session(argv: Sequence[str]) -> str | None:
     A script called ``claude`` may run the CLI on another machine, or be another program. A script for Node.js is the
     CLI as npm installs it.
     """
-    program, *arguments = map(os.fsdecode, argv)
-    path = shutil.which(program)
-    if not _is_cli(program) or path is None:
+    argv = [os.fsdecode(argument) for argument in argv]
+    path = shutil.which(argv[0])
+    if not _is_cli(argv[0]) or path is None:
         return None
     try:
         with open(path, "rb") as file:
@@ -81,24 +89,42 @@ def resumed_session(argv: Sequence[str]) -> str | None:
         return None
     if head.startswith(b"#!") and b"node" not in head:
         return None
-    return _last("--resume", arguments) or None
+    return _last("--resume", argv) or None
 
 
 def _is_cli(program: str) -> bool:
     return os.path.basename(program) in _CLI
 
 
-def _last(flag: str, arguments: Iterable[str]) -> str | None:
+def _last(flag: str, argv: Sequence[str]) -> str | None:
     """The last value of a flag; None without the flag."""
     found: str | None = None
     pattern = re.compile(rf"(?:^|[\s'\"])({re.escape(flag)})(?:[\s=]+['\"]?([\w-]*)|$)")
-    words = iter(arguments)
-    for word in words:
-        if word == "--":
-            break
-        if word == flag:
-            found = next(words, "")
-        elif flag in word:
-            for match in pattern.finditer(word):
+    for name, value in _options(argv):
+        if name == flag:
+            found = value.strip("'\"")
+        elif not name and flag in value:
+            for match in pattern.finditer(value):
                 found = match[2] or ""
     return found
+
+
+def _options(argv: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Each known flag with its first value, or ``""``; and as ``("", TEXT)`` what may be a command line in itself."""
+    program, *arguments = argv
+    words = deque(arguments)
+    while words and words[0] != "--":
+        word = words.popleft()
+        name, joined, value = word.partition("=")
+        flag = _FLAGS.get(name)
+        if flag is None:
+            if not _is_cli(program):  # an argument of the CLI is a value, such as a prompt
+                yield "", word
+            continue
+        if not joined and flag.kind is not kinds.BOOL and words and not (flag.optional and words[0].startswith("-")):
+            value = words[0]
+            if value not in _FLAGS:  # else somebody has forgotten the value
+                words.popleft()
+            while flag.variadic and words and not words[0].startswith("-"):
+                words.popleft()
+        yield name, value
