@@ -13,7 +13,8 @@ import pytest
 
 import claude_wire
 from all_sessions import needed
-from claude_wire import agent, supervisor, testing
+from claude_wire import agent, testing
+from claude_wire_kit import supervisor
 from folders import ROOT
 from pages import PAGES, Block, Scene, blocks, matches
 

@@ -287,7 +287,7 @@ class _Handler(BaseHTTPRequestHandler):
 class _Page:
     @cached_property
     def files(self) -> dict[str, bytes]:
-        folder = resources.files("claude_wire") / "serve" / "page"
+        folder = resources.files("claude_wire_kit") / "web" / "page"
         return {file.name: file.read_bytes() for file in folder.iterdir()}
 
 

@@ -27,7 +27,7 @@ class Page:
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
         self._files: dict[str, tuple[bytes, str]] = {}
-        for file in (resources.files("claude_wire") / "serve" / "page").iterdir():
+        for file in (resources.files("claude_wire_kit") / "web" / "page").iterdir():
             kind = _TYPES.get(file.name.rpartition(".")[2])
             if kind is not None:
                 self._files[f"/{file.name}"] = file.read_bytes(), kind

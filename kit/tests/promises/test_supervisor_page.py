@@ -70,7 +70,8 @@ def test_every_state_of_a_session_has_its_row() -> None:
 def test_every_word_of_an_error_has_its_row() -> None:
     told = [word for row in rows(section("Errors")) for word in codes(row[0])]
     assert len(told) == len(set(told))
-    folders = [ROOT / "python" / "claude_wire" / "supervisor", ROOT / "python" / "claude_wire" / "cli" / "supervisor"]
+    kit = ROOT / "kit" / "claude_wire_kit"
+    folders = [kit / "supervisor", kit / "commands" / "supervisor"]
     said = {
         word
         for folder in folders
