@@ -29,7 +29,7 @@ async def held() -> float:
     async def send(line: bytes) -> None:
         raise AssertionError("nothing is asked")
 
-    async def allow(request: claude_wire.CanUseToolRequest) -> claude_wire.PermissionResult:
+    async def allow(request: claude_wire.CanUseToolRequest) -> claude_wire.messages.PermissionResult:
         return request.allow()
 
     async with AsyncExitStack() as stack, anyio.create_task_group() as group:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from claude_wire import ContentBlockDeltaEvent, StreamEvent, TextDelta, decode
+from claude_wire import StreamEvent, decode
 from claude_wire.accumulate.accumulator import Accumulator
+from claude_wire.messages import ContentBlockDeltaEvent, TextDelta
 from conftest import Contest
 
 LINE = (

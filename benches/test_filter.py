@@ -298,7 +298,7 @@ def test_kinds(contest: Contest) -> None:
     blocks = workloads.blocks(data)
 
     def ours() -> list[Any]:
-        return [kind for block in blocks for kind in claude_wire.peek_lines(block)]
+        return [kind for block in blocks for kind in claude_wire.codec.peek_lines(block)]
 
     def names(read: Callable[[Any], tuple[Any, ...]], peer: peers.Peer | None) -> Callable[[], list[Any]] | None:
         if peer is None:
@@ -349,7 +349,7 @@ def test_kinds_of_huge_lines(contest: Contest, name: str) -> None:
     lines = workloads.lines(data)
 
     def in_a_block() -> list[Any]:
-        return claude_wire.peek_lines(data)
+        return claude_wire.codec.peek_lines(data)
 
     def one_by_one() -> list[Any]:
         return [claude_wire.peek(line) for line in lines]

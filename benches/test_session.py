@@ -149,7 +149,7 @@ def test_message_against_query(contest: Contest, stand_in: str) -> None:
 def test_permission(contest: Contest, stand_in: str, backend: str) -> None:
     """From the write of a question to its answer in the child's hands, one after another."""
 
-    async def allow(request: claude_wire.CanUseToolRequest) -> claude_wire.PermissionResult:
+    async def allow(request: claude_wire.CanUseToolRequest) -> claude_wire.messages.PermissionResult:
         return request.allow()
 
     async def ours() -> list[float]:

@@ -16,7 +16,6 @@ from claude_wire import (
     AssistantMessage,
     CanUseToolRequest,
     ClaudeOptions,
-    PermissionResult,
     ResultMessage,
     StreamEvent,
     ToolUseBlock,
@@ -24,6 +23,7 @@ from claude_wire import (
     open_session,
 )
 from claude_wire.agent import Agent, AgentSession, Turn
+from claude_wire.messages import PermissionResult
 
 ALLOWED = os.environ.get("ALLOWED", "Read,Glob,Grep").split(",")
 

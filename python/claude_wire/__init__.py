@@ -19,27 +19,160 @@
 asynchronously, and :func:`open_process` runs a process, whose arguments :class:`ClaudeOptions` makes.
 :class:`Accumulator` makes whole messages of stream events. :func:`open_session` runs the CLI with everything that a
 host does: prompts, permission, hooks, MCP servers and control requests; :func:`ask` does so for one prompt.
-:mod:`claude_wire.sync` has both for code that is not async. Every message class is importable from here.
+:mod:`claude_wire.sync` has both for code that is not async. All message classes are in :mod:`claude_wire.messages`, all
+errors in :mod:`claude_wire.errors`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from claude_wire import codec, errors, messages, moved
-from claude_wire.codec import *
-from claude_wire.codec.kinds import Kind as Kind
-from claude_wire.codec.kinds import peek as peek
-from claude_wire.codec.kinds import peek_lines as peek_lines
-from claude_wire.errors import *
-from claude_wire.io import read as _read
-from claude_wire.io.read import *
-from claude_wire.native.line_splitter import LineSplitter as LineSplitter
+from claude_wire import moved
+from claude_wire.codec import Decoder, Encoder, decode, encode
+from claude_wire.codec.kinds import Kind, peek
+from claude_wire.errors import (
+    ClaudeWireError,
+    CLINotFoundError,
+    EncodeError,
+    HandleError,
+    InvalidLineError,
+    MaxBudgetError,
+    ProcessError,
+    ProcessInputError,
+    PromptError,
+    RateLimitError,
+    RequestError,
+    RequestRefusedError,
+    RequestTimeoutError,
+    SessionEndedError,
+    TurnError,
+    UnfinishedTurnError,
+)
+from claude_wire.io.read import read
+from claude_wire.messages import (
+    AssistantMessage,
+    AsyncHookOutput,
+    CanUseToolRequest,
+    ControlRequest,
+    ControlResponse,
+    ElicitationRequest,
+    ElicitationResponse,
+    HookCallbackRequest,
+    HookOutput,
+    InitMessage,
+    InvalidLine,
+    Message,
+    PermissionResult,
+    PermissionResultAllow,
+    PermissionResultDeny,
+    ResultMessage,
+    StreamEvent,
+    SystemMessage,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    UnknownMessage,
+    UserDialogCancelled,
+    UserDialogCompleted,
+    UserMessage,
+)
+from claude_wire.native.line_splitter import LineSplitter
+
+if TYPE_CHECKING:
+    from claude_wire import sync as sync
+    from claude_wire.accumulate import Accumulator
+    from claude_wire.io.message_stream import MessageStream
+    from claude_wire.process.find_cli import find_cli
+    from claude_wire.process.options import ClaudeOptions
+    from claude_wire.process.process import Process, open_process
+    from claude_wire.session import HookMatcher, McpServer, Session, ask, open_session
+
+__all__ = [
+    "PROTOCOL_VERSION",
+    "Accumulator",
+    "AssistantMessage",
+    "AsyncHookOutput",
+    "CLINotFoundError",
+    "CanUseToolRequest",
+    "ClaudeOptions",
+    "ClaudeWireError",
+    "ControlRequest",
+    "ControlResponse",
+    "Decoder",
+    "ElicitationRequest",
+    "ElicitationResponse",
+    "EncodeError",
+    "Encoder",
+    "HandleError",
+    "HookCallbackRequest",
+    "HookMatcher",
+    "HookOutput",
+    "InitMessage",
+    "InvalidLine",
+    "InvalidLineError",
+    "Kind",
+    "LineSplitter",
+    "MaxBudgetError",
+    "McpServer",
+    "Message",
+    "MessageStream",
+    "PermissionResult",
+    "PermissionResultAllow",
+    "PermissionResultDeny",
+    "Process",
+    "ProcessError",
+    "ProcessInputError",
+    "PromptError",
+    "RateLimitError",
+    "RequestError",
+    "RequestRefusedError",
+    "RequestTimeoutError",
+    "ResultMessage",
+    "Session",
+    "SessionEndedError",
+    "StreamEvent",
+    "SystemMessage",
+    "TextBlock",
+    "ThinkingBlock",
+    "ToolResultBlock",
+    "ToolUseBlock",
+    "TurnError",
+    "UnfinishedTurnError",
+    "UnknownMessage",
+    "UserDialogCancelled",
+    "UserDialogCompleted",
+    "UserMessage",
+    "__version__",
+    "ask",
+    "decode",
+    "encode",
+    "find_cli",
+    "open_process",
+    "open_session",
+    "peek",
+    "read",
+]
 
 __version__ = "0.2.0"
 
 #: The version of the CLI whose protocol the message classes describe.
 PROTOCOL_VERSION = "2.1.331"
+
+# What is not decoding is imported when it is first asked for: programs that only decode do not pay for it.
+_LATER = {
+    "Accumulator": "accumulate",
+    "ClaudeOptions": "process.options",
+    "HookMatcher": "session",
+    "McpServer": "session",
+    "MessageStream": "io.message_stream",
+    "Process": "process.process",
+    "Session": "session",
+    "ask": "session",
+    "find_cli": "process.find_cli",
+    "open_process": "process.process",
+    "open_session": "session",
+}
 
 #: Packages that are imported by their own names only.
 _APART = frozenset({"agent", "dialects", "integrations", "tables", "testing", "transcripts"})
@@ -51,70 +184,31 @@ _ELSEWHERE = {
     "query": "; it is ask(prompt, options) here, or session.query(prompt) in a session",
 }
 
-# All that is not decoding is imported when it is first asked for: whoever only decodes should not pay for it.
-_LATER = {
-    "Accumulator": "accumulate",
-    "Batches": "io.message_stream",
-    "ClaudeOptions": "process.options",
-    "DrainStats": "native.overflow",
-    "Guard": "session",
-    "HookMatcher": "session",
-    "McpServer": "session",
-    "MessageStream": "io.message_stream",
-    "Process": "process.process",
-    "ask": "session",
-    "byte_budget": "native.budget",
-    "find_cli": "process.find_cli",
-    "PartialBlock": "accumulate",
-    "PartialMessage": "accumulate",
-    "Session": "session",
-    "SessionBatches": "session",
-    "SessionMessages": "session",
-    "open_process": "process.process",
-    "open_session": "session",
-    "set_byte_budget": "native.budget",
-}
-
-if TYPE_CHECKING:
-    from claude_wire import sync as sync
-
-    # Without an `__all__`, which they do not follow here, type checkers see every name that is handed on.
-    from claude_wire.accumulate import *
-    from claude_wire.io.message_stream import Batches as Batches
-    from claude_wire.io.message_stream import MessageStream as MessageStream
-    from claude_wire.messages import *
-    from claude_wire.native.budget import byte_budget as byte_budget
-    from claude_wire.native.budget import set_byte_budget as set_byte_budget
-    from claude_wire.native.overflow import DrainStats as DrainStats
-    from claude_wire.process.find_cli import *
-    from claude_wire.process.options import ClaudeOptions as ClaudeOptions
-    from claude_wire.process.process import Process as Process
-    from claude_wire.process.process import open_process as open_process
-    from claude_wire.session import *
-else:
-    __all__ = ["PROTOCOL_VERSION", "Kind", "LineSplitter", "__version__", "peek", "peek_lines", *_LATER]
-    __all__ += codec.__all__
-    __all__ += errors.__all__
-    __all__ += _read.__all__
-    __all__ += messages.__all__
-    # Without those that `messages` itself imports when they are first asked for.
-    globals().update({name: vars(messages)[name] for name in messages.__all__ if name in vars(messages)})
-
 
 def __getattr__(name: str) -> Any:
-    if name == "sync":  # which `import claude_wire` alone does not import
-        import claude_wire.sync
-
-        return claude_wire.sync
-    module = _LATER.get(name) or ("messages" if name in globals()["__all__"] else None)
-    if module is None:
-        hint = f"; import {__name__}.{name} first" if name in _APART else _ELSEWHERE.get(name) or moved.place(name)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
     from importlib import import_module
 
-    value = globals()[name] = getattr(import_module(f"{__name__}.{module}"), name)
-    return value
+    if name == "sync":  # which `import claude_wire` alone does not import
+        return import_module("claude_wire.sync")
+    if name in _LATER:
+        value = globals()[name] = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+        return value
+    if name in _APART:
+        hint = f"; import {__name__}.{name} first"
+    else:
+        hint = _ELSEWHERE.get(name) or moved.place(name) or _package_of(name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
+
+
+def _package_of(name: str) -> str:
+    """The end of the error for a name that one of the packages has; empty if none has it."""
+    from importlib import import_module
+
+    for package in ("messages", "errors", "codec", "session", "accumulate", "io"):
+        if name in import_module(f"{__name__}.{package}").__all__:
+            return f"; it is {__name__}.{package}.{name}"
+    return ""
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *globals()["__all__"]})
+    return sorted({*globals(), *__all__})

@@ -14,19 +14,17 @@ from msgspec.structs import replace
 
 import recordings
 from claude_wire import (
-    ApiMessage,
     AssistantMessage,
-    CompactionBlock,
     Decoder,
     InvalidLine,
     Message,
     StreamEvent,
     TextBlock,
     ToolUseBlock,
-    UnknownBlock,
     encode,
 )
 from claude_wire.accumulate.accumulator import Accumulator, PartialMessage
+from claude_wire.messages import ApiMessage, CompactionBlock, UnknownBlock
 from stream_events import (
     MESSAGE_STOP,
     TEXT,

@@ -16,9 +16,7 @@ from hypothesis import strategies as st
 
 from claude_wire import (
     AssistantMessage,
-    CompactionBlock,
     Decoder,
-    ResultSuccess,
     StreamEvent,
     TextBlock,
     ThinkingBlock,
@@ -29,6 +27,7 @@ from claude_wire import (
 )
 from claude_wire.accumulate import partial_message as _partial_message
 from claude_wire.accumulate.accumulator import Accumulator, PartialMessage
+from claude_wire.messages import CompactionBlock, ResultSuccess
 from stream_events import (
     MESSAGE_STOP,
     TEXT,

@@ -12,16 +12,16 @@ import pytest
 
 from agent_host import Host, hosted, initialize, prompt
 from async_backends import ASYNCIO, Backend, every_backend
-from claude_wire import (
+from claude_wire import TextBlock
+from claude_wire.agent import Agent, AgentOptions, AgentSession, Turn
+from claude_wire.dialects import STREAM_JSON_2_1_7
+from claude_wire.messages import (
     InitializeRequest,
     ModelUsage,
     ResultErrorMaxTurns,
     SetModelRequest,
     SetPermissionModeRequest,
-    TextBlock,
 )
-from claude_wire.agent import Agent, AgentOptions, AgentSession, Turn
-from claude_wire.dialects import STREAM_JSON_2_1_7
 from virtual_time import VirtualBackend, every_virtual_backend
 
 ASKING = AgentOptions(permission_prompt_tool="stdio")

@@ -11,11 +11,12 @@ import pytest
 
 from agent_host import hosted, initialize, prompt
 from async_backends import ASYNCIO
-from claude_wire import Decoder, GetSettingsRequest
+from claude_wire import Decoder
 from claude_wire.agent import Agent, AgentOptions, AgentProtocol, AgentSession, Turn
 from claude_wire.agent.protocol import MAX_PROMPT_BYTES, MAX_PROMPTS, MAX_UUIDS, Finished, InvalidInput
 from claude_wire.agent.questions import MAX_HOOK_BYTES
 from claude_wire.agent.service import MAX_TASKS
+from claude_wire.messages import GetSettingsRequest
 from virtual_time import VirtualBackend, every_virtual_backend
 
 

@@ -9,9 +9,10 @@ import pytest
 
 from agent_host import Host, hosted, prompt
 from async_backends import ASYNCIO, Backend, every_backend
-from claude_wire import InterruptRequest, ResultMessage, messages
+from claude_wire import ResultMessage, messages
 from claude_wire.agent import Agent, Turn
 from claude_wire.dialects import AUTO, CLASSIC, JSON_RPC, MIRIAD, STREAM_JSON, Dialect
+from claude_wire.messages import InterruptRequest
 from claude_wire.testing import open_agent
 from virtual_time import VirtualBackend, every_virtual_backend
 

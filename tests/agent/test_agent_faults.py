@@ -14,13 +14,14 @@ import pytest
 
 from agent_host import Host, hosted, initialize, prompt
 from async_backends import ASYNCIO, Backend, every_backend
-from claude_wire import ResultSuccess, ToolUseBlock, UserDialogCancelled
+from claude_wire import ToolUseBlock, UserDialogCancelled
 from claude_wire.agent import Agent, AgentOptions, AgentSession, Turn
 from claude_wire.agent.questions import Decision
 from claude_wire.agent.service import MAX_UNWRITTEN
 from claude_wire.agent.session import MAX_ALLOWED, MAX_SERVER_BYTES, MAX_SERVERS
 from claude_wire.dialects import CLASSIC
 from claude_wire.io.pipes import open_sink
+from claude_wire.messages import ResultSuccess
 from virtual_time import VirtualBackend, every_virtual_backend
 
 ASKING = AgentOptions(permission_prompt_tool="stdio", replay_user_messages=True)

@@ -16,23 +16,25 @@ from async_backends import ASYNCIO, Backend, every_backend
 from claude_wire import (
     AssistantMessage,
     ClaudeOptions,
-    GetUsageRequest,
     HookMatcher,
-    InterruptRequest,
-    McpSetServersRequest,
-    McpStatusRequest,
-    McpStdioServerConfig,
-    PromptAnsweredError,
     RequestRefusedError,
     ResultMessage,
-    SetMcpPermissionModeOverrideRequest,
-    TurnCancelledError,
     UserMessage,
     decode,
     messages,
 )
 from claude_wire.agent import Agent, AgentOptions, AgentProtocol, AgentSession, Finished, Turn, TurnStarted
-from claude_wire.messages import ContentBlock, ControlRequest
+from claude_wire.errors import PromptAnsweredError, TurnCancelledError
+from claude_wire.messages import (
+    ContentBlock,
+    ControlRequest,
+    GetUsageRequest,
+    InterruptRequest,
+    McpSetServersRequest,
+    McpStatusRequest,
+    McpStdioServerConfig,
+    SetMcpPermissionModeOverrideRequest,
+)
 from claude_wire.messages.control.envelopes import ControlRequestPayload
 from claude_wire.messages.control.request_body import ControlRequestBody
 from claude_wire.testing import open_agent

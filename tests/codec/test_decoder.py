@@ -12,14 +12,14 @@ import pytest
 from claude_wire import (
     AssistantMessage,
     Decoder,
-    DecoderStats,
     InitMessage,
     InvalidLine,
-    KeepAlive,
     Message,
     StreamEvent,
     UserMessage,
 )
+from claude_wire.codec import DecoderStats
+from claude_wire.messages import KeepAlive
 from decoder_lines import (
     ASSISTANT,
     BOM,

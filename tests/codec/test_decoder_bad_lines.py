@@ -12,16 +12,15 @@ import pytest
 from claude_wire import (
     AssistantMessage,
     Decoder,
-    DecoderStats,
     InitMessage,
     InvalidLine,
     InvalidLineError,
-    KeepAlive,
     Message,
-    ResultSuccess,
     TextBlock,
     decode,
 )
+from claude_wire.codec import DecoderStats
+from claude_wire.messages import KeepAlive, ResultSuccess
 from decoder_lines import (
     ASSISTANT,
     BAD,

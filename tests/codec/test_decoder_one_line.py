@@ -21,17 +21,15 @@ from claude_wire import (
     InitMessage,
     InvalidLine,
     InvalidLineError,
-    KeepAlive,
     Kind,
-    PermissionReply,
     ResultMessage,
-    ResultSuccess,
     StreamEvent,
     UnknownMessage,
     UserMessage,
     decode,
 )
 from claude_wire.limits import BLOCK_BYTES
+from claude_wire.messages import KeepAlive, PermissionReply, ResultSuccess
 from decoder_lines import ASSISTANT, BOM, EVENT, INIT, KEEP_ALIVE, LONE, NEW_BLOCK, NEW_TYPE, RESULT, decoded, in_pieces
 from each import each
 from interrupts import at_each_line, interrupted

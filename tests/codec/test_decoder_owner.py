@@ -12,15 +12,8 @@ from typing import Any
 
 import pytest
 
-from claude_wire import (
-    Decoder,
-    HandleError,
-    InitMessage,
-    InvalidLine,
-    KeepAlive,
-    Message,
-    ResultSuccess,
-)
+from claude_wire import Decoder, HandleError, InitMessage, InvalidLine, Message
+from claude_wire.messages import KeepAlive, ResultSuccess
 from decoder_lines import ASSISTANT, BOM, INIT, KEEP_ALIVE, LONE, NEW_BLOCK, RESULT, in_pieces
 from interrupts import MODULES
 

@@ -16,7 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import recordings
-from claude_wire import Decoder, InvalidLine, InvalidLineError, Message, decode, peek, peek_lines, read
+from claude_wire import Decoder, InvalidLine, InvalidLineError, Message, decode, peek, read
+from claude_wire.codec import peek_lines
 from claude_wire.codec.kinds import _peek_lines
 from claude_wire.limits import BLOCK_BYTES
 from decoded_kinds import checked_kind, is_blank, is_wanted, value_by_json

@@ -12,32 +12,34 @@ import pytest
 from msgspec import UNSET
 
 from claude_wire import (
-    ApiMessage,
     AssistantMessage,
-    ContentBlockDeltaEvent,
-    ControlCancelRequest,
     ControlRequest,
     ControlResponse,
     EncodeError,
     Encoder,
-    InitializeRequest,
     InitMessage,
     InvalidLine,
-    KeepAlive,
-    ResultSuccess,
-    SetModelRequest,
     StreamEvent,
-    SubagentRetry,
     TextBlock,
-    TextDelta,
-    ThinkingDelta,
     ToolUseBlock,
-    UnknownBlock,
     UnknownMessage,
-    UnknownRequest,
     UserMessage,
     decode,
     encode,
+)
+from claude_wire.messages import (
+    ApiMessage,
+    ContentBlockDeltaEvent,
+    ControlCancelRequest,
+    InitializeRequest,
+    KeepAlive,
+    ResultSuccess,
+    SetModelRequest,
+    SubagentRetry,
+    TextDelta,
+    ThinkingDelta,
+    UnknownBlock,
+    UnknownRequest,
 )
 from each import each
 

@@ -6,7 +6,8 @@ from typing import Any, get_args
 
 import pytest
 
-from claude_wire import Decoder, InvalidLine, InvalidLineError, KeepAlive, decode
+from claude_wire import Decoder, InvalidLine, InvalidLineError, decode
+from claude_wire.messages import KeepAlive
 from claude_wire.messages.invalid import InvalidKind
 
 KEEP_ALIVE = b'{"type":"keep_alive"}'

@@ -26,9 +26,9 @@ from claude_wire import (
     ResultMessage,
     decode,
     peek,
-    peek_lines,
     read,
 )
+from claude_wire.codec import peek_lines
 from claude_wire.codec.kind_names import KindName, known_kinds
 from claude_wire.limits import BLOCK_BYTES, DEFAULT_MAX_LINE_BYTES
 from decoded_kinds import checked_kind, is_wanted

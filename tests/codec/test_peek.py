@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import long_tests
 import recordings
-from claude_wire import Decoder, Kind, decode, peek, peek_lines
+from claude_wire import Decoder, Kind, decode, peek
+from claude_wire.codec import peek_lines
 from claude_wire.codec.kinds import _peek_lines
 from decoded_kinds import checked_kind, kind_by_json
 from each import each

@@ -18,10 +18,10 @@ from claude_wire import (
     InvalidLine,
     InvalidLineError,
     Message,
-    Unknown,
     decode,
     encode,
 )
+from claude_wire.messages import Unknown
 from same_json import differences
 
 BOM = b"\xef\xbb\xbf"

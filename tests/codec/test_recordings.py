@@ -20,7 +20,16 @@ import pytest
 
 import claude_wire
 import recordings
-from claude_wire import ControlRequest, ControlResponse, Decoder, InvalidLine, InvalidLineError, Unknown, decode, encode
+from claude_wire import (
+    ControlRequest,
+    ControlResponse,
+    Decoder,
+    InvalidLine,
+    InvalidLineError,
+    decode,
+    encode,
+)
+from claude_wire.messages import Unknown
 from claude_wire.messages.base import Wire
 from each import each
 from long_tests import LONG
@@ -439,8 +448,8 @@ def test_fields_stand_in_the_order_in_which_the_cli_writes_them() -> None:
     for value, cls in (
         (event, claude_wire.StreamEvent),
         (assistant, claude_wire.AssistantMessage),
-        (assistant["message"], claude_wire.ApiMessage),
-        (assistant["message"]["usage"], claude_wire.Usage),
+        (assistant["message"], claude_wire.messages.ApiMessage),
+        (assistant["message"]["usage"], claude_wire.messages.Usage),
     ):
         fields = list(cls.__struct_encode_fields__)
         places = [fields.index(key) for key in value if key in fields]

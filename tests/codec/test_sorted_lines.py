@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 import recordings
-from claude_wire import Decoder, InvalidLine, InvalidLineError, Unknown
+from claude_wire import Decoder, InvalidLine, InvalidLineError
 from claude_wire.codec import sorted_lines, typed_lines
 from claude_wire.codec.typed_lines import TypedLines
 from claude_wire.limits import BLOCK_BYTES
+from claude_wire.messages import Unknown
 from claude_wire.native.library import lib
 from each import each
 from feeding import cut, fed

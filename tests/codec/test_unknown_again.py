@@ -11,11 +11,11 @@ import msgspec
 import pytest
 
 import recordings
-from claude_wire import AssistantMessage, Decoder, InvalidLine, Unknown, UserMessage, decode
+from claude_wire import AssistantMessage, Decoder, InvalidLine, UserMessage, decode
 from claude_wire.codec import typed_lines
 from claude_wire.codec.typed_lines import TypedLines
 from claude_wire.limits import BLOCK_BYTES
-from claude_wire.messages import places
+from claude_wire.messages import Unknown, places
 from each import each
 from feeding import cut, fed
 from mutations import mutants

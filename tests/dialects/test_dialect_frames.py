@@ -10,26 +10,11 @@ import pytest
 from claude_wire import (
     AssistantMessage,
     CanUseToolRequest,
-    CommandLifecycleMessage,
-    ControlCancelRequest,
     ControlRequest,
     ControlResponse,
     Decoder,
-    DialectError,
-    GetStatusRequest,
     HookCallbackRequest,
-    ImageBlock,
-    InjectedMessage,
-    KeepAlive,
-    QueuedMessage,
-    ResultCancelled,
-    ResultError,
-    ResultErrorMaxBudgetUsd,
-    ResultSuccess,
-    SessionStateChangedMessage,
-    StatusMessage,
     StreamEvent,
-    SystemErrorMessage,
     TextBlock,
     ThinkingBlock,
     ToolResultBlock,
@@ -38,7 +23,27 @@ from claude_wire import (
     encode,
 )
 from claude_wire.dialects import AUTO, CLASSIC, JSON_RPC, MIRIAD, STREAM_JSON, Dialect
-from claude_wire.messages import ConsolidationMessage, InterruptedMessage, MessageStopEvent, UnknownMessage
+from claude_wire.errors import DialectError
+from claude_wire.messages import (
+    CommandLifecycleMessage,
+    ConsolidationMessage,
+    ControlCancelRequest,
+    GetStatusRequest,
+    ImageBlock,
+    InjectedMessage,
+    InterruptedMessage,
+    KeepAlive,
+    MessageStopEvent,
+    QueuedMessage,
+    ResultCancelled,
+    ResultError,
+    ResultErrorMaxBudgetUsd,
+    ResultSuccess,
+    SessionStateChangedMessage,
+    StatusMessage,
+    SystemErrorMessage,
+    UnknownMessage,
+)
 from claude_wire.messages.conversation.results import ErrorInfo
 from dialect_lines import INIT, OTHERS, RESULT, STOPPED, read, started, text, user
 from feeding import cut, fed

@@ -6,9 +6,10 @@ import anyio
 import pytest
 
 from async_backends import Backend, every_backend
-from claude_wire import ControlRequest, ControlResponse, Decoder, GetStatusRequest, InterruptRequest, ResultMessage
+from claude_wire import ControlRequest, ControlResponse, Decoder, ResultMessage
 from claude_wire.dialects import AUTO, CLASSIC, JSON_RPC, MIRIAD, Dialect
 from claude_wire.dialects.dialect import CONTROL
+from claude_wire.messages import GetStatusRequest, InterruptRequest
 from dialect_peer import LinePeer
 from mutations import mutants
 

@@ -15,9 +15,10 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from claude_wire import CanUseToolRequest, InjectedMessage, PermissionResult, ResultMessage, Session, TurnError
+from claude_wire import CanUseToolRequest, ResultMessage, Session, TurnError
 from claude_wire.agent import Agent, Turn
 from claude_wire.dialects import AUTO, CLASSIC, JSON_RPC, MIRIAD, STREAM_JSON, Dialect
+from claude_wire.messages import InjectedMessage, PermissionResult
 from claude_wire.testing import open_agent
 from dialect_peer import LinePeer
 from virtual_time import VirtualBackend, every_virtual_backend

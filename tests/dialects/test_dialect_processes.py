@@ -11,19 +11,16 @@ import pytest
 from async_backends import Backend, every_backend
 from children import python
 from claude_wire import (
-    AuthenticationError,
     ClaudeOptions,
-    DialectError,
-    ExecutionError,
-    InitializeRequest,
     ProcessError,
     ResultMessage,
     SessionEndedError,
-    TurnCancelledError,
     UnfinishedTurnError,
     open_session,
 )
 from claude_wire.dialects import CLASSIC, JSON_RPC, MIRIAD
+from claude_wire.errors import AuthenticationError, DialectError, ExecutionError, TurnCancelledError
+from claude_wire.messages import InitializeRequest
 
 #: Answers a prompt with an init, and SIGINT with the end of its turn.
 INTERRUPTED = """

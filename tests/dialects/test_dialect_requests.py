@@ -8,21 +8,23 @@ from typing import Any
 import pytest
 
 from claude_wire import (
-    AddRules,
     CanUseToolRequest,
-    ControlCancelRequest,
     ControlRequest,
     ControlResponse,
     Decoder,
-    DialectError,
-    GetStatusRequest,
-    InterruptRequest,
     PermissionResultAllow,
     PermissionResultDeny,
-    StatusMessage,
 )
 from claude_wire.dialects import CLASSIC, JSON_RPC, MIRIAD
-from claude_wire.messages import InterruptedMessage
+from claude_wire.errors import DialectError
+from claude_wire.messages import (
+    AddRules,
+    ControlCancelRequest,
+    GetStatusRequest,
+    InterruptedMessage,
+    InterruptRequest,
+    StatusMessage,
+)
 from dialect_lines import RESULT, STOPPED, read, started, text
 from feeding import fed
 

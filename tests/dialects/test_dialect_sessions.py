@@ -14,26 +14,26 @@ import pytest
 from claude_wire import (
     CanUseToolRequest,
     Decoder,
-    DialectError,
-    ExecutionError,
     HookMatcher,
-    InitializeRequest,
-    InjectedMessage,
-    InterruptedMessage,
     MaxBudgetError,
-    McpStatusRequest,
     MessageStream,
-    QueuedMessage,
     ResultMessage,
     Session,
-    SetModelRequest,
-    StatusMessage,
-    SystemErrorMessage,
-    TurnCancelledError,
     UserMessage,
     open_process,
 )
 from claude_wire.dialects import AUTO, CLASSIC, JSON_RPC, MIRIAD, STREAM_JSON, STREAM_JSON_2_1_7, Dialect
+from claude_wire.errors import DialectError, ExecutionError, TurnCancelledError
+from claude_wire.messages import (
+    InitializeRequest,
+    InjectedMessage,
+    InterruptedMessage,
+    McpStatusRequest,
+    QueuedMessage,
+    SetModelRequest,
+    StatusMessage,
+    SystemErrorMessage,
+)
 from dialect_peer import LinePeer
 from session_peer import Output
 

@@ -14,16 +14,10 @@ from typing import Any
 import anyio
 import pytest
 
-from claude_wire import (
-    InitMessage,
-    InterruptedMessage,
-    MessageStream,
-    ResultMessage,
-    Session,
-    SystemErrorMessage,
-    TurnCancelledError,
-)
+from claude_wire import InitMessage, MessageStream, ResultMessage, Session
 from claude_wire.dialects import AUTO, MIRIAD, Dialect
+from claude_wire.errors import TurnCancelledError
+from claude_wire.messages import InterruptedMessage, SystemErrorMessage
 from dialect_peer import LinePeer
 from virtual_time import VirtualBackend, every_virtual_backend
 

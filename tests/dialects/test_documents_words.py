@@ -17,18 +17,21 @@ from claude_wire import (
     ControlResponse,
     HookCallbackRequest,
     MessageStream,
-    PayloadError,
     ResultMessage,
-    RewindFilesRequest,
     Session,
-    UnknownBlock,
     UserMessage,
     decode,
     encode,
 )
 from claude_wire.dialects import AUTO, CLASSIC, JSON_RPC, MIRIAD, STREAM_JSON
-from claude_wire.errors import DialectError
-from claude_wire.messages import ControlSuccess, PermissionRequestMessage, PermissionResultDeny
+from claude_wire.errors import DialectError, PayloadError
+from claude_wire.messages import (
+    ControlSuccess,
+    PermissionRequestMessage,
+    PermissionResultDeny,
+    RewindFilesRequest,
+    UnknownBlock,
+)
 from claude_wire.messages.control import cli_requests
 from claude_wire.messages.control.envelopes import ControlRequestPayload
 from dialect_peer import LinePeer
@@ -96,7 +99,7 @@ def test_every_request_of_a_host_takes_an_empty_acknowledgement() -> None:
 
 
 def test_an_acknowledgement_has_empty_lists_and_says_nothing_else() -> None:
-    from claude_wire import McpSetServersRequest, ReloadPluginsRequest
+    from claude_wire.messages import McpSetServersRequest, ReloadPluginsRequest
 
     assert RewindFilesRequest.parse_answer({}).canRewind is None
     servers = McpSetServersRequest.parse_answer({})

@@ -122,7 +122,7 @@ def of_host(host: Host | Talk) -> Account:
     said = of(claude_wire.AssistantMessage)
     blocks = [block for message in said for block in message.content]
     tools = [block for message in of(claude_wire.UserMessage) for block in message.tool_results]
-    hooks = of((claude_wire.HookStartedMessage, claude_wire.HookResponseMessage))
+    hooks = of((claude_wire.messages.HookStartedMessage, claude_wire.messages.HookResponseMessage))
     results = of(claude_wire.ResultMessage)
     return Account(
         place=host.place,

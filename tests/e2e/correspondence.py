@@ -12,7 +12,8 @@ from typing import Any
 from claude_agent_sdk import types as sdk
 from msgspec import UNSET
 
-from claude_wire import ControlCancelRequest, ControlRequest, ControlResponse
+from claude_wire import ControlRequest, ControlResponse
+from claude_wire.messages import ControlCancelRequest
 
 __all__ = ["FIELDS", "NOT_GIVEN", "differences"]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import anyio
 
-from claude_wire import SetPermissionModeRequest
 from claude_wire.agent import Agent, Turn
+from claude_wire.messages import SetPermissionModeRequest
 
 
 async def words(text: str) -> AsyncIterator[str]:

@@ -9,7 +9,7 @@ import anyio
 import claude_agent_sdk
 from claude_agent_sdk import ClaudeSDKClient, ResultMessage, TaskNotificationMessage, TaskStartedMessage
 
-from claude_wire import (
+from claude_wire.messages import (
     BackgroundTasksRequest,
     CancelAsyncMessageRequest,
     GetTaskOutputRequest,

@@ -7,12 +7,9 @@ from typing import Any
 
 import anyio
 
-from claude_wire import (
+from claude_wire import CanUseToolRequest, HookCallbackRequest, HookMatcher, HookOutput
+from claude_wire.messages import (
     AddRules,
-    CanUseToolRequest,
-    HookCallbackRequest,
-    HookMatcher,
-    HookOutput,
     PermissionResult,
     PermissionRuleValue,
     PreToolUseHookInput,

@@ -6,13 +6,12 @@ from collections.abc import Awaitable, Callable
 
 import anyio
 
-from claude_wire import (
+from claude_wire import CanUseToolRequest, ResultMessage
+from claude_wire.messages import (
     BackgroundTasksRequest,
     CancelAsyncMessageRequest,
-    CanUseToolRequest,
     GetTaskOutputRequest,
     PermissionResult,
-    ResultMessage,
     RewindFilesRequest,
     StopTaskRequest,
     TaskNotificationMessage,

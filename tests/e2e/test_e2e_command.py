@@ -13,12 +13,13 @@ from typing import Any
 import anyio
 import pytest
 
-from claude_wire import CanUseToolRequest, Decoder, PermissionResult, ResultMessage, open_session
+from claude_wire import CanUseToolRequest, Decoder, ResultMessage, open_session
 from claude_wire.messages import (
     ControlCancelRequest,
     ControlRequest,
     ControlResponse,
     KeepAlive,
+    PermissionResult,
     SessionStateChangedMessage,
 )
 from claude_wire.testing import Recording, Replay

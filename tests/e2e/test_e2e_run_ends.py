@@ -7,7 +7,8 @@ from typing import Any
 import anyio
 import pytest
 
-from claude_wire import ClaudeOptions, ResultMessage, SubagentStoppedError, ask, sync
+from claude_wire import ClaudeOptions, ResultMessage, ask, sync
+from claude_wire.errors import SubagentStoppedError
 from claude_wire.session.open import STATE_VARIABLE
 from places import CLI, Place
 from through_sdk import DEADLINE

@@ -15,36 +15,40 @@ import pytest
 from calculator import Calculator
 from children import children_of
 from claude_wire import (
-    ApiError,
-    AuthenticationError,
     CanUseToolRequest,
     ClaudeOptions,
     ElicitationRequest,
     ElicitationResponse,
-    ExecutionError,
     HandleError,
     HookCallbackRequest,
     HookMatcher,
     InitMessage,
-    ListPermissionRulesRequest,
     MaxBudgetError,
-    MaxTurnsError,
-    McpStatusRequest,
-    PermissionResult,
     ProcessInputError,
-    PromptAnsweredError,
     RateLimitError,
     ResultMessage,
     Session,
-    SessionNotFoundError,
     StreamEvent,
-    StructuredOutputError,
-    TaskNotificationOrigin,
-    TurnCancelledError,
     TurnError,
     UserMessage,
     open_process,
     open_session,
+)
+from claude_wire.errors import (
+    ApiError,
+    AuthenticationError,
+    ExecutionError,
+    MaxTurnsError,
+    PromptAnsweredError,
+    SessionNotFoundError,
+    StructuredOutputError,
+    TurnCancelledError,
+)
+from claude_wire.messages import (
+    ListPermissionRulesRequest,
+    McpStatusRequest,
+    PermissionResult,
+    TaskNotificationOrigin,
 )
 from places import CLI, Place
 from scripts import REPORT, SCHEMA, SESSION_ID, UUIDS

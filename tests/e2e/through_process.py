@@ -14,18 +14,20 @@ from claude_wire import (
     ClaudeOptions,
     ControlRequest,
     ControlResponse,
-    HookCallbackMatcher,
     HookCallbackRequest,
-    InitializeRequest,
-    InterruptRequest,
-    McpMessageRequest,
     Process,
     ProcessError,
     ResultMessage,
-    SetModelRequest,
     StreamEvent,
     UserMessage,
     open_process,
+)
+from claude_wire.messages import (
+    HookCallbackMatcher,
+    InitializeRequest,
+    InterruptRequest,
+    McpMessageRequest,
+    SetModelRequest,
 )
 from places import CLI, Place
 from through_sdk import DEADLINE, FEW_RETRIES

@@ -13,8 +13,6 @@ from claude_wire import (
     ClaudeOptions,
     HookCallbackRequest,
     HookMatcher,
-    PermissionResult,
-    PreToolUseHookInput,
     ProcessError,
     RequestRefusedError,
     Session,
@@ -24,6 +22,7 @@ from claude_wire import (
     open_session,
 )
 from claude_wire.integrations.mcp import InProcessMcpServer
+from claude_wire.messages import PermissionResult, PreToolUseHookInput
 from places import CLI, Place
 from through_sdk import DEADLINE, FEW_RETRIES, calculator
 

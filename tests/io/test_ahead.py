@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from async_backends import ASYNCIO, Backend, every_backend
-from claude_wire import byte_budget, set_byte_budget
+from claude_wire.io import byte_budget, set_byte_budget
 from claude_wire.io.read_ahead import ReadAhead
 from claude_wire.native import budget
 from claude_wire.native.budget import DEFAULT_BYTE_BUDGET, count_kept, has_room

@@ -19,14 +19,13 @@ from claude_wire import (
     InitMessage,
     InvalidLine,
     InvalidLineError,
-    KeepAlive,
-    Reader,
-    ResultSuccess,
     StreamEvent,
     UnknownMessage,
     read,
 )
+from claude_wire.io import Reader
 from claude_wire.limits import BLOCK_BYTES
+from claude_wire.messages import KeepAlive, ResultSuccess
 
 EVENT = (
     b'{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a"}}}'

@@ -25,15 +25,9 @@ import pytest
 
 import recordings
 from async_backends import TRIO, Backend, every_backend
-from claude_wire import (
-    Batches,
-    Decoder,
-    InvalidLine,
-    InvalidLineError,
-    MessageStream,
-    ResultSuccess,
-    StreamEvent,
-)
+from claude_wire import Decoder, InvalidLine, InvalidLineError, MessageStream, StreamEvent
+from claude_wire.io import Batches
+from claude_wire.messages import ResultSuccess
 from stream_sources import (
     BAD,
     BAD_TYPES,

@@ -24,13 +24,8 @@ from hypothesis import strategies as st
 
 import long_tests
 from async_backends import ASYNCIO, TRIO, UVLOOP, Backend, every_backend
-from claude_wire import (
-    Decoder,
-    HandleError,
-    InvalidLineError,
-    MessageStream,
-    ResultSuccess,
-)
+from claude_wire import Decoder, HandleError, InvalidLineError, MessageStream
+from claude_wire.messages import ResultSuccess
 from stream_sources import (
     EVENT,
     LONG,

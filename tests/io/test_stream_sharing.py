@@ -25,18 +25,12 @@ import pytest
 import long_tests
 from async_backends import DEADLINE, TRIO, Backend, every_backend
 from children import wait_until
-from claude_wire import (
-    ByteBudgetError,
-    Decoder,
-    InvalidLineError,
-    MessageStream,
-    ResultSuccess,
-    byte_budget,
-    read,
-    set_byte_budget,
-)
+from claude_wire import Decoder, InvalidLineError, MessageStream, read
+from claude_wire.errors import ByteBudgetError
+from claude_wire.io import byte_budget, set_byte_budget
 from claude_wire.io.sources import SLICE_SECONDS, Drained
 from claude_wire.limits import BLOCK_BYTES
+from claude_wire.messages import ResultSuccess
 from claude_wire.native.drain import open_drain
 from claude_wire.native.drain_thread import ThreadDrain
 from stream_sources import (

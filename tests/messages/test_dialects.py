@@ -11,22 +11,24 @@ from msgspec import UNSET
 
 from claude_wire import (
     AssistantMessage,
-    ConsolidationMessage,
-    ControlCancelRequest,
-    ControlError,
     ControlRequest,
     ControlResponse,
-    ControlSuccess,
     Decoder,
     InitMessage,
-    InterruptedMessage,
-    InterruptRequest,
     ResultMessage,
-    StatusMessage,
-    UiInvalidateMessage,
     UserMessage,
     decode,
     encode,
+)
+from claude_wire.messages import (
+    ConsolidationMessage,
+    ControlCancelRequest,
+    ControlError,
+    ControlSuccess,
+    InterruptedMessage,
+    InterruptRequest,
+    StatusMessage,
+    UiInvalidateMessage,
 )
 
 SYSTEM = {"type": "system"}

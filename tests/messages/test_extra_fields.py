@@ -14,21 +14,16 @@ from typing import Any, Union, get_args
 import msgspec
 import pytest
 
-from claude_wire import (
-    Decoder,
-    Encoder,
+from claude_wire import Decoder, Encoder, TextBlock, UnknownMessage, decode, encode
+from claude_wire.messages import (
     ImageBlock,
     KeepAlive,
     PermissionReply,
     PermissionRequestMessage,
     SystemToolResultMessage,
-    TextBlock,
     ToolResultMessage,
     Unknown,
     UnknownBlock,
-    UnknownMessage,
-    decode,
-    encode,
 )
 from claude_wire.messages.base import Wire
 from claude_wire.messages.tolerant import Findings, build

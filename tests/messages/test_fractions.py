@@ -14,9 +14,9 @@ import msgspec
 import pytest
 
 import claude_wire.messages
-from claude_wire import RateLimitEvent, decode, encode
+from claude_wire import decode, encode
 from claude_wire.errors import PayloadError
-from claude_wire.messages import Message, Unknown
+from claude_wire.messages import Message, RateLimitEvent, Unknown
 from claude_wire.messages.base import Wire
 from claude_wire_kit.events import Bridge, events
 from drift.whole import WHOLE

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import recordings
-from claude_wire import UnknownObject, decode, encode
+from claude_wire import decode, encode
+from claude_wire.messages import UnknownObject
 from claude_wire.messages.base import Wire
 from claude_wire.messages.tolerant import Findings, Misfit, build
 from each import each

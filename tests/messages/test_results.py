@@ -9,21 +9,16 @@ from typing import Any
 import pytest
 
 import recordings
-from claude_wire import (
+from claude_wire import MaxBudgetError, ResultMessage, TurnError, decode
+from claude_wire.errors import (
     ApiError,
     AuthenticationError,
-    ErrorInfo,
     ExecutionError,
-    MaxBudgetError,
     MaxTurnsError,
-    ResultError,
-    ResultMessage,
-    ResultSuccess,
     StructuredOutputError,
     TurnCancelledError,
-    TurnError,
-    decode,
 )
+from claude_wire.messages import ErrorInfo, ResultError, ResultSuccess
 from claude_wire.messages.union import RESULT_BY_SUBTYPE
 from each import each
 

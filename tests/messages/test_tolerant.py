@@ -10,17 +10,8 @@ from typing import Any, Literal, get_args
 import msgspec
 import pytest
 
-from claude_wire import (
-    AssistantMessage,
-    CacheControl,
-    ContentBlock,
-    TextBlock,
-    ToolResultBlock,
-    Unknown,
-    UnknownBlock,
-    UnknownObject,
-    decode,
-)
+from claude_wire import AssistantMessage, TextBlock, ToolResultBlock, decode
+from claude_wire.messages import CacheControl, ContentBlock, Unknown, UnknownBlock, UnknownObject
 from claude_wire.messages import tolerant as _tolerant
 from claude_wire.messages.base import Number, Wire
 from claude_wire.messages.tolerant import Findings, Misfit, build

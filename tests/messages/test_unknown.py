@@ -18,16 +18,14 @@ from claude_wire import (
     Decoder,
     InitMessage,
     InvalidLine,
-    KeepAlive,
-    PermissionReply,
     ResultMessage,
-    ResultSuccess,
     UnknownMessage,
     decode,
     encode,
 )
 from claude_wire.codec import lines as _decoding
 from claude_wire.codec.typed_lines import MAX_LEARNED, SUBTYPED, _union
+from claude_wire.messages import KeepAlive, PermissionReply, ResultSuccess
 from folders import SUPPORT
 from unknown_lines import INIT, KEEP_ALIVE, RESULT, TYPES, decoded, line_of
 

@@ -301,7 +301,8 @@ def test_the_limit_is_the_longest_line_without_its_line_feed(size: int, limit: i
 
 STARVED = """
 import resource, sys
-from claude_wire import Decoder, InvalidLine, LineSplitter, LineTooLongError
+from claude_wire import Decoder, InvalidLine, LineSplitter
+from claude_wire.errors import LineTooLongError
 
 KIB64 = 64 * 1024
 small = b'{"type":"assistant","message":{"content":[{"type":"text","text":"a"}]}}\\n'

@@ -21,12 +21,11 @@ from claude_wire import (
     ClaudeOptions,
     HandleError,
     InitMessage,
-    KeepAlive,
     ProcessError,
     ProcessInputError,
-    ResultSuccess,
     open_process,
 )
+from claude_wire.messages import KeepAlive, ResultSuccess
 from claude_wire.native.drain_thread import ThreadDrain, _Pump
 from plain_processes import INIT, PROMPT, RESULT, SECRET, everything, plain
 

@@ -13,14 +13,8 @@ import pytest
 
 from async_backends import Backend, every_backend
 from children import linux_only, nothing_left, python
-from claude_wire import (
-    KeepAlive,
-    Process,
-    ProcessError,
-    ProcessInputError,
-    UnfinishedTurnError,
-    UserMessage,
-)
+from claude_wire import Process, ProcessError, ProcessInputError, UnfinishedTurnError, UserMessage
+from claude_wire.messages import KeepAlive
 from plain_processes import PROMPT, SECRET, everything, plain
 
 pytestmark = linux_only

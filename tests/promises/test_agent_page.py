@@ -9,8 +9,9 @@ from typing import Any
 import anyio
 import pytest
 
-from claude_wire import AssistantMessage, ClaudeOptions, InitializeRequest, ResultMessage
+from claude_wire import AssistantMessage, ClaudeOptions, ResultMessage
 from claude_wire.agent import AgentOptions, AgentSession, Turn
+from claude_wire.messages import InitializeRequest
 from claude_wire.testing import open_agent
 from folders import ROOT
 

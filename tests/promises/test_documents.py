@@ -22,13 +22,11 @@ from claude_wire import (
     CanUseToolRequest,
     ControlResponse,
     HookCallbackRequest,
-    McpMessageRequest,
-    PermissionReply,
-    Unknown,
     UnknownMessage,
     decode,
     encode,
 )
+from claude_wire.messages import McpMessageRequest, PermissionReply, Unknown
 from claude_wire.messages.base import Wire
 from each import each
 from folders import DATA

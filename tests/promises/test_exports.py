@@ -18,73 +18,71 @@ from claude_wire import messages
 from claude_wire.messages.base import NoOther, Wire
 from claude_wire.messages.vocabulary import Family
 
-#: All names that are not in `claude_wire.messages`.
+#: The public names at the top.
 NAMES = [
     "Accumulator",
-    "AnswerError",
-    "ApiError",
-    "AuthenticationError",
-    "Batches",
-    "BillingError",
-    "ByteBudgetError",
+    "AssistantMessage",
+    "AsyncHookOutput",
     "CLINotFoundError",
+    "CanUseToolRequest",
     "ClaudeOptions",
     "ClaudeWireError",
+    "ControlRequest",
+    "ControlResponse",
     "Decoder",
-    "DecoderStats",
-    "DialectError",
-    "DrainStats",
+    "ElicitationRequest",
+    "ElicitationResponse",
     "EncodeError",
     "Encoder",
-    "ExecutionError",
-    "Guard",
     "HandleError",
+    "HookCallbackRequest",
     "HookMatcher",
+    "HookOutput",
+    "InitMessage",
+    "InvalidLine",
     "InvalidLineError",
     "Kind",
     "LineSplitter",
-    "LineTooLongError",
     "MaxBudgetError",
-    "MaxTurnsError",
     "McpServer",
+    "Message",
     "MessageStream",
     "PROTOCOL_VERSION",
-    "PartialBlock",
-    "PartialMessage",
-    "PayloadError",
+    "PermissionResult",
+    "PermissionResultAllow",
+    "PermissionResultDeny",
     "Process",
     "ProcessError",
     "ProcessInputError",
-    "PromptAnsweredError",
-    "PromptCancelledError",
     "PromptError",
     "RateLimitError",
-    "Reader",
     "RequestError",
     "RequestRefusedError",
     "RequestTimeoutError",
+    "ResultMessage",
     "Session",
-    "SessionBatches",
     "SessionEndedError",
-    "SessionMessages",
-    "SessionNotFoundError",
-    "StructuredOutputError",
-    "SubagentStoppedError",
-    "TurnCancelledError",
+    "StreamEvent",
+    "SystemMessage",
+    "TextBlock",
+    "ThinkingBlock",
+    "ToolResultBlock",
+    "ToolUseBlock",
     "TurnError",
     "UnfinishedTurnError",
+    "UnknownMessage",
+    "UserDialogCancelled",
+    "UserDialogCompleted",
+    "UserMessage",
     "__version__",
     "ask",
-    "byte_budget",
     "decode",
     "encode",
     "find_cli",
     "open_process",
     "open_session",
     "peek",
-    "peek_lines",
     "read",
-    "set_byte_budget",
 ]
 
 #: The names of `claude_wire.messages` that are no message class: the open unions, and what stands for the unknown.
@@ -146,12 +144,28 @@ def is_message_class(value: object) -> bool:
 
 
 def test_the_names_are_pinned() -> None:
-    assert sorted(set(claude_wire.__all__) - set(messages.__all__)) == NAMES
+    assert sorted(claude_wire.__all__) == NAMES
 
 
 def test_the_names_beside_the_message_classes_are_pinned() -> None:
     others = [name for name in messages.__all__ if not is_message_class(getattr(messages, name))]
     assert sorted(others) == MESSAGE_NAMES
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("GetUsageResponse", "it is claude_wire.messages.GetUsageResponse"),
+        ("ApiError", "it is claude_wire.errors.ApiError"),
+        ("peek_lines", "it is claude_wire.codec.peek_lines"),
+        ("Guard", "it is claude_wire.session.Guard"),
+        ("set_byte_budget", "it is claude_wire.io.set_byte_budget"),
+        ("nothing_of_this_name", "has no attribute 'nothing_of_this_name'"),
+    ],
+)
+def test_a_name_that_another_package_has_is_refused_with_its_place(name: str, place: str) -> None:
+    with pytest.raises(AttributeError, match=f"{re.escape(place)}$"):
+        getattr(claude_wire, name)
 
 
 def test_no_name_is_exported_twice() -> None:
@@ -169,7 +183,7 @@ def test_every_message_class_is_exported_by_its_module_and_the_package(module: t
     }
     assert own == {name for name in module.__all__ if is_message_class(getattr(module, name))}
     for name in module.__all__:
-        assert getattr(claude_wire, name) is getattr(module, name)
+        assert getattr(messages, name) is getattr(module, name)
 
 
 def test_every_struct_of_the_package_is_importable_from_it() -> None:
@@ -184,7 +198,7 @@ def test_every_struct_of_the_package_is_importable_from_it() -> None:
             ):
                 found.add(cls)
     assert len(found) > 400
-    assert [cls.__name__ for cls in found if getattr(claude_wire, cls.__name__, None) is not cls] == []
+    assert [cls.__name__ for cls in found if getattr(messages, cls.__name__, None) is not cls] == []
 
 
 def test_no_private_name_is_exported() -> None:
@@ -292,10 +306,9 @@ print([name for name in (*optional, *slow) if name in sys.modules and name not i
 @pytest.mark.parametrize(
     "ask",
     [
-        "from claude_wire import InitializeResponse",
-        "from claude_wire.messages import GetUsageResponse",
-        "from claude_wire import *; GetUsageResponse, InitializeResponse",
-        "claude_wire.InitializeRequest.parse_answer({'commands': [], 'output_style': ''})",
+        "from claude_wire.messages import GetUsageResponse, InitializeResponse",
+        "from claude_wire.messages import *; GetUsageResponse, InitializeResponse",
+        "claude_wire.messages.InitializeRequest.parse_answer({'commands': [], 'output_style': ''})",
     ],
 )
 def test_the_answers_to_requests_of_the_host_are_imported_when_they_are_asked_for(ask: str) -> None:
@@ -307,7 +320,7 @@ answers = "claude_wire.messages.control.host_answers", "claude_wire.messages.con
 assert not [name for name in answers if name in sys.modules]
 {ask}
 assert [name for name in answers if name in sys.modules]
-assert claude_wire.InitializeResponse is claude_wire.messages.InitializeResponse
+assert claude_wire.messages.InitializeResponse is claude_wire.messages.InitializeResponse
 """
     subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
 

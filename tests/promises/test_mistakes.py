@@ -24,13 +24,10 @@ from claude_wire import (
     ClaudeOptions,
     CLINotFoundError,
     Decoder,
-    DialectError,
     EncodeError,
     HandleError,
     HookMatcher,
     InvalidLineError,
-    McpStatusRequest,
-    MessageStopEvent,
     MessageStream,
     ResultMessage,
     Session,
@@ -42,10 +39,12 @@ from claude_wire import (
     open_session,
     peek,
     read,
-    set_byte_budget,
     sync,
 )
 from claude_wire.dialects import CLASSIC, MIRIAD
+from claude_wire.errors import DialectError
+from claude_wire.io import set_byte_budget
+from claude_wire.messages import McpStatusRequest, MessageStopEvent
 from claude_wire.testing import Recording, Replay, Stall, open_agent
 from claude_wire.transcripts import Transcript, find_sessions
 from claude_wire_kit.commands.app import cli
@@ -353,7 +352,7 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
     (
         lambda: ClaudeOptions(agents={"x": object()}),
         ValueError,
-        "ClaudeOptions.agents has a value that JSON has no form for; write {'NAME': {'description': ..., 'prompt': ...}}, or claude_wire.AgentDefinition as the value",
+        "ClaudeOptions.agents has a value that JSON has no form for; write {'NAME': {'description': ..., 'prompt': ...}}, or claude_wire.messages.AgentDefinition as the value",
     ),
     (
         lambda: open_process("claude --print hello"),

@@ -13,12 +13,12 @@ import pytest
 
 import claude_wire
 from all_sessions import needed
-from claude_wire import agent, testing
+from claude_wire import agent, errors, messages, session, testing
 from claude_wire_kit import supervisor
 from folders import ROOT
 from pages import PAGES, Block, Scene, blocks, matches
 
-MODULES = claude_wire, agent, supervisor, testing, builtins
+MODULES = claude_wire, agent, errors, messages, session, supervisor, testing, builtins
 #: The packages that a page may need beside those that claude_wire requires: those of its extras, and of front ends.
 OPTIONAL = ["claude_agent_sdk", "mcp", "opentelemetry.sdk", "starlette"]
 #: Those that `make test-tables` alone installs.

@@ -13,7 +13,13 @@ from folders import ROOT
 #: Whose ``__all__`` is public.
 PACKAGES = [
     "claude_wire",
+    "claude_wire.accumulate",
     "claude_wire.agent",
+    "claude_wire.codec",
+    "claude_wire.errors",
+    "claude_wire.io",
+    "claude_wire.messages",
+    "claude_wire.session",
     "claude_wire_kit.events",
     "claude_wire.dialects",
     "claude_wire_kit.supervisor",

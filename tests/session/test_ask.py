@@ -16,18 +16,15 @@ from children import ASKS, linux_only, nothing_left, python
 from claude_wire import (
     CanUseToolRequest,
     ClaudeOptions,
-    InitializeRequest,
-    MaxTurnsError,
-    PermissionResult,
     ProcessError,
     ProcessInputError,
     SessionEndedError,
-    SessionNotFoundError,
-    StructuredOutputError,
     TextBlock,
     UserMessage,
     open_session,
 )
+from claude_wire.errors import MaxTurnsError, SessionNotFoundError, StructuredOutputError
+from claude_wire.messages import InitializeRequest, PermissionResult
 from claude_wire.session.open import SessionArguments
 
 #: Answers ``initialize``. Then asks whether it may use a tool for a prompt, and ends the turn with what it was told; or

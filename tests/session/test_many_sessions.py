@@ -20,11 +20,11 @@ from claude_wire import (
     CanUseToolRequest,
     ClaudeOptions,
     MessageStream,
-    PermissionResult,
     ResultMessage,
     Session,
     open_session,
 )
+from claude_wire.messages import PermissionResult
 from claude_wire.testing import Recording, Replay
 
 SESSIONS = 1_000

@@ -9,16 +9,14 @@ import anyio
 import pytest
 
 from claude_wire import (
-    ExecutionError,
     MaxBudgetError,
-    PromptCancelledError,
     ResultMessage,
     Session,
     SessionEndedError,
-    SubagentStoppedError,
     UserMessage,
     decode,
 )
+from claude_wire.errors import ExecutionError, PromptCancelledError, SubagentStoppedError
 from claude_wire.session.run import MARKS, SETTLE_SECONDS, Run
 from session_peer import INIT, RESULT, Peer, line
 from virtual_time import VirtualBackend, every_virtual_backend

@@ -19,17 +19,9 @@ import anyio.lowlevel
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from claude_wire import (
-    CancelAsyncMessageRequest,
-    HandleError,
-    InterruptRequest,
-    PromptAnsweredError,
-    PromptCancelledError,
-    ResultMessage,
-    SubagentStoppedError,
-    TurnError,
-    UserMessage,
-)
+from claude_wire import HandleError, ResultMessage, TurnError, UserMessage
+from claude_wire.errors import PromptAnsweredError, PromptCancelledError, SubagentStoppedError
+from claude_wire.messages import CancelAsyncMessageRequest, InterruptRequest
 from claude_wire.session.run import SETTLE_SECONDS
 from session_peer import INIT, RESULT, Peer
 from virtual_time import VirtualBackend, every_virtual_backend

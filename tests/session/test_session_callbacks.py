@@ -24,16 +24,18 @@ from claude_wire import (
     HookCallbackRequest,
     HookMatcher,
     HookOutput,
+    RequestRefusedError,
+    UnknownMessage,
+    UserDialogCancelled,
+    UserDialogCompleted,
+)
+from claude_wire.messages import (
     InitializeRequest,
     PermissionResult,
     PreToolUseHookInput,
     PreToolUseHookSpecificOutput,
-    RequestRefusedError,
     RequestUserDialogRequest,
-    UnknownMessage,
     UnknownObject,
-    UserDialogCancelled,
-    UserDialogCompleted,
 )
 from claude_wire.session.callbacks import Callbacks
 from session_peer import RESULT, Peer, Server, allow, hook_ids, hook_request, numbered, opened, stays_unanswered

@@ -10,7 +10,6 @@ import pytest
 from async_backends import Backend, every_backend
 from children import ASKS
 from claude_wire import (
-    Guard,
     HookCallbackRequest,
     HookMatcher,
     RequestError,
@@ -20,7 +19,7 @@ from claude_wire import (
 )
 from claude_wire.control.matchers import fits_tool
 from claude_wire.dialects import CLASSIC, MIRIAD
-from claude_wire.session import Session
+from claude_wire.session import Guard, Session
 from claude_wire_kit.supervisor.frames import Started
 from session_peer import INIT, RESULT, Peer, Server, allow, hook_ids, hook_request, opened
 from supervisor_peer import SupervisorPeer

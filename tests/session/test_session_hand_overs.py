@@ -8,7 +8,8 @@ import anyio
 import pytest
 
 from async_backends import Backend, every_backend
-from claude_wire import CanUseToolRequest, Decoder, InvalidLine, PermissionResult
+from claude_wire import CanUseToolRequest, Decoder, InvalidLine
+from claude_wire.messages import PermissionResult
 from long_tests import LONG
 from session_peer import RESULT, Peer, line, numbered, numbers, opened_for_questions, rest
 from virtual_time import VirtualBackend, every_virtual_backend

@@ -10,7 +10,8 @@ import anyio
 import pytest
 
 from async_backends import ASYNCIO, Backend, every_backend
-from claude_wire import CanUseToolRequest, ControlRequest, HandleError, MessageStream, PermissionResult, Session
+from claude_wire import CanUseToolRequest, ControlRequest, HandleError, MessageStream, Session
+from claude_wire.messages import PermissionResult
 from session_peer import Peer, allow, line, numbered, numbers, opened_for_questions, rest
 
 pytestmark = pytest.mark.usefixtures("nothing_is_queued")

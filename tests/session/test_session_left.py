@@ -10,7 +10,8 @@ import pytest
 
 from async_backends import Backend, every_backend
 from children import ASKS, linux_only, nothing_left, python
-from claude_wire import CanUseToolRequest, McpStatusRequest, PermissionResult, ResultMessage, open_session
+from claude_wire import CanUseToolRequest, ResultMessage, open_session
+from claude_wire.messages import McpStatusRequest, PermissionResult
 from session_peer import ASKING_CHILD, Peer, allow, numbered, opened_for_questions, rest
 
 pytestmark = pytest.mark.usefixtures("nothing_is_queued")

@@ -15,11 +15,11 @@ from claude_wire import (
     ClaudeWireError,
     EncodeError,
     HandleError,
-    PayloadError,
     RequestRefusedError,
     RequestTimeoutError,
     Session,
 )
+from claude_wire.errors import PayloadError
 from session_peer import Peer, opened
 from virtual_time import VirtualBackend, every_virtual_backend
 

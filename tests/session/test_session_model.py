@@ -24,14 +24,13 @@ from hypothesis import strategies as st
 from claude_wire import (
     CanUseToolRequest,
     HandleError,
-    InterruptRequest,
     InvalidLine,
-    PermissionResult,
     RequestRefusedError,
     RequestTimeoutError,
     SessionEndedError,
     UserMessage,
 )
+from claude_wire.messages import InterruptRequest, PermissionResult
 from session_peer import Peer, line, numbered, queued_bytes
 from virtual_time import VirtualBackend, every_virtual_backend
 

@@ -11,20 +11,13 @@ import pytest
 from async_backends import Backend, every_backend
 from children import ASKS
 from claude_wire import (
-    AgentDefinition,
     ClaudeOptions,
     Decoder,
-    DialectError,
     HandleError,
-    HookCallbackMatcher,
     HookCallbackRequest,
     HookMatcher,
-    InitializeRequest,
-    InitializeResponse,
-    InterruptRequest,
     MessageStream,
     RequestError,
-    RequestUserDialogRequest,
     Session,
     SessionEndedError,
     UserDialogCancelled,
@@ -33,6 +26,15 @@ from claude_wire import (
     sync,
 )
 from claude_wire.dialects import MIRIAD, STREAM_JSON
+from claude_wire.errors import DialectError
+from claude_wire.messages import (
+    AgentDefinition,
+    HookCallbackMatcher,
+    InitializeRequest,
+    InitializeResponse,
+    InterruptRequest,
+    RequestUserDialogRequest,
+)
 from session_peer import Peer, Server, allow, opened
 
 

@@ -19,11 +19,9 @@ from claude_wire import (
     HandleError,
     HookCallbackRequest,
     HookMatcher,
-    McpStatusRequest,
-    PermissionResult,
     PermissionResultDeny,
-    SetMode,
 )
+from claude_wire.messages import McpStatusRequest, PermissionResult, SetMode
 from session_peer import RESULT, Peer, Server, allow, hook_request, never, numbered, numbers, opened, stays_unanswered
 from virtual_time import VirtualBackend, every_virtual_backend
 

@@ -18,12 +18,10 @@ from claude_wire import (
     HookMatcher,
     HookOutput,
     MessageStream,
-    PermissionResult,
-    RequestUserDialogRequest,
     Session,
     UserDialogCancelled,
-    UserDialogResult,
 )
+from claude_wire.messages import PermissionResult, RequestUserDialogRequest, UserDialogResult
 from session_peer import Peer, hook_ids, hook_request, line, opened
 
 

@@ -17,21 +17,20 @@ from claude_wire import (
     CanUseToolRequest,
     ControlRequest,
     Decoder,
-    ExecutionError,
     HandleError,
-    PermissionResult,
     ProcessError,
     ProcessInputError,
     RateLimitError,
     RequestError,
     RequestTimeoutError,
     ResultMessage,
-    ResultSuccess,
     Session,
     SessionEndedError,
     open_process,
     open_session,
 )
+from claude_wire.errors import ExecutionError
+from claude_wire.messages import PermissionResult, ResultSuccess
 from session_peer import RESULT, Peer, allow, line, numbered, numbers
 
 # --- what is shown ----------------------------------------------------------------------------------------------------

@@ -16,15 +16,14 @@ from claude_wire import (
     Decoder,
     HandleError,
     InvalidLine,
-    McpStatusRequest,
     MessageStream,
-    PermissionResult,
     ResultMessage,
     Session,
     SessionEndedError,
     UnknownMessage,
     open_process,
 )
+from claude_wire.messages import McpStatusRequest, PermissionResult
 from session_peer import ASKING_CHILD, Output, Peer, line, numbered, numbers, opened_for_questions, queued_bytes, rest
 
 pytestmark = pytest.mark.usefixtures("nothing_is_queued")

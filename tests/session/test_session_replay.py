@@ -25,7 +25,6 @@ from claude_wire import (
     ClaudeOptions,
     ElicitationRequest,
     HookCallbackRequest,
-    McpMessageRequest,
     MessageStream,
     ProcessError,
     ResultMessage,
@@ -34,6 +33,7 @@ from claude_wire import (
     UnfinishedTurnError,
     open_session,
 )
+from claude_wire.messages import McpMessageRequest
 from claude_wire.testing import Recording, Replay
 from long_tests import LONG
 from recorded_hosts import (

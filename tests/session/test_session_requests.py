@@ -12,9 +12,18 @@ import pytest
 
 from async_backends import DEADLINE, Backend, every_asyncio, every_backend
 from claude_wire import (
+    ControlResponse,
+    ProcessError,
+    RequestRefusedError,
+    RequestTimeoutError,
+    SessionEndedError,
+)
+from claude_wire.control.requests import Requests
+from claude_wire.errors import PayloadError
+from claude_wire.io.tasks import Tasks
+from claude_wire.messages import (
     CancelAsyncMessageRequest,
     CancelAsyncMessageResponse,
-    ControlResponse,
     FileSuggestionsRequest,
     FileSuggestionsResponse,
     GetBinaryVersionRequest,
@@ -26,23 +35,16 @@ from claude_wire import (
     McpServerStatus,
     McpStatusRequest,
     McpStatusResponse,
-    PayloadError,
-    ProcessError,
     ReadFileRequest,
     ReadFileResponse,
-    RequestRefusedError,
-    RequestTimeoutError,
     RewindFilesRequest,
     RewindFilesResponse,
-    SessionEndedError,
     SetModelRequest,
     SetModelResponse,
     SetPermissionModeRequest,
     SetPermissionModeResponse,
     StopTaskRequest,
 )
-from claude_wire.control.requests import Requests
-from claude_wire.io.tasks import Tasks
 from session_peer import RESULT, Peer, numbered, numbers, opened
 from virtual_time import VirtualBackend, every_virtual_backend
 

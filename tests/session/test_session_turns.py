@@ -12,25 +12,26 @@ import pytest
 
 from async_backends import Backend, every_backend
 from claude_wire import (
-    ApiError,
-    AuthenticationError,
-    BillingError,
-    CancelAsyncMessageRequest,
-    ExecutionError,
     HandleError,
     InitMessage,
     MaxBudgetError,
-    MaxTurnsError,
     RateLimitError,
     ResultMessage,
-    ResultSuccess,
     SessionEndedError,
-    StructuredOutputError,
-    TurnCancelledError,
     TurnError,
     UnknownMessage,
     UserMessage,
 )
+from claude_wire.errors import (
+    ApiError,
+    AuthenticationError,
+    BillingError,
+    ExecutionError,
+    MaxTurnsError,
+    StructuredOutputError,
+    TurnCancelledError,
+)
+from claude_wire.messages import CancelAsyncMessageRequest, ResultSuccess
 from session_peer import INIT, RESULT, Peer, numbered, numbers, opened
 
 

@@ -13,7 +13,6 @@ from async_backends import DEADLINE, Backend, every_backend
 from claude_wire import (
     ControlRequest,
     Decoder,
-    DialectError,
     HandleError,
     HookCallbackRequest,
     HookMatcher,
@@ -24,6 +23,7 @@ from claude_wire import (
     dialects,
     open_session,
 )
+from claude_wire.errors import DialectError
 from claude_wire.messages import InitializeRequest
 from claude_wire.session import Registered, RunningCLI, SessionPort, SessionTransport
 from session_peer import INIT, RESULT, Output, Peer, allow, line, numbered, numbers, take

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from claude_wire import peek_lines
+from claude_wire.codec import peek_lines
 
 __all__ = ["NONE", "checked_kind", "is_blank", "is_wanted", "kind_by_json", "value_by_json"]
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from claude_wire import (
+from claude_wire import InitMessage, UserMessage, decode
+from claude_wire.dialects import CLASSIC, JSON_RPC, MIRIAD, Connection, Dialect
+from claude_wire.messages import (
     ContentBlock,
-    InitMessage,
     MessageParam,
     ResultErrorDuringExecution,
     ResultSuccess,
     Usage,
-    UserMessage,
-    decode,
 )
-from claude_wire.dialects import CLASSIC, JSON_RPC, MIRIAD, Connection, Dialect
 
 __all__ = ["INIT", "OTHERS", "RESULT", "STOPPED", "USED", "read", "started", "text", "user"]
 

@@ -36,13 +36,8 @@ from pathlib import Path
 from typing import Any
 
 from busy_agent import LAST
-from claude_wire import (
-    CanUseToolRequest,
-    HookCallbackRequest,
-    HookMatcher,
-    PermissionResult,
-    ResultMessage,
-)
+from claude_wire import CanUseToolRequest, HookCallbackRequest, HookMatcher, ResultMessage
+from claude_wire.messages import PermissionResult
 from claude_wire_kit.supervisor import connect
 from claude_wire_kit.supervisor.frames import Accepted, Cursor
 from claude_wire_kit.supervisor.session import SupervisorTransport

@@ -23,24 +23,26 @@ import recordings
 from claude_wire import (
     CanUseToolRequest,
     ControlRequest,
-    ControlRequestProgressMessage,
     Decoder,
     ElicitationRequest,
     HookCallbackRequest,
     HookMatcher,
-    InitializeRequest,
-    InterruptRequest,
     InvalidLine,
-    McpMessageRequest,
     PermissionResultAllow,
     PermissionResultDeny,
     ProcessError,
     RequestRefusedError,
     Session,
     TurnError,
-    UnknownRequest,
     UserMessage,
     decode,
+)
+from claude_wire.messages import (
+    ControlRequestProgressMessage,
+    InitializeRequest,
+    InterruptRequest,
+    McpMessageRequest,
+    UnknownRequest,
 )
 from claude_wire.testing import Recording, Step
 from same_json import differences

@@ -12,7 +12,8 @@ import anyio
 import anyio.lowlevel
 
 from async_backends import DEADLINE
-from claude_wire import CanUseToolRequest, Decoder, MessageStream, PermissionResult, Session, UserMessage
+from claude_wire import CanUseToolRequest, Decoder, MessageStream, Session, UserMessage
+from claude_wire.messages import PermissionResult
 from claude_wire.native import budget
 from claude_wire.native.library import ffi, lib
 

@@ -24,14 +24,9 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 
 import recordings
 from async_backends import BACKENDS, TRIO
-from claude_wire import (
-    Decoder,
-    InvalidLineError,
-    MessageStream,
-    ResultSuccess,
-    StreamEvent,
-)
+from claude_wire import Decoder, InvalidLineError, MessageStream, StreamEvent
 from claude_wire.limits import BLOCK_BYTES
+from claude_wire.messages import ResultSuccess
 
 if sys.platform != "linux":
     pytest.skip("these tests look for what was left behind in /proc", allow_module_level=True)

@@ -19,7 +19,8 @@ from typing import Any
 
 import anyio
 
-from claude_wire import Accumulator, CanUseToolRequest, Decoder, PermissionResult, ResultMessage, decode, peek
+from claude_wire import Accumulator, CanUseToolRequest, Decoder, ResultMessage, decode, peek
+from claude_wire.messages import PermissionResult
 from claude_wire.native.drain_thread import ThreadDrain
 from claude_wire_kit.events import Bridge
 from claude_wire_kit.usage.meter import UsageMeter

@@ -18,14 +18,13 @@ from claude_wire import (
     CanUseToolRequest,
     HandleError,
     InitMessage,
-    MaxTurnsError,
-    McpStatusRequest,
-    PermissionResult,
     ProcessError,
     ResultMessage,
     UserMessage,
     sync,
 )
+from claude_wire.errors import MaxTurnsError
+from claude_wire.messages import McpStatusRequest, PermissionResult
 from claude_wire.session import Session as AsyncSession
 from claude_wire.sync.session import Session
 

@@ -15,16 +15,15 @@ from claude_wire import (
     AssistantMessage,
     CanUseToolRequest,
     ClaudeOptions,
-    ExecutionError,
     HookMatcher,
-    RequestUserDialogRequest,
     ResultMessage,
     StreamEvent,
-    TurnCancelledError,
     UserDialogCancelled,
     UserDialogCompleted,
 )
 from claude_wire.agent import Agent, Turn
+from claude_wire.errors import ExecutionError, TurnCancelledError
+from claude_wire.messages import RequestUserDialogRequest
 from claude_wire.testing import open_agent
 
 pytestmark = pytest.mark.anyio

@@ -8,7 +8,8 @@ from typing import Any, get_args
 import pytest
 
 import claude_wire.transcripts as t
-from claude_wire import Decoder, DecoderStats, InvalidLineError, encode
+from claude_wire import Decoder, InvalidLineError, encode
+from claude_wire.codec import DecoderStats
 from claude_wire.messages import InvalidLine, UnknownMessage, UnknownObject
 from claude_wire.messages.base import Wire
 from claude_wire.messages.vocabulary import Family, vocabulary_of

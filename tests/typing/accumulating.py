@@ -4,8 +4,9 @@ from typing import Any
 
 from typing_extensions import assert_type
 
-from claude_wire import ApiMessage, ContentBlock, ErrorEvent, InvalidLine, Message, Usage
+from claude_wire import InvalidLine, Message
 from claude_wire.accumulate.accumulator import Accumulator, PartialBlock, PartialMessage
+from claude_wire.messages import ApiMessage, ContentBlock, ErrorEvent, Usage
 
 
 def what_is_added(accumulator: Accumulator, message: Message | InvalidLine) -> None:

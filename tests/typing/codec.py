@@ -10,23 +10,22 @@ from typing_extensions import assert_type
 from claude_wire import (
     AssistantMessage,
     Decoder,
-    DecoderStats,
     Encoder,
     InvalidLine,
-    KeepAlive,
     Kind,
     LineSplitter,
     Message,
-    Reader,
     TextBlock,
     UnknownMessage,
     UserMessage,
     decode,
     encode,
     peek,
-    peek_lines,
     read,
 )
+from claude_wire.codec import DecoderStats, peek_lines
+from claude_wire.io import Reader
+from claude_wire.messages import KeepAlive
 
 
 def handle(line: InvalidLine) -> None:

@@ -8,17 +8,10 @@ from typing import Any
 from anyio.abc import ByteReceiveStream, ByteStream, SocketStream
 from typing_extensions import assert_type
 
-from claude_wire import (
-    Batches,
-    Decoder,
-    DecoderStats,
-    DrainStats,
-    InvalidLine,
-    Message,
-    MessageStream,
-    ResultMessage,
-    ResultSuccess,
-)
+from claude_wire import Decoder, InvalidLine, Message, MessageStream, ResultMessage
+from claude_wire.codec import DecoderStats
+from claude_wire.io import Batches, DrainStats
+from claude_wire.messages import ResultSuccess
 
 
 async def generate() -> AsyncIterator[bytes]:

@@ -3,20 +3,15 @@
 from typing_extensions import assert_type
 
 import claude_wire
-from claude_wire import (
-    CanUseToolRequest,
-    ClaudeOptions,
+from claude_wire import CanUseToolRequest, ClaudeOptions, InvalidLine, Message, ResultMessage, sync
+from claude_wire.messages import (
     InitializeResponse,
     InterruptResponse,
-    InvalidLine,
     McpSetServersResponse,
     McpStatusRequest,
     McpStatusResponse,
-    Message,
     PermissionResult,
-    ResultMessage,
     SetModelResponse,
-    sync,
 )
 
 

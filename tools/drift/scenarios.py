@@ -14,18 +14,15 @@ from typing import Any
 
 import anyio
 
-from claude_wire import (
-    ClaudeOptions,
-    HookMatcher,
-    PermissionResult,
-    Session,
-    StreamEvent,
-    TaskStartedMessage,
-    UserMessage,
-    open_session,
-)
+from claude_wire import ClaudeOptions, HookMatcher, Session, StreamEvent, UserMessage, open_session
 from claude_wire.errors import PayloadError, ProcessError, RequestError, TurnError
-from claude_wire.messages import CanUseToolRequest, HookCallbackRequest, StopTaskRequest
+from claude_wire.messages import (
+    CanUseToolRequest,
+    HookCallbackRequest,
+    PermissionResult,
+    StopTaskRequest,
+    TaskStartedMessage,
+)
 from claude_wire.messages.hooks.events import HOOK_EVENTS
 from claude_wire_kit.terminal.record import Recorder
 from drift.requests import every_request

@@ -15,8 +15,8 @@ from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 
-from claude_wire import Decoder, LineSplitter, LineTooLongError, decode
-from claude_wire.errors import InvalidLineError
+from claude_wire import Decoder, LineSplitter, decode
+from claude_wire.errors import InvalidLineError, LineTooLongError
 from claude_wire.limits import DEFAULT_MAX_LINE_BYTES
 from claude_wire.messages import ControlRequest, ControlResponse, InvalidLine, Message
 from claude_wire.transcripts import Record

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from claude_wire import AnswerError, AssistantMessage, ControlRequest, decode
+from claude_wire import AssistantMessage, ControlRequest, decode
+from claude_wire.errors import AnswerError
 from claude_wire_kit.events import (
     MAX_CONVERSATIONS,
     MAX_OPERATIONS,

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_bridge_recordings import check_ends
 
-from claude_wire import AnswerError, decode
+from claude_wire import decode
+from claude_wire.errors import AnswerError
 from claude_wire_kit.events import Bridge, UiEvent
 
 IDS = st.sampled_from(["a", "b", "c", "x" * 200])

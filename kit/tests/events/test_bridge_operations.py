@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from claude_wire import (
+from claude_wire import AssistantMessage, ToolResultBlock, ToolUseBlock, UserMessage, decode
+from claude_wire.messages import (
     ApiMessage,
-    AssistantMessage,
     InterruptedMessage,
     MessageParam,
     PermissionDeniedMessage,
@@ -20,10 +20,6 @@ from claude_wire import (
     TaskStartedMessage,
     TaskUpdatedMessage,
     TaskUsage,
-    ToolResultBlock,
-    ToolUseBlock,
-    UserMessage,
-    decode,
 )
 from claude_wire_kit.events import Bridge, Operation, SubagentProgress
 

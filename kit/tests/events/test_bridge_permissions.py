@@ -11,25 +11,27 @@ import pytest
 import recordings
 from async_backends import Backend, every_backend
 from claude_wire import (
-    AnswerError,
-    ApiMessage,
     AssistantMessage,
     CanUseToolRequest,
-    ControlCancelRequest,
     ControlRequest,
     ControlResponse,
-    ControlSuccess,
     Decoder,
     Message,
-    MessageParam,
-    PermissionReply,
     PermissionResultDeny,
-    ResultSuccess,
     ToolResultBlock,
     ToolUseBlock,
     UserMessage,
     decode,
     encode,
+)
+from claude_wire.errors import AnswerError
+from claude_wire.messages import (
+    ApiMessage,
+    ControlCancelRequest,
+    ControlSuccess,
+    MessageParam,
+    PermissionReply,
+    ResultSuccess,
 )
 from claude_wire_kit.events import Bridge, Operation, PermissionCancelled, PermissionRequest, Questions, UiEvent
 from session_peer import Peer, opened, stays_unanswered

@@ -8,16 +8,13 @@ from typing import Any
 
 import pytest
 
-from claude_wire import (
+from claude_wire import AssistantMessage, ToolResultBlock, ToolUseBlock, UserMessage
+from claude_wire.messages import (
     ApiMessage,
-    AssistantMessage,
     MessageParam,
     ResultSuccess,
     TaskProgressMessage,
     TaskUsage,
-    ToolResultBlock,
-    ToolUseBlock,
-    UserMessage,
 )
 from claude_wire_kit.events import PROGRESS_RULES, Bridge, ProgressUpdate, Step, find_step
 from claude_wire_kit.events.progress import MAX_READ

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from claude_wire import AssistantMessage, ResultSuccess, decode
+from claude_wire import AssistantMessage, decode
+from claude_wire.messages import ResultSuccess
 from claude_wire_kit.events import Bridge, ClaudeResponse
 
 

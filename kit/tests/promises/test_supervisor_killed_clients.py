@@ -24,7 +24,7 @@ pytest.importorskip("rich")
 
 import busy_agent
 import killed_clients
-from claude_wire import HookCallbackMatcher, InitializeRequest
+from claude_wire.messages import HookCallbackMatcher, InitializeRequest
 from claude_wire_kit.supervisor import connect, spec_of
 from long_tests import LONG
 from ssh import SSHD, ssh_command

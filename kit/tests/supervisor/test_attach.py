@@ -24,11 +24,11 @@ from claude_wire import (
     HandleError,
     HookCallbackRequest,
     HookMatcher,
-    PermissionResult,
     ResultMessage,
     Session,
     sync,
 )
+from claude_wire.messages import PermissionResult
 from claude_wire_kit.supervisor.attach import Supervisor, connect, spec_of
 from claude_wire_kit.supervisor.errors import DetachedError, SupervisorError
 from claude_wire_kit.supervisor.frames import Attach, Create, Cursor, line_of

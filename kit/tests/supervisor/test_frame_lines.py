@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from claude_wire import KeepAlive, decode
+from claude_wire import decode
+from claude_wire.messages import KeepAlive
 from claude_wire_kit.supervisor import lines as supervisor_lines
 from claude_wire_kit.supervisor.frames import Accepted, Cut, Ended, Refused
 from claude_wire_kit.supervisor.lines import SURE_BYTES, SupervisorLines

@@ -13,13 +13,13 @@ from claude_wire import (
     HandleError,
     HookCallbackRequest,
     HookMatcher,
-    PermissionResult,
     PromptError,
     RequestError,
     RequestRefusedError,
     ResultMessage,
     UserMessage,
 )
+from claude_wire.messages import PermissionResult
 from claude_wire_kit.supervisor.frames import Cursor
 from session_peer import INIT, RESULT, Peer, Server, allow, collect, hook_request, line, never, numbered, numbers, take
 from supervisor_peer import INITIALIZED, SupervisorPeer, Wire, result

@@ -18,7 +18,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from claude_wire import CanUseToolRequest, HandleError, PermissionResult, Session
+from claude_wire import CanUseToolRequest, HandleError, Session
+from claude_wire.messages import PermissionResult
 from claude_wire_kit.supervisor.errors import DetachedError
 from claude_wire_kit.supervisor.frames import Cursor
 from long_tests import LONG

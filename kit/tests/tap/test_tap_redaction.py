@@ -17,7 +17,8 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from claude_wire import Decoder, InvalidLine, Unknown
+from claude_wire import Decoder, InvalidLine
+from claude_wire.messages import Unknown
 from claude_wire_kit.tap import recording, redact
 from claude_wire_kit.tap.names import is_secret_name
 from claude_wire_kit.tap.redact import Lines, redacted_flags, redacted_line

@@ -5,7 +5,8 @@ from typing import Any, Literal
 
 from typing_extensions import assert_never, assert_type
 
-from claude_wire import ControlResponse, InvalidLine, Message, PermissionReply, Session, encode
+from claude_wire import ControlResponse, InvalidLine, Message, Session, encode
+from claude_wire.messages import PermissionReply
 from claude_wire_kit.events import (
     PROGRESS_RULES,
     Bridge,

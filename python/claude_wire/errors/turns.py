@@ -123,9 +123,9 @@ class RateLimitError(ApiError):
 
     Attributes:
         resets_at: when the limit ends, in UTC, or None. A session knows it from ``resetsAt`` of the last
-            :class:`~claude_wire.RateLimitEvent`, if the ``status`` of that was ``rejected``. The CLI reports the limits
-            of subscriptions so. For a limit of an API key, for an overloaded API, and in an error that is made of a
-            result alone, it is None: a result does not say it.
+            :class:`~claude_wire.messages.RateLimitEvent`, if the ``status`` of that was ``rejected``. The CLI reports
+            the limits of subscriptions so. For a limit of an API key, for an overloaded API, and in an error that is
+            made of a result alone, it is None: a result does not say it.
     """
 
     _remedy = "try again later"

@@ -47,7 +47,8 @@ INSTEAD = {
     "task_budget": "give the total alone",
     "thinking": "write 'adaptive', 'enabled' or 'disabled'; budget_tokens is max_thinking_tokens=, display is "
     "thinking_display=",
-    "agents": "write {'NAME': {'description': ..., 'prompt': ...}}, or claude_wire.AgentDefinition as the value",
+    "agents": "write {'NAME': {'description': ..., 'prompt': ...}}, or claude_wire.messages.AgentDefinition as the "
+    "value",
     "plugin_dir": "write the paths alone",
 }
 

@@ -1,1 +1,33 @@
-"""Bytes from anywhere, as messages: files, pipes, event loops."""
+"""Bytes from anywhere, as messages: files, pipes, event loops; and the byte budget of the process."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from claude_wire.io.message_stream import Batches, MessageStream
+    from claude_wire.io.read import Reader
+    from claude_wire.io.read_ahead import Chunks
+    from claude_wire.native.budget import byte_budget, set_byte_budget
+    from claude_wire.native.overflow import DrainStats
+
+__all__ = ["Batches", "Chunks", "DrainStats", "MessageStream", "Reader", "byte_budget", "set_byte_budget"]
+
+# Imported when they are first asked for: decoding needs none of them.
+_LATER = {
+    "Batches": "io.message_stream",
+    "Chunks": "io.read_ahead",
+    "DrainStats": "native.overflow",
+    "MessageStream": "io.message_stream",
+    "Reader": "io.read",
+    "byte_budget": "native.budget",
+    "set_byte_budget": "native.budget",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"claude_wire.{_LATER[name]}"), name)

@@ -41,7 +41,7 @@ class MessageStream(Generic[T]):
         decoder: says what messages are made of lines, and what of bad lines; ``Decoder()`` if not given. Nobody else
             may use it.
         overflow, spill_limit: for descriptors, what happens when nobody reads and the bytes that wait exceed the budget
-            of the process (:func:`~claude_wire.set_byte_budget`). ``"pause"``: the writer has to wait. ``"spill"``:
+            of the process (:func:`~claude_wire.io.set_byte_budget`). ``"pause"``: the writer has to wait. ``"spill"``:
             they go to a temporary file, of at most ``spill_limit`` bytes; above that the writer has to wait.
             ``"error"``: the writer has to wait, and the next step raises.
 

@@ -135,7 +135,7 @@ class SessionMessages:
     def error(self) -> TurnError | None:
         """The first failure among the turns that were given, as :meth:`Session.ask` raises it; None if there is none.
 
-        At the end of a run also a :class:`~claude_wire.SubagentStoppedError`.
+        At the end of a run also a :class:`~claude_wire.errors.SubagentStoppedError`.
         """
         return self._wait.error
 

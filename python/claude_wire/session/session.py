@@ -108,10 +108,10 @@ class Session:
     loop.
 
     As long as nobody iterates, what arrives is kept as bytes, up to the byte budget of the process
-    (:func:`~claude_wire.set_byte_budget`); a control message behind more than that waits for the consumer. While 4,096
-    callbacks and answers wait (half as many callbacks if they have a time limit), or 64 MiB of them, nothing is read. A
-    session must be closed, by its block or :meth:`aclose`. One that is dropped is closed by its loop; where that is
-    closed or stopped, at once: its callbacks are cut off where they wait, and a thread ends its process.
+    (:func:`~claude_wire.io.set_byte_budget`); a control message behind more than that waits for the consumer. While
+    4,096 callbacks and answers wait (half as many callbacks if they have a time limit), or 64 MiB of them, nothing is
+    read. A session must be closed, by its block or :meth:`aclose`. One that is dropped is closed by its loop; where
+    that is closed or stopped, at once: its callbacks are cut off where they wait, and a thread ends its process.
 
     Raises:
         TypeError: an argument is of another type, ``send`` is missing, or a callback cannot be called with what it will
@@ -337,7 +337,7 @@ class Session:
         item is sent as it comes.
 
         Args:
-            uuid: of the message, for :class:`~claude_wire.CancelAsyncMessageRequest` and the result's
+            uuid: of the message, for :class:`~claude_wire.messages.CancelAsyncMessageRequest` and the result's
                 ``user_message_uuids``; a random one if not given. The CLI starts no turn for one that it has had, and
                 tells what becomes of each by ``command_lifecycle`` messages. A :class:`UserMessage` is sent as it is.
             session_id: as in :meth:`UserMessage.of`.
@@ -379,10 +379,10 @@ class Session:
                 end. Nothing is sent.
             ValueError: this session has sent a prompt with this uuid, or ``until="turn"`` has ``shells``.
             TurnError: a turn of the run failed (the first error, raised at the end of the run); or subagents were
-                stopped, for instance by a budget (:class:`~claude_wire.SubagentStoppedError`).
+                stopped, for instance by a budget (:class:`~claude_wire.errors.SubagentStoppedError`).
             PromptError: no turn answers the prompt within ``ceiling`` seconds. Its subclasses:
-                :class:`~claude_wire.PromptAnsweredError`, if the CLI knows the uuid from before the session was
-                resumed; :class:`~claude_wire.PromptCancelledError`, if the prompt was taken out of the queue.
+                :class:`~claude_wire.errors.PromptAnsweredError`, if the CLI knows the uuid from before the session was
+                resumed; :class:`~claude_wire.errors.PromptCancelledError`, if the prompt was taken out of the queue.
             SessionEndedError: the output ended before the result, or while subagents worked.
         """
         wait = Wait.of_prompt(until, shells, ceiling)

@@ -20,7 +20,7 @@ def decoder_for(dialect: LineDialect, **arguments: Any) -> Decoder[Any]:
 
 
 class LineReader(Reader[Record | Message | InvalidLine]):
-    """A :class:`~claude_wire.Reader` that has found out what its file is. Made by :func:`read`.
+    """A :class:`~claude_wire.io.Reader` that has found out what its file is. Made by :func:`read`.
 
     Attributes:
         dialect: ``"transcript"`` if it gives records, ``"stream"`` if it gives messages.

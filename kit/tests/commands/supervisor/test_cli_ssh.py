@@ -20,9 +20,9 @@ if sys.platform != "linux":
     pytest.skip("a supervisor needs Linux", allow_module_level=True)
 
 import host_agent
-from claude_wire import CanUseToolRequest, PermissionResult
+from claude_wire import CanUseToolRequest
 from claude_wire.errors import ProcessError
-from claude_wire.messages import AssistantMessage, ResultMessage
+from claude_wire.messages import AssistantMessage, PermissionResult, ResultMessage
 from claude_wire_kit.supervisor import Supervisor, connect, spec_of
 from claude_wire_kit.supervisor.errors import DetachedError, SupervisorError
 from ssh import SSHD, ssh_command
