@@ -247,19 +247,20 @@ HOSTILE = [
     "Launching ",
 ]
 #: Each text has so many characters. Their square is more steps than a processor makes in the seconds below.
-CHARACTERS = 2_000_000 if LONG else 400_000
-#: Seconds of the processor, on which the load of the machine has little influence.
-SECONDS = 100
+CHARACTERS = 2_000_000 if LONG else 80_000
+#: Seconds of the processor for one text, on which the load of the machine has little influence. It needs a hundredth.
+SECONDS = 100 if LONG else 4
 IN_LINEAR_TIME = """\
-import resource, sys
+import resource, sys, time
 from claude_wire import AssistantMessage
 from claude_wire_kit.events import Bridge, bridge, progress
 progress.MAX_READ = bridge.MAX_READ = 1_000_000_000
 characters, seconds = map(int, sys.argv[2:])
-resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+_, most = resource.getrlimit(resource.RLIMIT_CPU)
 for piece in eval(sys.argv[1]):
     size = characters // len(piece)
     for text in (piece * size, piece * size + " 1 of 1", "Running test 1 of 2 `x` " + piece * size):
+        resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time()) + 1 + seconds, most))
         assert Bridge().add(AssistantMessage.of(text)) is not None
 print("done")
 """
