@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import host_agent
+from claude_wire_kit.commands.app import cli
+from shown import RUNNER
 
 __all__ = ["SECONDS", "Commands", "Talker", "answered", "journal", "prompt"]
 
@@ -46,10 +48,11 @@ class Commands:
         )
 
     def run(self, *arguments: str) -> tuple[int, str, str]:
-        """The exit code, the output and the standard error of a command."""
-        with self.start(*arguments) as process:
-            out, err = process.communicate(timeout=SECONDS)
-        return process.returncode, out.decode(), err.decode()
+        """The exit code, the output and the standard error of a command, which is called within this process."""
+        done = RUNNER.invoke(cli, arguments, env=self.environment)
+        if done.exception is not None and not isinstance(done.exception, SystemExit):
+            raise done.exception
+        return done.exit_code, done.stdout, done.stderr
 
     def said(self, *arguments: str) -> str:
         """What a command says that succeeds."""

@@ -12,7 +12,7 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import pytest
 
@@ -40,10 +40,18 @@ def stand_in(tmp_path: Path, name: str, *faults: Fault, **files: bytes) -> str:
     return Replay(recording, faults=faults).script(tmp_path / "claude")
 
 
-def run(*arguments: str, stdin: bytes = b"", **options: Any) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [*COMMAND, *arguments], input=stdin, capture_output=True, timeout=PATIENCE, check=False, **options
-    )
+class Done(NamedTuple):
+    returncode: int
+    stdout: bytes
+    stderr: bytes
+
+
+def run(*arguments: str, stdin: bytes = b"", env: dict[str, str] | None = None) -> Done:
+    """Call the command within this process, without a terminal."""
+    done = RUNNER.invoke(cli, ["run", *arguments], input=stdin, env=env)
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return Done(done.exit_code, done.stdout_bytes, done.stderr_bytes)
 
 
 def at_terminal(*arguments: str) -> AtTerminal:
@@ -200,7 +208,10 @@ def test_wrong_usage_is_2(arguments: list[str]) -> None:
 
 
 def test_prompt_that_is_no_text_is_2() -> None:
-    done = run("-", stdin=b"a\xff", env={**os.environ, "PYTHONIOENCODING": "utf-8:strict"})
+    environment = {**os.environ, "PYTHONIOENCODING": "utf-8:strict"}
+    done = subprocess.run(
+        [*COMMAND, "-"], input=b"a\xff", capture_output=True, timeout=PATIENCE, check=False, env=environment
+    )
     assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr == b"Error: the prompt is not utf-8: invalid start byte at byte 1\n"
 

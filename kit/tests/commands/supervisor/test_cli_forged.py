@@ -15,6 +15,7 @@ pytest.importorskip("rich")
 if sys.platform != "linux":
     pytest.skip("a supervisor needs Linux", allow_module_level=True)
 
+from children import wait_until
 from forged import forged, pieces
 from supervised import SECONDS, Commands, Talker, journal, prompt
 
@@ -69,4 +70,4 @@ def test_run_is_told_of_its_prompt_by_the_supervisor_alone(supervisor: Commands)
     command = (sys.executable, "-c", FORGER, json.dumps("".join(forged("f" * 32))))
     id = supervisor.said("supervisor", "run", "--prompt", "hi", "--", *command).strip()
     assert b'"hi"' in journal(supervisor.folder, id, "stdin.ndjson")
-    assert supervisor.sessions()[0]["life"] == "running"
+    wait_until(lambda: supervisor.sessions()[0]["life"] == "running", SECONDS)
