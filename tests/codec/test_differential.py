@@ -24,6 +24,7 @@ from decoded_kinds import checked_kind, is_blank, is_wanted, value_by_json
 from delta_lines import CLOSING, MERGEABLE, NOT_MERGEABLE, block
 from each import each
 from feeding import cut, fed, said, without_vectors
+from long_tests import LONG
 from mutations import mutants, mutated
 from traffic import traffic
 
@@ -116,7 +117,7 @@ def compare(stream: bytes) -> None:
 def test_recordings(name: str) -> None:
     lines = [line for line in recordings.load(name).stdout.split(b"\n") if len(line) < LONGEST]
     # What ends the stream ends it here, too.
-    compare(b"\n".join([*lines[:50], *lines[50:][-20:]]))
+    compare(b"\n".join(lines if LONG else [*lines[:20], *lines[20:][-10:]]))
 
 
 @pytest.mark.parametrize("style", ["compact", "python"])
@@ -138,7 +139,7 @@ def seeds() -> list[bytes]:
     return [*shortest.values(), *MERGEABLE.values(), *traffic(1, lines=60, text="mixed").split(b"\n")[:-1]]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(12 if LONG else 6))
 def test_mutated_lines(seed: int) -> None:
     rng = random.Random(seed)
     stream = b"\n".join(mutants(seeds(), 100 + seed, 200))

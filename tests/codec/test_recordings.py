@@ -1,7 +1,7 @@
 """What the codec promises of real traffic, on both streams of every recorded session.
 
 What is expected is worked out here from the bytes and :mod:`json` alone. Each stream is fed at every cut that the
-codec claims not to see: streams up to 20 KB, or in the long tests up to 1 MB, one byte at a time. The larger ones (up
+codec claims not to see: streams up to 5 KB, or in the long tests up to 1 MB, one byte at a time. The larger ones (up
 to 7 MB, nearly all of it in a few long lines) are cut every 127 bytes, or every KiB, instead, and besides at every
 position within four bytes of a line's end, where everything happens that a cut could disturb.
 """
@@ -231,7 +231,7 @@ def test_the_reads_of_the_recorder_give_the_same_messages(name: str) -> None:
 def test_the_finest_cuts_give_the_same_messages(stream: str) -> None:
     data = _bytes(stream)
     cuts = set(range(len(data) + 1))
-    if len(data) > (1_000_000 if LONG else 20_000):
+    if len(data) > (1_000_000 if LONG else 5_000):
         ends = [line.offset + len(line.raw) for line in _lines(stream)]
         near = {end + around for end in ends for around in range(-4, 6)}
         cuts = {*range(0, len(data), 1021 if len(data) > 1_000_000 else 127), *near, 0, len(data)}

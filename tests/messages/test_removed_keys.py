@@ -18,6 +18,7 @@ from claude_wire.messages.base import Wire
 from claude_wire.messages.tolerant import Findings, Misfit, build
 from each import each
 from examples import CLASSES, full
+from long_tests import LONG
 from same_json import differences
 
 #: Longer lines repeat what shorter ones have.
@@ -58,7 +59,7 @@ def recorded_lines() -> list[str]:
     return [line for line in shapes.values() if not rewritten(line)]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400 if LONG else 100, deadline=None)
 @given(st.data())
 def test_a_recorded_message_without_some_keys_comes_back_as_it_was(data: st.DataObject) -> None:
     value = json.loads(data.draw(st.sampled_from(recorded_lines())))

@@ -41,7 +41,7 @@ LONG = 10_000.0
 #: More bytes than a stream has.
 NEVER = 1 << 60
 
-EXAMPLES = 5_000 if os.environ.get("CLAUDE_WIRE_LONG") else 400
+EXAMPLES = 5_000 if os.environ.get("CLAUDE_WIRE_LONG") else 200
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -8,6 +8,7 @@ nothing is known of the keys, so everything must come back.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import msgspec
@@ -52,7 +53,7 @@ def _compare(value: Any, original: Any, encoded: Any, path: str, found: list[str
 def _compare_struct(
     struct: Wire, original: dict[str, Any], encoded: dict[str, Any], path: str, found: list[str]
 ) -> None:
-    fields = {field.encode_name: field for field in msgspec.structs.fields(type(struct))}
+    fields = _fields(type(struct))
     for key in [*original, *(key for key in encoded if key not in original)]:
         at = f"{path}.{key}"
         before, after = original.get(key, _ABSENT), encoded.get(key, _ABSENT)
@@ -68,6 +69,11 @@ def _compare_struct(
             found.append(f"added {at}")
         else:  # without a field it is the tag, which no attribute holds
             _compare(getattr(struct, field.name) if field else before, before, after, at, found)
+
+
+@functools.cache
+def _fields(struct: type[Wire]) -> dict[str, Any]:
+    return {field.encode_name: field for field in msgspec.structs.fields(struct)}
 
 
 def _equal(one: Any, other: Any) -> bool:

@@ -10,12 +10,14 @@ import sys
 import pytest
 from hypothesis import settings
 
+from long_tests import LONG
+
 __all__ = ["pytest_runtest_setup", "pytest_runtest_teardown"]
 
 # No deadline in either: a busy machine is slow, which says nothing of the code.
-settings.register_profile("default", deadline=None)
+settings.register_profile("default", deadline=None, max_examples=200 if LONG else 40)
 # The same examples on every run, so that a failure of one commit is a failure of that commit; and more of them.
-settings.register_profile("ci", deadline=None, derandomize=True, max_examples=200, print_blob=True)
+settings.register_profile("ci", deadline=None, derandomize=True, max_examples=200 if LONG else 80, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 # A shell starts what it runs in the background with SIGINT ignored, and so would be the hosts that tests interrupt.

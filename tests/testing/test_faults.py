@@ -238,7 +238,7 @@ def resident() -> int:
 @pytest.mark.parametrize("callback", [False, True], ids=["kept", "called back"])
 @pytest.mark.parametrize("iterating", [False, True], ids=["waiting", "iterating"])
 def test_floods_its_standard_error(backend: Backend, callback: bool, iterating: bool) -> None:
-    megabytes = 100 if callback or iterating else 300
+    megabytes = 40 if callback or iterating else 100
 
     async def main() -> None:
         lines = 0

@@ -22,6 +22,7 @@ from claude_wire_kit.survey.check import MAX_FINDINGS, Seen, Summary, Survey
 from claude_wire_kit.survey.fields import Finding, find_unknown
 from claude_wire_kit.terminal.names import message_name
 from cli_lines import line
+from long_tests import LONG
 from recordings import load, names
 
 USER: dict[str, Any] = {"type": "user", "message": {"role": "user", "content": "hi"}, "parent_tool_use_id": None}
@@ -310,7 +311,7 @@ def test_survey_is_the_same_at_every_cut(name: str) -> None:
         assert survey([data[:at], data[at:]]) == whole
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100 if LONG else 40, deadline=None)
 @given(st.lists(st.sampled_from([*STREAMS.values(), b"\n", b"x\n"]), max_size=6), st.lists(st.integers(0, 2000)))
 def test_survey_agrees_with_the_decoder_on_any_mixture(parts: list[bytes], cuts: list[int]) -> None:
     data = b"".join(parts)

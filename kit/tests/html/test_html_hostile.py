@@ -129,9 +129,9 @@ def test_only_a_picture_whose_bytes_are_in_the_line_is_an_element(source: dict[s
     ["<b>\u202e", "`<i>`**x**", "```\n</pre><script>\n", "**" * 9 + "`", "\n", "\x00\x1b[2J", "[x](javascript:a) "],
     ids=ascii,
 )
-def test_a_text_of_5_mb_makes_a_small_page_of_our_elements(text: str) -> None:
+def test_a_text_of_a_megabyte_makes_a_small_page_of_our_elements(text: str) -> None:
     """Wherever it stands: as what is said, as the input of a call, as its result, as a change, and as a name."""
-    long = text * (5_000_000 // len(text))
+    long = text * (1_000_000 // len(text))
     edit = {"file_path": long, "old_string": long, "new_string": f"{long}x"}
     calls = [
         {"type": "tool_use", "id": "e", "name": "Edit", "input": edit},

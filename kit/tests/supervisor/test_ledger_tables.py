@@ -579,7 +579,7 @@ def test_a_ledger_does_what_the_tables_of_the_page_say_with_a_crash_between_any_
     run_state_machine_as_test(  # type: ignore[no-untyped-call]
         Ledgers,
         settings=settings(
-            max_examples=3_000 if LONG else 250, stateful_step_count=60, deadline=None, derandomize=not LONG
+            max_examples=3_000 if LONG else 80, stateful_step_count=60, deadline=None, derandomize=not LONG
         ),
     )
 

@@ -27,7 +27,7 @@ from session_peer import INIT, RESULT, Peer, line, numbered
 from supervisor_peer import SupervisorPeer, Wire
 from virtual_time import VirtualBackend, every_virtual_backend
 
-EXAMPLES = 5_000 if LONG else 300
+EXAMPLES = 5_000 if LONG else 150
 #: Seconds in which whatever can happen has happened.
 SOON = 1.0
 
