@@ -41,7 +41,6 @@ CHOICE = [
     "process/test_process",
     "process/test_process_end",
     "process/test_process_input",
-    "promises/test_pages",
     "session/test_session_callbacks",
     "tables/test_tables_arrow",
     "io/test_tasks",
@@ -86,6 +85,8 @@ EXTRAS = [["agent", "agent-sdk", "mcp", "otel"], ["serve"]]
 UV = [sys.executable, "-m", "uv", "--quiet"]
 #: uv trusts what this machine trusts, as pip does; alone it trusts its own list.
 os.environ.setdefault("UV_SYSTEM_CERTS", "1")
+#: Where modules are not compiled once, each of the processes that tests start compiles them for itself.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def claimed() -> list[str]:
