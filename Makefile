@@ -22,15 +22,16 @@ rust-test: | cargo
 	cargo test --quiet
 
 # Several at once: many tests wait for processes, and seldom for the processor. The modules are compiled once, whatever the
-# environment says: else each of the processes that tests start compiles them for itself, which is half of its time.
+# environment says: else each of the processes that tests start compiles them for itself, which is half of its time. Who has
+# nothing left to do takes tests from others, so that nobody is alone with a long file at the end.
 python-test: $(VENV)/.native $(VENV)/.dev
-	env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest -p no:benchmark -n 3 --dist loadfile
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest -p no:benchmark -n 3 --dist worksteal
 
 ## What reads tables: pyarrow, polars, DuckDB, nanoarrow, DataFusion, Dask and Ray, on this machine alone. They are a gigabyte.
 TABLE_TESTS := tests/tables tests/integrations/test_arrow_consumers.py kit/tests/fleet/test_fleet.py $(wildcard tests/integrations/test_table_*.py)
 test-tables: $(VENV)/.native $(VENV)/.dev $(VENV)/.tables
 	env -u PYTHONDONTWRITEBYTECODE CLAUDE_WIRE_TABLES=1 $(BIN)/pytest -p no:benchmark -n 2 --dist loadfile $(TABLE_TESTS)
-	CLAUDE_WIRE_TABLES=1 $(BIN)/pytest -p no:benchmark tests/promises/test_reference.py tests/promises/test_pages.py -k "tables or reference"
+	env -u PYTHONDONTWRITEBYTECODE CLAUDE_WIRE_TABLES=1 $(BIN)/pytest -p no:benchmark tests/promises/test_reference.py tests/promises/test_pages.py -k "tables or reference"
 
 ## The page of claude_wire_kit.web in Chromium: where there is none, Debian's is installed. With PICTURES=1 those of docs are taken anew.
 test-page: $(VENV)/.native $(VENV)/.dev $(VENV)/.page

@@ -20,7 +20,7 @@ from agent_host import Host, hosted, initialize, kind, prompt
 from claude_wire.agent import Agent, AgentOptions, Turn
 from virtual_time import VirtualBackend, every_virtual_backend
 
-EXAMPLES = 3_000 if os.environ.get("CLAUDE_WIRE_LONG") else 150
+EXAMPLES = 3_000 if os.environ.get("CLAUDE_WIRE_LONG") else 60
 OPTIONS = AgentOptions(
     permission_prompt_tool="stdio", include_partial_messages=True, replay_user_messages=True, reads_session_state=True
 )

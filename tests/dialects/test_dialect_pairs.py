@@ -23,7 +23,7 @@ from claude_wire.testing import open_agent
 from dialect_peer import LinePeer
 from virtual_time import VirtualBackend, every_virtual_backend
 
-EXAMPLES = 2_000 if os.environ.get("CLAUDE_WIRE_LONG") else 60
+EXAMPLES = 2_000 if os.environ.get("CLAUDE_WIRE_LONG") else 25
 #: Longest virtual time that all work takes, in seconds.
 LONGEST = 1_000
 

@@ -25,7 +25,7 @@ from long_tests import LONG
 pytestmark = linux_only
 
 PROCESSES, LINES_A_SECOND, SECONDS = 200, 100, 10 if LONG else 1
-CYCLES = 1000 if LONG else 300
+CYCLES = 1000 if LONG else 150
 MIB = 1024 * 1024
 
 

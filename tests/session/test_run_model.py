@@ -26,7 +26,7 @@ from claude_wire.session.run import SETTLE_SECONDS
 from session_peer import INIT, RESULT, Peer
 from virtual_time import VirtualBackend, every_virtual_backend
 
-EXAMPLES = 3_000 if os.environ.get("CLAUDE_WIRE_LONG") else 150
+EXAMPLES = 3_000 if os.environ.get("CLAUDE_WIRE_LONG") else 75
 #: Seconds until an agent has read what it was sent, and until it begins a turn; well below SETTLE_SECONDS together.
 READING, STARTING = 0.3, 0.2
 

@@ -17,6 +17,7 @@ from claude_wire.testing import Recording
 from claude_wire_kit.supervisor.disk.files import open_private, private_folder, write_whole
 from claude_wire_kit.supervisor.disk.journal import GoneError, Journal, Place
 from claude_wire_kit.supervisor.disk.parts import BLOCK_BYTES, STRIDE
+from long_tests import LONG
 
 
 def begun(folder: Path, **options: int) -> Journal:
@@ -374,4 +375,4 @@ class Crashes(RuleBasedStateMachine):
 
 
 TestCrashes = Crashes.TestCase
-TestCrashes.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestCrashes.settings = settings(max_examples=60 if LONG else 30, stateful_step_count=30, deadline=None)

@@ -17,6 +17,7 @@ from claude_wire.testing import Recording
 from claude_wire_kit.supervisor.disk import journal as journals
 from claude_wire_kit.supervisor.disk import parts as files_of_parts
 from claude_wire_kit.supervisor.disk.journal import GoneError, Journal
+from long_tests import LONG
 
 _write = os.write
 
@@ -141,7 +142,7 @@ class FullDisk(RuleBasedStateMachine):
 
 
 TestFullDisk = FullDisk.TestCase
-TestFullDisk.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)
+TestFullDisk.settings = settings(max_examples=100 if LONG else 30, stateful_step_count=30, deadline=None)
 
 
 @pytest.mark.parametrize(("module", "fails"), [(files_of_parts, "open_private"), (journals, "write_whole")])

@@ -28,7 +28,7 @@ from claude_wire_kit.supervisor.daemon import Daemon, Limits
 from claude_wire_kit.supervisor.disk.folder import StateFolder
 from supervisor_fakes import FakeClis
 
-EXAMPLES = 2_000 if os.environ.get("CLAUDE_WIRE_LONG") else 60
+EXAMPLES = 2_000 if os.environ.get("CLAUDE_WIRE_LONG") else 30
 
 _write = os.write
 
