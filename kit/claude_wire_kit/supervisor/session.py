@@ -78,7 +78,7 @@ class AttachedSession(Session):
 class SupervisorTransport(SessionTransport):
     """A session's way to its supervisor: keeps each line that was sent until the supervisor has acknowledged it."""
 
-    end_input_line = b'{"type":"%s"}\n' % END_INPUT.encode()
+    end_input_line: bytes | None = b'{"type":"%s"}\n' % END_INPUT.encode()
 
     def __init__(self, attachment: Attachment) -> None:
         self._attachment = attachment

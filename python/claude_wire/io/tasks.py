@@ -164,7 +164,7 @@ class Task:
         RuntimeError: no event loop runs, or (trio) it is about to end and takes no more system tasks.
     """
 
-    __slots__ = ("_asyncio_task", "_cancelled", "_done", "_event", "_holds", "_name", "_on_trio", "_scope", "_then")
+    __slots__ = ("_asyncio_task", "_cancelled", "_done", "_event", "_holds", "_on_trio", "_scope", "_then", "name")
 
     def __init__(
         self,
@@ -172,7 +172,7 @@ class Task:
         name: str | None = None,
         then: Callable[[Task], object] | None = None,
     ) -> None:
-        self._name: str = getattr(function, "__qualname__", type(function).__name__) if name is None else name
+        self.name: str = getattr(function, "__qualname__", type(function).__name__) if name is None else name
         self._then = then
         self._on_trio = running_trio()
         self._scope = cancel_scope(on_trio=self._on_trio)
@@ -188,7 +188,7 @@ class Task:
         self._start(function)
 
     def __repr__(self) -> str:
-        return f"<Task {self._name!r}, {'ended' if self.done else 'running'}>"
+        return f"<Task {self.name!r}, {'ended' if self.done else 'running'}>"
 
     @property
     def done(self) -> bool:
@@ -243,13 +243,13 @@ class Task:
 
             passed = GeneratorExit, trio.Cancelled
             context = contextvars.copy_context()
-            trio.lowlevel.spawn_system_task(self._run, function, passed, name=self._name, context=context)
+            trio.lowlevel.spawn_system_task(self._run, function, passed, name=self.name, context=context)
             return
         import asyncio
 
         loop = asyncio.get_running_loop()
         run = self._run(function, (GeneratorExit, asyncio.CancelledError, KeyboardInterrupt, SystemExit))
-        task: Any = loop.create_task(run, name=self._name)
+        task: Any = loop.create_task(run, name=self.name)
         if not self._done:  # at once, as eager tasks do
             self._asyncio_task = task
         # asyncio would log a task that is collected while it waits. Here that means that its loop is gone.
@@ -312,7 +312,7 @@ class Task:
             left = split(get_cancelled_exc_class())[1]
         if left is not None:
             logging.getLogger("claude_wire").error(
-                "the task %s raised %s", self._name, type(left).__name__, exc_info=left
+                "the task %s raised %s", self.name, type(left).__name__, exc_info=left
             )
 
 
@@ -385,7 +385,7 @@ class Tasks:
         with move_on_after(seconds):
             for task in others:
                 await task.wait()
-        left = [task._name for task in others if not task.done]
+        left = [task.name for task in others if not task.done]
         if left:
             names = ", ".join(sorted(set(left)))
             logging.getLogger("claude_wire").warning(
