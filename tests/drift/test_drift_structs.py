@@ -20,7 +20,7 @@ pytest.importorskip("rich")
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from claude_wire.foundation.printable import is_seen
+from claude_wire.support.text import is_seen
 from claude_wire.testing import Step
 from drift.requests import NO_REQUEST
 from drift.structs import structs_source

@@ -18,7 +18,7 @@ def pytest_configure(config):
 """
 
 
-@pytest.mark.parametrize("path", ["tests/foundation", "benches/test_decode.py"])
+@pytest.mark.parametrize("path", ["tests/support_package", "benches/test_decode.py"])
 def test_tests_and_benches_are_collected_where_pytest_asyncio_is_installed(path: str, tmp_path: Path) -> None:
     # pytest-asyncio registers itself under the name "asyncio" and warns like this when pytest configures it.
     (tmp_path / "asyncio_stand_in.py").write_text(PLUGIN)

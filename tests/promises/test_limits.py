@@ -12,8 +12,8 @@ import what_is_kept
 from claude_wire import Accumulator, Decoder, InvalidLine, decode, peek
 from claude_wire.codec import kinds
 from claude_wire.codec import typed_lines as _decoding
-from claude_wire.foundation.ids import DIGEST_BYTES, LONGEST_ID, Ids, key_of
 from claude_wire.process.turn import Turn
+from claude_wire.support.ids import DIGEST_BYTES, LONGEST_ID, Ids, key_of
 from folders import ROOT
 from what_is_kept import MEGABYTE, drive
 
@@ -316,12 +316,12 @@ def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
     from claude_wire.accumulate import accumulator as accumulate
     from claude_wire.agent import protocol, questions, service
     from claude_wire.control import answers as _control
-    from claude_wire.foundation import ids as _ids
     from claude_wire.io import read_ahead
     from claude_wire.messages import places
     from claude_wire.native import budget
     from claude_wire.process import tracing
     from claude_wire.session import control
+    from claude_wire.support import ids as _ids
     from claude_wire_kit import events
     from claude_wire_kit.events import tools
     from claude_wire_kit.events.bridge import MAX_STREAMED

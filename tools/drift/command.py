@@ -14,8 +14,8 @@ import click
 
 import claude_wire
 from claude_wire.flags.flags import Effort, PermissionMode, SettingSource
-from claude_wire.foundation.printable import one_line
 from claude_wire.messages.hooks.events import HOOK_EVENTS
+from claude_wire.support.text import one_line
 from claude_wire.testing import Recording
 from claude_wire_kit.commands.shared.failure import Failure
 from claude_wire_kit.survey.fields import Finding

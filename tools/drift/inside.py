@@ -23,7 +23,7 @@ from typing import Any
 import anyio
 
 from claude_wire.flags.flags import Flags, flag_of
-from claude_wire.foundation.printable import one_line
+from claude_wire.support.text import one_line
 from drift import disk
 from drift.flags import find_flags
 from drift.scenarios import SCENARIOS, SCRIPTS, Stage

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, cast
 
 from claude_wire import messages
-from claude_wire.foundation.printable import is_seen, printable
 from claude_wire.messages.base import Wire
+from claude_wire.support.text import is_seen, printable
 from drift.typings import Anything, Real, Word
 from drift.wire import Drift
 

@@ -14,7 +14,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColu
 
 from claude_wire import PROTOCOL_VERSION
 from claude_wire.messages import InvalidLine
-from claude_wire.transcripts.recognise import LineDialect
+from claude_wire.transcripts import LineDialect
 from claude_wire_kit.commands.shared.sources import display_name, known_size, pieces, several_sources
 from claude_wire_kit.survey.check import Summary, Survey
 from claude_wire_kit.survey.report import invalid_as_json, invalid_as_text, summary_as_json, summary_as_text

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from claude_wire.foundation.printable import printable
 from claude_wire.integrations.parts import lost
+from claude_wire.support import printable
 from claude_wire_kit.commands.shared.failure import Failure
 from claude_wire_kit.commands.shared.folders import takes_folder
 from claude_wire_kit.commands.shared.sources import display_name

@@ -10,8 +10,7 @@ from typing import Any, NoReturn, TypeVar, cast, get_args
 
 import click
 
-from claude_wire.testing import Recording, Replay, Writes, faults
-from claude_wire.testing.faults import Fault
+from claude_wire.testing import Fault, Recording, Replay, Writes, faults
 from claude_wire_kit.commands.shared.failure import Failure
 from claude_wire_kit.commands.shared.sources import Unreadable, display_name
 

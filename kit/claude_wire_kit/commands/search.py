@@ -11,8 +11,9 @@ from typing import Any, NamedTuple, get_args
 
 import click
 
-from claude_wire.foundation.printable import one_line, printable
-from claude_wire.transcripts.sessions import SessionInfo, session_files, session_info
+from claude_wire.support import one_line, printable
+from claude_wire.transcripts import SessionInfo
+from claude_wire.transcripts.sessions import session_files, session_info
 from claude_wire_kit.commands.sessions import headline, resume_line, session_as_json
 from claude_wire_kit.commands.shared.folders import takes_folder
 from claude_wire_kit.survey.search import Pattern, Role, Said, files_of, said_in

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 import anyio
 import click
 
-from claude_wire.foundation.extras import install_extra
-from claude_wire.foundation.printable import printable
+from claude_wire.support import install_extra, printable
 from claude_wire_kit.commands.shared import signals
 from claude_wire_kit.commands.shared.failure import Failure
 from claude_wire_kit.commands.supervisor.client import failures, folder_of, wait_for_end

@@ -14,9 +14,9 @@ from typing import Any, cast
 
 import click
 
-from claude_wire.foundation.printable import one_line, printable, prose
+from claude_wire.support import one_line, printable, prose
+from claude_wire.transcripts import SessionInfo, find_sessions
 from claude_wire.transcripts.files import read_small
-from claude_wire.transcripts.sessions import SessionInfo, find_sessions
 from claude_wire_kit.commands.shared.folders import resume_command, takes_folder
 from claude_wire_kit.terminal.columns import fitted, terminal_width
 

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from claude_wire import PROTOCOL_VERSION
-from claude_wire.foundation.printable import one_line
+from claude_wire.support import one_line
 from claude_wire_kit.commands.shared.detect_format import recognised
 from claude_wire_kit.commands.shared.sources import display_name, pieces, several_sources
 from claude_wire_kit.survey.totals import Stats, Tally

@@ -8,8 +8,9 @@ import sys
 
 import click
 
+from claude_wire import find_cli
 from claude_wire.errors import CLINotFoundError
-from claude_wire.process.find_cli import TAP_HEAD, find_cli, is_tap
+from claude_wire.process.find_cli import TAP_HEAD, is_tap
 from claude_wire.testing.recording import write_private
 from claude_wire_kit.commands.shared.failure import Failure
 from claude_wire_kit.commands.shared.sources import display_name

@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 import click
 
-from claude_wire.foundation.printable import one_line, printable
+from claude_wire.support import one_line, printable
 from claude_wire_kit.commands.shared.failure import Failure
 from claude_wire_kit.commands.shared.folders import projects_folder, takes_folder
 from claude_wire_kit.terminal.columns import Column, laid_out, printed, terminal_width

@@ -11,10 +11,8 @@ from typing import Any, ClassVar, TypeAlias, cast, get_args
 from claude_wire import messages as m
 from claude_wire.dialects.frames import as_stream_json
 from claude_wire.errors.turns import words_of
-from claude_wire.foundation.arguments import require_function
-from claude_wire.foundation.ids import Ids, short_id
-from claude_wire.foundation.tool_calls import SUBAGENT_TOOLS
 from claude_wire.messages.union import ResultSubtype, require_message
+from claude_wire.support import SUBAGENT_TOOLS, Ids, require_function, short_id
 from claude_wire_kit.events.conversation import Conversation
 from claude_wire_kit.events.events import ClaudeResponse, Notice, SubagentStatus, TurnComplete, UiEvent, UserPrompt
 from claude_wire_kit.events.notices import NOTICES

@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from claude_wire.codec.encoder import encode
+from claude_wire.codec import encode
 from claude_wire.messages.base import Number, Wire
 
 __all__ = [

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from claude_wire.foundation.ids import Ids
-from claude_wire.foundation.tool_calls import MAX_OPERATIONS
+from claude_wire.support import MAX_OPERATIONS, Ids
 from claude_wire_kit.events.events import Operation, OperationState
 
 __all__ = ["MAX_OPERATIONS", "Operations", "Place", "joined"]

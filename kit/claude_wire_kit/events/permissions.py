@@ -11,11 +11,8 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 from msgspec import UNSET
 
-from claude_wire.codec.encoder import encode
+from claude_wire.codec import encode
 from claude_wire.errors import AnswerError, EncodeError
-from claude_wire.foundation.arguments import require_int
-from claude_wire.foundation.ids import Ids, Key, key_of, short_id
-from claude_wire.foundation.printable import printable
 from claude_wire.messages import (
     AddDirectories,
     AddRules,
@@ -33,6 +30,7 @@ from claude_wire.messages import (
     SetMode,
 )
 from claude_wire.messages.control.envelopes import RequestId
+from claude_wire.support import Ids, Key, key_of, printable, require_int, short_id
 from claude_wire_kit.events.events import CancelReason, PermissionCancelled, PermissionRequest
 
 __all__ = ["MAX_QUESTIONS", "MAX_QUESTION_BYTES", "Permissions", "Settled", "suggestion"]

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
-from claude_wire.foundation.printable import one_line, prose
+from claude_wire.support import one_line, prose
 
 __all__ = ["MAX_READ", "PROGRESS_RULES", "ProgressRule", "Step", "find_step"]
 

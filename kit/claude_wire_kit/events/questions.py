@@ -9,9 +9,8 @@ from typing import Any
 
 import anyio
 
-from claude_wire.foundation.arguments import require_function, type_of
-from claude_wire.io.waiting import cancel_scope, closing_coroutine
 from claude_wire.messages import CanUseToolRequest, PermissionResultAllow, PermissionResultDeny
+from claude_wire.support import cancel_scope, closing_coroutine, require_function, type_of
 from claude_wire_kit.events.bridge import Bridge
 from claude_wire_kit.events.events import UiEvent
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from claude_wire.foundation.ids import Ids, short_id
+from claude_wire.support import Ids, short_id
 from claude_wire_kit.events.events import Operation, SubagentProgress, SubagentStatus
 from claude_wire_kit.events.operations import Operations, Place, joined
 

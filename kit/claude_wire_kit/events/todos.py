@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 
-from claude_wire.foundation.ids import short_id
-from claude_wire.foundation.plain_json import fields_of, items_of
-from claude_wire.foundation.printable import one_line, prose
+from claude_wire.support import fields_of, items_of, one_line, prose, short_id
 from claude_wire_kit.events.progress import NAME_CHARS, Step
 from claude_wire_kit.events.tools import text_in
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from claude_wire.foundation.plain_json import fields_of
-from claude_wire.foundation.printable import one_line
-from claude_wire.foundation.tool_calls import SUBAGENT_TOOLS
+from claude_wire.support import SUBAGENT_TOOLS, fields_of, one_line
 from claude_wire_kit.events.events import OperationKind
 
 __all__ = ["cut", "described", "text_in"]

@@ -6,10 +6,7 @@ from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 from claude_wire import messages as m
-from claude_wire.foundation.ids import short_id
-from claude_wire.foundation.plain_json import fields_of, items_of
-from claude_wire.foundation.printable import one_line
-from claude_wire.foundation.tool_calls import SUBAGENT_TOOLS
+from claude_wire.support import SUBAGENT_TOOLS, fields_of, items_of, one_line, short_id
 from claude_wire_kit.events.conversation import Conversation
 from claude_wire_kit.events.events import Operation, OperationState, SubagentProgress, SubagentStatus, UiEvent
 from claude_wire_kit.events.operations import Operations

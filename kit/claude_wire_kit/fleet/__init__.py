@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from claude_wire.foundation.extras import install_extra
+from claude_wire.support import install_extra
 
 if TYPE_CHECKING:
     from claude_wire_kit.fleet.client import Fleet as Fleet

@@ -23,15 +23,14 @@ from ray.util.placement_group import placement_group, placement_group_table, rem
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from claude_wire.errors import HandleError
-from claude_wire.foundation.arguments import require_int, require_seconds
-from claude_wire.io.waiting import move_on_after, running_trio
+from claude_wire.support import move_on_after, require_int, require_seconds, running_trio
 from claude_wire_kit.fleet.node import BEAT_SECONDS, CHUNK_BYTES, START_SECONDS, Node
 from claude_wire_kit.supervisor.attach import Supervisor
 from claude_wire_kit.supervisor.errors import SupervisorError
 from claude_wire_kit.supervisor.frames import Create, Cursor, Listed, Resume
 
 if TYPE_CHECKING:
-    from claude_wire.io.read_ahead import Chunks
+    from claude_wire.io import Chunks
     from claude_wire_kit.supervisor.frames import Command
 
 __all__ = ["Fleet", "NodeLostError"]

@@ -10,8 +10,8 @@ from datetime import datetime
 from itertools import takewhile
 from typing import Any
 
-from claude_wire.foundation.plain_json import fields_of
 from claude_wire.messages import ToolResultBlock
+from claude_wire.support import fields_of
 from claude_wire_kit.html.blocks import content_markup
 from claude_wire_kit.html.diffs import asked_change, done_change, without_change
 from claude_wire_kit.html.markup import Box, clock, inline, rows

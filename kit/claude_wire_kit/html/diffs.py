@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from claude_wire.foundation.plain_json import fields_of, items_of
+from claude_wire.support import fields_of, items_of
 
 __all__ = ["asked_change", "done_change", "without_change"]
 

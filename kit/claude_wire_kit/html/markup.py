@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from html import escape
 
-from claude_wire.foundation.printable import prose as readable
+from claude_wire.support import prose as readable
 
 __all__ = ["MAX_CHARS", "Box", "Room", "clock", "day", "folded", "inline", "picture", "prose", "rows"]
 

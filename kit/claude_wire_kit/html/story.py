@@ -14,12 +14,10 @@ from typing import Any
 from msgspec import UNSET
 
 from claude_wire import messages
-from claude_wire.accumulate.accumulator import Accumulator, PartialMessage
-from claude_wire.foundation.moments import moment
-from claude_wire.foundation.plain_json import fields_of, items_of
-from claude_wire.foundation.printable import one_line
+from claude_wire.accumulate import Accumulator, PartialMessage
 from claude_wire.messages import Message
 from claude_wire.messages.control.envelopes import RequestId
+from claude_wire.support import fields_of, items_of, moment, one_line
 from claude_wire.transcripts import AiTitleRecord, CostStateRecord, CustomTitleRecord, Entry, Transcript
 from claude_wire.transcripts import messages as transcript_messages
 from claude_wire_kit.html.blocks import block_markup, content_markup

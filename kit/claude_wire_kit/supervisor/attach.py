@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 
-from claude_wire.codec.encoder import encode
-from claude_wire.foundation.arguments import require_one_of, require_seconds, type_of
+from claude_wire import ClaudeOptions
+from claude_wire.codec import encode
 from claude_wire.messages import InitializeRequest
-from claude_wire.process.options import ClaudeOptions
 from claude_wire.process.process import require_environment
 from claude_wire.session.open import STATE_VARIABLE, command_line
+from claude_wire.support import require_one_of, require_seconds, type_of
 from claude_wire_kit.supervisor.attachment import Attachment, Connection
 from claude_wire_kit.supervisor.disk.folder import default_folder
 from claude_wire_kit.supervisor.frames import (

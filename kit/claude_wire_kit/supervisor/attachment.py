@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import msgspec
 
-from claude_wire.codec.encoder import encode
+from claude_wire.codec import encode
 from claude_wire.errors import HandleError
-from claude_wire.foundation.arguments import type_of
-from claude_wire.io.waiting import move_on_after
 from claude_wire.messages import InitializeRequest
+from claude_wire.support import move_on_after, type_of
 from claude_wire_kit.supervisor.errors import SupervisorError
 from claude_wire_kit.supervisor.frames import (
     MAX_ANSWER_BYTES,
@@ -28,7 +27,7 @@ from claude_wire_kit.supervisor.frames import (
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from claude_wire.io.read_ahead import Chunks
+    from claude_wire.io import Chunks
     from claude_wire_kit.supervisor.frames import Command
     from claude_wire_kit.supervisor.transport import Transport
 

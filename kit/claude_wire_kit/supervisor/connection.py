@@ -29,8 +29,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
+from claude_wire import LineSplitter
 from claude_wire.errors import LineTooLongError
-from claude_wire.native.line_splitter import LineSplitter
 from claude_wire_kit.supervisor.disk.journal import Place
 from claude_wire_kit.supervisor.disk.parts import Part, blocks
 from claude_wire_kit.supervisor.frames import Cursor, Cut, Failed, Refused, Stderr, end_of_frames, line_of

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 
-from claude_wire.codec.encoder import encode
+from claude_wire.codec import encode
 from claude_wire.errors import PayloadError
 from claude_wire.messages import (
     ControlRequest,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from claude_wire.errors.base import ClaudeWireError
+from claude_wire.errors import ClaudeWireError
 
 if TYPE_CHECKING:
     from claude_wire_kit.supervisor.frames import Cursor

@@ -26,13 +26,10 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
-from claude_wire.codec.decoder import decode
-from claude_wire.codec.encoder import encode
+from claude_wire.codec import decode, encode
 from claude_wire.codec.kind_names import KindName
 from claude_wire.control.background import TASK_KINDS, TASK_MARKS, Background
 from claude_wire.errors import InvalidLineError
-from claude_wire.foundation.ids import LONGEST_ID, Ids, Key, key_of
-from claude_wire.foundation.plain_json import plain_object
 from claude_wire.messages import (
     ControlCancelRequest,
     ControlRequest,
@@ -47,6 +44,7 @@ from claude_wire.messages import (
     UserMessage,
 )
 from claude_wire.process.turn import Turn
+from claude_wire.support import LONGEST_ID, Ids, Key, key_of, plain_object
 from claude_wire_kit.supervisor.frames import END_INPUT, INITIALIZE_ID, Life, Serves
 
 __all__ = [

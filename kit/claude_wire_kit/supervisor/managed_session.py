@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from claude_wire.codec.decoder import Decoder
-from claude_wire.codec.encoder import encode
-from claude_wire.foundation.ids import LONGEST_ID, short_id
+from claude_wire.codec import Decoder, encode
 from claude_wire.messages import (
     ControlRequest,
     InitializeRequest,
@@ -23,6 +21,7 @@ from claude_wire.messages import (
     ResultMessage,
     UserMessage,
 )
+from claude_wire.support import LONGEST_ID, short_id
 from claude_wire_kit.supervisor.cost import CostLimit
 from claude_wire_kit.supervisor.disk.journal import Place
 from claude_wire_kit.supervisor.disk.parts import blocks

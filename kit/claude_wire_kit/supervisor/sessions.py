@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from claude_wire.codec.decoder import Decoder
+from claude_wire.codec import Decoder
 from claude_wire_kit.supervisor.child import Child, end_leftover, memory_of
 from claude_wire_kit.supervisor.disk.files import private_folder, remove_tree
 from claude_wire_kit.supervisor.disk.journal import JOURNAL_BYTES, Journal

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import Any, get_args
 
 from claude_wire.errors import PayloadError
-from claude_wire.foundation.printable import one_line
-from claude_wire.messages import ControlRequest, ControlRequestPayload, ControlResponse, Unknown
-from claude_wire.messages.control.request_body import ControlRequestBody
+from claude_wire.messages import ControlRequest, ControlRequestBody, ControlRequestPayload, ControlResponse, Unknown
+from claude_wire.support import one_line
 from claude_wire_kit.survey.fields import INDEX, Finding, Found, find_in_answer
 
 __all__ = ["REQUESTS", "Requests", "find_unknown"]

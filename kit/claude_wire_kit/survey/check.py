@@ -19,9 +19,9 @@ from claude_wire import Decoder, LineSplitter, decode
 from claude_wire.errors import InvalidLineError, LineTooLongError
 from claude_wire.limits import DEFAULT_MAX_LINE_BYTES
 from claude_wire.messages import ControlRequest, ControlResponse, InvalidLine, Message
-from claude_wire.transcripts import Record
+from claude_wire.transcripts import LineDialect, Record
 from claude_wire.transcripts.read import decoder_for
-from claude_wire.transcripts.recognise import LineDialect, dialect_of
+from claude_wire.transcripts.recognise import dialect_of
 from claude_wire_kit.survey.answers import Requests
 from claude_wire_kit.survey.fields import Finding, find_unknown
 from claude_wire_kit.terminal.names import message_name

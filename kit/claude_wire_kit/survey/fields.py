@@ -27,9 +27,9 @@ from typing import Any, NamedTuple, cast, get_args
 import msgspec
 
 from claude_wire import messages
-from claude_wire.foundation.printable import one_line
 from claude_wire.messages import Message
 from claude_wire.messages.base import Wire
+from claude_wire.support import one_line
 from claude_wire.transcripts import Record, SystemRecord
 from claude_wire_kit.terminal.names import tag
 

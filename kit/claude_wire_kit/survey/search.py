@@ -12,12 +12,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from claude_wire.codec.kinds import Kind
-from claude_wire.io.read import read
+from claude_wire import read
+from claude_wire.codec import Kind
 from claude_wire.messages import ContentBlock, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
+from claude_wire.transcripts import AssistantRecord, AttachmentRecord, Record, UserRecord
 from claude_wire.transcripts.files import open_regular
-from claude_wire.transcripts.records.base import Record
-from claude_wire.transcripts.records.conversation import AssistantRecord, AttachmentRecord, UserRecord
 
 __all__ = ["Pattern", "Role", "Said", "files_of", "said_in"]
 

@@ -26,10 +26,8 @@ from claude_wire.messages import (
     UserMessage,
 )
 from claude_wire.process.turn import Turn
-from claude_wire.transcripts import AttachmentRecord, CostStateRecord, Record, UserRecord
-from claude_wire.transcripts.conversation import message_of
+from claude_wire.transcripts import AttachmentRecord, CostStateRecord, LineDialect, Record, UserRecord, message_of
 from claude_wire.transcripts.read import decoder_for
-from claude_wire.transcripts.recognise import LineDialect
 from claude_wire_kit.terminal.names import message_name, why_failed
 from claude_wire_kit.usage.meter import Totals, UsageMeter, models_of
 from claude_wire_kit.usage.sums import Sums, name_within

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from claude_wire.foundation.printable import one_line
 from claude_wire.messages import SystemToolResultMessage, ToolResultBlock, ToolResultMessage, UserMessage
+from claude_wire.support import one_line
 from claude_wire_kit.terminal.excerpts import CUT, MAX_FIELDS, Cut, detail, excerpt, fields
 
 __all__ = ["call_lines", "call_name", "returned"]

@@ -11,8 +11,8 @@ import sys
 from collections.abc import Iterable
 from typing import Any, TypeAlias, cast
 
-from claude_wire.foundation.printable import is_seen, one_line, printable
 from claude_wire.messages import ContentBlock, TextBlock
+from claude_wire.support import is_seen, one_line, printable
 from claude_wire_kit.terminal.names import tag
 
 __all__ = ["CUT", "WHOLE", "Cut", "block_name", "content_text", "detail", "excerpt", "fields", "plain_json"]

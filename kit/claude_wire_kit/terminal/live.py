@@ -14,11 +14,11 @@ from typing import Any, NamedTuple, TypeVar, cast
 from msgspec import UNSET
 
 from claude_wire import messages
-from claude_wire.accumulate.accumulator import Accumulator, PartialMessage
+from claude_wire.accumulate import Accumulator, PartialMessage
 from claude_wire.codec.objects import SURROGATE
-from claude_wire.foundation.printable import one_line, printable, prose
 from claude_wire.messages import Message
 from claude_wire.messages.control.envelopes import RequestId
+from claude_wire.support import one_line, printable, prose
 from claude_wire_kit.terminal.calls import call_lines, call_name, returned
 from claude_wire_kit.terminal.excerpts import (
     block_name,

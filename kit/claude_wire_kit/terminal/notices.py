@@ -9,9 +9,8 @@ import datetime
 from typing import NamedTuple
 
 from claude_wire import messages
-from claude_wire.foundation.printable import one_line, printable
-from claude_wire.messages import Message
-from claude_wire.messages.unknown import UnknownMessage
+from claude_wire.messages import Message, UnknownMessage
+from claude_wire.support import one_line, printable
 from claude_wire_kit.terminal.calls import call_name
 from claude_wire_kit.terminal.excerpts import detail, excerpt
 

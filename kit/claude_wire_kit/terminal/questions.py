@@ -9,8 +9,8 @@ from typing import Any, cast
 
 from claude_wire import messages
 from claude_wire.errors import PayloadError
-from claude_wire.foundation.printable import one_line
-from claude_wire.messages.unknown import Unknown
+from claude_wire.messages import Unknown
+from claude_wire.support import one_line
 from claude_wire_kit.events.permissions import suggestion
 from claude_wire_kit.terminal.calls import call_name
 from claude_wire_kit.terminal.excerpts import detail, excerpt, fields, plain_json

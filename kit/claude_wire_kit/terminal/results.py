@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from claude_wire import messages
-from claude_wire.foundation.printable import one_line
+from claude_wire.support import one_line
 from claude_wire_kit.terminal.excerpts import CUT, Cut, detail, excerpt, fields
 from claude_wire_kit.terminal.names import why_failed
 from claude_wire_kit.terminal.notices import ERROR, QUIET, Notice

@@ -32,11 +32,8 @@ from datetime import datetime, timezone
 from hashlib import blake2b
 from typing import Any, NamedTuple, cast
 
-from claude_wire.messages.invalid import InvalidLine
-from claude_wire.messages.union import Message
-from claude_wire.messages.unknown import UnknownMessage
-from claude_wire.transcripts.records.base import Record
-from claude_wire.transcripts.records.conversation import AssistantRecord
+from claude_wire.messages import InvalidLine, Message, UnknownMessage
+from claude_wire.transcripts import AssistantRecord, Record
 from claude_wire_kit.usage.tokens import AnswerTotals
 
 __all__ = ["MAX_CHARS", "MAX_TOKENS", "SYNTHETIC", "Answer", "Answers", "answer_of", "key_of"]

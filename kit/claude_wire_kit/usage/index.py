@@ -20,7 +20,7 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
-from claude_wire.foundation.arguments import require_one_of
+from claude_wire.support import require_one_of
 from claude_wire_kit.usage.digests import check_digest, write_digests
 from claude_wire_kit.usage.prices import PRICES, Prices, step_of
 from claude_wire_kit.usage.tokens import AnswerTotals

@@ -30,11 +30,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import ClassVar, TypeVar
 
-from claude_wire.foundation.ids import Ids, Key, key_of
-from claude_wire.messages.conversation.results import ResultMessage
-from claude_wire.messages.conversation.usage import ModelUsage, Usage
-from claude_wire.messages.invalid import InvalidLine
-from claude_wire.messages.union import Message, require_message
+from claude_wire.messages import InvalidLine, Message, ModelUsage, ResultMessage, Usage
+from claude_wire.messages.union import require_message
+from claude_wire.support import Ids, Key, key_of
 from claude_wire_kit.usage.sums import OTHERS, Sums, name_within
 from claude_wire_kit.usage.tokens import Tokens
 

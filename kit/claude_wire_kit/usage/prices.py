@@ -16,7 +16,7 @@ from datetime import datetime, timezone
 from math import inf
 from typing import Any, NamedTuple, cast
 
-from claude_wire.foundation.printable import NAME_CHARS, one_line
+from claude_wire.support import NAME_CHARS, one_line
 from claude_wire_kit.usage.tokens import Tokens
 
 __all__ = ["PRICES", "PROMPT_STEPS", "Price", "Prices", "step_of"]

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 import msgspec
 
-from claude_wire.foundation.arguments import type_of
-from claude_wire.process.options import ClaudeOptions
+from claude_wire import ClaudeOptions
+from claude_wire.support import type_of
 from claude_wire_kit.supervisor.attach import spec_of
 from claude_wire_kit.supervisor.frames import Spec
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from claude_wire.codec.decoder import Decoder
+from claude_wire.codec import Decoder
 from claude_wire.messages import ControlResponse
 from claude_wire_kit.events.bridge import Bridge
 from claude_wire_kit.events.events import PermissionCancelled, PermissionRequest

@@ -23,7 +23,7 @@ import anyio
 import anyio.lowlevel
 import msgspec
 
-from claude_wire.foundation.ids import short_id
+from claude_wire.support import short_id
 from claude_wire_kit.supervisor.errors import SupervisorError
 from claude_wire_kit.supervisor.frames import Attach, Attached, Cut, Ended
 from claude_wire_kit.web.events import Batch, Event, EventId, Place, Source, raw_event

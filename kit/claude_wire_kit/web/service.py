@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from claude_wire.codec.decoder import decode
-from claude_wire.codec.encoder import encode
+from claude_wire.codec import decode, encode
 from claude_wire.errors import AnswerError
-from claude_wire.foundation.ids import short_id
 from claude_wire.messages import ControlRequest, InterruptRequest, UserMessage
+from claude_wire.support import short_id
 from claude_wire_kit.events.bridge import Bridge
 from claude_wire_kit.supervisor.errors import SupervisorError
 from claude_wire_kit.supervisor.frames import Accepted, Attach, Cursor, Ended, Refused

@@ -19,8 +19,8 @@ pytest.importorskip("rich")
 from click.testing import Result
 
 from claude_wire import PROTOCOL_VERSION, decode
-from claude_wire.foundation.printable import NAME_CHARS
 from claude_wire.messages import ControlRequest, ControlResponse, McpStatusRequest
+from claude_wire.support.text import NAME_CHARS
 from claude_wire.testing import Recording
 from claude_wire_kit.commands import check as check_module
 from claude_wire_kit.commands.app import cli

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from claude_wire import Decoder, InvalidLine, decode
-from claude_wire.foundation.printable import NAME_CHARS, one_line, printable
+from claude_wire.support.text import NAME_CHARS, one_line, printable
 from claude_wire_kit.survey.check import MAX_FINDINGS, Seen, Summary, Survey
 from claude_wire_kit.survey.fields import Finding, find_unknown
 from claude_wire_kit.terminal.names import message_name

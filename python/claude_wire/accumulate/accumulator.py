@@ -58,7 +58,6 @@ from msgspec.structs import replace
 from claude_wire.accumulate.partial_message import TEXT_FIELDS, PartialBlock, State
 from claude_wire.codec.encoder import encode
 from claude_wire.errors import EncodeError
-from claude_wire.foundation.arguments import require_int
 from claude_wire.messages import (
     ApiMessage,
     ApiRetryMessage,
@@ -82,6 +81,7 @@ from claude_wire.messages import (
 )
 from claude_wire.messages.base import short_repr
 from claude_wire.messages.union import require_message
+from claude_wire.support.arguments import require_int
 
 __all__ = ["Accumulator", "PartialBlock", "PartialMessage"]
 

@@ -14,9 +14,9 @@ from claude_wire.agent.service import Service
 from claude_wire.agent.session import AgentSession
 from claude_wire.agent.turn import Turn
 from claude_wire.dialects import STREAM_JSON, Dialect, dialect_of
-from claude_wire.foundation.arguments import require_function
 from claude_wire.messages import InitMessage
 from claude_wire.messages.control.request_body import ControlRequestBody
+from claude_wire.support.arguments import require_function
 
 __all__ = ["Agent"]
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from claude_wire.flags import kinds
 from claude_wire.flags.flags import Flag, Flags, flag_of
-from claude_wire.foundation.arguments import require_one_of
-from claude_wire.foundation.printable import one_line
+from claude_wire.support.arguments import require_one_of
+from claude_wire.support.text import one_line
 
 __all__ = ["FLAGS", "AgentOptions"]
 

@@ -15,15 +15,15 @@ from typing import Any, cast
 import msgspec
 
 from claude_wire.codec.encoder import encode_value
-from claude_wire.foundation.arguments import type_of
-from claude_wire.foundation.extras import install_extra
-from claude_wire.foundation.printable import one_line
 from claude_wire.messages import (
     ResultErrorDuringExecution,
     ResultErrorMaxStructuredOutputRetries,
     ResultMessage,
     ResultSuccess,
 )
+from claude_wire.support.arguments import type_of
+from claude_wire.support.extras import install_extra
+from claude_wire.support.text import one_line
 
 __all__ = ["content_of", "failure", "misfit", "result_of"]
 

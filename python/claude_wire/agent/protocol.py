@@ -51,7 +51,6 @@ from claude_wire.agent.session import AgentSession, TurnRecord, filled, now
 from claude_wire.codec.decoder import Decoder
 from claude_wire.codec.encoder import encode
 from claude_wire.dialects import STREAM_JSON, Connection, Dialect
-from claude_wire.foundation.ids import Ids
 from claude_wire.messages import (
     CommandLifecycleMessage,
     ControlCancelRequest,
@@ -69,6 +68,7 @@ from claude_wire.messages import (
     Usage,
     UserMessage,
 )
+from claude_wire.support.ids import Ids
 
 __all__ = ["AgentProtocol", "Event", "Finished", "Interrupted", "InvalidInput", "TurnStarted", "TurnStopped"]
 

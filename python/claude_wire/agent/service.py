@@ -31,7 +31,6 @@ from claude_wire.control.answers import Answers
 from claude_wire.control.requests import Requests
 from claude_wire.io.pipes import GONE, Sink, open_input, open_sink
 from claude_wire.io.tasks import Task, Tasks, cancelled_by_nobody
-from claude_wire.io.waiting import cancel_scope, move_on_after
 from claude_wire.messages import (
     ControlCancelRequest,
     ControlRequest,
@@ -40,6 +39,7 @@ from claude_wire.messages import (
     ResultMessage,
     Usage,
 )
+from claude_wire.support.waiting import cancel_scope, move_on_after
 
 if TYPE_CHECKING:
     from claude_wire.agent.agent import Agent

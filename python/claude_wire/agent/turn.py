@@ -17,7 +17,6 @@ from claude_wire.agent.outcome import content_of
 from claude_wire.agent.questions import Decision, Hooked, McpResult, ToolOutcome
 from claude_wire.agent.session import AgentSession, McpConnection, Spent, TurnRecord
 from claude_wire.agent.speech import Speech
-from claude_wire.foundation.arguments import nearest, require_int, shown, type_of
 from claude_wire.messages import (
     ContentBlock,
     ElicitationRequest,
@@ -35,6 +34,7 @@ from claude_wire.messages import (
     UserMessage,
 )
 from claude_wire.messages.hooks.events import HOOK_EVENTS, hook_event
+from claude_wire.support.arguments import nearest, require_int, shown, type_of
 
 if TYPE_CHECKING:
     from types import TracebackType

@@ -22,7 +22,6 @@ from claude_wire.codec.objects import REFUSED, BadLine
 from claude_wire.codec.stats import DecoderStats
 from claude_wire.codec.typed_lines import TypedLines, one_line_decoder
 from claude_wire.errors import HandleError, InvalidLineError
-from claude_wire.foundation.arguments import require_function, shown, type_of
 from claude_wire.limits import BLOCK_BYTES, DEFAULT_MAX_LINE_BYTES
 from claude_wire.messages import InvalidLine, Message, UnknownMessage
 from claude_wire.messages.invalid import InvalidKind
@@ -31,6 +30,7 @@ from claude_wire.messages.vocabulary import Family, is_family, vocabulary_of
 from claude_wire.native.block import Block, LongLine, bare_line, line_starts, split_lines
 from claude_wire.native.line_buffer import LineBuffer
 from claude_wire.native.line_splitter import LineSplitter
+from claude_wire.support.arguments import require_function, shown, type_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack

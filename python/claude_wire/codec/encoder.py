@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 
 from claude_wire.errors import EncodeError
-from claude_wire.foundation.arguments import type_of
 from claude_wire.messages.base import Wire
+from claude_wire.support.arguments import type_of
 
 __all__ = ["Encoder", "encode", "encode_value"]
 

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias, get_args
 
 from claude_wire.codec.kinds import Kind
 from claude_wire.codec.objects import SURROGATE
-from claude_wire.foundation.arguments import nearest, shown, type_of
+from claude_wire.support.arguments import nearest, shown, type_of
 
 __all__ = ["KindName", "kind_names", "known_kinds"]
 

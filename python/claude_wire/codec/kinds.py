@@ -13,10 +13,10 @@ import json
 import struct
 from typing import Any, NamedTuple
 
-from claude_wire.foundation.printable import NAME_CHARS, one_line
 from claude_wire.native.block import byte_view
 from claude_wire.native.library import error as library_error
 from claude_wire.native.library import ffi, lib
+from claude_wire.support.text import NAME_CHARS, one_line
 
 __all__ = ["Kind", "peek", "peek_lines"]
 

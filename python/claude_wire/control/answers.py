@@ -17,9 +17,9 @@ from msgspec import UNSET
 from claude_wire.codec.encoder import encode
 from claude_wire.control.sending import Send, send_quietly
 from claude_wire.errors import EncodeError
-from claude_wire.foundation.ids import Ids, Key, key_of
 from claude_wire.io.tasks import Task, Tasks, cancelled_by_nobody
 from claude_wire.messages import ControlRequest, ControlResponse, UnknownRequest
+from claude_wire.support.ids import Ids, Key, key_of
 
 if TYPE_CHECKING:
     from types import TracebackType

@@ -17,13 +17,13 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from claude_wire.codec.kind_names import KindName
-from claude_wire.foundation.ids import Ids
 from claude_wire.messages import (
     BackgroundTasksChangedMessage,
     TaskNotificationMessage,
     TaskStartedMessage,
     TaskUpdatedMessage,
 )
+from claude_wire.support.ids import Ids
 
 __all__ = ["TASK_KINDS", "TASK_MARKS", "Background", "TaskMessage"]
 

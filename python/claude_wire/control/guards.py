@@ -14,9 +14,9 @@ import msgspec
 
 from claude_wire.control.answers import WrongAnswer
 from claude_wire.control.matchers import TOOL_EVENTS, fits_tool
-from claude_wire.foundation.arguments import shown, type_of
 from claude_wire.messages import AsyncHookOutput, HookOutput
 from claude_wire.messages.hooks.outputs import ineffective
+from claude_wire.support.arguments import shown, type_of
 
 if TYPE_CHECKING:
     from claude_wire.messages.base import Wire

@@ -25,8 +25,8 @@ from claude_wire.errors import (
 )
 from claude_wire.errors.base import initialize_hint
 from claude_wire.io.tasks import Tasks
-from claude_wire.io.waiting import move_on_after
 from claude_wire.messages import ControlCancelRequest, ControlError, ControlRequest, ControlResponse, ControlSuccess
+from claude_wire.support.waiting import move_on_after
 
 __all__ = ["Requests"]
 

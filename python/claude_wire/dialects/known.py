@@ -10,7 +10,7 @@ from claude_wire.dialects.dialect import BY_NAME, Dialect
 from claude_wire.dialects.json_rpc import JSON_RPC
 from claude_wire.dialects.miriad import MIRIAD
 from claude_wire.dialects.stream_json import STREAM_JSON, STREAM_JSON_2_1_7
-from claude_wire.foundation.arguments import shown, type_of
+from claude_wire.support.arguments import shown, type_of
 
 __all__ = ["BY_NAME", "dialect_of"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from claude_wire.foundation.printable import quoted, reason_in
+from claude_wire.support.text import quoted, reason_in
 
 if TYPE_CHECKING:
     from claude_wire.messages import InvalidLine

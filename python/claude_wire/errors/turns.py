@@ -6,7 +6,7 @@ from contextlib import suppress
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
-from claude_wire.foundation.printable import quoted
+from claude_wire.support.text import quoted
 
 if TYPE_CHECKING:
     from claude_wire.messages import ResultMessage

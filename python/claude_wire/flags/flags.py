@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from claude_wire.flags import kinds
 from claude_wire.flags.kinds import FileOrJson, Kind, Path, is_items
-from claude_wire.foundation.arguments import require_one_of, type_of
+from claude_wire.support.arguments import require_one_of, type_of
 
 __all__ = [
     "Effort",

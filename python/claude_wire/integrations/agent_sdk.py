@@ -36,12 +36,12 @@ import anyio.to_thread
 from claude_wire.codec.decoder import Decoder
 from claude_wire.errors import ByteBudgetError
 from claude_wire.errors import ProcessError as WireError
-from claude_wire.foundation.extras import install_extra
-from claude_wire.io.waiting import cancel_scope
 from claude_wire.limits import DEFAULT_MAX_LINE_BYTES, DEFAULT_SPILL_BYTES
 from claude_wire.process.command_line import require_flags
 from claude_wire.process.process import open_process
 from claude_wire.process.tracing import join_trace, trace_context
+from claude_wire.support.extras import install_extra
+from claude_wire.support.waiting import cancel_scope
 
 try:
     import claude_agent_sdk

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from claude_wire.codec.kind_names import KindName
 from claude_wire.codec.kinds import Kind
-from claude_wire.foundation.extras import install_extra
 from claude_wire.integrations.parts import PART_BYTES, Paths, parts, tell
+from claude_wire.support.extras import install_extra
 from claude_wire.tables import columns_of, scan
 from claude_wire.tables.columns import TableName
 

@@ -18,8 +18,8 @@ from collections.abc import Iterable
 
 from claude_wire.codec.kind_names import KindName
 from claude_wire.codec.kinds import Kind
-from claude_wire.foundation.extras import install_extra
 from claude_wire.integrations.parts import Paths, files
+from claude_wire.support.extras import install_extra
 from claude_wire.tables import scan
 from claude_wire.tables.columns import TableName
 

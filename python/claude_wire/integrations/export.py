@@ -15,9 +15,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, TypeAlias, cast, get_args
 
-from claude_wire.foundation.arguments import require_one_of
-from claude_wire.foundation.extras import install_extra
 from claude_wire.integrations.parts import Paths, parts, total
+from claude_wire.support.arguments import require_one_of
+from claude_wire.support.extras import install_extra
 from claude_wire.tables import Range, Report, scan, usage
 from claude_wire.tables.columns import TableName
 

@@ -25,8 +25,8 @@ import logging
 from contextlib import suppress
 from typing import Any
 
-from claude_wire.foundation.extras import install_extra
 from claude_wire.io.tasks import EventLoopRef
+from claude_wire.support.extras import install_extra
 
 try:
     import mcp.types

@@ -32,7 +32,7 @@ from claude_wire.integrations.mcp_versions import (
     request_message,
 )
 from claude_wire.io.tasks import Task, cancelled_by_nobody
-from claude_wire.io.waiting import cancel_scope, move_on_after
+from claude_wire.support.waiting import cancel_scope, move_on_after
 
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup

@@ -15,7 +15,7 @@ from mcp.shared import exceptions, message
 from mcp.shared.message import SessionMessage
 
 from claude_wire.io.tasks import cancelled_by_nobody
-from claude_wire.io.waiting import cancel_scope
+from claude_wire.support.waiting import cancel_scope
 
 __all__ = [
     "CANCELS_BY_SCOPE",

@@ -29,7 +29,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable
 from contextlib import AsyncExitStack, aclosing
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, cast
 
-from claude_wire.foundation.extras import install_extra
+from claude_wire.support.extras import install_extra
 
 try:
     from opentelemetry import trace
@@ -41,11 +41,6 @@ except ModuleNotFoundError as _error:
     ) from _error
 
 from claude_wire import messages as m
-from claude_wire.foundation.ids import Key as KnownId
-from claude_wire.foundation.ids import key_of
-from claude_wire.foundation.moments import moment
-from claude_wire.foundation.plain_json import fields_of
-from claude_wire.foundation.tool_calls import MAX_OPERATIONS, SUBAGENT_TOOLS
 from claude_wire.integrations.otel_attributes import (
     CONTENT_CHARS,
     MAX_NUMBER,
@@ -62,6 +57,11 @@ from claude_wire.integrations.otel_attributes import (
     put_tokens,
     why,
 )
+from claude_wire.support.ids import Key as KnownId
+from claude_wire.support.ids import key_of
+from claude_wire.support.moments import moment
+from claude_wire.support.plain_json import fields_of
+from claude_wire.support.tool_calls import MAX_OPERATIONS, SUBAGENT_TOOLS
 
 if TYPE_CHECKING:
     from types import TracebackType

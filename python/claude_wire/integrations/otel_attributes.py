@@ -14,8 +14,8 @@ from opentelemetry.trace import Span, StatusCode
 from claude_wire import messages as m
 from claude_wire.codec.encoder import encode_value
 from claude_wire.errors import EncodeError
-from claude_wire.foundation.plain_json import fields_of, items_of
-from claude_wire.foundation.printable import one_line
+from claude_wire.support.plain_json import fields_of, items_of
+from claude_wire.support.text import one_line
 
 __all__ = [
     "CONTENT_CHARS",

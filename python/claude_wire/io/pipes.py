@@ -17,11 +17,11 @@ from anyio import BrokenResourceError, ClosedResourceError, to_thread
 from anyio.abc import ByteSendStream
 from anyio.lowlevel import checkpoint
 
-from claude_wire.foundation.arguments import type_of
 from claude_wire.io.sources import open_source
-from claude_wire.io.waiting import Readiness
 from claude_wire.limits import BLOCK_BYTES, DEFAULT_SPILL_BYTES
 from claude_wire.native.overflow import DrainOptions
+from claude_wire.support.arguments import type_of
+from claude_wire.support.waiting import Readiness
 
 __all__ = ["GONE", "Sink", "open_input", "open_sink"]
 

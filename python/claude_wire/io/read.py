@@ -11,10 +11,10 @@ from typing import IO, TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, over
 from claude_wire.codec.decoder import MESSAGE, Decoder, OnInvalid
 from claude_wire.codec.kinds import Kind
 from claude_wire.codec.stats import DecoderStats
-from claude_wire.foundation.arguments import type_of
 from claude_wire.limits import BLOCK_BYTES, DEFAULT_MAX_LINE_BYTES
 from claude_wire.messages import InvalidLine, Message, UnknownMessage
 from claude_wire.messages.vocabulary import Family
+from claude_wire.support.arguments import type_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from claude_wire.codec.decoder import Decoder
 from claude_wire.errors import HandleError
-from claude_wire.foundation.arguments import type_of
 from claude_wire.io.read_ahead import Chunks, ReadAhead, Tap
 from claude_wire.io.sources import Drained
+from claude_wire.support.arguments import type_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -26,10 +26,10 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from claude_wire.errors import HandleError
-from claude_wire.io.waiting import cancel_scope, running_trio
 from claude_wire.limits import BLOCK_BYTES
 from claude_wire.native.drain import Drain, open_drain
 from claude_wire.native.drain_thread import ThreadDrain
+from claude_wire.support.waiting import cancel_scope, running_trio
 
 if TYPE_CHECKING:
     import asyncio

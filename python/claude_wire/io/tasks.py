@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 from anyio import Event, get_cancelled_exc_class
 
-from claude_wire.io.waiting import cancel_scope, closing_coroutine, move_on_after, running_trio
+from claude_wire.support.waiting import cancel_scope, closing_coroutine, move_on_after, running_trio
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias, cast, get_args
 
-from claude_wire.foundation.arguments import type_of
 from claude_wire.messages import dialects, notices
 from claude_wire.messages.base import Wire
 from claude_wire.messages.control.envelopes import (
@@ -23,6 +22,7 @@ from claude_wire.messages.system import session as session_notices
 from claude_wire.messages.tolerant import Findings
 from claude_wire.messages.unknown import UnknownMessage
 from claude_wire.messages.vocabulary import Vocabulary, by_subtype
+from claude_wire.support.arguments import type_of
 
 __all__ = ["Message"]
 

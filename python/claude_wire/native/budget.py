@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import threading
 
-from claude_wire.foundation.arguments import require_int
 from claude_wire.native.library import checked, ffi, lib
+from claude_wire.support.arguments import require_int
 
 __all__ = ["DEFAULT_BYTE_BUDGET", "byte_budget", "count_kept", "has_room", "set_byte_budget"]
 

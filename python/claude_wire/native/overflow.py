@@ -7,8 +7,8 @@ import os
 from errno import EBADF
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypedDict, get_args
 
-from claude_wire.foundation.arguments import require_int, require_one_of
 from claude_wire.limits import DEFAULT_SPILL_BYTES
+from claude_wire.support.arguments import require_int, require_one_of
 
 if TYPE_CHECKING:
     from typing import TypeAlias

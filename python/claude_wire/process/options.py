@@ -25,8 +25,8 @@ from claude_wire.flags.flags import (
     wrong_type,
 )
 from claude_wire.flags.kinds import Path, is_path
-from claude_wire.foundation.arguments import tells_where, type_of
 from claude_wire.process.find_cli import find_cli
+from claude_wire.support.arguments import tells_where, type_of
 
 __all__ = [
     "ClaudeOptions",

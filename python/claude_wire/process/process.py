@@ -12,12 +12,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
 from claude_wire.codec.encoder import encode
 from claude_wire.errors import HandleError
-from claude_wire.foundation.arguments import (
-    require_function,
-    require_seconds,
-    shown,
-    type_of,
-)
 from claude_wire.io.message_stream import MessageStream, receiver_of
 from claude_wire.io.receiver import Receiver, require_decoder
 from claude_wire.limits import DEFAULT_SPILL_BYTES
@@ -25,6 +19,12 @@ from claude_wire.native.overflow import DrainOptions, Overflow, OverflowArgument
 from claude_wire.process.child import Settings
 from claude_wire.process.exchange import Exchange, NotStarted
 from claude_wire.process.tracing import join_trace, trace_context
+from claude_wire.support.arguments import (
+    require_function,
+    require_seconds,
+    shown,
+    type_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

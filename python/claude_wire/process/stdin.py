@@ -11,7 +11,7 @@ from anyio import to_thread
 from claude_wire.errors import ProcessInputError
 from claude_wire.errors.base import describe_exit
 from claude_wire.io.sources import Slices
-from claude_wire.io.waiting import Lock, Readiness, move_on_after
+from claude_wire.support.waiting import Lock, Readiness, move_on_after
 
 if TYPE_CHECKING:
     import io

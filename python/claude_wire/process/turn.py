@@ -11,7 +11,6 @@ from typing import Any, cast
 
 import msgspec
 
-from claude_wire.foundation.ids import Ids
 from claude_wire.messages import (
     AssistantMessage,
     CommandLifecycleMessage,
@@ -22,6 +21,7 @@ from claude_wire.messages import (
 )
 from claude_wire.messages.union import RESULT_BY_SUBTYPE
 from claude_wire.native.block import split_lines
+from claude_wire.support.ids import Ids
 
 __all__ = ["Turn"]
 

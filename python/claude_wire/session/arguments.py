@@ -9,9 +9,9 @@ import dataclasses
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
-from claude_wire.foundation.arguments import require_function, type_of
 from claude_wire.process.options import PLACES as OPTION_PLACES
 from claude_wire.process.options import ClaudeOptions
+from claude_wire.support.arguments import require_function, type_of
 
 __all__ = [
     "CEILING_SECONDS",

@@ -15,19 +15,6 @@ import msgspec
 from claude_wire.control.answers import Handler, NoAnswer, Refusal, WrongAnswer, raised_outside
 from claude_wire.control.guards import PERMISSION, Guard, GuardState, check_hook_output, compare_with_registered, refuse
 from claude_wire.errors import RequestError
-from claude_wire.foundation.arguments import (
-    name_of,
-    nearest,
-    qualified_name_of,
-    require_function,
-    require_one_of,
-    require_seconds,
-    shown,
-    tells_where,
-    type_of,
-)
-from claude_wire.foundation.printable import one_line
-from claude_wire.io.waiting import move_on_after
 from claude_wire.messages import (
     AsyncHookOutput,
     CanUseToolRequest,
@@ -49,6 +36,19 @@ from claude_wire.messages import (
 )
 from claude_wire.messages.hooks.events import HOOK_EVENTS, hook_event
 from claude_wire.session.arguments import McpServer, require_server
+from claude_wire.support.arguments import (
+    name_of,
+    nearest,
+    qualified_name_of,
+    require_function,
+    require_one_of,
+    require_seconds,
+    shown,
+    tells_where,
+    type_of,
+)
+from claude_wire.support.text import one_line
+from claude_wire.support.waiting import move_on_after
 
 if TYPE_CHECKING:
     from anyio import Event

@@ -16,9 +16,7 @@ from claude_wire.codec.encoder import encode
 from claude_wire.control.answers import Answers
 from claude_wire.control.requests import Requests
 from claude_wire.errors import DialectError, EncodeError, HandleError, RequestRefusedError
-from claude_wire.foundation.arguments import type_of
 from claude_wire.io.tasks import Task, Tasks
-from claude_wire.io.waiting import move_on_after
 from claude_wire.messages import (
     ControlCancelRequest,
     ControlRequest,
@@ -30,6 +28,8 @@ from claude_wire.messages import (
 )
 from claude_wire.messages.base import Wire
 from claude_wire.session.arguments import McpServer, require_server
+from claude_wire.support.arguments import type_of
+from claude_wire.support.waiting import move_on_after
 
 if TYPE_CHECKING:
     from claude_wire.messages import McpServerConfig, McpSetServersResponse

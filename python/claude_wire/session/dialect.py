@@ -21,8 +21,6 @@ from claude_wire.dialects.auto import AUTO
 from claude_wire.dialects.classic import CLASSIC
 from claude_wire.dialects.dialect import CONTROL, SILENCE_SECONDS
 from claude_wire.errors import DialectError, EncodeError, PromptError, RequestTimeoutError
-from claude_wire.foundation.printable import one_line
-from claude_wire.io.waiting import move_on_after
 from claude_wire.messages import (
     AssistantMessage,
     CanUseToolRequest,
@@ -45,6 +43,8 @@ from claude_wire.messages import (
 from claude_wire.process.command_line import require_flags
 from claude_wire.process.process import Process, exchange_of
 from claude_wire.session.router import Router
+from claude_wire.support.text import one_line
+from claude_wire.support.waiting import move_on_after
 
 if TYPE_CHECKING:
     from claude_wire.codec.follower import Follower

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias, get_args
 
-from claude_wire.foundation.arguments import require_one_of, require_seconds
 from claude_wire.io.message_stream import Batches
+from claude_wire.support.arguments import require_one_of, require_seconds
 
 if TYPE_CHECKING:
     from typing_extensions import Self

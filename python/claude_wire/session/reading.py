@@ -13,9 +13,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from anyio import CancelScope, current_time
 
 from claude_wire.errors import HandleError, ProcessError, TurnError
-from claude_wire.foundation.arguments import require_seconds, type_of
-from claude_wire.foundation.printable import one_line
-from claude_wire.io.waiting import move_on_after
 from claude_wire.messages import (
     CancelAsyncMessageRequest,
     CancelAsyncMessageResponse,
@@ -28,6 +25,9 @@ from claude_wire.messages import (
 from claude_wire.process.stdin import LAST_SECONDS
 from claude_wire.session.iterators import Wait
 from claude_wire.session.run import MARKS, Run, SentPrompt
+from claude_wire.support.arguments import require_seconds, type_of
+from claude_wire.support.text import one_line
+from claude_wire.support.waiting import move_on_after
 
 if TYPE_CHECKING:
     from collections import deque

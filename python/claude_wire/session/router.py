@@ -20,8 +20,8 @@ from anyio.lowlevel import checkpoint
 from claude_wire.errors import ByteBudgetError, HandleError
 from claude_wire.io.message_stream import receiver_of
 from claude_wire.io.tasks import set_event
-from claude_wire.io.waiting import cancel_scope, move_on_after
 from claude_wire.messages import ControlCancelRequest, ControlRequest, ControlResponse, KeepAlive, UnknownMessage
+from claude_wire.support.waiting import cancel_scope, move_on_after
 
 if TYPE_CHECKING:
     from claude_wire.codec.decoder import Decoder

@@ -16,17 +16,8 @@ from claude_wire.codec.encoder import encode
 from claude_wire.control.sending import Send
 from claude_wire.dialects import STREAM_JSON, Dialect, dialect_of
 from claude_wire.errors import DialectError, HandleError
-from claude_wire.foundation.arguments import (
-    require_function,
-    require_one_of,
-    require_seconds,
-    shown,
-    tells_where,
-    type_of,
-)
 from claude_wire.io.message_stream import MessageStream
 from claude_wire.io.tasks import EventLoopRef, Tasks
-from claude_wire.io.waiting import Lock, cancel_scope
 from claude_wire.messages import (
     ControlRequestBody,
     GetStatusRequest,
@@ -60,6 +51,15 @@ from claude_wire.session.prompts import Prompt, Prompts, message_of
 from claude_wire.session.reading import Reading
 from claude_wire.session.sending import Sender
 from claude_wire.session.takeover import SessionPort, SessionTransport, Takeover, TakeoverRouter
+from claude_wire.support.arguments import (
+    require_function,
+    require_one_of,
+    require_seconds,
+    shown,
+    tells_where,
+    type_of,
+)
+from claude_wire.support.waiting import Lock, cancel_scope
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -17,7 +17,6 @@ from anyio import Event, current_time
 
 from claude_wire.control.guards import Registered
 from claude_wire.errors import HandleError
-from claude_wire.io.waiting import move_on_after
 from claude_wire.messages import (
     ControlRequest,
     ControlResponse,
@@ -28,6 +27,7 @@ from claude_wire.messages import (
 )
 from claude_wire.messages.union import RESULT_BY_SUBTYPE
 from claude_wire.session.router import KEPT_BACK, Router
+from claude_wire.support.waiting import move_on_after
 
 if TYPE_CHECKING:
     from claude_wire.codec.follower import Follower

@@ -17,7 +17,7 @@ from contextlib import AbstractAsyncContextManager, suppress
 from typing import Any, TypeVar
 
 from claude_wire.errors import HandleError
-from claude_wire.io.waiting import running_trio
+from claude_wire.support.waiting import running_trio
 
 __all__ = ["LoopThread"]
 

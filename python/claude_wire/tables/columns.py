@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from claude_wire.foundation.arguments import require_one_of
+from claude_wire.support.arguments import require_one_of
 
 __all__ = ["TableName", "columns_of", "spec"]
 

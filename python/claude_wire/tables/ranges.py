@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from claude_wire.foundation.arguments import require_int
+from claude_wire.support.arguments import require_int
 
 __all__ = ["Range", "plan"]
 

@@ -6,9 +6,9 @@ import weakref
 from collections.abc import Iterable
 from typing import Protocol, cast
 
-from claude_wire.foundation.arguments import type_of
 from claude_wire.native.capsules import stream_capsule, stream_in
 from claude_wire.native.library import checked, ffi, lib
+from claude_wire.support.arguments import type_of
 
 __all__ = ["ArrowStream", "Combined", "combine"]
 

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, get_args
 
-from claude_wire.foundation.arguments import type_of
+from claude_wire.support.arguments import type_of
 from claude_wire.testing import faults
 from claude_wire.testing.faults import Fault
 from claude_wire.testing.player.files import packed

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import msgspec
 
 from claude_wire.codec.decoder import Decoder
-from claude_wire.foundation.printable import printable
 from claude_wire.limits import BLOCK_BYTES
 from claude_wire.messages import InvalidLine, MessageParam, ToolUseBlock, UnknownMessage
 from claude_wire.messages.base import Wire
+from claude_wire.support.text import printable
 from claude_wire.transcripts.files import open_regular, read_small
 from claude_wire.transcripts.recognise import Head
 from claude_wire.transcripts.records.base import Record

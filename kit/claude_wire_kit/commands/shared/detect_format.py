@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 
-from claude_wire.transcripts.recognise import Head, LineDialect
+from claude_wire.transcripts import LineDialect
+from claude_wire.transcripts.recognise import Head
 from claude_wire_kit.commands.shared.sources import Piece
 
 __all__ = ["recognised"]

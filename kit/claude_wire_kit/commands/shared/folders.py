@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import click
 
-from claude_wire.foundation.printable import printable
+from claude_wire.support import printable
 from claude_wire_kit.commands.shared.failure import Failure
 
 __all__ = ["projects_folder", "resume_command", "takes_folder"]

@@ -15,7 +15,7 @@ from typing import IO, Any, NamedTuple, TextIO, cast
 
 import click
 
-from claude_wire.foundation.printable import printable
+from claude_wire.support import printable
 from claude_wire.testing import Recording
 from claude_wire.testing.player.files import unpacked_pieces
 from claude_wire_kit.commands.shared.failure import Failure

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from claude_wire.foundation.printable import one_line, printable
+from claude_wire.support import one_line, printable
 from claude_wire_kit.commands.shared.failure import Failure
 from claude_wire_kit.supervisor.child import began_at
 from claude_wire_kit.supervisor.disk.folder import StateFolder, Supervision, default_folder

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import click
 
-from claude_wire.foundation.printable import one_line, printable
+from claude_wire.support import one_line, printable
 from claude_wire_kit.commands.shared.failure import Failure
 from claude_wire_kit.commands.supervisor.client import (
     Client,

@@ -7,9 +7,9 @@ import shutil
 import uuid
 
 from claude_wire import ClaudeOptions, UserMessage
-from claude_wire.codec.encoder import encode
+from claude_wire.codec import encode
 from claude_wire.errors import CLINotFoundError
-from claude_wire.foundation.printable import one_line
+from claude_wire.support import one_line
 from claude_wire_kit.commands.shared.failure import Failure
 from claude_wire_kit.commands.supervisor.client import Client, Place
 from claude_wire_kit.supervisor import attach

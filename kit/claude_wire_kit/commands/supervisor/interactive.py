@@ -9,7 +9,7 @@ from typing import Any
 
 import anyio
 
-from claude_wire.foundation.printable import one_line
+from claude_wire.support import one_line
 from claude_wire_kit.commands.shared.failure import Failure
 from claude_wire_kit.commands.supervisor.client import failures, found_session
 from claude_wire_kit.supervisor import Cursor, Supervisor, connect

@@ -15,7 +15,7 @@ from datetime import datetime
 import msgspec
 
 from claude_wire import Decoder
-from claude_wire.foundation.printable import printable
+from claude_wire.support import printable
 from claude_wire_kit.commands.supervisor.client import Client, Place
 from claude_wire_kit.supervisor.disk.files import open_private
 from claude_wire_kit.supervisor.frames import Attach, Blocked, Cursor, Cut, Ended, Limited, Stderr, frame_of

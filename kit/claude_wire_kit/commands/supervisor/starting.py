@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from claude_wire.foundation.printable import printable
+from claude_wire.support import printable
 from claude_wire_kit.commands.shared import signals
 from claude_wire_kit.commands.shared.failure import Failure
 from claude_wire_kit.commands.supervisor.client import Client, running

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from claude_wire.foundation.printable import one_line
+from claude_wire.support import one_line
 from claude_wire_kit.supervisor.frames import Life, SessionInfo
 from claude_wire_kit.terminal.columns import cell_count, fitted, terminal_width
 

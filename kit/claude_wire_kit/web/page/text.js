@@ -31,7 +31,7 @@ function cutAt(text, place) {
 
 /**
  * Controls, separators, what nobody assigned, and what Unicode has drawn as nothing; behind that blanks which it does not name.
- * foundation/printable.py has the same rule.
+ * support/text.py has the same rule.
  */
 const UNSEEN = /(?![\n\t ])[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800\u{13441}\u{13442}\u{16fe4}\u{1d159}]/gu;
 

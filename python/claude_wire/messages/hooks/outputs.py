@@ -10,10 +10,10 @@ from typing import Any, TypeAlias, cast, get_args
 
 from msgspec.structs import asdict
 
-from claude_wire.foundation.arguments import nearest, shown
 from claude_wire.messages.base import Number, Wire
 from claude_wire.messages.control.permissions import PermissionUpdate
 from claude_wire.messages.unknown import OrUnknownObject, Unknown
+from claude_wire.support.arguments import nearest, shown
 
 __all__ = [
     "AsyncHookOutput",

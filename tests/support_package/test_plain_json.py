@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from claude_wire.foundation.plain_json import plain_object
+from claude_wire.support.plain_json import plain_object
 
 VALUES = st.recursive(
     st.none()

@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 
 import pytest
 
-from claude_wire.foundation.moments import moment
+from claude_wire.support.moments import moment
 
 HERE = datetime(2026, 11, 22, 19, 55, 52, 122000, timezone.utc)
 

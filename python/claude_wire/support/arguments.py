@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from claude_wire.foundation.printable import one_line
+from claude_wire.support.text import one_line
 
 if TYPE_CHECKING:
     import inspect

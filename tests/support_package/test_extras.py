@@ -6,7 +6,7 @@ from importlib import metadata
 
 import pytest
 
-from claude_wire.foundation.extras import install_extra
+from claude_wire.support.extras import install_extra
 
 
 def test_the_advice_is_a_command_that_works_without_claude_wire_on_an_index() -> None:

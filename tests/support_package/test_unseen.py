@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from claude_wire.foundation.printable import is_seen, one_line, printable, prose
+from claude_wire.support.text import is_seen, one_line, printable, prose
 from claude_wire_kit.html.markup import prose as html_prose
 from unseen import unseen
 

@@ -1,0 +1,105 @@
+"""The kit imports only public names of the library, and the library nothing of the kit."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from folders import ROOT
+
+KIT = ROOT / "kit" / "claude_wire_kit"
+LIBRARY = ROOT / "python" / "claude_wire"
+
+#: The packages whose ``__all__`` is public, below ``claude_wire``. A module of ``integrations`` is public itself.
+PACKAGES = (
+    *("accumulate", "agent", "codec", "dialects", "errors", "io", "limits", "messages", "process", "session"),
+    *("support", "sync", "tables", "testing", "testing.faults", "transcripts"),
+)
+PUBLIC = {"claude_wire", *(f"claude_wire.{name}" for name in PACKAGES)}
+#: What the kit takes from deeper modules of the library. The list should get shorter: a name that two packages need
+#: belongs into the ``__all__`` of its package.
+DEEPER = {
+    "claude_wire.agent.main.take_standard_streams",
+    "claude_wire.codec.kind_names.KindName",
+    "claude_wire.codec.objects.SURROGATE",
+    "claude_wire.control.background.Background",
+    "claude_wire.control.background.TASK_KINDS",
+    "claude_wire.control.background.TASK_MARKS",
+    "claude_wire.dialects.frames.as_stream_json",
+    "claude_wire.errors.base.describe_end",
+    "claude_wire.errors.turns.words_of",
+    "claude_wire.io.sources.open_source",
+    "claude_wire.messages.base.Number",
+    "claude_wire.messages.base.Wire",
+    "claude_wire.messages.control.envelopes.RequestId",
+    "claude_wire.messages.union.ResultSubtype",
+    "claude_wire.messages.union.require_message",
+    "claude_wire.native.overflow.DrainOptions",
+    "claude_wire.process.child.Child",
+    "claude_wire.process.child.Settings",
+    "claude_wire.process.child.StrPath",
+    "claude_wire.process.command_line.asks_host",
+    "claude_wire.process.find_cli.TAP_HEAD",
+    "claude_wire.process.find_cli.is_tap",
+    "claude_wire.process.process.require_environment",
+    "claude_wire.process.turn.Turn",
+    "claude_wire.session.arguments.CEILING_SECONDS",
+    "claude_wire.session.callbacks.CanUseTool",
+    "claude_wire.session.iterators.Ending",
+    "claude_wire.session.open.STATE_VARIABLE",
+    "claude_wire.session.open.command_line",
+    "claude_wire.testing.player.files.unpacked_pieces",
+    "claude_wire.testing.recording.write_private",
+    "claude_wire.transcripts.files.open_regular",
+    "claude_wire.transcripts.files.read_small",
+    "claude_wire.transcripts.read.decoder_for",
+    "claude_wire.transcripts.recognise.Head",
+    "claude_wire.transcripts.recognise.dialect_of",
+    "claude_wire.transcripts.sessions.session_files",
+    "claude_wire.transcripts.sessions.session_info",
+    "claude_wire.transcripts.transcript.decoded",
+}
+
+
+def imported() -> Iterator[tuple[Path, str, str]]:
+    """The file, the module and the name of each import from the library."""
+    for path in sorted(KIT.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "claude_wire":
+                yield from ((path.relative_to(KIT), node.module, each.name) for each in node.names)
+            elif isinstance(node, ast.Import):
+                yield from ((path.relative_to(KIT), each.name, "") for each in node.names if is_deep(each.name))
+
+
+def is_deep(module: str) -> bool:
+    return module.startswith("claude_wire.")
+
+
+def is_public(module: str, name: str) -> bool:
+    if module.startswith("claude_wire.integrations"):
+        return True
+    if module not in PUBLIC:
+        return False
+    package = importlib.import_module(module)
+    return name in package.__all__ or f"{module}.{name}" in PUBLIC or name in ("PROTOCOL_VERSION", "__version__")
+
+
+def test_the_kit_imports_only_public_names() -> None:
+    wrong = [(str(path), module, name) for path, module, name in imported() if not is_public(module, name)]
+    assert [each for each in wrong if f"{each[1]}.{each[2]}" not in DEEPER] == []
+
+
+def test_no_exception_is_left_over() -> None:
+    assert DEEPER - {f"{module}.{name}" for _, module, name in imported()} == set()
+    assert [name for name in DEEPER if is_public(*name.rpartition(".")[::2])] == []
+
+
+@pytest.mark.parametrize("path", sorted(LIBRARY.rglob("*.py")), ids=lambda path: str(path.relative_to(LIBRARY)))
+def test_the_library_does_not_name_the_kit(path: Path) -> None:
+    """Also not in a string, by which a module could be imported. One table says where names of 0.2 are now."""
+    if path != LIBRARY / "moved.py":
+        assert "claude_wire_kit" not in path.read_text(encoding="utf-8")

@@ -1,1 +1,0 @@
-"""What all rooms stand on: refused arguments, foreign text made safe to print, ids within bounds."""

@@ -1,0 +1,85 @@
+"""What the library and the kit both stand on. The kit takes the names from here, the library from the modules."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from claude_wire.support.arguments import require_function, require_int, require_one_of, require_seconds, type_of
+    from claude_wire.support.extras import install_extra
+    from claude_wire.support.ids import LONGEST_ID, Ids, Key, key_of, short_id
+    from claude_wire.support.moments import moment
+    from claude_wire.support.plain_json import fields_of, items_of, plain_object
+    from claude_wire.support.text import NAME_CHARS, is_seen, one_line, printable, prose
+    from claude_wire.support.tool_calls import MAX_OPERATIONS, SUBAGENT_TOOLS
+    from claude_wire.support.waiting import Readiness, cancel_scope, closing_coroutine, move_on_after, running_trio
+
+__all__ = [
+    "LONGEST_ID",
+    "MAX_OPERATIONS",
+    "NAME_CHARS",
+    "SUBAGENT_TOOLS",
+    "Ids",
+    "Key",
+    "Readiness",
+    "cancel_scope",
+    "closing_coroutine",
+    "fields_of",
+    "install_extra",
+    "is_seen",
+    "items_of",
+    "key_of",
+    "moment",
+    "move_on_after",
+    "one_line",
+    "plain_object",
+    "printable",
+    "prose",
+    "require_function",
+    "require_int",
+    "require_one_of",
+    "require_seconds",
+    "running_trio",
+    "short_id",
+    "type_of",
+]
+
+#: The module of each. Waits need anyio, which takes long to import.
+_LATER = {
+    "Ids": "ids",
+    "Key": "ids",
+    "LONGEST_ID": "ids",
+    "MAX_OPERATIONS": "tool_calls",
+    "NAME_CHARS": "text",
+    "Readiness": "waiting",
+    "SUBAGENT_TOOLS": "tool_calls",
+    "cancel_scope": "waiting",
+    "closing_coroutine": "waiting",
+    "fields_of": "plain_json",
+    "install_extra": "extras",
+    "is_seen": "text",
+    "items_of": "plain_json",
+    "key_of": "ids",
+    "moment": "moments",
+    "move_on_after": "waiting",
+    "one_line": "text",
+    "plain_object": "plain_json",
+    "printable": "text",
+    "prose": "text",
+    "require_function": "arguments",
+    "require_int": "arguments",
+    "require_one_of": "arguments",
+    "require_seconds": "arguments",
+    "running_trio": "waiting",
+    "short_id": "ids",
+    "type_of": "arguments",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+    return value
