@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,27 +12,25 @@ import pytest
 
 __all__ = ["another", "running_chromium"]
 
-#: The browser, given by ``make test-page`` and ``make e2e``. Without it the tests are skipped if there is none, or no
-#: Playwright.
+#: The browser, given by ``make test-page`` and ``make e2e``. Without it the tests are skipped: tests that come after
+#: them in the same process could run no event loop.
 GIVEN = os.environ.get("CLAUDE_WIRE_BROWSER")
 
 
 @contextmanager
 def running_chromium() -> Iterator[Any]:
     """Chromium for a block. While it runs, no other event loop can run in this thread."""
-    path = GIVEN or shutil.which("chromium")
-    if path is None:
-        pytest.skip("there is no Chromium")
-    name = "playwright.sync_api"
-    sync_api = importlib.import_module(name) if GIVEN else pytest.importorskip(name)
+    if not GIVEN:
+        pytest.skip("make test-page says which browser is used")
+    sync_api = importlib.import_module("playwright.sync_api")
     with sync_api.sync_playwright() as playwright:
-        yield _launch(playwright.chromium, path)
+        yield _launch(playwright.chromium, GIVEN)
 
 
 @contextmanager
 def another(browser: Any) -> Iterator[Any]:
     """One more process of the same browser for a block, which shares nothing with the first."""
-    second = _launch(browser.browser_type, GIVEN or shutil.which("chromium"))
+    second = _launch(browser.browser_type, GIVEN)
     try:
         yield second
     finally:
