@@ -7,7 +7,6 @@ from collections import Counter
 
 import msgspec
 
-import claude_wire
 from claude_wire import messages
 from each import each
 from protocol_tables import ALL_CLASSES, CLASSES, StructType, parts_of
@@ -42,7 +41,6 @@ def _is_class(value: object) -> bool:
 @each("name", [name for name in PUBLIC if _is_class(getattr(messages, name))], str)
 def test_every_public_class_says_what_it_is(name: str) -> None:
     cls = getattr(messages, name)
-    assert getattr(claude_wire, name) is cls
     assert (vars(cls).get("__doc__") or "").strip().endswith((".", "::", '"', "`"))
 
 
