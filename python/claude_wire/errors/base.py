@@ -148,7 +148,7 @@ class ProcessError(ClaudeWireError):
         signal: the number of that signal, also where the process caught it and said so (143 is 128 + SIGTERM), or None.
         stderr_tail: the last 64 KiB of its standard error, as bytes: mostly what says why.
         last_result: the last result message that it sent, or None.
-        calls: ids of tool calls without a result, which were perhaps done. Only of a process that a supervisor has run.
+        calls: ids of tool calls without a result, which were perhaps done. Only where another program owns the CLI.
 
     What the Claude Code CLI means (2.1.331, by the transcripts): 0, its last result has ``is_error: false``, or it was
     interrupted, or its input ended; 1, the last result has ``is_error: true``, or a flag or a line of its input is not
@@ -170,7 +170,8 @@ class ProcessError(ClaudeWireError):
 class UnfinishedTurnError(ProcessError):
     """The output of a process ended in the middle of a turn, or in the middle of a line; attributes as ProcessError.
 
-    A session of a supervisor raises it also if a subagent worked in the background when the CLI ended.
+    Where another program owns the CLI, a session raises it also if a subagent worked in the background when the CLI
+    ended.
 
     The exit code may be 0: the CLI ends so when nobody reads its output for 2 seconds, and what it had not written is
     gone.
