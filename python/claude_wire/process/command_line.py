@@ -24,7 +24,7 @@ _CLI = frozenset(("claude", "claude.exe"))
 _ASKS = "--permission-prompt-tool"
 _ASKED = "--permission-prompts"
 _FORMATS = ("--input-format", "--output-format")
-_FLAGS = {flag.name: flag for field in dataclasses.fields(Flags) if (flag := flag_of(field)) is not None}
+_FLAGS = {flag.name: flag for flag in map(flag_of, dataclasses.fields(Flags)) if flag is not None}
 _FLAGS.update((name, _FLAGS["--model"]) for name in _FORMATS)  # these have no field; each takes one text
 
 
