@@ -1,37 +1,43 @@
-"""The agent's side of the protocol without input and output: bytes in, events out, bytes to write are taken.
+"""The agent's side of the protocol, without input and output.
 
-Knows prompts, turns and the frames around them; not what a turn says, nor who runs it. At any time it is in one state:
+:class:`AgentProtocol` takes bytes and returns events. The caller takes the bytes that are to be written. The protocol
+knows prompts, turns and the frames around them. At any time it is in one of four states:
 
 ========  ============================================================================================================
-IDLE      No turn is under way. A prompt begins one at once.
-RUNNING   A turn is under way. Prompts that come wait in a queue.
-STOPPING  The turn was stopped: by ``interrupt``, or by a prompt with ``priority: now``. What it says is dropped. It is
-          under way until :meth:`AgentProtocol.end_turn`.
-OVER      The input has ended, or had a wrong line, and nothing is left to do.
+IDLE      No turn is under way. A prompt starts one at once.
+RUNNING   A turn is under way. New prompts wait in a queue.
+STOPPING  The turn was stopped, by ``interrupt`` or by a prompt with ``priority: now``. Whatever the turn still says is
+          dropped. The state lasts until :meth:`AgentProtocol.end_turn`.
+OVER      The input has ended or had an invalid line, and nothing is left to do.
 ========  ============================================================================================================
 
-What happens, in each state; what is not listed changes nothing:
+Transitions. Whatever is not listed changes nothing.
 
-================================  =========================  =======================================================
-what happens                      IDLE                       RUNNING, STOPPING
-================================  =========================  =======================================================
-a prompt comes                    -> RUNNING: ``TurnStarted``      it waits
-a prompt with a known uuid        (an echo)                  (an echo)
-a prompt with ``priority: now``   -> RUNNING: ``TurnStarted``      it waits as the first -> STOPPING: ``TurnStopped``
-a prompt that asks no model       a whole turn, at once      it waits
-interrupt                         -                          -> STOPPING: ``TurnStopped``
-the turn ends                     -                          -> RUNNING with what waits: ``TurnStarted``; else -> IDLE;
-or,
-                                                             if the input has ended, -> OVER: ``Finished``
-end of input                      -> OVER: ``Finished``          no more input; the turn and all that waits are finished
-a wrong line                      -> OVER: ``Finished``          no more input; the turn is finished, what waits is
-dropped ================================  =========================
-=======================================================
+==============================  ===========================  =======================================================
+what happens                    in IDLE                      in RUNNING and STOPPING
+==============================  ===========================  =======================================================
+a prompt                        RUNNING, ``TurnStarted``     queued
+a prompt whose uuid is known    echoed                       echoed
+a prompt, ``priority: now``     RUNNING, ``TurnStarted``     queued as the first; STOPPING, ``TurnStopped``
+a prompt that needs no model    a whole turn, at once        queued
+``interrupt``                   nothing                      STOPPING, ``TurnStopped``
+the turn ends                   nothing                      a prompt is queued: RUNNING, ``TurnStarted``;
+                                                             the input has ended: OVER, ``Finished``; else IDLE
+end of input                    OVER, ``Finished``           the turn and all queued prompts are still answered
+an invalid line                 OVER, ``Finished``           the turn is still answered, queued prompts are dropped
+==============================  ===========================  =======================================================
 
-A turn has exactly one result, each accepted prompt is in exactly one turn, and a prompt is accepted unless its uuid is
-known or it is withdrawn. Frames around a turn, in order: ``session_state_changed`` running; for each prompt with a uuid
-``command_lifecycle`` queued and started; ``system/init``; echoes, if they are wanted; what the turn says; ``result``;
-``command_lifecycle`` completed or cancelled; ``session_state_changed`` idle. (CLI 2.1.331.)
+Each turn has exactly one result. Each accepted prompt belongs to exactly one turn; a prompt is accepted unless its uuid
+is known or the host withdraws it. Frames around a turn, in this order (CLI 2.1.331):
+
+1. ``session_state_changed``: running
+2. ``command_lifecycle``: queued and started, for each prompt with a uuid
+3. ``system/init``
+4. echoes of the prompts, if the host wants them
+5. whatever the turn says
+6. ``result``
+7. ``command_lifecycle``: completed or cancelled
+8. ``session_state_changed``: idle
 """
 
 from __future__ import annotations
