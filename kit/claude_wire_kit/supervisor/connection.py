@@ -171,7 +171,7 @@ class Connection:
             self._take()
             what = f"the line has {error.length:,} bytes; at most {MAX_LINE_BYTES:,} are taken"
             number = self._number + len(self._lines) + 1
-            self.tell(Failed("command", what) if self.managed is None else Refused(number, what))
+            self.send_frame(Failed("command", what) if self.managed is None else Refused(number, what))
             self.close()
             return
         self._take()
@@ -197,7 +197,7 @@ class Connection:
         """
         part = managed.journal.open_part(place.part)
         mark = secrets.token_hex(16)
-        self.tell(msgspec.structs.replace(answer, mark=mark))
+        self.send_frame(msgspec.structs.replace(answer, mark=mark))
         self._mark = mark
         if self.state is State.CLOSED:
             managed.journal.release_part(place.part)
@@ -209,8 +209,8 @@ class Connection:
             self.state = State.LEVEL
         self._fall_behind()
 
-    def more(self, chunk: bytes | None, start: int) -> None:
-        """Whole lines were written to the journal, at an offset: these, or None for such that are read from there."""
+    def on_output(self, chunk: bytes | None, start: int) -> None:
+        """Send whole lines, written to the journal at ``start``. They are read from there if ``chunk`` is None."""
         if self.state is not State.LEVEL:
             return
         assert self.managed is not None
@@ -226,7 +226,7 @@ class Connection:
             self._close_soon()
             return
         try:
-            self._go_on_from(Place(self.managed.told.part, start), sent)
+            self._go_on_from(Place(self.managed.delivered_position.part, start), sent)
         except OSError:  # no descriptors
             self._close_soon()
             return
@@ -237,8 +237,8 @@ class Connection:
         self._part = self.managed.journal.open_part(place.part)
         self._part_number, self._offset = place.part, place.offset + sent
 
-    def tell(self, frame: Any, *, behind: Place = _AT_ONCE) -> None:
-        """Say something of the supervisor's own, between two lines of the CLI, behind all that stand before a place."""
+    def send_frame(self, frame: Any, *, behind: Place = _AT_ONCE) -> None:
+        """Send a frame between two lines of the CLI, after all journal lines before the place ``behind``."""
         line = self._line(frame)
         if self.state is State.CLOSED:
             return
@@ -248,7 +248,7 @@ class Connection:
             self._frames.append((behind, line))
             self._frame_bytes += len(line)
             if self._frame_bytes > MAX_FRAME_BYTES:
-                self.cut("too much waits for the client that the supervisor has said")
+                self.disconnect_slow("too much waits for the client that the supervisor has said")
             return
         sent = 0
         try:
@@ -261,7 +261,7 @@ class Connection:
         if sent < len(line):
             self._out += line[sent:]
             if self.managed is not None:
-                self._go_on_from(self.managed.told)
+                self._go_on_from(self.managed.delivered_position)
             self._fall_behind()
 
     def _line(self, frame: Any) -> bytes:
@@ -305,7 +305,7 @@ class Connection:
             return False
         if self.managed is None or self._part is None:
             return True
-        number, told = self.managed.told
+        number, told = self.managed.delivered_position
         end = told if number == self._part_number else self._part.output.end
         if self._offset < end:
             if self._frames and self._frames[0][0] <= here:
@@ -365,8 +365,8 @@ class Connection:
         poll.register(self._client, 0)  # an end and an error are told without being asked for
         return bool(poll.poll(0))
 
-    def cut(self, message: str) -> None:
-        """Close the connection of a client that is too slow. It is told its cursor, if that fits between two lines."""
+    def disconnect_slow(self, message: str) -> None:
+        """Close the connection of a client that is too slow. It gets its cursor first, if it is between two lines."""
         if self.managed is not None and self._part is not None and not self._out and self._at_line_start():
             line = self.managed.journal.line_at(Place(self._part_number, self._offset)) - 1
             frame = Cut(Cursor(self.managed.id, self.managed.epoch, line), message)

@@ -203,7 +203,7 @@ class Daemon:
         for connection in list(self._connections):
             if connection.is_stalled(now):
                 self._folder.log("client-cut", reason="stalled")
-                connection.cut("the client has taken nothing for a while")
+                connection.disconnect_slow("the client has taken nothing for a while")
             elif connection.is_gone:
                 connection.close()
         if not self._over.done() and self._folder.is_lost:
@@ -235,25 +235,25 @@ class Daemon:
                 )
             command: Command = command_of(line)
         except RefusedError as error:
-            connection.tell(error.answer)
+            connection.send_frame(error.answer)
             return
         except (ValueError, RecursionError) as error:
-            connection.tell(Failed(error="command", message=f"the line is no command: {error}"))
+            connection.send_frame(Failed(error="command", message=f"the line is no command: {error}"))
             return
         try:
             self._carry_out[type(command)](connection, command)
         except RefusedError as error:
-            connection.tell(error.answer)
+            connection.send_frame(error.answer)
         except OSError as error:
             self._folder.log("failed", command=type(command).__name__, error=error.strerror)
             what = f"{error.strerror}: {error.filename}" if error.filename else str(error.strerror or error)
-            connection.tell(Failed(error="system", message=what))
+            connection.send_frame(Failed(error="system", message=what))
         except Exception as error:
             self._folder.log_error(error)
-            connection.tell(Failed(error="system", message=f"the supervisor failed: {type(error).__name__}"))
+            connection.send_frame(Failed(error="system", message=f"the supervisor failed: {type(error).__name__}"))
 
     def _list(self, connection: Connection, command: List) -> None:
-        connection.tell(self._listed())
+        connection.send_frame(self._listed())
 
     def _listed(self) -> Listed:
         return Listed(sessions=self._sessions.infos(), version=VERSION, package=version("claude-wire"), pid=os.getpid())
@@ -272,7 +272,7 @@ class Daemon:
 
     def _answer(self, connection: Connection, managed: ManagedSession, command: Create | Resume) -> None:
         if command.detach:
-            connection.tell(managed.info)
+            connection.send_frame(managed.info)
         else:
             self._follow(connection, managed, command)
 
@@ -322,11 +322,11 @@ class Daemon:
 
     def _remove(self, connection: Connection, command: Remove) -> None:
         self._sessions.remove(command.remove)
-        connection.tell(self._listed())
+        connection.send_frame(self._listed())
 
     def _prewarm(self, connection: Connection, command: Prewarm) -> None:
         self._sessions.prewarm(command.prewarm, command.count)
-        connection.tell(self._listed())
+        connection.send_frame(self._listed())
 
     # --- the end of sessions
 
@@ -337,7 +337,7 @@ class Daemon:
             return
         managed = self._sessions.find(command.stop)
         if managed is None or not managed.runs:
-            connection.tell(self._listed())
+            connection.send_frame(self._listed())
             return
         self._wait_for_end(managed.id, connection)
         managed.stop(command.grace)
@@ -348,7 +348,7 @@ class Daemon:
 
     def _answer_waiting(self, id: str | None) -> None:
         for connection in self._waiting.pop(id, []):
-            connection.tell(self._listed())
+            connection.send_frame(self._listed())
             connection.await_answer(awaits=False)
 
     def _stop_all(self, grace: float = 5.0) -> None:

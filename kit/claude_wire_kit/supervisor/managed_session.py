@@ -99,9 +99,9 @@ class ManagedSession:
         self._loop = asyncio.get_running_loop()
         self._child: Child | None = None
         self._life = Life.ENDED if record.ended is None or record.ended.exit_code is not None else Life.LOST
-        # The place behind the last line that the ledger and clients were told of.
+        # The end of the last line that was delivered to the ledger and the clients.
         self._part_number, self._told_end = journal.number, journal.last.output.end if journal.number else 0
-        #: The number of the line at :attr:`told`: the next one that the ledger and clients are told of.
+        #: Number of the next line to deliver to the ledger and the clients: the line at :attr:`delivered_position`.
         self.told_next: int = journal.next
         # The first line of the last news, and of those with the last result: no call before it is without its own.
         self._turn_line = self._news_line = journal.next
@@ -124,8 +124,8 @@ class ManagedSession:
         return self.record.epoch
 
     @property
-    def told(self) -> Place:
-        """The place behind the last line that the ledger and clients were told of."""
+    def delivered_position(self) -> Place:
+        """The end of the last line that was delivered to the ledger and the clients."""
         return Place(self._part_number, self._told_end)
 
     @property
@@ -226,19 +226,22 @@ class ManagedSession:
         except OSError as error:
             self._blocked(error)
             return
-        self._tell(data)
+        self._deliver(data)
         try:
             self.journal.add_order()
         except OSError as error:
             self._blocked(error)
 
-    def _tell(self, data: bytes = b"") -> None:
-        """Tell of the lines that are complete in the journal, and were not told of; ``data`` was written last.
+    def _deliver(self, data: bytes = b"") -> None:
+        """Deliver newly completed journal lines: first to the clients, then to the ledger.
 
-        The clients come first: until each of them has these lines, nothing may be said to any of them.
+        No frame may be sent to any client before all of them have these lines.
+
+        Args:
+            data: the bytes that were written to the journal last.
         """
         journal = self.journal
-        if journal.number != self._part_number:  # all that the part before it has was told
+        if journal.number != self._part_number:  # all lines of the previous part were delivered
             self._part_number, self._told_end = journal.number, 0
             self._cut_who_holds_parts()
         output = journal.last.output
@@ -249,7 +252,7 @@ class ManagedSession:
         # What was read is what was written last. If a line has begun before it, all of that is in the file alone.
         chunk = (data if end == output.size else data[: end - start]) if output.size - len(data) == start else None
         for client in self.clients:
-            client.more(chunk, start)
+            client.on_output(chunk, start)
         self._news_line, self.told_next = self.told_next, journal.next
         if chunk is not None and self.told_next == self._news_line + 1 and chunk.startswith(PASSED_OVER):
             return
@@ -299,7 +302,7 @@ class ManagedSession:
             held = [client.part_number for client in self.clients if client.part_number is not None]
             for client in list(self.clients):
                 if client.part_number == min(held, default=None):
-                    client.cut("the client reads so slowly that the journal is above twice its budget")
+                    client.disconnect_slow("the client reads so slowly that the journal is above twice its budget")
 
     def _on_stderr(self, child: Child) -> None:
         with suppress(BlockingIOError):
@@ -343,7 +346,7 @@ class ManagedSession:
             self._house.log("output-dropped", self, bytes=dropped)
         with suppress(OSError):
             part.end_process(code)
-        self._tell()
+        self._deliver()
         unfinished, owed = self.ledger.unfinished(), self.ledger.owed
         died = [short_id(str(request.request_id)) for request in self.ledger.process_ended()]
         calls: list[str] = []
@@ -361,7 +364,7 @@ class ManagedSession:
         self.record.ended = ended
         self._life = Life.ENDED
         for client in list(self.clients):
-            client.tell(ended, behind=self.told)
+            client.send_frame(ended, behind=self.delivered_position)
         self._house.ended(self)
 
     def _let_go(self, child: Child) -> None:
@@ -422,7 +425,7 @@ class ManagedSession:
             self._inlet.end()
         elif taken.verdict is Verdict.WRITE:
             reason = self._take(taken, line)
-        client.tell(Refused(number, reason) if reason else Accepted(number))
+        client.send_frame(Refused(number, reason) if reason else Accepted(number))
 
     def _take(self, taken: Taken, line: bytes) -> str:
         """Write a line of the driver. Returns why that could not be done, or nothing."""
@@ -473,7 +476,7 @@ class ManagedSession:
             return
         old, self.driver = self.driver, client
         for other in list(self.clients - {client}):
-            other.tell(Driver("viewer", driver=True))
+            other.send_frame(Driver("viewer", driver=True))
         if old is not None:
             old.read_on()
         self._serve(drives)
@@ -496,4 +499,4 @@ class ManagedSession:
 
     def _send_all(self, frame: Any) -> None:
         for client in list(self.clients):
-            client.tell(frame)
+            client.send_frame(frame)
