@@ -248,7 +248,7 @@ class Connection:
             self._frames.append((behind, line))
             self._frame_bytes += len(line)
             if self._frame_bytes > MAX_FRAME_BYTES:
-                self.disconnect_slow("too much waits for the client that the supervisor has said")
+                self.disconnect_slow("the client reads so slowly that too many frames of the supervisor wait for it")
             return
         sent = 0
         try:
@@ -305,8 +305,8 @@ class Connection:
             return False
         if self.managed is None or self._part is None:
             return True
-        number, told = self.managed.delivered_position
-        end = told if number == self._part_number else self._part.output.end
+        number, delivered = self.managed.delivered_position
+        end = delivered if number == self._part_number else self._part.output.end
         if self._offset < end:
             if self._frames and self._frames[0][0] <= here:
                 end = self._end_of_line(min(end, self._offset + CHUNK_BYTES))

@@ -203,7 +203,7 @@ class Daemon:
         for connection in list(self._connections):
             if connection.is_stalled(now):
                 self._folder.log("client-cut", reason="stalled")
-                connection.disconnect_slow("the client has taken nothing for a while")
+                connection.disconnect_slow("the client has read nothing for too long")
             elif connection.is_gone:
                 connection.close()
         if not self._over.done() and self._folder.is_lost:
@@ -288,8 +288,8 @@ class Daemon:
             raise RefusedError("driver", "another client drives the session: attach with take, or as a viewer")
         if after is not None and after.id != managed.id:
             raise RefusedError("command", f"the cursor is of another session, {after.id!r}")
-        if after is not None and (after.epoch != managed.epoch or not 0 <= after.line < managed.told_next):
-            last = managed.told_next - 1
+        if after is not None and (after.epoch != managed.epoch or not 0 <= after.line < managed.next_line):
+            last = managed.next_line - 1
             message = f"lines were lost, or the cursor is of another journal; the session ends with line {last}"
             raise RefusedError("epoch", message, line=last)
         try:

@@ -100,9 +100,9 @@ class ManagedSession:
         self._child: Child | None = None
         self._life = Life.ENDED if record.ended is None or record.ended.exit_code is not None else Life.LOST
         # The end of the last line that was delivered to the ledger and the clients.
-        self._part_number, self._told_end = journal.number, journal.last.output.end if journal.number else 0
+        self._part_number, self._delivered_end = journal.number, journal.last.output.end if journal.number else 0
         #: Number of the next line to deliver to the ledger and the clients: the line at :attr:`delivered_position`.
-        self.told_next: int = journal.next
+        self.next_line: int = journal.next
         # The first line of the last news, and of those with the last result: no call before it is without its own.
         self._turn_line = self._news_line = journal.next
         self._cost: CostLimit | None = None
@@ -126,7 +126,7 @@ class ManagedSession:
     @property
     def delivered_position(self) -> Place:
         """The end of the last line that was delivered to the ledger and the clients."""
-        return Place(self._part_number, self._told_end)
+        return Place(self._part_number, self._delivered_end)
 
     @property
     def life(self) -> Life:
@@ -175,8 +175,8 @@ class ManagedSession:
         self.journal.add_input(line)
         self._child = child
         self._inlet = StdinWriter(child, self._drained)
-        self._part_number, self._told_end = self.journal.number, 0
-        self.told_next = self._turn_line = self._news_line = self.journal.next
+        self._part_number, self._delivered_end = self.journal.number, 0
+        self.next_line = self._turn_line = self._news_line = self.journal.next
         self.ledger.process_started()
         self._stderr = b""
         self.limit_cost()
@@ -242,19 +242,19 @@ class ManagedSession:
         """
         journal = self.journal
         if journal.number != self._part_number:  # all lines of the previous part were delivered
-            self._part_number, self._told_end = journal.number, 0
-            self._cut_who_holds_parts()
+            self._part_number, self._delivered_end = journal.number, 0
+            self._disconnect_slowest()
         output = journal.last.output
-        start, end = self._told_end, output.end
+        start, end = self._delivered_end, output.end
         if end == start:
             return
-        self._told_end = end
+        self._delivered_end = end
         # What was read is what was written last. If a line has begun before it, all of that is in the file alone.
         chunk = (data if end == output.size else data[: end - start]) if output.size - len(data) == start else None
         for client in self.clients:
             client.on_output(chunk, start)
-        self._news_line, self.told_next = self.told_next, journal.next
-        if chunk is not None and self.told_next == self._news_line + 1 and chunk.startswith(PASSED_OVER):
+        self._news_line, self.next_line = self.next_line, journal.next
+        if chunk is not None and self.next_line == self._news_line + 1 and chunk.startswith(PASSED_OVER):
             return
         for block in (chunk,) if chunk is not None else blocks(output.descriptor, start, end):
             for message in self._house.decoder.feed(block):
@@ -297,7 +297,7 @@ class ManagedSession:
             self._send_all(Blocked(""))
             self._read()
 
-    def _cut_who_holds_parts(self) -> None:
+    def _disconnect_slowest(self) -> None:
         if self.journal.held_by_readers:
             held = [client.part_number for client in self.clients if client.part_number is not None]
             for client in list(self.clients):
@@ -454,7 +454,7 @@ class ManagedSession:
             id=self.id,
             epoch=self.epoch,
             after=after,
-            line=self.told_next - 1,
+            line=self.next_line - 1,
             role="driver" if drives else "viewer",
             driver=drives or self.driver is not None,
             life=self.life,
