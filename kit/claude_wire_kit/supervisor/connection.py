@@ -366,7 +366,7 @@ class Connection:
         return bool(poll.poll(0))
 
     def disconnect_slow(self, message: str) -> None:
-        """Close the connection of a client that is too slow. It gets its cursor first, if it is between two lines."""
+        """Close the connection of a client that is too slow. Between two lines, the client first gets its cursor."""
         if self.managed is not None and self._part is not None and not self._out and self._at_line_start():
             line = self.managed.journal.line_at(Place(self._part_number, self._offset)) - 1
             frame = Cut(Cursor(self.managed.id, self.managed.epoch, line), message)

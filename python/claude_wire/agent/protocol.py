@@ -1,7 +1,7 @@
 """The agent's side of the protocol, without input and output.
 
-:class:`AgentProtocol` takes bytes and returns events. The caller takes the bytes that are to be written. The protocol
-knows prompts, turns and the frames around them. At any time it is in one of four states:
+:class:`AgentProtocol` receives the host's bytes and returns events. The caller sends its output to the host.
+The protocol handles prompts, turns and the frames around them. At any time it is in one of four states:
 
 ========  ============================================================================================================
 IDLE      No turn is under way. A prompt starts one at once.
@@ -11,14 +11,14 @@ STOPPING  The turn was stopped, by ``interrupt`` or by a prompt with ``priority:
 OVER      The input has ended or had an invalid line, and nothing is left to do.
 ========  ============================================================================================================
 
-Transitions. Whatever is not listed changes nothing.
+The transitions, as new state and event. An event that is not listed changes nothing.
 
 ==============================  ===========================  =======================================================
 what happens                    in IDLE                      in RUNNING and STOPPING
 ==============================  ===========================  =======================================================
 a prompt                        RUNNING, ``TurnStarted``     queued
 a prompt whose uuid is known    echoed                       echoed
-a prompt, ``priority: now``     RUNNING, ``TurnStarted``     queued as the first; STOPPING, ``TurnStopped``
+a prompt, ``priority: now``     RUNNING, ``TurnStarted``     STOPPING, ``TurnStopped``; queued before all others
 a prompt that needs no model    a whole turn, at once        queued
 ``interrupt``                   nothing                      STOPPING, ``TurnStopped``
 the turn ends                   nothing                      a prompt is queued: RUNNING, ``TurnStarted``;
