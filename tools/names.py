@@ -13,7 +13,6 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "python" / "claude_wire"
 MESSAGES = PACKAGE / "messages"
-LATER = ("control.context_usage", "control.host_answers")
 
 
 def listed(source: str, head: str) -> list[str]:
@@ -50,9 +49,6 @@ def main() -> None:
             "vocabulary.py",
         ):
             write(path, "__all__ = ", public_names(path.read_text()))
-    for module in LATER:
-        names = public_names(MESSAGES.joinpath(*module.split(".")).with_suffix(".py").read_text())
-        write(MESSAGES / "__init__.py", f'"{module}": ', names, indent="        ")
     sys.path.insert(0, str(PACKAGE.parent))
     from claude_wire.codec.kind_names import known_kinds
 

@@ -204,12 +204,6 @@ def test_every_result_is_a_result_message() -> None:
 REQUESTS = [cls for cls in CLASSES if issubclass(cls, ControlRequestBody) and cls is not ControlRequestBody]
 
 
-def answer_type(request: Any) -> Any:
-    (base,) = request.__orig_bases__
-    answer = get_args(base)[0]
-    return getattr(messages, answer) if isinstance(answer, str) else answer
-
-
 def test_there_are_requests() -> None:
     assert len(REQUESTS) > 50
 
@@ -226,7 +220,7 @@ class TestEveryRequest:
             assert through_json(message) == message
 
     def test_types_the_payload_of_its_answer(self, request_class: Any) -> None:
-        answer = answer_type(request_class)
+        answer = request_class.answer_type()
         if answer == dict[str, Any]:
             payload = {"any": ["thing"]}
             assert ControlResponse.success("1", payload).payload_as(request_class) == payload

@@ -303,28 +303,6 @@ print([name for name in (*optional, *slow) if name in sys.modules and name not i
     assert done.stdout == "[]\n"
 
 
-@pytest.mark.parametrize(
-    "ask",
-    [
-        "from claude_wire.messages import GetUsageResponse, InitializeResponse",
-        "from claude_wire.messages import *; GetUsageResponse, InitializeResponse",
-        "claude_wire.messages.InitializeRequest.parse_answer({'commands': [], 'output_style': ''})",
-    ],
-)
-def test_the_answers_to_requests_of_the_host_are_imported_when_they_are_asked_for(ask: str) -> None:
-    script = f"""
-import sys
-import claude_wire
-claude_wire.decode(b'{{"type":"keep_alive"}}')
-answers = "claude_wire.messages.control.host_answers", "claude_wire.messages.control.context_usage"
-assert not [name for name in answers if name in sys.modules]
-{ask}
-assert [name for name in answers if name in sys.modules]
-assert claude_wire.messages.InitializeResponse is claude_wire.messages.InitializeResponse
-"""
-    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
-
-
 def test_no_message_class_lends_memory() -> None:
     # A msgspec.Raw or a memoryview within a message would read other data once its block is reused.
     def walk(hint: msgspec.inspect.Type) -> None:

@@ -136,11 +136,7 @@ HOOK_INPUTS = _by_tag(_hint(REQUESTS["hook_callback"], "input"))
 
 def answer_hint(subtype: str) -> Any:
     """The type of the payload in the answer to a request, as ``ControlResponse.payload_as`` reads it."""
-    if subtype not in REQUESTS:
-        return None
-    (base,) = REQUESTS[subtype].__orig_bases__
-    answer = get_args(base)[0]
-    return getattr(messages, answer) if isinstance(answer, str) else answer
+    return REQUESTS[subtype].answer_type() if subtype in REQUESTS else None
 
 
 HOOK_OUTPUTS = _by_tag(_hint(answer_hint("hook_callback"), "hookSpecificOutput"))

@@ -14,8 +14,7 @@ Field names are the wire's.
 
 from __future__ import annotations
 
-import importlib
-import typing
+from typing import TYPE_CHECKING
 
 from claude_wire.messages.blocks.content import *
 from claude_wire.messages.blocks.media import *
@@ -23,6 +22,7 @@ from claude_wire.messages.blocks.server_tools import *
 from claude_wire.messages.blocks.text import *
 from claude_wire.messages.control.catalog import *
 from claude_wire.messages.control.cli_requests import *
+from claude_wire.messages.control.context_usage import *
 from claude_wire.messages.control.envelopes import *
 from claude_wire.messages.control.host_requests import *
 from claude_wire.messages.control.mcp import *
@@ -52,80 +52,6 @@ from claude_wire.messages.system.tasks import *
 from claude_wire.messages.union import *
 from claude_wire.messages.unknown import *
 
-if typing.TYPE_CHECKING:
-    from claude_wire.messages.control.context_usage import *
-    from claude_wire.messages.control.host_answers import *
-
-else:
-    #: Modules that are imported when one of their classes is first asked for: the answers to requests of the host. A
-    #: tenth of what an import takes, and most programs never see one.
-    _LATER = {
-        "control.context_usage": [
-            "ContextAgent",
-            "ContextApiUsage",
-            "ContextCategory",
-            "ContextDeferredTool",
-            "ContextGridCell",
-            "ContextMcpInstructions",
-            "ContextMcpTool",
-            "ContextMessageBreakdown",
-            "ContextNamedTokens",
-            "ContextSkill",
-            "ContextSkills",
-            "ContextSlashCommands",
-            "ContextToolCalls",
-            "GetContextUsageResponse",
-            "GetUsageResponse",
-            "ModelRateLimitWindow",
-            "RateLimitWindow",
-            "RateLimits",
-            "UsageBehavior",
-            "UsageBehaviors",
-            "UsageFix",
-            "UsagePeriod",
-            "UsageRecommendation",
-            "UsageShare",
-        ],
-        "control.host_answers": [
-            "BackgroundTasksResponse",
-            "CancelAsyncMessageResponse",
-            "FileSuggestionsResponse",
-            "GetBinaryVersionResponse",
-            "GetHooksListingResponse",
-            "GetSessionCostResponse",
-            "GetSettingsResponse",
-            "GetTaskOutputResponse",
-            "HookBareMode",
-            "HookEditable",
-            "HookEventCount",
-            "HookEventInfo",
-            "HookListing",
-            "HookPolicy",
-            "HookSafeMode",
-            "InitializeResponse",
-            "InterruptResponse",
-            "ListModelsResponse",
-            "ListPermissionRulesResponse",
-            "McpReadResourceResponse",
-            "McpSetServersResponse",
-            "McpStatusResponse",
-            "ReadFileResponse",
-            "ReloadOutputStylesResponse",
-            "ReloadPluginsResponse",
-            "ReloadSkillsResponse",
-            "RewindFilesResponse",
-            "SetModelResponse",
-            "SetPermissionModeResponse",
-        ],
-    }
-
+if not TYPE_CHECKING:
     # The names above in capitals: those of the modules.
-    __all__ = [name for name in globals() if name[0].isupper()] + [name for names in _LATER.values() for name in names]
-    __all__.sort()
-
-    def __getattr__(name: str) -> typing.Any:
-        for module, names in _LATER.items():
-            if name in names:
-                value = globals()[name] = getattr(importlib.import_module(f"{__name__}.{module}"), name)
-                return value
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    __all__ = [name for name in globals() if name[0].isupper() and name != "TYPE_CHECKING"]

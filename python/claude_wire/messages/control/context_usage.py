@@ -1,4 +1,4 @@
-"""The answers to ``get_context_usage`` and ``get_usage``, with all their rows.
+"""The requests ``get_context_usage`` and ``get_usage``, and their answers with all their rows.
 
 The first says what fills the context window and is camelCase; the second says what was spent, against which
 limits, and is snake_case.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from msgspec import UNSET, UnsetType
 
 from claude_wire.messages.base import Number, Wire, null
+from claude_wire.messages.control.request_body import ControlRequestBody
 from claude_wire.messages.conversation.usage import ContextMemoryFile, ExtraUsage, SessionUsage
 
 __all__ = [
@@ -25,7 +26,9 @@ __all__ = [
     "ContextSkills",
     "ContextSlashCommands",
     "ContextToolCalls",
+    "GetContextUsageRequest",
     "GetContextUsageResponse",
+    "GetUsageRequest",
     "GetUsageResponse",
     "ModelRateLimitWindow",
     "RateLimitWindow",
@@ -218,6 +221,18 @@ class GetContextUsageResponse(Wire, kw_only=True, frozen=True):
     apiUsage: ContextApiUsage | None = null()
 
 
+class GetContextUsageRequest(
+    ControlRequestBody[GetContextUsageResponse], tag="get_context_usage", kw_only=True, frozen=True
+):
+    """Asks what fills the context window.
+
+    The default ``full`` counts tokens with API requests; ``summary`` estimates from the last response and makes none.
+    """
+
+    # one of summary, full
+    detail: str | None = None
+
+
 class RateLimitWindow(Wire, kw_only=True, frozen=True):
     """How much of one rate limit window of the plan is used.
 
@@ -337,3 +352,12 @@ class GetUsageResponse(Wire, kw_only=True, frozen=True):
     rate_limits_available: bool | None = None
     rate_limits: RateLimits | None = null()
     behaviors: UsageBehaviors | None = null()
+
+
+class GetUsageRequest(ControlRequestBody[GetUsageResponse], tag="get_usage", kw_only=True, frozen=True):
+    """Asks for the cost of the session and the use of the plan's limits, as numbers.
+
+    ``skip_behaviors`` spares the CLI the reading of all transcripts of the last seven days. Experimental.
+    """
+
+    skip_behaviors: bool | None = None

@@ -13,7 +13,7 @@ from msgspec import UNSET, UnsetType
 
 from claude_wire.errors import PayloadError
 from claude_wire.messages.base import Number, Wire
-from claude_wire.messages.control import cli_requests, host_requests, undeclared_requests
+from claude_wire.messages.control import cli_requests, context_usage, host_requests, undeclared_requests
 from claude_wire.messages.control.request_body import A, ControlRequestBody
 from claude_wire.messages.unknown import OrUnknownObject, OrUnknownRequest
 
@@ -45,10 +45,10 @@ ControlRequestPayload: TypeAlias = (
     | host_requests.RenameSessionRequest
     | host_requests.SetColorRequest
     | host_requests.McpStatusRequest
-    | host_requests.GetContextUsageRequest
+    | context_usage.GetContextUsageRequest
     | host_requests.GetSessionCostRequest
     | host_requests.ListModelsRequest
-    | host_requests.GetUsageRequest
+    | context_usage.GetUsageRequest
     | host_requests.GetBinaryVersionRequest
     | host_requests.McpCallRequest
     | host_requests.FileSuggestionsRequest

@@ -1,69 +1,106 @@
-"""Control requests that a host sends to the CLI.
+"""Control requests that a host sends to the CLI, each below the payload of its answer.
 
-Each is answered by one :class:`ControlResponse`; the payloads of the answers are in ``host_answers``, whose classes are
-named here and imported when they are asked for. Case is mixed and must be kept: ``request_id`` here, ``serverName``
-there.
+Each is answered by one :class:`ControlResponse`. A payload has no tag: only the request says which class the payload
+has. A request of ``dict[str, Any]`` is answered with an empty payload, or with one that has no class here. Agents other
+than the CLI may answer any request with an empty payload: lists are then empty, and all other fields None.
+
+The CLI mixes cases, so field names do, too: ``request_id`` here, ``serverName`` there.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import UNSET, UnsetType
 
 from claude_wire.messages.base import Number, Wire, null
-from claude_wire.messages.control.catalog import AgentDefinition, SdkPluginConfig
+from claude_wire.messages.control.catalog import (
+    AccountInfo,
+    AgentDefinition,
+    AgentInfo,
+    LoadedPlugin,
+    ModelInfo,
+    PluginCacheImpact,
+    SdkPluginConfig,
+    SettingsParseError,
+    SlashCommand,
+)
 from claude_wire.messages.control.mcp import (
     McpInputFile,
     McpOutputFile,
+    McpResourceContent,
     McpServerConfig,
+    McpServerStatus,
     SdkMcpServerConfig,
     SdkMcpServerManifest,
 )
+from claude_wire.messages.control.permissions import PermissionRulesState
 from claude_wire.messages.control.request_body import ControlRequestBody
 from claude_wire.messages.unknown import OrUnknownObject
-
-if TYPE_CHECKING:
-    # The strings below name their classes.
-    from claude_wire.messages.control.context_usage import *
-    from claude_wire.messages.control.host_answers import *
 
 __all__ = [
     "ApplyFlagSettingsRequest",
     "BackgroundTasksRequest",
+    "BackgroundTasksResponse",
     "CancelAsyncMessageRequest",
+    "CancelAsyncMessageResponse",
     "FileSuggestionsRequest",
+    "FileSuggestionsResponse",
     "GetBinaryVersionRequest",
-    "GetContextUsageRequest",
+    "GetBinaryVersionResponse",
     "GetHooksListingRequest",
+    "GetHooksListingResponse",
     "GetSessionCostRequest",
+    "GetSessionCostResponse",
     "GetSettingsRequest",
+    "GetSettingsResponse",
     "GetTaskOutputRequest",
-    "GetUsageRequest",
+    "GetTaskOutputResponse",
+    "HookBareMode",
     "HookCallbackMatcher",
+    "HookEditable",
+    "HookEventCount",
+    "HookEventInfo",
+    "HookListing",
+    "HookPolicy",
+    "HookSafeMode",
     "InitializeRequest",
+    "InitializeResponse",
     "InterruptRequest",
+    "InterruptResponse",
     "ListModelsRequest",
+    "ListModelsResponse",
     "ListPermissionRulesRequest",
+    "ListPermissionRulesResponse",
     "McpCallRequest",
     "McpReadResourceRequest",
+    "McpReadResourceResponse",
     "McpReconnectRequest",
     "McpSetServersRequest",
+    "McpSetServersResponse",
     "McpStatusRequest",
+    "McpStatusResponse",
     "McpToggleRequest",
     "ReadFileRequest",
+    "ReadFileResponse",
     "RegisterRepoRootRequest",
     "ReloadOutputStylesRequest",
+    "ReloadOutputStylesResponse",
     "ReloadPluginsRequest",
+    "ReloadPluginsResponse",
     "ReloadSkillsRequest",
+    "ReloadSkillsResponse",
     "RenameSessionRequest",
     "RewindFilesRequest",
+    "RewindFilesResponse",
     "SeedReadStateRequest",
     "SetColorRequest",
     "SetHasSubscribersRequest",
     "SetMaxThinkingTokensRequest",
     "SetModelRequest",
+    "SetModelResponse",
     "SetPermissionModeRequest",
+    "SetPermissionModeResponse",
     "StopTaskRequest",
     "UpdateSettingsRequest",
 ]
@@ -84,7 +121,49 @@ class HookCallbackMatcher(Wire, kw_only=True, frozen=True):
     onFailure: str | None = None
 
 
-class InitializeRequest(ControlRequestBody["InitializeResponse"], tag="initialize", kw_only=True, frozen=True):
+class InitializeResponse(Wire, kw_only=True, frozen=True):
+    """What the session offers, and which parts of the ``initialize`` request took effect.
+
+    Each ``..._applied`` flag is absent when the request had no such part and when the CLI is too old to say. Take any
+    list as possibly missing. The requests that wait for an answer are not here but on :class:`ControlSuccess`.
+    """
+
+    commands: list[SlashCommand] | None = None
+    agents: list[AgentInfo] | None = None
+    output_style: str | None = None
+    available_output_styles: list[str] | None = None
+    models: list[ModelInfo] | None = None
+    account: AccountInfo | None = None
+    hooks_applied: bool | None = None
+    hook_on_failure_supported: bool | None = None
+    plugins_applied: bool | None = None
+    mcp_servers_applied: bool | None = None
+    sdk_mcp_manifests_parked: dict[str, str] | None = None
+    claude_code_version: str | None = None
+    # one of off, cooldown, on
+    fast_mode_state: str | None = None
+    # one of unknown, free, preference, extra_usage_disabled, network_error, not_first_party, disabled_by_env,
+    # model_not_allowed, sdk_opt_in_required, pending
+    fast_mode_disabled_reason: str | None = None
+    user_output_styles_dir: str | None = None
+    current_permission_mode: str | None = None
+    session_state: str | None = None
+    capabilities: list[str] | None = None
+    pid: int | None = None
+    hooks_when_unanswered_kept: int | None = None
+    feedback_mode: dict[str, Any] | None = None
+    other_hook_ask_outranks_host: bool | None = None
+    analytics_disabled: bool | None = None
+    # whether shell commands run in a sandbox; the string "unknown" if the CLI cannot tell
+    sandbox_enabled: bool | str | None = None
+    remote_control_available: bool | None = None
+    remote_control_auto_enable: bool | None = None
+    remote_control_auto_connect_default: bool | None = None
+    remote_control_auto_on_by_default: bool | None = None
+    ide_rc_auto_enable_gate: bool | None = None
+
+
+class InitializeRequest(ControlRequestBody[InitializeResponse], tag="initialize", kw_only=True, frozen=True):
     """Opens the session: registers hooks, MCP servers and agents, and asks what there is.
 
     Send it first and once, before any prompt; a repeated one is answered again, with part of it ignored. ``hooks``
@@ -117,7 +196,18 @@ class InitializeRequest(ControlRequestBody["InitializeResponse"], tag="initializ
     mcpServers: dict[str, McpServerConfig] | None = None
 
 
-class InterruptRequest(ControlRequestBody["InterruptResponse"], tag="interrupt", kw_only=True, frozen=True):
+class InterruptResponse(Wire, kw_only=True, frozen=True):
+    """Which queued messages outlive an interrupt, and which went with it.
+
+    ``still_queued`` lists the uuids of messages that will still run; messages sent without a uuid are never listed.
+    ``cancelled`` comes when the request set ``cancel_queued``. Older CLIs answer with an empty object.
+    """
+
+    still_queued: list[str] | None = None
+    cancelled: list[str] | None = None
+
+
+class InterruptRequest(ControlRequestBody[InterruptResponse], tag="interrupt", kw_only=True, frozen=True):
     """Stops the running turn, which then ends with a result.
 
     Open permission questions are withdrawn first. Queued messages stay and run afterwards, unless ``cancel_queued``
@@ -127,8 +217,17 @@ class InterruptRequest(ControlRequestBody["InterruptResponse"], tag="interrupt",
     cancel_queued: bool | None = None
 
 
+class SetPermissionModeResponse(Wire, kw_only=True, frozen=True):
+    """The permission mode that is in force now.
+
+    Older CLIs answer with an empty payload.
+    """
+
+    mode: str | None = None
+
+
 class SetPermissionModeRequest(
-    ControlRequestBody["SetPermissionModeResponse"], tag="set_permission_mode", kw_only=True, frozen=True
+    ControlRequestBody[SetPermissionModeResponse], tag="set_permission_mode", kw_only=True, frozen=True
 ):
     """Changes how permission questions are decided from now on.
 
@@ -140,7 +239,17 @@ class SetPermissionModeRequest(
     mode: str
 
 
-class SetModelRequest(ControlRequestBody["SetModelResponse"], tag="set_model", kw_only=True, frozen=True):
+class SetModelResponse(Wire, kw_only=True, frozen=True):
+    """The model that is in force now, with a reset resolved to the actual model.
+
+    It is no proof that the model exists: a name that nobody knows is accepted too, and fails at the next request.
+    Older CLIs answer with an empty payload.
+    """
+
+    model: str | None = None
+
+
+class SetModelRequest(ControlRequestBody[SetModelResponse], tag="set_model", kw_only=True, frozen=True):
     """Changes the model for the next turns.
 
     Absent, null and ``default`` all reset it to the session's default. The CLI takes a name that no API knows as
@@ -187,7 +296,16 @@ class SetColorRequest(ControlRequestBody[dict[str, Any]], tag="set_color", kw_on
     color: str
 
 
-class McpStatusRequest(ControlRequestBody["McpStatusResponse"], tag="mcp_status", kw_only=True, frozen=True):
+class McpStatusResponse(Wire, kw_only=True, frozen=True):
+    """All MCP servers of the session and the states of their connections.
+
+    ``mcpServers`` is camelCase, as are its rows.
+    """
+
+    mcpServers: list[McpServerStatus]
+
+
+class McpStatusRequest(ControlRequestBody[McpStatusResponse], tag="mcp_status", kw_only=True, frozen=True):
     """Asks for the MCP servers of the session and the states of their connections.
 
     ``liveReply`` matters on remote sessions only.
@@ -196,36 +314,41 @@ class McpStatusRequest(ControlRequestBody["McpStatusResponse"], tag="mcp_status"
     liveReply: bool | None = None
 
 
-class GetContextUsageRequest(
-    ControlRequestBody["GetContextUsageResponse"], tag="get_context_usage", kw_only=True, frozen=True
-):
-    """Asks what fills the context window.
+class GetSessionCostResponse(Wire, kw_only=True, frozen=True):
+    """A summary of cost, durations and tokens as text of several lines.
 
-    The default ``full`` counts tokens with API requests; ``summary`` estimates from the last response and makes none.
+    Meant for display; :class:`GetUsageResponse` has the same as numbers.
     """
 
-    # one of summary, full
-    detail: str | None = None
+    text: str | None = None
 
 
-class GetSessionCostRequest(ControlRequestBody["GetSessionCostResponse"], tag="get_session_cost", frozen=True):
+class GetSessionCostRequest(ControlRequestBody[GetSessionCostResponse], tag="get_session_cost", frozen=True):
     """Asks for the cost of the session as text for display."""
 
 
-class ListModelsRequest(ControlRequestBody["ListModelsResponse"], tag="list_models", frozen=True):
+class ListModelsResponse(Wire, kw_only=True, frozen=True):
+    """The models that the session can be switched to."""
+
+    models: list[ModelInfo] | None = None
+
+
+class ListModelsRequest(ControlRequestBody[ListModelsResponse], tag="list_models", frozen=True):
     """Asks for the models that the session can be switched to."""
 
 
-class GetUsageRequest(ControlRequestBody["GetUsageResponse"], tag="get_usage", kw_only=True, frozen=True):
-    """Asks for the cost of the session and the use of the plan's limits, as numbers.
+class GetBinaryVersionResponse(Wire, kw_only=True, frozen=True):
+    """The version of the CLI and when it was built.
 
-    ``skip_behaviors`` spares the CLI the reading of all transcripts of the last seven days. Experimental.
+    ``buildTime`` is an ISO 8601 string. Members are camelCase.
     """
 
-    skip_behaviors: bool | None = None
+    version: str | None = None
+    buildTime: str | None = None
+    oldestDesktopSdk: str | None = None
 
 
-class GetBinaryVersionRequest(ControlRequestBody["GetBinaryVersionResponse"], tag="get_binary_version", frozen=True):
+class GetBinaryVersionRequest(ControlRequestBody[GetBinaryVersionResponse], tag="get_binary_version", frozen=True):
     """Asks for the version of the CLI."""
 
 
@@ -250,15 +373,41 @@ class McpCallRequest(ControlRequestBody[dict[str, Any]], tag="mcp_call", kw_only
     soft_error_result: bool | None = None
 
 
+class FileSuggestionsResponse(Wire, kw_only=True, frozen=True):
+    """The files and directories that match a partial path, as the prompt's ``@`` shows them.
+
+    What an item looks like is not known.
+    """
+
+    suggestions: list[Any]
+    cwd: str | None = None
+
+
 class FileSuggestionsRequest(
-    ControlRequestBody["FileSuggestionsResponse"], tag="file_suggestions", kw_only=True, frozen=True
+    ControlRequestBody[FileSuggestionsResponse], tag="file_suggestions", kw_only=True, frozen=True
 ):
     """Asks for files whose paths match what the user has typed so far."""
 
     query: str
 
 
-class RewindFilesRequest(ControlRequestBody["RewindFilesResponse"], tag="rewind_files", kw_only=True, frozen=True):
+class RewindFilesResponse(Wire, kw_only=True, frozen=True):
+    """What a rewind of files changed, or would change in a dry run.
+
+    A rewind that is not possible is a success too, with ``canRewind`` false and ``error``; with checkpoints switched
+    off the request itself fails. None for ``canRewind`` means that the agent has only acknowledged the request.
+    ``skippedLinks`` counts files left alone because they are links, never in a dry run. Members are camelCase.
+    """
+
+    canRewind: bool | None = None
+    error: str | None = None
+    filesChanged: list[str] | None = None
+    insertions: int | None = None
+    deletions: int | None = None
+    skippedLinks: int | None = None
+
+
+class RewindFilesRequest(ControlRequestBody[RewindFilesResponse], tag="rewind_files", kw_only=True, frozen=True):
     """Puts files back to what they were at a given user message.
 
     The conversation is not rewound. Refused unless the CLI keeps file checkpoints. With ``dry_run`` nothing is
@@ -269,8 +418,18 @@ class RewindFilesRequest(ControlRequestBody["RewindFilesResponse"], tag="rewind_
     dry_run: bool | None = None
 
 
+class CancelAsyncMessageResponse(Wire, kw_only=True, frozen=True):
+    """Whether a queued message was taken back.
+
+    False when it was no longer in the queue, or never there; it may then already be running.
+    """
+
+    cancelled: bool | None = None
+    message_uuid: str | None = None
+
+
 class CancelAsyncMessageRequest(
-    ControlRequestBody["CancelAsyncMessageResponse"], tag="cancel_async_message", kw_only=True, frozen=True
+    ControlRequestBody[CancelAsyncMessageResponse], tag="cancel_async_message", kw_only=True, frozen=True
 ):
     """Takes a queued user message back before its turn.
 
@@ -280,7 +439,22 @@ class CancelAsyncMessageRequest(
     message_uuid: str
 
 
-class ReadFileRequest(ControlRequestBody["ReadFileResponse"], tag="read_file", kw_only=True, frozen=True):
+class ReadFileResponse(Wire, kw_only=True, frozen=True):
+    """The contents of a file that the host asked for.
+
+    ``contents`` is base64 only when ``encoding`` says so; else it is text, and ``lossy`` is true when bytes that are
+    not UTF-8 were replaced. Note the camelCase ``absPath``.
+    """
+
+    contents: str | None = None
+    absPath: str | None = None
+    requested_path: str | None = None
+    truncated: bool | None = None
+    encoding: str | None = None
+    lossy: bool | None = None
+
+
+class ReadFileRequest(ControlRequestBody[ReadFileResponse], tag="read_file", kw_only=True, frozen=True):
     """Reads a file as the CLI sees it.
 
     A relative path starts at the working directory, and the session's read permissions apply: a file outside of them
@@ -303,9 +477,18 @@ class SeedReadStateRequest(ControlRequestBody[dict[str, Any]], tag="seed_read_st
     mtime: Number
 
 
-class McpSetServersRequest(
-    ControlRequestBody["McpSetServersResponse"], tag="mcp_set_servers", kw_only=True, frozen=True
-):
+class McpSetServersResponse(Wire, kw_only=True, frozen=True):
+    """Which MCP servers were added and removed, and which failed.
+
+    ``errors`` maps a server's name to the reason why it could not be connected.
+    """
+
+    added: list[str]
+    removed: list[str]
+    errors: dict[str, str]
+
+
+class McpSetServersRequest(ControlRequestBody[McpSetServersResponse], tag="mcp_set_servers", kw_only=True, frozen=True):
     """Puts a new set of MCP servers in place of those set before.
 
     Servers from settings files and plugins stay, those that the host runs are replaced as well; an empty map
@@ -328,9 +511,24 @@ class RegisterRepoRootRequest(ControlRequestBody[dict[str, Any]], tag="register_
     reload_skills: bool | None = None
 
 
-class ReloadPluginsRequest(
-    ControlRequestBody["ReloadPluginsResponse"], tag="reload_plugins", kw_only=True, frozen=True
-):
+class ReloadPluginsResponse(Wire, kw_only=True, frozen=True):
+    """What the session offers after a reload of plugins.
+
+    With ``held`` true nothing was reloaded: the lists are as before and ``cache_impact`` says what a reload would
+    change. ``held`` is absent unless the request asked for the check. Note the mix of ``mcpServers`` and
+    ``error_count``.
+    """
+
+    commands: list[SlashCommand]
+    agents: list[AgentInfo]
+    plugins: list[LoadedPlugin]
+    mcpServers: list[McpServerStatus]
+    error_count: int | None = None
+    held: bool | None = None
+    cache_impact: PluginCacheImpact | None = None
+
+
+class ReloadPluginsRequest(ControlRequestBody[ReloadPluginsResponse], tag="reload_plugins", kw_only=True, frozen=True):
     """Loads the plugins from disk again.
 
     With ``hold_on_cache_impact`` the reload is held when it would spoil the prompt cache; with ``refuse_if_busy`` it
@@ -342,12 +540,24 @@ class ReloadPluginsRequest(
     refuse_if_busy: bool | None = None
 
 
-class ReloadSkillsRequest(ControlRequestBody["ReloadSkillsResponse"], tag="reload_skills", frozen=True):
+class ReloadSkillsResponse(Wire, kw_only=True, frozen=True):
+    """The skills of the session after a reload."""
+
+    skills: list[SlashCommand]
+
+
+class ReloadSkillsRequest(ControlRequestBody[ReloadSkillsResponse], tag="reload_skills", frozen=True):
     """Loads the skills from disk again."""
 
 
+class ReloadOutputStylesResponse(Wire, kw_only=True, frozen=True):
+    """The names of the output styles after a reload."""
+
+    available_output_styles: list[str]
+
+
 class ReloadOutputStylesRequest(
-    ControlRequestBody["ReloadOutputStylesResponse"], tag="reload_output_styles", frozen=True
+    ControlRequestBody[ReloadOutputStylesResponse], tag="reload_output_styles", frozen=True
 ):
     """Loads the output styles from disk again."""
 
@@ -392,8 +602,17 @@ class StopTaskRequest(ControlRequestBody[dict[str, Any]], tag="stop_task", kw_on
     task_id: str
 
 
+class BackgroundTasksResponse(Wire, kw_only=True, frozen=True):
+    """Whether any task was sent to the background.
+
+    An absent ``backgrounded`` means true.
+    """
+
+    backgrounded: bool | None = None
+
+
 class BackgroundTasksRequest(
-    ControlRequestBody["BackgroundTasksResponse"], tag="background_tasks", kw_only=True, frozen=True
+    ControlRequestBody[BackgroundTasksResponse], tag="background_tasks", kw_only=True, frozen=True
 ):
     """Sends running foreground tasks to the background, so that the turn goes on.
 
@@ -404,9 +623,19 @@ class BackgroundTasksRequest(
     tool_use_id: str | None = None
 
 
-class GetTaskOutputRequest(
-    ControlRequestBody["GetTaskOutputResponse"], tag="get_task_output", kw_only=True, frozen=True
-):
+class GetTaskOutputResponse(Wire, kw_only=True, frozen=True):
+    """The last 8 KiB of what a background task has printed.
+
+    ``total_bytes`` is the size of the whole output in bytes; ``truncated`` is true when ``output`` is only the end of
+    it. The text may hold terminal escapes.
+    """
+
+    output: str | None = None
+    total_bytes: int | None = None
+    truncated: bool | None = None
+
+
+class GetTaskOutputRequest(ControlRequestBody[GetTaskOutputResponse], tag="get_task_output", kw_only=True, frozen=True):
     """Asks for the end of what a background shell or monitor task has printed.
 
     An unknown task is an error. May be repeated while the task runs, and asked once more after its end.
@@ -427,11 +656,122 @@ class ApplyFlagSettingsRequest(
     settings: dict[str, Any]
 
 
-class GetSettingsRequest(ControlRequestBody["GetSettingsResponse"], tag="get_settings", frozen=True):
+class GetSettingsResponse(Wire, kw_only=True, frozen=True):
+    """The settings in force, and those of each source.
+
+    ``effective`` is the merged result, ``applied`` what the session runs with, such as model and effort. Files in
+    ``errors`` were skipped.
+    """
+
+    effective: dict[str, Any] | None = None
+    sources: Any = None
+    applied: dict[str, Any] | None = None
+    errors: list[SettingsParseError] | None = None
+    served_settings_state: str | None = None
+
+
+class GetSettingsRequest(ControlRequestBody[GetSettingsResponse], tag="get_settings", frozen=True):
     """Asks for the settings in force and those of each source."""
 
 
-class GetHooksListingRequest(ControlRequestBody["GetHooksListingResponse"], tag="get_hooks_listing", frozen=True):
+class HookPolicy(Wire, kw_only=True, frozen=True):
+    """How managed settings restrict hooks.
+
+    ``policyUnreadable`` is true when managed settings exist but could not be read, and absent otherwise.
+    """
+
+    disabledByPolicy: bool
+    managedOnly: bool
+    pluginOnly: bool
+    allDisabled: bool
+    policyHookCount: int
+    policyUnreadable: bool | None = None
+
+
+class HookSafeMode(Wire, kw_only=True, frozen=True):
+    """That the session runs in safe mode, and how to leave it."""
+
+    managedHooksStillApply: bool
+    exitHint: str
+
+
+class HookBareMode(Wire, kw_only=True, frozen=True):
+    """That the session runs in bare mode, and how to leave it."""
+
+    exitHint: str
+
+
+class HookEventCount(Wire, kw_only=True, frozen=True):
+    """One hook event that has hooks, and how many."""
+
+    name: str
+    summary: str
+    supportsMatcher: bool
+    hookCount: int
+
+
+class HookEditable(Wire, kw_only=True, frozen=True):
+    """A configured hook as it stands in its settings file.
+
+    ``matcher`` is empty when there is none. With ``headersRedacted`` true the values of HTTP headers in ``config``
+    are blanked.
+    """
+
+    matcher: str
+    config: dict[str, Any]
+    headersRedacted: bool | None = None
+
+
+class HookListing(Wire, kw_only=True, frozen=True):
+    """One configured hook, worded for display.
+
+    The texts have their control characters made visible, so do not run them; :attr:`editable` has the stored form, on
+    hooks whose file may be written. ``timeout`` is in seconds. ``disabled`` is true or absent.
+    """
+
+    event: str
+    matcher: str
+    source: str
+    sourceLabel: str
+    pluginName: str | None = None
+    type: str
+    displayText: str
+    commandText: str
+    contentLabel: str
+    condition: str | None = None
+    timeout: Number | None = None
+    statusMessage: str | None = None
+    runsOnce: bool | None = None
+    runsInBackground: bool | None = None
+    disabled: bool | None = None
+    editable: HookEditable | None = None
+
+
+class HookEventInfo(Wire, kw_only=True, frozen=True):
+    """One hook event that the CLI knows, whether or not it has hooks."""
+
+    name: str
+    summary: str
+    supportsMatcher: bool
+
+
+class GetHooksListingResponse(Wire, kw_only=True, frozen=True):
+    """All configured hooks of the session, as the ``/hooks`` menu shows them.
+
+    ``events`` has only those with hooks, ``eventCatalog`` all that the CLI knows. ``safeMode`` and ``bareMode`` are
+    absent unless the session runs in that mode.
+    """
+
+    events: list[HookEventCount] | None = None
+    hooks: list[HookListing] | None = None
+    eventCatalog: list[HookEventInfo] | None = None
+    policy: HookPolicy | None = None
+    safeMode: HookSafeMode | None = None
+    bareMode: HookBareMode | None = None
+    errors: list[SettingsParseError] | None = None
+
+
+class GetHooksListingRequest(ControlRequestBody[GetHooksListingResponse], tag="get_hooks_listing", frozen=True):
     """Asks for all configured hooks, as the ``/hooks`` menu shows them."""
 
 
@@ -447,14 +787,26 @@ class UpdateSettingsRequest(ControlRequestBody[dict[str, Any]], tag="update_sett
     settings: dict[str, Any]
 
 
+class ListPermissionRulesResponse(Wire, kw_only=True, frozen=True):
+    """The permission rules of the session, under ``state``."""
+
+    state: PermissionRulesState | None = None
+
+
 class ListPermissionRulesRequest(
-    ControlRequestBody["ListPermissionRulesResponse"], tag="list_permission_rules", frozen=True
+    ControlRequestBody[ListPermissionRulesResponse], tag="list_permission_rules", frozen=True
 ):
     """Asks for all permission rules and additional directories of the session."""
 
 
+class McpReadResourceResponse(Wire, kw_only=True, frozen=True):
+    """What an MCP server returned for a resource; untrusted, often HTML."""
+
+    contents: list[McpResourceContent]
+
+
 class McpReadResourceRequest(
-    ControlRequestBody["McpReadResourceResponse"], tag="mcp_read_resource", kw_only=True, frozen=True
+    ControlRequestBody[McpReadResourceResponse], tag="mcp_read_resource", kw_only=True, frozen=True
 ):
     """Reads a ``ui://`` resource from an MCP server, for a host that shows it.
 
