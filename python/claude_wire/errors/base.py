@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from claude_wire.support.text import quoted, reason_in
@@ -34,8 +33,6 @@ __all__ = [
 ]
 
 E = TypeVar("E", bound="ClaudeWireError")
-
-_SIGNALS = {int(number): number.name for number in signal.Signals}
 
 
 class ClaudeWireError(Exception):
@@ -295,7 +292,10 @@ def describe_exit(returncode: int | None) -> str:
     number = exit_signal(returncode)
     if number is None:
         return f"exited with code {returncode}" + (" (invalid arguments)" if returncode == 2 else "")
-    return f"was ended by {_SIGNALS.get(number, f'signal {number}')} (exit code {returncode})"
+    import signal  # here, since `import claude_wire` needs it for nothing else
+
+    names = {int(known): known.name for known in signal.Signals}
+    return f"was ended by {names.get(number, f'signal {number}')} (exit code {returncode})"
 
 
 def describe_end(returncode: int | None, stderr: bytes) -> str:

@@ -17,29 +17,31 @@ NAME_CHARS = 80
 LOOKED_AT = 4096
 #: At most this many bytes of a standard error are looked at, from its end.
 STDERR_LOOKED_AT = 64 * 1024
+# These patterns are compiled at first use (`re` keeps them): most programs that import the library need none.
+
 #: Characters that Python calls printable and that are drawn as nothing. First Default_Ignorable_Code_Point of Unicode's
 #: DerivedCoreProperties.txt, which regular expressions of JavaScript know by name, then blanks that it leaves out.
 #: ``exact`` in serve/page/text.js has the same rule.
-_UNSEEN = re.compile(
+_UNSEEN = (
     "[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
     "\u2800\U00013441\U00013442\U00016fe4\U0001d159]"
 )
 #: Joiners and variation selectors, which emoji, Persian and Indian scripts need. Allowed: one at a time, after a
 #: character that is not ASCII, after the digit of a keycap, and at the beginning (the text may be a later piece).
-_JOINED = re.compile(
+_JOINED = (
     "(?:\\A|(?<=[^\x00-\x7f\xad\u2000-\u202f\u2060-\u206f\ufe00-\ufe0f]))(?:[\ufe0e\ufe0f]\u200d?|[\u200c\u200d])"
     "|(?<=[0-9#*])\ufe0f(?=\u20e3)"
 )
 #: Colours, cursor movements and the like, which a program writes for a terminal.
-_ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+_ESCAPES = r"\x1b\[[0-?]*[ -/]*[@-~]"
 #: The beginning of a line that says what went wrong: ``Error:``, ``error:``, ``TypeError:``, ``Error processing --x:``.
-_ERROR = re.compile(r"(?:\w+ )?\w*error\b", re.IGNORECASE)
+_ERROR = r"(?i)(?:\w+ )?\w*error\b"
 
 
 def is_seen(text: str) -> bool:
     """True if each character of a text shows as what it is, on one line: nothing in it needs an escape."""
-    return text.isprintable() and (text.isascii() or not _UNSEEN.search(text))
+    return text.isprintable() and (text.isascii() or not re.search(_UNSEEN, text))
 
 
 def printable(text: str, *, keep: str = "\n\t") -> str:
@@ -58,7 +60,7 @@ def prose(text: str, *, keep: str = "\n\t") -> str:
         return text
     found: list[str] = []
     at = 0
-    for joined in _JOINED.finditer(text):
+    for joined in re.finditer(_JOINED, text):
         found += (printable(text[at : joined.start()], keep=keep), joined[0])
         at = joined.end()
     return "".join([*found, printable(text[at:], keep=keep)])
@@ -76,7 +78,7 @@ def one_line(text: str, most: int = NAME_CHARS, escape: Callable[..., str] = pri
 
 def quoted(text: str) -> str:
     """The words of another program for the text of an error: one line of at most 80 characters; nothing if none."""
-    return one_line(" ".join(_ESCAPES.sub("", text[:LOOKED_AT]).split()))
+    return one_line(" ".join(re.sub(_ESCAPES, "", text[:LOOKED_AT]).split()))
 
 
 def reason_in(stderr: bytes) -> str:
@@ -85,10 +87,10 @@ def reason_in(stderr: bytes) -> str:
     The reason is the last line that begins with a word such as ``Error``, and the lines after it up to one that is
     indented (a stack) or blank. Without such a line it is the last line that is not indented.
     """
-    lines = _ESCAPES.sub("", stderr[-STDERR_LOOKED_AT:].decode(errors="replace")).splitlines()
+    lines = re.sub(_ESCAPES, "", stderr[-STDERR_LOOKED_AT:].decode(errors="replace")).splitlines()
     plain = [line for line in lines if line.strip() and not line[0].isspace()]
     for index in range(len(lines) - 1, -1, -1):
-        if _ERROR.match(lines[index]):
+        if re.match(_ERROR, lines[index]):
             said: list[str] = []
             for line in lines[index:]:
                 if not line.strip() or line[0].isspace():
