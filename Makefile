@@ -9,7 +9,7 @@ UV := $(shell command -v uv 2> /dev/null)
 INSTALL := $(if $(UV),$(UV) pip install --python $(BIN)/python,$(BIN)/python -m pip install --disable-pip-version-check) --quiet
 RUST := Cargo.toml Cargo.lock $(shell find rust -name '*.rs')
 
-.PHONY: help demo drift test test-tables test-page soak sshd e2e lint bench docs instructions rust-test python-test fuzz memcheck wheel wheels cross-toolchain test-pythons test-arm64 licenses names format clean cargo
+.PHONY: help demo drift test test-tables test-page soak sshd e2e lint bench docs instructions rust-test python-test fuzz memcheck wheel wheels cross-toolchain test-pythons test-arm64 licenses generate format clean cargo
 
 ## Show a recorded session decoded, and how fast that goes.
 demo: $(VENV)/.native
@@ -50,6 +50,7 @@ lint: $(VENV)/.native $(VENV)/.dev | cargo
 	cargo clippy --quiet --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-deps --document-private-items
 	$(BIN)/python tools/licenses.py
+	$(BIN)/python tools/generate.py --check
 	PYTHONPATH=python:kit $(BIN)/lint-imports --no-cache > $(VENV)/.imports || { cat $(VENV)/.imports; exit 1; }
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -88,9 +89,9 @@ FUZZ_SECONDS ?= 60
 fuzz: $(BIN)/python | cargo
 	$(BIN)/python tools/fuzz.py $(FUZZ_SECONDS)
 
-## The lists of names that follow from the message classes, anew: after a class was added or renamed.
-names: $(VENV)/.native
-	$(BIN)/python tools/names.py
+## What follows from the message classes: unions, names of kinds, public names, the table of the protocol.
+generate: | $(BIN)/python
+	$(BIN)/python tools/generate.py
 
 ## The native core, and Python's use of it, under AddressSanitizer: Linux, with the nightly toolchain.
 memcheck: $(VENV)/.native $(VENV)/.dev | cargo

@@ -14,7 +14,7 @@ from typing import Any, Union, get_args, get_origin
 import msgspec
 
 from claude_wire.messages.base import Wire
-from claude_wire.messages.union import ResultSubtype, SystemSubtype, TypedMessage
+from claude_wire.messages.registry import ResultSubtype, SystemSubtype, TypedMessage
 
 _building: set[type[Wire]] = set()
 

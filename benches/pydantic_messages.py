@@ -14,7 +14,7 @@ import msgspec
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, TypeAdapter, create_model
 
 from claude_wire.messages.base import Wire
-from claude_wire.messages.union import ResultSubtype, SystemSubtype, TypedMessage
+from claude_wire.messages.registry import ResultSubtype, SystemSubtype, TypedMessage
 
 _models: dict[type[Wire], type[BaseModel]] = {}
 

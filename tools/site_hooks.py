@@ -1,12 +1,29 @@
-"""For mkdocs: docstrings have the roles of reStructuredText, for readers of the source; a page shows names."""
+"""For mkdocs: entries of the reference for all message classes of a module, and names where docstrings have roles."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
+
+#: Has the public names of each module of messages.
+REGISTRY = Path(__file__).parents[1] / "python" / "claude_wire" / "messages" / "registry.py"
 
 #: ``:class:`~claude_wire.Decoder``` as Markdown leaves it.
 ROLE = re.compile(r":(?:class|func|meth|mod|data|attr|exc|obj):<code>(~?)(?:!?)([\w.]+)</code>")
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Put entries in the place of ``::: module.*``: one for each public name that the page has no entry for."""
+
+    def entries(found: re.Match[str]) -> str:
+        names = re.search(
+            rf"^from {re.escape(found[1])} import \(([^)]*)\)", REGISTRY.read_text(encoding="utf-8"), re.M
+        )
+        paths = [f"::: {found[1]}.{name}" for name in re.findall(r"\w+", names[1] if names else "")]
+        return "\n\n".join(path for path in paths if f"{path}\n" not in markdown)
+
+    return re.sub(r"^::: (\S+)\.\*$", entries, markdown, flags=re.M)
 
 
 def on_page_content(html: str, **_: Any) -> str:

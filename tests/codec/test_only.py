@@ -31,6 +31,8 @@ from claude_wire import (
 from claude_wire.codec import peek_lines
 from claude_wire.codec.kind_names import KindName, known_kinds
 from claude_wire.limits import BLOCK_BYTES, DEFAULT_MAX_LINE_BYTES
+from claude_wire.messages import ContentBlock, ControlAnswer, ControlRequestPayload, Delta, Event
+from claude_wire.messages.union import BY_TYPE, RESULT_BY_SUBTYPE, SYSTEM_BY_SUBTYPE
 from decoded_kinds import checked_kind, is_wanted
 from each import each
 from feeding import cut, fed, without_vectors
@@ -173,7 +175,21 @@ def test_tags_that_no_line_is_named_by_are_refused_at_once(wrong: Kind) -> None:
 
 
 def test_the_names_for_type_checkers_are_those_of_the_protocol() -> None:
-    assert set(get_args(KindName)) == known_kinds()
+    def tags(union: object) -> list[str]:
+        configs = [getattr(cls, "__struct_config__", None) for cls in get_args(union)]
+        return [str(config.tag) for config in configs if config is not None and config.tag]
+
+    parts = {
+        "system": SYSTEM_BY_SUBTYPE,
+        "result": RESULT_BY_SUBTYPE,
+        "stream_event": tags(Event),
+        "stream_event/content_block_start": tags(ContentBlock),
+        "stream_event/content_block_delta": tags(Delta),
+        "control_request": tags(ControlRequestPayload),
+        "control_response": tags(ControlAnswer),
+    }
+    kinds = {f"{kind}/{part}" for kind in parts for part in parts[kind]}
+    assert set(get_args(KindName)) == known_kinds() == {*BY_TYPE, "system", "result", *kinds}
 
 
 def test_every_kind_that_was_recorded_has_a_name() -> None:

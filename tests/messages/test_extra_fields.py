@@ -18,6 +18,7 @@ from claude_wire import Decoder, Encoder, TextBlock, UnknownMessage, decode, enc
 from claude_wire.messages import (
     ImageBlock,
     KeepAlive,
+    Message,
     PermissionReply,
     PermissionRequestMessage,
     SystemToolResultMessage,
@@ -27,7 +28,6 @@ from claude_wire.messages import (
 )
 from claude_wire.messages.base import Wire
 from claude_wire.messages.tolerant import Findings, build
-from claude_wire.messages.union import Message
 from each import each
 from examples import CLASSES, full, is_struct
 

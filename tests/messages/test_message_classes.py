@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import types
 from collections import Counter
+from typing import get_args
 
 import msgspec
 
 from claude_wire import messages
+from claude_wire.messages.base import MessageBase
 from each import each
 from protocol_tables import ALL_CLASSES, CLASSES, StructType, parts_of
 
@@ -42,6 +44,20 @@ def _is_class(value: object) -> bool:
 def test_every_public_class_says_what_it_is(name: str) -> None:
     cls = getattr(messages, name)
     assert (vars(cls).get("__doc__") or "").strip().endswith((".", "::", '"', "`"))
+
+
+def _leaves(cls: StructType) -> set[StructType]:
+    """The classes of the package that derive from a class, and that no class derives from."""
+    children = [child for child in cls.__subclasses__() if child.__module__.startswith("claude_wire.messages.")]
+    return set().union(*map(_leaves, children)) if children else {cls}
+
+
+def test_every_message_class_is_in_the_union_of_messages() -> None:
+    assert {*get_args(messages.Message)} == {*_leaves(MessageBase), messages.ResultMessage, messages.UnknownMessage}
+
+
+def test_every_request_class_is_in_the_union_of_requests() -> None:
+    assert {*get_args(messages.ControlRequestPayload)} == _leaves(messages.ControlRequestBody)
 
 
 def test_every_class_of_the_tables_is_public() -> None:

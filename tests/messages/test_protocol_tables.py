@@ -56,6 +56,17 @@ def test_every_entry_of_the_protocol_has_its_class(entry: Spec) -> None:
         REQUESTS[entry["nested"]["answers"]].parse_answer({})
 
 
+def test_every_message_and_request_says_which_side_sends_it() -> None:
+    tables: dict[StructType, set[str]] = {}
+    for entry in PROTOCOL:
+        if entry.get("at") in (None, "request"):
+            for cls in structs_in(hint_of_entry(entry)):
+                tables.setdefault(cls, set()).add(entry["direction"])
+    sides = {"cli_to_sdk": "agent", "sdk_to_cli": "host", "both": "both"}
+    for cls, found in tables.items():
+        assert cls.sent_by == (sides[found.pop()] if len(found) == 1 else "both"), cls
+
+
 @each("entry", [entry for entry in BLOCKS if entry["kind"] != "enum"], block_name)
 def test_every_block_event_delta_and_usage_has_its_class(entry: Spec) -> None:
     fields = {field["name"]: field for field in entry["fields"]}

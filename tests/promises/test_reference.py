@@ -9,6 +9,7 @@ from typing import Any
 
 from all_sessions import REQUIRED
 from folders import ROOT
+from site_hooks import on_page_markdown
 
 #: Whose ``__all__`` is public.
 PACKAGES = [
@@ -44,7 +45,7 @@ if REQUIRED:
 WRITTEN = [
     path
     for page in sorted((ROOT / "docs" / "reference").glob("*.md"))
-    for path in re.findall(r"^::: (\S+)$", page.read_text(encoding="utf-8"), re.M)
+    for path in re.findall(r"^::: (\S+)$", on_page_markdown(page.read_text(encoding="utf-8")), re.M)
     if REQUIRED or path.rpartition(".")[0] not in PACKAGES_OF_TABLES
 ]
 

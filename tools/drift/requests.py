@@ -12,7 +12,6 @@ from typing import Any, get_args, get_origin
 import msgspec
 
 from claude_wire import messages
-from claude_wire.messages.control import cli_requests
 from claude_wire.messages.control.request_body import ControlRequestBody
 
 __all__ = ["NO_REQUEST", "REQUESTS", "every_request"]
@@ -79,7 +78,7 @@ def every_request() -> Iterator[ControlRequestBody[Any]]:
     yield from REQUESTS
     done = {messages.InitializeRequest, messages.EndSessionRequest, *map(type, REQUESTS)}
     for cls in get_args(messages.ControlRequestPayload):
-        if cls not in done and cls.__module__ != cli_requests.__name__:
+        if cls not in done and cls.sent_by != "agent":
             needed = {field.name: _little(field.type) for field in msgspec.structs.fields(cls) if field.required}
             yield cls(**needed)
     yield messages.EndSessionRequest()

@@ -38,7 +38,7 @@ def _fields_of(cls: type[Wire]) -> frozenset[str]:
 
 
 _BASES = {
-    "type": _Base("Message", "Wire", "type"),
+    "type": _Base("Message", "MessageBase", "type"),
     "subtype": _Base("Message", "SystemMessage", "subtype", _fields_of(messages.SystemMessage)),
     "result": _Base("Result", "ResultMessage", "subtype", _fields_of(messages.ResultMessage)),
     "block": _Base("Block", "Wire", "type"),
@@ -63,7 +63,7 @@ from typing import Any, Literal
 import msgspec
 
 from claude_wire.messages import *
-from claude_wire.messages.base import Number, Wire, constant
+from claude_wire.messages.base import MessageBase, Number, Wire, constant
 from claude_wire.messages.control.request_body import ControlRequestBody
 from claude_wire.messages.hooks.tool_inputs import HookInputBase
 from claude_wire.messages.system.base import SystemMessage

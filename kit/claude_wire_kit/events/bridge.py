@@ -11,7 +11,8 @@ from typing import Any, ClassVar, TypeAlias, cast, get_args
 from claude_wire import messages as m
 from claude_wire.dialects.frames import as_stream_json
 from claude_wire.errors.turns import words_of
-from claude_wire.messages.union import ResultSubtype, require_message
+from claude_wire.messages.registry import ResultSubtype
+from claude_wire.messages.union import require_message
 from claude_wire.support import SUBAGENT_TOOLS, Ids, require_function, short_id
 from claude_wire_kit.events.conversation import Conversation
 from claude_wire_kit.events.events import ClaudeResponse, Notice, SubagentStatus, TurnComplete, UiEvent, UserPrompt

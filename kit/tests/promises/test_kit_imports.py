@@ -36,7 +36,7 @@ DEEPER = {
     "claude_wire.messages.base.Number",
     "claude_wire.messages.base.Wire",
     "claude_wire.messages.control.envelopes.RequestId",
-    "claude_wire.messages.union.ResultSubtype",
+    "claude_wire.messages.registry.ResultSubtype",
     "claude_wire.messages.union.require_message",
     "claude_wire.native.overflow.DrainOptions",
     "claude_wire.process.child.Child",

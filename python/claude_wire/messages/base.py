@@ -1,4 +1,4 @@
-"""What every message class stands on: the Struct they derive from, and how a field says null, absent or value.
+"""The base classes of all messages and their parts, and how a field tells null, absent and a value apart.
 
 Presence, for a field that is not simply required:
 
@@ -22,11 +22,11 @@ from __future__ import annotations
 import reprlib
 from functools import cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar
 
 import msgspec
 
-__all__ = ["NoOther", "Number", "Wire", "constant", "null", "short_repr"]
+__all__ = ["MessageBase", "NoOther", "Number", "Sender", "Wire", "constant", "null", "short_repr"]
 
 T = TypeVar("T")
 
@@ -142,6 +142,20 @@ class Wire(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     def __repr__(self) -> str:
         return _named(self, _short.maxlevel)
+
+
+#: The side of the protocol that writes something: the CLI or another agent, the host, or each to the other.
+Sender: TypeAlias = Literal["agent", "host", "both"]
+
+
+class MessageBase(Wire, tag_field="type", tag="", frozen=True):
+    """The base of every message, which is a line of its own: a new message is a subclass, and ``make generate``.
+
+    ``tag`` is the message's ``type``. Messages of type ``system`` and ``result`` derive from :class:`SystemMessage` and
+    :class:`ResultMessage`, and say their ``subtype`` in a field with a :func:`constant`.
+    """
+
+    sent_by: ClassVar[Sender] = "agent"
 
 
 class NoOther(Wire, tag_field="type", tag="", frozen=True):

@@ -7,35 +7,23 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from claude_wire.messages.base import Wire, constant
+from claude_wire.messages.base import MessageBase, Sender, constant
 from claude_wire.messages.blocks.content import ContentBlock, ToolResultBlock
 from claude_wire.messages.conversation.results import ErrorInfo
 from claude_wire.messages.system.base import SystemMessage
 from claude_wire.messages.unknown import OrUnknownBlock
 
-__all__ = [
-    "ConsolidationMessage",
-    "ControlMessage",
-    "InjectedMessage",
-    "InterruptedMessage",
-    "PermissionReply",
-    "PermissionRequestMessage",
-    "QueuedMessage",
-    "SystemErrorMessage",
-    "SystemToolResultMessage",
-    "ToolResultMessage",
-]
-
-
 #: Where agents may put the tool that a permission request is about.
 _NESTED = ("tool", "tool_use", "request")
 
 
-class ControlMessage(Wire, tag_field="type", tag="control", kw_only=True, frozen=True):
+class ControlMessage(MessageBase, tag="control", kw_only=True, frozen=True):
     """The host interrupts the turn or asks for the status, in miriad-code's dialect.
 
     It has no request id. Today's CLI takes an ``interrupt`` control request instead.
     """
+
+    sent_by: ClassVar[Sender] = "host"
 
     # one of interrupt, status
     action: str
@@ -149,11 +137,13 @@ class PermissionRequestMessage(SystemMessage, kw_only=True, frozen=True):
         return names[0], inputs[0] if inputs else {}
 
 
-class PermissionReply(Wire, frozen=True):
+class PermissionReply(MessageBase, tag=False, frozen=True):
     """The host's answer to a :class:`PermissionRequestMessage`: a bare ``{"allow": true}``.
 
     It has no ``type``, nor an id; the key ``allow`` tells what it is. All other keys are in ``extra``.
     """
+
+    sent_by: ClassVar[Sender] = "host"
 
     keeps_extra: ClassVar[bool] = True
 
@@ -162,7 +152,7 @@ class PermissionReply(Wire, frozen=True):
     extra: dict[str, Any] | None = None
 
 
-class ToolResultMessage(Wire, tag_field="type", tag="tool_result", kw_only=True, frozen=True):
+class ToolResultMessage(MessageBase, tag="tool_result", kw_only=True, frozen=True):
     """What a tool call returned, as a message of its own, in the ``permission_request`` dialect.
 
     It shares its tag with :class:`ToolResultBlock`, but the result is in ``result`` rather than ``content``: a content

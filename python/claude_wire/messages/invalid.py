@@ -6,8 +6,6 @@ from typing import Any, Literal, TypeAlias
 
 from claude_wire.messages.base import short_repr
 
-__all__ = ["InvalidKind", "InvalidLine"]
-
 InvalidKind: TypeAlias = Literal[
     "not_json",  # malformed JSON, NaN and infinities included
     "not_utf8",  # bytes that are no UTF-8

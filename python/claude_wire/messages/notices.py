@@ -2,35 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from msgspec import UNSET, UnsetType
 
-from claude_wire.messages.base import Number, Wire, null
-
-__all__ = [
-    "ActiveGoal",
-    "ActiveGoalMessage",
-    "AuthCredential",
-    "AuthMessage",
-    "AuthStatusMessage",
-    "CommandLifecycleMessage",
-    "ConversationResetMessage",
-    "KeepAlive",
-    "PromptSuggestionMessage",
-    "RateLimitEvent",
-    "RateLimitInfo",
-    "SubagentRetry",
-    "ToolProgressMessage",
-    "ToolUseSummaryMessage",
-    "TranscriptMirrorMessage",
-    "UnifiedRateLimitWindow",
-    "UpdateEnvironmentVariablesMessage",
-]
+from claude_wire.messages.base import MessageBase, Number, Sender, Wire, null
 
 
-class KeepAlive(Wire, tag_field="type", tag="keep_alive", frozen=True):
+class KeepAlive(MessageBase, tag="keep_alive", frozen=True):
     """Keeps the connection open and says nothing; either side may send it, and the reader ignores it."""
+
+    sent_by: ClassVar[Sender] = "both"
 
     startup_mark: str | None = None
 
@@ -49,7 +31,7 @@ class SubagentRetry(Wire, kw_only=True, frozen=True):
     error_category: str
 
 
-class ToolProgressMessage(Wire, tag_field="type", tag="tool_progress", kw_only=True, frozen=True):
+class ToolProgressMessage(MessageBase, tag="tool_progress", kw_only=True, frozen=True):
     """A tool call is still running.
 
     ``elapsed_time_seconds`` is in seconds and may be fractional. On a ``heartbeat`` the ``tool_use_id`` is made up,
@@ -68,7 +50,7 @@ class ToolProgressMessage(Wire, tag_field="type", tag="tool_progress", kw_only=T
     session_id: str | None = None
 
 
-class AuthStatusMessage(Wire, tag_field="type", tag="auth_status", kw_only=True, frozen=True):
+class AuthStatusMessage(MessageBase, tag="auth_status", kw_only=True, frozen=True):
     """How signing in gets on.
 
     ``output`` is a list of lines, but one string in the 2.1.7 CLI's dialect. ``isAuthenticating`` is camelCase.
@@ -81,7 +63,7 @@ class AuthStatusMessage(Wire, tag_field="type", tag="auth_status", kw_only=True,
     session_id: str | None = None
 
 
-class ToolUseSummaryMessage(Wire, tag_field="type", tag="tool_use_summary", kw_only=True, frozen=True):
+class ToolUseSummaryMessage(MessageBase, tag="tool_use_summary", kw_only=True, frozen=True):
     """A short summary of the tool calls named in ``preceding_tool_use_ids``."""
 
     summary: str
@@ -136,7 +118,7 @@ class RateLimitInfo(Wire, kw_only=True, frozen=True):
     rateLimitGraceActive: bool | None = None
 
 
-class RateLimitEvent(Wire, tag_field="type", tag="rate_limit_event", kw_only=True, frozen=True):
+class RateLimitEvent(MessageBase, tag="rate_limit_event", kw_only=True, frozen=True):
     """Reports the state of the account's rate limits."""
 
     rate_limit_info: RateLimitInfo
@@ -144,7 +126,7 @@ class RateLimitEvent(Wire, tag_field="type", tag="rate_limit_event", kw_only=Tru
     session_id: str | None = None
 
 
-class PromptSuggestionMessage(Wire, tag_field="type", tag="prompt_suggestion", kw_only=True, frozen=True):
+class PromptSuggestionMessage(MessageBase, tag="prompt_suggestion", kw_only=True, frozen=True):
     """A guess at what the user might say next, after the result of a turn.
 
     Sent only when the host asked for it, as with ``promptSuggestions`` in ``initialize``.
@@ -155,7 +137,7 @@ class PromptSuggestionMessage(Wire, tag_field="type", tag="prompt_suggestion", k
     session_id: str | None = None
 
 
-class ConversationResetMessage(Wire, tag_field="type", tag="conversation_reset", kw_only=True, frozen=True):
+class ConversationResetMessage(MessageBase, tag="conversation_reset", kw_only=True, frozen=True):
     """The conversation starts afresh, as after ``/clear``; what was said before is gone for the model.
 
     ``session_id`` is that of the session left behind, and the next :class:`InitMessage` has the new one. The running
@@ -185,7 +167,7 @@ class ActiveGoal(Wire, kw_only=True, frozen=True):
     last_reason: str | None = None
 
 
-class ActiveGoalMessage(Wire, tag_field="type", tag="active_goal", kw_only=True, frozen=True):
+class ActiveGoalMessage(MessageBase, tag="active_goal", kw_only=True, frozen=True):
     """The session has a goal, or none any more when ``value`` is null."""
 
     value: ActiveGoal | None = null()
@@ -193,7 +175,7 @@ class ActiveGoalMessage(Wire, tag_field="type", tag="active_goal", kw_only=True,
     session_id: str | None = None
 
 
-class CommandLifecycleMessage(Wire, tag_field="type", tag="command_lifecycle", kw_only=True, frozen=True):
+class CommandLifecycleMessage(MessageBase, tag="command_lifecycle", kw_only=True, frozen=True):
     """What became of a prompt that carried a ``uuid``, repeated here as ``command_uuid``.
 
     ``state`` goes from ``queued`` to ``started`` to ``completed``, and is an open set.
@@ -208,7 +190,7 @@ class CommandLifecycleMessage(Wire, tag_field="type", tag="command_lifecycle", k
     ran_ahead: bool | None = None
 
 
-class TranscriptMirrorMessage(Wire, tag_field="type", tag="transcript_mirror", kw_only=True, frozen=True):
+class TranscriptMirrorMessage(MessageBase, tag="transcript_mirror", kw_only=True, frozen=True):
     """Lines that the CLI has just added to its transcript file, for a host that keeps a copy.
 
     Sent only with ``--session-mirror``; ``filePath`` is camelCase, ``entries`` are the file's own records.
@@ -225,16 +207,18 @@ class AuthCredential(Wire, kw_only=True, frozen=True):
     token: str
 
 
-class AuthMessage(Wire, tag_field="type", tag="auth", kw_only=True, frozen=True):
+class AuthMessage(MessageBase, tag="auth", kw_only=True, frozen=True):
     """The host's first message on a WebSocket connection; never sent on stdin."""
+
+    sent_by: ClassVar[Sender] = "host"
 
     credential: AuthCredential
 
 
-class UpdateEnvironmentVariablesMessage(
-    Wire, tag_field="type", tag="update_environment_variables", kw_only=True, frozen=True
-):
+class UpdateEnvironmentVariablesMessage(MessageBase, tag="update_environment_variables", kw_only=True, frozen=True):
     """The host sets environment variables of the running CLI."""
+
+    sent_by: ClassVar[Sender] = "host"
 
     variables: dict[str, str] | None = None
     request_id: str | None = None

@@ -1,115 +1,17 @@
-"""The union of all messages, and which class each ``type`` and ``subtype`` has.
-
-A new message type is one new Struct in its module and one line here.
-"""
+"""Which class of message a line has, by its ``type`` and ``subtype``."""
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias, cast, get_args
+from typing import Any, cast, get_args
 
-from claude_wire.messages import dialects, notices
 from claude_wire.messages.base import Wire
-from claude_wire.messages.control.envelopes import (
-    ControlCancelRequest,
-    ControlRequest,
-    ControlResponse,
-)
-from claude_wire.messages.conversation import results
-from claude_wire.messages.conversation.messages import AssistantMessage, StreamEvent, UserMessage
+from claude_wire.messages.conversation.results import ResultMessage
+from claude_wire.messages.dialects import PermissionReply
 from claude_wire.messages.invalid import InvalidLine
-from claude_wire.messages.system import compaction, hooks, init, retries, status, tasks
-from claude_wire.messages.system import session as session_notices
+from claude_wire.messages.registry import Message, ResultSubtype, SystemSubtype, TypedMessage
 from claude_wire.messages.tolerant import Findings
-from claude_wire.messages.unknown import UnknownMessage
 from claude_wire.messages.vocabulary import Vocabulary, by_subtype
 from claude_wire.support.arguments import type_of
-
-__all__ = ["Message"]
-
-#: Messages that their ``type`` alone tells apart.
-TypedMessage: TypeAlias = (
-    AssistantMessage
-    | UserMessage
-    | StreamEvent
-    | ControlRequest
-    | ControlResponse
-    | ControlCancelRequest
-    | notices.KeepAlive
-    | notices.ToolProgressMessage
-    | notices.AuthStatusMessage
-    | notices.ToolUseSummaryMessage
-    | notices.RateLimitEvent
-    | notices.PromptSuggestionMessage
-    | notices.ConversationResetMessage
-    | notices.ActiveGoalMessage
-    | notices.CommandLifecycleMessage
-    | notices.TranscriptMirrorMessage
-    | notices.AuthMessage
-    | notices.UpdateEnvironmentVariablesMessage
-    | dialects.ControlMessage
-    | dialects.ToolResultMessage
-)
-
-#: Messages of type ``system``, told apart by their ``subtype``.
-SystemSubtype: TypeAlias = (
-    init.InitMessage
-    | status.StatusMessage
-    | compaction.CompactBoundaryMessage
-    | retries.ApiRetryMessage
-    | status.ControlRequestProgressMessage
-    | retries.ModelRefusalFallbackMessage
-    | retries.ModelRefusalNoFallbackMessage
-    | retries.ModelFallbackMessage
-    | status.LocalCommandOutputMessage
-    | hooks.HookStartedMessage
-    | hooks.HookProgressMessage
-    | hooks.HookResponseMessage
-    | init.PluginInstallMessage
-    | status.ThinkingTokensMessage
-    | session_notices.SessionStateChangedMessage
-    | session_notices.SessionTitleChangedMessage
-    | session_notices.WorkerShuttingDownMessage
-    | session_notices.CommandsChangedMessage
-    | session_notices.NotificationMessage
-    | session_notices.InformationalMessage
-    | session_notices.UiInvalidateMessage
-    | session_notices.FilesPersistedMessage
-    | session_notices.SessionWritesLostMessage
-    | session_notices.MemoryRecallMessage
-    | status.ElicitationCompleteMessage
-    | status.PermissionDeniedMessage
-    | session_notices.MirrorErrorMessage
-    | tasks.TaskStartedMessage
-    | tasks.TaskProgressMessage
-    | tasks.TaskUpdatedMessage
-    | tasks.TaskListStatusesMessage
-    | tasks.TaskNotificationMessage
-    | tasks.BackgroundTasksChangedMessage
-    | dialects.QueuedMessage
-    | dialects.InjectedMessage
-    | dialects.ConsolidationMessage
-    | dialects.InterruptedMessage
-    | dialects.SystemToolResultMessage
-    | dialects.SystemErrorMessage
-    | dialects.PermissionRequestMessage
-)
-
-#: Messages of type ``result``, told apart by their ``subtype``; any other subtype is a plain ``ResultMessage``.
-ResultSubtype: TypeAlias = (
-    results.ResultSuccess
-    | results.ResultErrorDuringExecution
-    | results.ResultErrorMaxTurns
-    | results.ResultErrorMaxBudgetUsd
-    | results.ResultErrorMaxStructuredOutputRetries
-    | results.ResultError
-    | results.ResultCancelled
-)
-
-#: What a line decodes to.
-Message: TypeAlias = (
-    TypedMessage | SystemSubtype | ResultSubtype | results.ResultMessage | dialects.PermissionReply | UnknownMessage
-)
-
 
 #: The classes of all that a stream of messages gives.
 _GIVEN: tuple[type, ...] = (*get_args(Message), InvalidLine)
@@ -131,7 +33,7 @@ def require_message(taker: str, message: object) -> None:
 
 class _Messages(Vocabulary):
     def without_type(self, value: dict[str, Any]) -> type[Wire] | str:
-        return dialects.PermissionReply if "type" not in value and "allow" in value else "no type"
+        return PermissionReply if "type" not in value and "allow" in value else "no type"
 
 
 SYSTEM_BY_SUBTYPE: dict[str, type[Wire]] = by_subtype(get_args(SystemSubtype))
@@ -141,7 +43,7 @@ RESULT_BY_SUBTYPE: dict[str, type[Wire]] = by_subtype(get_args(ResultSubtype))
 MESSAGES = _Messages(
     get_args(TypedMessage),
     {"system": SYSTEM_BY_SUBTYPE, "result": RESULT_BY_SUBTYPE},
-    {"result": results.ResultMessage},
+    {"result": ResultMessage},
 )
 BY_TYPE: dict[str, type[Wire]] = MESSAGES.by_type
 

@@ -16,17 +16,6 @@ from claude_wire.messages.base import NoOther, short_repr
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = [
-    "Unknown",
-    "UnknownBlock",
-    "UnknownDelta",
-    "UnknownEvent",
-    "UnknownHookInput",
-    "UnknownMessage",
-    "UnknownObject",
-    "UnknownRequest",
-]
-
 
 class Unknown(dict[str, Any]):
     """The base of the unknown values: a JSON object as it came, and why it has no class of its own."""

@@ -30,31 +30,6 @@ from claude_wire.messages.blocks.server_tools import (
 from claude_wire.messages.blocks.text import CacheControl, TextBlock
 from claude_wire.messages.unknown import OrUnknownBlock, OrUnknownObject
 
-__all__ = [
-    "BrowserStateBlock",
-    "BrowserStateChange",
-    "BrowserStateChangeDownloadCompleted",
-    "BrowserStateChangeDownloadFailed",
-    "BrowserStateChangeDownloadStarted",
-    "BrowserStateChangeTabOpened",
-    "BrowserStateTabEntry",
-    "CompactionBlock",
-    "ContainerUploadBlock",
-    "ContentBlock",
-    "FallbackBlock",
-    "FallbackInfo",
-    "RedactedThinkingBlock",
-    "ThinkingBlock",
-    "ToolAdditionBlock",
-    "ToolChange",
-    "ToolChangeMcpToolReference",
-    "ToolChangeMcpToolsetReference",
-    "ToolChangeToolReference",
-    "ToolRemovalBlock",
-    "ToolResultBlock",
-    "ToolUseBlock",
-]
-
 
 class ThinkingBlock(Wire, tag_field="type", tag="thinking", frozen=True):
     """The model's reasoning before it answers, with the signature that vouches for it.

@@ -10,24 +10,6 @@ from claude_wire.messages.base import Wire
 from claude_wire.messages.blocks.text import CacheControl, CitationsConfig, TextBlock
 from claude_wire.messages.unknown import OrUnknownBlock, OrUnknownObject
 
-__all__ = [
-    "Base64ImageSource",
-    "Base64PdfSource",
-    "ContentBlockSource",
-    "DocumentBlock",
-    "DocumentSource",
-    "FileDocumentSource",
-    "FileImageSource",
-    "ImageBlock",
-    "ImageSource",
-    "ImageTransformations",
-    "PlainTextSource",
-    "SearchResultBlock",
-    "SourceContent",
-    "UrlImageSource",
-    "UrlPdfSource",
-]
-
 
 class Base64ImageSource(Wire, tag_field="type", tag="base64", frozen=True):
     """Image bytes carried in the message itself, base64 in ``data``.

@@ -15,52 +15,6 @@ from claude_wire.messages.blocks.media import DocumentBlock
 from claude_wire.messages.blocks.text import CacheControl, TextBlock
 from claude_wire.messages.unknown import OrUnknownBlock, OrUnknownObject
 
-__all__ = [
-    "AdvisorRedactedResultBlock",
-    "AdvisorResult",
-    "AdvisorResultBlock",
-    "AdvisorToolResultBlock",
-    "AdvisorToolResultError",
-    "BashCodeExecutionOutputBlock",
-    "BashCodeExecutionResult",
-    "BashCodeExecutionResultBlock",
-    "BashCodeExecutionToolResultBlock",
-    "BashCodeExecutionToolResultError",
-    "Caller",
-    "CodeExecutionOutputBlock",
-    "CodeExecutionResult",
-    "CodeExecutionResultBlock",
-    "CodeExecutionToolResultBlock",
-    "CodeExecutionToolResultError",
-    "DirectCaller",
-    "EncryptedCodeExecutionResultBlock",
-    "McpTool",
-    "McpToolListingBlock",
-    "McpToolResultBlock",
-    "McpToolUseBlock",
-    "ServerToolCaller",
-    "ServerToolCaller20260120",
-    "ServerToolUseBlock",
-    "TextEditorCodeExecutionCreateResultBlock",
-    "TextEditorCodeExecutionResult",
-    "TextEditorCodeExecutionStrReplaceResultBlock",
-    "TextEditorCodeExecutionToolResultBlock",
-    "TextEditorCodeExecutionToolResultError",
-    "TextEditorCodeExecutionViewResultBlock",
-    "ToolReferenceBlock",
-    "ToolSearchResult",
-    "ToolSearchToolResultBlock",
-    "ToolSearchToolResultError",
-    "ToolSearchToolSearchResultBlock",
-    "WebFetchResult",
-    "WebFetchResultBlock",
-    "WebFetchToolResultBlock",
-    "WebFetchToolResultError",
-    "WebSearchResultBlock",
-    "WebSearchToolResultBlock",
-    "WebSearchToolResultError",
-]
-
 
 class DirectCaller(Wire, tag_field="type", tag="direct", frozen=True):
     """The model made the tool call itself."""

@@ -12,18 +12,6 @@ from msgspec import UNSET, UnsetType
 from claude_wire.messages.base import Wire
 from claude_wire.messages.unknown import OrUnknownObject
 
-__all__ = [
-    "CacheControl",
-    "Citation",
-    "CitationCharLocation",
-    "CitationContentBlockLocation",
-    "CitationPageLocation",
-    "CitationSearchResultLocation",
-    "CitationWebSearchResultLocation",
-    "CitationsConfig",
-    "TextBlock",
-]
-
 
 class CacheControl(Wire, tag_field="type", tag="ephemeral", frozen=True):
     """Marks the end of a prompt prefix that the API is to cache.

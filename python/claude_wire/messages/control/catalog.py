@@ -10,18 +10,6 @@ from typing import Any
 
 from claude_wire.messages.base import Number, Wire, null
 
-__all__ = [
-    "AccountInfo",
-    "AgentDefinition",
-    "AgentInfo",
-    "LoadedPlugin",
-    "ModelInfo",
-    "PluginCacheImpact",
-    "SdkPluginConfig",
-    "SettingsParseError",
-    "SlashCommand",
-]
-
 
 class SlashCommand(Wire, kw_only=True, frozen=True):
     """One command or skill that a prompt can start with ``/name``.

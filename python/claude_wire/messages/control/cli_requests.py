@@ -6,9 +6,9 @@ Each waits for one :class:`ControlResponse` with its ``request_id``, unless the 
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
-from claude_wire.messages.base import Wire
+from claude_wire.messages.base import Sender, Wire
 from claude_wire.messages.control.mcp import McpServerProvenance
 from claude_wire.messages.control.permissions import (
     MatchedAskRule,
@@ -22,19 +22,6 @@ from claude_wire.messages.hooks.inputs import HookInput
 from claude_wire.messages.hooks.outputs import AsyncHookOutput, HookOutput
 from claude_wire.messages.unknown import OrUnknownObject
 
-__all__ = [
-    "CanUseToolRequest",
-    "ElicitationRequest",
-    "ElicitationResponse",
-    "HookCallbackRequest",
-    "McpMessageRequest",
-    "McpMessageResponse",
-    "RequestUserDialogRequest",
-    "UserDialogCancelled",
-    "UserDialogCompleted",
-    "UserDialogResult",
-]
-
 
 class CanUseToolRequest(ControlRequestBody[PermissionResult], tag="can_use_tool", kw_only=True, frozen=True):
     """The CLI asks whether a tool may be used; the tool waits for the answer.
@@ -45,6 +32,8 @@ class CanUseToolRequest(ControlRequestBody[PermissionResult], tag="can_use_tool"
     ``permission_suggestions`` are ready to be echoed in ``updatedPermissions``; ``decision_reason`` and the other
     texts may hold terminal escapes.
     """
+
+    sent_by: ClassVar[Sender] = "agent"
 
     tool_name: str
     mcp_server: McpServerProvenance | None = None
@@ -95,6 +84,8 @@ class HookCallbackRequest(
     tool events, and some other unique string for the rest. Answer ``{}`` to let things go their way.
     """
 
+    sent_by: ClassVar[Sender] = "agent"
+
     callback_id: str
     input: HookInput
     tool_use_id: str | None = None
@@ -133,6 +124,8 @@ class McpMessageRequest(ControlRequestBody[McpMessageResponse], tag="mcp_message
     answer. ``server_name`` is snake_case here, but ``serverName`` in the ``mcp_...`` requests for administration.
     """
 
+    sent_by: ClassVar[Sender] = "both"
+
     server_name: str
     message: dict[str, Any]
 
@@ -157,6 +150,8 @@ class ElicitationRequest(ControlRequestBody[ElicitationResponse], tag="elicitati
     server's order; in the mode ``url`` the user is to open ``url``. Servers run by the host cannot ask this way: an
     ``elicitation/create`` sent in ``mcp_message`` is answered with ``Method not found``.
     """
+
+    sent_by: ClassVar[Sender] = "agent"
 
     mcp_server_name: str
     message: str
@@ -196,6 +191,8 @@ class RequestUserDialogRequest(
     Sent only for kinds that a host listed in :attr:`InitializeRequest.supportedDialogKinds`. ``dialog_kind`` is an
     open set and decides the shape of ``payload``; a host that does not know the kind must not answer at all.
     """
+
+    sent_by: ClassVar[Sender] = "agent"
 
     dialog_kind: str
     payload: dict[str, Any]

@@ -12,35 +12,6 @@ from claude_wire.messages.base import Number, Wire, null
 from claude_wire.messages.control.request_body import ControlRequestBody
 from claude_wire.messages.conversation.usage import ContextMemoryFile, ExtraUsage, SessionUsage
 
-__all__ = [
-    "ContextAgent",
-    "ContextApiUsage",
-    "ContextCategory",
-    "ContextDeferredTool",
-    "ContextGridCell",
-    "ContextMcpInstructions",
-    "ContextMcpTool",
-    "ContextMessageBreakdown",
-    "ContextNamedTokens",
-    "ContextSkill",
-    "ContextSkills",
-    "ContextSlashCommands",
-    "ContextToolCalls",
-    "GetContextUsageRequest",
-    "GetContextUsageResponse",
-    "GetUsageRequest",
-    "GetUsageResponse",
-    "ModelRateLimitWindow",
-    "RateLimitWindow",
-    "RateLimits",
-    "UsageBehavior",
-    "UsageBehaviors",
-    "UsageFix",
-    "UsagePeriod",
-    "UsageRecommendation",
-    "UsageShare",
-]
-
 
 class ContextCategory(Wire, kw_only=True, frozen=True):
     """One row of what the context window is used for.

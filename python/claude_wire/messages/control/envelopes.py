@@ -6,101 +6,26 @@ Either side may ask the other at any time, on the same stream as the messages. W
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from claude_wire.errors import PayloadError
-from claude_wire.messages.base import Number, Wire
-from claude_wire.messages.control import cli_requests, context_usage, host_requests, undeclared_requests
+from claude_wire.messages.base import MessageBase, Number, Sender, Wire
+from claude_wire.messages.control.payload import ControlRequestPayload
 from claude_wire.messages.control.request_body import A, ControlRequestBody
-from claude_wire.messages.unknown import OrUnknownObject, OrUnknownRequest
+from claude_wire.messages.unknown import OrUnknownObject
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-__all__ = [
-    "ControlAnswer",
-    "ControlCancelRequest",
-    "ControlError",
-    "ControlRequest",
-    "ControlRequestPayload",
-    "ControlResponse",
-    "ControlSuccess",
-]
-
-#: What a control request asks for, in either direction.
-ControlRequestPayload: TypeAlias = (
-    cli_requests.CanUseToolRequest
-    | cli_requests.HookCallbackRequest
-    | cli_requests.McpMessageRequest
-    | cli_requests.ElicitationRequest
-    | cli_requests.RequestUserDialogRequest
-    | host_requests.InitializeRequest
-    | host_requests.InterruptRequest
-    | host_requests.SetPermissionModeRequest
-    | host_requests.SetModelRequest
-    | host_requests.SetMaxThinkingTokensRequest
-    | host_requests.RenameSessionRequest
-    | host_requests.SetColorRequest
-    | host_requests.McpStatusRequest
-    | context_usage.GetContextUsageRequest
-    | host_requests.GetSessionCostRequest
-    | host_requests.ListModelsRequest
-    | context_usage.GetUsageRequest
-    | host_requests.GetBinaryVersionRequest
-    | host_requests.McpCallRequest
-    | host_requests.FileSuggestionsRequest
-    | host_requests.RewindFilesRequest
-    | host_requests.CancelAsyncMessageRequest
-    | host_requests.ReadFileRequest
-    | host_requests.SeedReadStateRequest
-    | host_requests.McpSetServersRequest
-    | host_requests.RegisterRepoRootRequest
-    | host_requests.ReloadPluginsRequest
-    | host_requests.ReloadSkillsRequest
-    | host_requests.ReloadOutputStylesRequest
-    | host_requests.McpReconnectRequest
-    | host_requests.McpToggleRequest
-    | host_requests.SetHasSubscribersRequest
-    | host_requests.StopTaskRequest
-    | host_requests.BackgroundTasksRequest
-    | host_requests.GetTaskOutputRequest
-    | host_requests.ApplyFlagSettingsRequest
-    | host_requests.GetSettingsRequest
-    | host_requests.GetHooksListingRequest
-    | host_requests.UpdateSettingsRequest
-    | host_requests.ListPermissionRulesRequest
-    | host_requests.McpReadResourceRequest
-    | undeclared_requests.GetStatusRequest
-    | undeclared_requests.McpAuthenticateRequest
-    | undeclared_requests.McpClearAuthRequest
-    | undeclared_requests.McpOAuthCallbackUrlRequest
-    | undeclared_requests.MessageRatedRequest
-    | undeclared_requests.PromptDraftActivityRequest
-    | undeclared_requests.ReloadConnectorsRequest
-    | undeclared_requests.SetMcpPermissionModeOverrideRequest
-    | undeclared_requests.GetWorkspaceDiffRequest
-    | undeclared_requests.GetPlanRequest
-    | undeclared_requests.ExportConversationRequest
-    | undeclared_requests.GenerateSessionTitleRequest
-    | undeclared_requests.SideQuestionRequest
-    | undeclared_requests.SetCwdRequest
-    | undeclared_requests.GetMemoryDialogRequest
-    | undeclared_requests.SetPromptSuggestionsPausedRequest
-    | undeclared_requests.SubmitFeedbackRequest
-    | undeclared_requests.EndSessionRequest
-    | OrUnknownRequest
-)
-
 
 #: The id of a request, which its answer repeats; ``UNSET`` for a request without one. The CLI sends strings. It takes
 #: numbers and null as well, and answers a request without an id by an answer without one.
 RequestId: TypeAlias = str | Number | UnsetType | None
 
 
-class ControlRequest(Wire, tag_field="type", tag="control_request", frozen=True):
+class ControlRequest(MessageBase, tag="control_request", frozen=True):
     """One side asks the other for something and waits for a :class:`ControlResponse`.
 
     ``request_id`` is the sender's choice and must be unique among its open requests. Use a string: every peer takes
@@ -109,16 +34,20 @@ class ControlRequest(Wire, tag_field="type", tag="control_request", frozen=True)
     only dialogs of an unknown kind stay unanswered.
     """
 
+    sent_by: ClassVar[Sender] = "both"
+
     request_id: RequestId
     request: ControlRequestPayload
 
 
-class ControlCancelRequest(Wire, tag_field="type", tag="control_cancel_request", frozen=True):
+class ControlCancelRequest(MessageBase, tag="control_cancel_request", frozen=True):
     """The sender of a request no longer wants it answered.
 
     The CLI sends it for an open ``can_use_tool`` after an interrupt, for instance. It has no answer, an answer that
     still comes is ignored, and so is an unknown ``request_id``.
     """
+
+    sent_by: ClassVar[Sender] = "both"
 
     request_id: RequestId
     takes_late_allow: bool | None = None
@@ -160,12 +89,14 @@ class ControlError(Wire, tag_field="subtype", tag="error", kw_only=True, frozen=
 ControlAnswer: TypeAlias = ControlSuccess | ControlError | OrUnknownObject
 
 
-class ControlResponse(Wire, tag_field="type", tag="control_response", frozen=True):
+class ControlResponse(MessageBase, tag="control_response", frozen=True):
     """The one answer to a :class:`ControlRequest`, from the side that received it.
 
     The ``request_id`` is inside ``response``, not at the top as on the request, and the payload one level further
     down. The payload has no tag: only the request it answers says what it is, see :meth:`payload_as`.
     """
+
+    sent_by: ClassVar[Sender] = "both"
 
     response: ControlAnswer
     # Remote transports add these.

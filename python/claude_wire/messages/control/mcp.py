@@ -10,26 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from claude_wire.messages.base import Number, Wire
 
-__all__ = [
-    "McpClaudeAIProxyServerConfig",
-    "McpHttpServerConfig",
-    "McpInputFile",
-    "McpOutputFile",
-    "McpResourceContent",
-    "McpSSEServerConfig",
-    "McpSdkServerConfig",
-    "McpServerConfig",
-    "McpServerInfo",
-    "McpServerProvenance",
-    "McpServerStatus",
-    "McpServerToolPolicy",
-    "McpStdioServerConfig",
-    "McpToolAnnotations",
-    "McpToolInfo",
-    "SdkMcpServerConfig",
-    "SdkMcpServerManifest",
-]
-
 
 class McpServerProvenance(Wire, frozen=True):
     """The MCP server that serves a tool, and where its definition came from.

@@ -13,25 +13,6 @@ from claude_wire.messages.base import Wire
 from claude_wire.messages.control.catalog import SettingsParseError
 from claude_wire.messages.unknown import OrUnknownObject
 
-__all__ = [
-    "AddDirectories",
-    "AddRules",
-    "MatchedAskRule",
-    "PermissionResult",
-    "PermissionResultAllow",
-    "PermissionResultDeny",
-    "PermissionRuleDescription",
-    "PermissionRuleEntry",
-    "PermissionRuleValue",
-    "PermissionRulesState",
-    "PermissionUpdate",
-    "PermissionWorkspaceDirectory",
-    "RemoveDirectories",
-    "RemoveRules",
-    "ReplaceRules",
-    "SetMode",
-]
-
 
 class PermissionRuleValue(Wire, frozen=True):
     """One permission rule: a tool, and optionally which of its uses.

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Generic, TypeVar, get_args, get_origin
+from typing import Any, ClassVar, Generic, TypeVar, get_args, get_origin
 
 import msgspec
 
 from claude_wire.errors import PayloadError
-from claude_wire.messages.base import Wire
+from claude_wire.messages.base import Sender, Wire
 from claude_wire.messages.tolerant import Findings, Misfit, build
-
-__all__ = ["ControlRequestBody"]
 
 A = TypeVar("A")
 
@@ -44,8 +42,11 @@ def _acknowledgement(answer: type[Wire]) -> dict[str, Any]:
 class ControlRequestBody(Wire, Generic[A], tag_field="subtype", frozen=True):
     """What a control request asks for: the object in ``ControlRequest.request``, told apart by its ``subtype``.
 
-    ``A`` is the type of the payload in a successful answer; see ``ControlResponse.payload_as``.
+    ``A`` is the type of the payload in a successful answer; see ``ControlResponse.payload_as``. A new request is a
+    subclass, and ``make generate``.
     """
+
+    sent_by: ClassVar[Sender] = "host"
 
     @classmethod
     def answer_type(cls) -> type[A]:

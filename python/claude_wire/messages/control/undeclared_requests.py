@@ -10,27 +10,6 @@ from typing import Any
 from claude_wire.messages.base import null
 from claude_wire.messages.control.request_body import ControlRequestBody
 
-__all__ = [
-    "EndSessionRequest",
-    "ExportConversationRequest",
-    "GenerateSessionTitleRequest",
-    "GetMemoryDialogRequest",
-    "GetPlanRequest",
-    "GetStatusRequest",
-    "GetWorkspaceDiffRequest",
-    "McpAuthenticateRequest",
-    "McpClearAuthRequest",
-    "McpOAuthCallbackUrlRequest",
-    "MessageRatedRequest",
-    "PromptDraftActivityRequest",
-    "ReloadConnectorsRequest",
-    "SetCwdRequest",
-    "SetMcpPermissionModeOverrideRequest",
-    "SetPromptSuggestionsPausedRequest",
-    "SideQuestionRequest",
-    "SubmitFeedbackRequest",
-]
-
 
 class GetStatusRequest(ControlRequestBody[dict[str, Any]], tag="get_status", frozen=True):
     """Asks for what ``/status`` shows: ``sections`` with a ``title`` and ``rows``, for display.

@@ -14,29 +14,6 @@ from claude_wire.messages.blocks.content import ContentBlock
 from claude_wire.messages.conversation.usage import Usage
 from claude_wire.messages.unknown import OrUnknownObject
 
-__all__ = [
-    "ApiMessage",
-    "CacheMissMessagesChanged",
-    "CacheMissModelChanged",
-    "CacheMissPreviousMessageNotFound",
-    "CacheMissReason",
-    "CacheMissSystemChanged",
-    "CacheMissToolsChanged",
-    "CacheMissUnavailable",
-    "ClearThinkingEdit",
-    "ClearToolUsesEdit",
-    "Container",
-    "ContainerSkill",
-    "ContextEdit",
-    "ContextManagementResponse",
-    "Diagnostics",
-    "InputTransformation",
-    "MessageParam",
-    "RefusalStopDetails",
-    "ThinkingDroppedInputTransformation",
-    "ThinkingMismatchAllowedInputTransformation",
-]
-
 
 class Container(Wire, frozen=True):
     """The container in which the API's code execution ran; ``expires_at`` is a time as text."""

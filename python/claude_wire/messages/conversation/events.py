@@ -22,27 +22,6 @@ from claude_wire.messages.conversation.api import (
 from claude_wire.messages.conversation.usage import MessageDeltaUsage
 from claude_wire.messages.unknown import OrUnknownDelta, OrUnknownEvent, OrUnknownObject
 
-__all__ = [
-    "ApiErrorInfo",
-    "CitationsDelta",
-    "CompactionDelta",
-    "ContentBlockDeltaEvent",
-    "ContentBlockStartEvent",
-    "ContentBlockStopEvent",
-    "Delta",
-    "ErrorEvent",
-    "Event",
-    "InputJsonDelta",
-    "MessageDelta",
-    "MessageDeltaEvent",
-    "MessageStartEvent",
-    "MessageStopEvent",
-    "PingEvent",
-    "SignatureDelta",
-    "TextDelta",
-    "ThinkingDelta",
-]
-
 
 class TextDelta(Wire, tag_field="type", tag="text_delta", frozen=True):
     """The next piece of a text block."""

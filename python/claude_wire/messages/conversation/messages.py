@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec import UNSET, UnsetType
 
-from claude_wire.messages.base import Number, Wire, null
+from claude_wire.messages.base import MessageBase, Number, Sender, null
 from claude_wire.messages.blocks.content import ContentBlock, ToolResultBlock, ToolUseBlock
 from claude_wire.messages.blocks.text import TextBlock
 from claude_wire.messages.conversation.api import ApiMessage, MessageParam
@@ -20,12 +20,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-__all__ = [
-    "AssistantMessage",
-    "StreamEvent",
-    "UserMessage",
-]
-
 
 def _blocks(content: Iterable[ContentBlock]) -> list[ContentBlock]:
     if not isinstance(content, Iterable):
@@ -33,7 +27,7 @@ def _blocks(content: Iterable[ContentBlock]) -> list[ContentBlock]:
     return list(content)
 
 
-class UserMessage(Wire, tag_field="type", tag="user", kw_only=True, frozen=True):
+class UserMessage(MessageBase, tag="user", kw_only=True, frozen=True):
     """A prompt on its way in; on its way out, tool results and prompts that the CLI injects or echoes.
 
     In: ``message`` suffices; a repeated ``uuid`` starts no turn, prompts sent during a turn wait and may be merged,
@@ -43,6 +37,8 @@ class UserMessage(Wire, tag_field="type", tag="user", kw_only=True, frozen=True)
     ``agent_id``, ``subagent_type`` and ``task_description`` beside it; ``uuid`` and ``session_id`` may be missing
     both ways.
     """
+
+    sent_by: ClassVar[Sender] = "both"
 
     repr_first: ClassVar[tuple[str, ...]] = ("content",)
     repr_unwraps: ClassVar[str] = "message"
@@ -110,7 +106,7 @@ class UserMessage(Wire, tag_field="type", tag="user", kw_only=True, frozen=True)
         return [] if isinstance(content, str) else [block for block in content if isinstance(block, ToolResultBlock)]
 
 
-class AssistantMessage(Wire, tag_field="type", tag="assistant", kw_only=True, rename={"model_": "model"}, frozen=True):
+class AssistantMessage(MessageBase, tag="assistant", kw_only=True, rename={"model_": "model"}, frozen=True):
     """A finished block of the model's answer, or text that the CLI wrote in the model's place.
 
     One line comes per block, so several share ``message.id``; ``supersedes`` lists uuids of earlier lines to drop,
@@ -195,7 +191,7 @@ class AssistantMessage(Wire, tag_field="type", tag="assistant", kw_only=True, re
         return self.error or self.message.error or None
 
 
-class StreamEvent(Wire, tag_field="type", tag="stream_event", kw_only=True, frozen=True):
+class StreamEvent(MessageBase, tag="stream_event", kw_only=True, frozen=True):
     """One event of the model's answer while it streams, sent only with ``--include-partial-messages``.
 
     The finished blocks come as :class:`AssistantMessage` lines among these events, so showing both shows the text

@@ -7,19 +7,6 @@ from typing import TypeAlias
 from claude_wire.messages.base import Wire
 from claude_wire.messages.unknown import OrUnknownObject
 
-__all__ = [
-    "AutoContinuationOrigin",
-    "ChannelOrigin",
-    "CoordinatorOrigin",
-    "HumanOrigin",
-    "MessageOrigin",
-    "ObserverActivityOrigin",
-    "ObserverOrigin",
-    "PeerOrigin",
-    "TaskNotificationOrigin",
-    "UnclassifiedOrigin",
-]
-
 
 class HumanOrigin(Wire, tag_field="kind", tag="human", frozen=True):
     """A person typed the message."""

@@ -23,24 +23,9 @@ from claude_wire.errors import (
     TurnError,
 )
 from claude_wire.errors.turns import is_not_found
-from claude_wire.messages.base import Number, Wire, constant, null
+from claude_wire.messages.base import MessageBase, Number, Wire, constant, null
 from claude_wire.messages.conversation.origins import MessageOrigin
 from claude_wire.messages.conversation.usage import ModelUsage, Usage
-
-__all__ = [
-    "DeferredToolUse",
-    "ErrorInfo",
-    "InvalidConfigFile",
-    "PermissionDenial",
-    "ResultCancelled",
-    "ResultError",
-    "ResultErrorDuringExecution",
-    "ResultErrorMaxBudgetUsd",
-    "ResultErrorMaxStructuredOutputRetries",
-    "ResultErrorMaxTurns",
-    "ResultMessage",
-    "ResultSuccess",
-]
 
 
 class PermissionDenial(Wire, kw_only=True, frozen=True):
@@ -78,7 +63,7 @@ class ErrorInfo(Wire, kw_only=True, frozen=True):
     code: str
 
 
-class ResultMessage(Wire, tag_field="type", tag="result", kw_only=True, frozen=True):
+class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
     """Ends a turn: how it went, what it cost and how long it took; the base of every result.
 
     Read :attr:`ok`, not ``subtype``: API failures are ``success`` with ``is_error`` true, the text in ``result``

@@ -13,39 +13,6 @@ from msgspec import UNSET, UnsetType
 from claude_wire.messages.base import Number, Wire, null
 from claude_wire.messages.unknown import OrUnknownObject
 
-__all__ = [
-    "AdvisorMessageIterationUsage",
-    "CacheCreation",
-    "CompactionIterationUsage",
-    "ContextMemoryFile",
-    "ContextOverLimit",
-    "ContextUsage",
-    "ContextUsageAgent",
-    "ContextUsageCategory",
-    "ContextUsageMcpTool",
-    "ContextUsageSkill",
-    "DisplayName",
-    "ExtraUsage",
-    "FallbackCreditNotApplied",
-    "FallbackCreditRedeemed",
-    "FallbackCreditStatus",
-    "FallbackCreditUsage",
-    "FallbackMessageIterationUsage",
-    "MessageDeltaUsage",
-    "MessageIterationUsage",
-    "ModelUsage",
-    "OutputTokensDetails",
-    "ServerToolUsage",
-    "SessionUsage",
-    "TaskUsage",
-    "Usage",
-    "UsageIteration",
-    "UsageLimit",
-    "UsageLimitScope",
-    "UsageReport",
-    "UsageReportLimits",
-]
-
 
 class CacheCreation(Wire, frozen=True):
     """Tokens written to the prompt cache, split by how long they are kept: one hour or five minutes.

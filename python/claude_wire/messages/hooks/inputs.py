@@ -21,37 +21,6 @@ from claude_wire.messages.hooks.tool_inputs import (
 from claude_wire.messages.system.tasks import BackgroundTaskSummary, SessionCronSummary
 from claude_wire.messages.unknown import OrUnknownHookInput
 
-__all__ = [
-    "ConfigChangeHookInput",
-    "CwdChangedHookInput",
-    "DirectoryAddedHookInput",
-    "ElicitationHookInput",
-    "ElicitationResultHookInput",
-    "FileChangedHookInput",
-    "HookInput",
-    "InstructionsLoadedHookInput",
-    "MessageDisplayHookInput",
-    "NotificationHookInput",
-    "PostCompactHookInput",
-    "PostModelSwitchHookInput",
-    "PreCompactHookInput",
-    "PreModelSwitchHookInput",
-    "SessionEndHookInput",
-    "SessionStartHookInput",
-    "SetupHookInput",
-    "StopFailureHookInput",
-    "StopHookInput",
-    "SubagentStartHookInput",
-    "SubagentStopHookInput",
-    "TaskCompletedHookInput",
-    "TaskCreatedHookInput",
-    "TeammateIdleHookInput",
-    "UserPromptExpansionHookInput",
-    "UserPromptSubmitHookInput",
-    "WorktreeCreateHookInput",
-    "WorktreeRemoveHookInput",
-]
-
 
 class NotificationHookInput(HookInputBase, tag="Notification", kw_only=True, frozen=True):
     """The CLI notifies the user of something, such as that it waits for an answer."""

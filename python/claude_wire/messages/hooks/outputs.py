@@ -15,37 +15,6 @@ from claude_wire.messages.control.permissions import PermissionUpdate
 from claude_wire.messages.unknown import OrUnknownObject, Unknown
 from claude_wire.support.arguments import nearest, shown
 
-__all__ = [
-    "AsyncHookOutput",
-    "CwdChangedHookSpecificOutput",
-    "ElicitationHookSpecificOutput",
-    "ElicitationResultHookSpecificOutput",
-    "FileChangedHookSpecificOutput",
-    "HookOutput",
-    "HookSpecificOutput",
-    "MessageDisplayHookSpecificOutput",
-    "NotificationHookSpecificOutput",
-    "PermissionDecision",
-    "PermissionDecisionAllow",
-    "PermissionDecisionDeny",
-    "PermissionDeniedHookSpecificOutput",
-    "PermissionRequestHookSpecificOutput",
-    "PostModelSwitchHookSpecificOutput",
-    "PostToolBatchHookSpecificOutput",
-    "PostToolUseFailureHookSpecificOutput",
-    "PostToolUseHookSpecificOutput",
-    "PreModelSwitchHookSpecificOutput",
-    "PreToolUseHookSpecificOutput",
-    "SessionStartHookSpecificOutput",
-    "SetupHookSpecificOutput",
-    "StopHookSpecificOutput",
-    "SubagentStartHookSpecificOutput",
-    "SubagentStopHookSpecificOutput",
-    "UserPromptExpansionHookSpecificOutput",
-    "UserPromptSubmitHookSpecificOutput",
-    "WorktreeCreateHookSpecificOutput",
-]
-
 
 class _ForEvent(Wire, tag_field="hookEventName", kw_only=True, frozen=True):
     """The base of what a hook answers for an event."""

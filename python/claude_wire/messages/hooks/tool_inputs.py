@@ -8,18 +8,6 @@ from claude_wire.messages.base import Number, Wire
 from claude_wire.messages.control.mcp import McpServerProvenance
 from claude_wire.messages.control.permissions import PermissionUpdate
 
-__all__ = [
-    "HookEffort",
-    "HookInputBase",
-    "PermissionDeniedHookInput",
-    "PermissionRequestHookInput",
-    "PostToolBatchHookInput",
-    "PostToolBatchToolCall",
-    "PostToolUseFailureHookInput",
-    "PostToolUseHookInput",
-    "PreToolUseHookInput",
-]
-
 
 class HookEffort(Wire, frozen=True):
     """The reasoning effort that was in force when a hook ran."""

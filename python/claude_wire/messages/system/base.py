@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from claude_wire.messages.base import Wire
+from claude_wire.messages.base import MessageBase
 
 __all__ = [
     "SystemMessage",
 ]
 
 
-class SystemMessage(Wire, tag_field="type", tag="system", kw_only=True, frozen=True):
+class SystemMessage(MessageBase, tag="system", kw_only=True, frozen=True):
     """The base of every ``system`` message; ``subtype`` says which it is, and each subtype has a class of its own."""
 
     subtype: str

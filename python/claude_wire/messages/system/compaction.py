@@ -7,13 +7,6 @@ from typing import Literal
 from claude_wire.messages.base import Number, Wire, constant
 from claude_wire.messages.system.base import SystemMessage
 
-__all__ = [
-    "CompactBoundaryMessage",
-    "CompactMetadata",
-    "PreservedMessages",
-    "PreservedSegment",
-]
-
 
 class PreservedSegment(Wire, frozen=True):
     """The run of messages kept through a compaction, by the uuids of its two ends.

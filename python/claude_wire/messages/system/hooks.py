@@ -7,12 +7,6 @@ from typing import Any, Literal
 from claude_wire.messages.base import constant
 from claude_wire.messages.system.base import SystemMessage
 
-__all__ = [
-    "HookProgressMessage",
-    "HookResponseMessage",
-    "HookStartedMessage",
-]
-
 
 class HookStartedMessage(SystemMessage, kw_only=True, frozen=True):
     """A hook begins to run; its :class:`HookResponseMessage` has the same ``hook_id``.

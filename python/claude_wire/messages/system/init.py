@@ -9,15 +9,6 @@ from msgspec import UNSET, UnsetType
 from claude_wire.messages.base import Wire, constant
 from claude_wire.messages.system.base import SystemMessage
 
-__all__ = [
-    "InitMcpServer",
-    "InitMessage",
-    "InitPlugin",
-    "PluginError",
-    "PluginInstallMessage",
-    "PluginManagedLock",
-]
-
 
 class InitMcpServer(Wire, frozen=True):
     """An MCP server as the session starts; ``status`` is an open set."""

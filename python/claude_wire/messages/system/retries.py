@@ -9,14 +9,6 @@ from msgspec import UNSET, UnsetType
 from claude_wire.messages.base import Number, Wire, constant, null
 from claude_wire.messages.system.base import SystemMessage
 
-__all__ = [
-    "ApiRetryMessage",
-    "ModelFallbackMessage",
-    "ModelRefusalFallbackMessage",
-    "ModelRefusalNoFallbackMessage",
-    "NoResponse",
-]
-
 
 class NoResponse(Wire, frozen=True):
     """The API gave no answer for ``waited_ms``; the next try comes after ``retry_wait_ms``."""

@@ -9,24 +9,6 @@ from claude_wire.messages.base import Number, Wire, constant
 from claude_wire.messages.control.catalog import SlashCommand
 from claude_wire.messages.system.base import SystemMessage
 
-__all__ = [
-    "CommandsChangedMessage",
-    "FilesPersistedMessage",
-    "InformationalMessage",
-    "MemoryRecallMessage",
-    "MirrorErrorMessage",
-    "MirrorKey",
-    "NotificationMessage",
-    "PersistFailure",
-    "PersistedFile",
-    "RecalledMemory",
-    "SessionStateChangedMessage",
-    "SessionTitleChangedMessage",
-    "SessionWritesLostMessage",
-    "UiInvalidateMessage",
-    "WorkerShuttingDownMessage",
-]
-
 
 class SessionStateChangedMessage(SystemMessage, kw_only=True, frozen=True):
     """The session began to run, became idle, or waits for the host.

@@ -9,15 +9,6 @@ from msgspec import UNSET, UnsetType
 from claude_wire.messages.base import Number, constant, null
 from claude_wire.messages.system.base import SystemMessage
 
-__all__ = [
-    "ControlRequestProgressMessage",
-    "ElicitationCompleteMessage",
-    "LocalCommandOutputMessage",
-    "PermissionDeniedMessage",
-    "StatusMessage",
-    "ThinkingTokensMessage",
-]
-
 
 class StatusMessage(SystemMessage, kw_only=True, frozen=True):
     """What the CLI is busy with, or a new permission mode.

@@ -8,21 +8,6 @@ from claude_wire.messages.base import Number, Wire, constant
 from claude_wire.messages.conversation.usage import TaskUsage
 from claude_wire.messages.system.base import SystemMessage
 
-__all__ = [
-    "BackgroundTask",
-    "BackgroundTaskSummary",
-    "BackgroundTasksChangedMessage",
-    "McpResourceLink",
-    "SessionCronSummary",
-    "TaskListStatus",
-    "TaskListStatusesMessage",
-    "TaskNotificationMessage",
-    "TaskPatch",
-    "TaskProgressMessage",
-    "TaskStartedMessage",
-    "TaskUpdatedMessage",
-]
-
 
 class McpResourceLink(Wire, kw_only=True, frozen=True):
     """A resource that an MCP server offers, by its URI; ``size`` is in bytes."""

@@ -1,0 +1,251 @@
+"""Writes what follows from the message classes, which are the registry of the protocol: ``make generate``.
+
+``messages/registry.py`` has what a type checker must read in the source: the union of all messages, the names of all
+kinds, and the public names. ``messages/control/payload.py`` has the union of all control requests, and
+``docs/reference/protocol.md`` is the table of all of them. ``--check`` writes nothing, and fails if one is out of date.
+
+The classes are read as source, not imported. So this needs no library, and a class that was renamed is no obstacle.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+MESSAGES = Path("python/claude_wire/messages")
+PACKAGE = "claude_wire.messages"
+#: Modules without messages: what all classes are made of, and what is made of all classes.
+OTHERS = {"base", "control.payload", "hooks.events", "places", "registry", "tolerant", "union", "vocabulary"}
+
+
+@dataclass(frozen=True)
+class Class:
+    """A class of ``claude_wire.messages``, as its source has it."""
+
+    module: str
+    node: ast.ClassDef
+
+    @property
+    def name(self) -> str:
+        return self.node.name
+
+    @property
+    def base(self) -> str:
+        """The first base class, without what is in brackets behind it."""
+        base = self.node.bases[0] if self.node.bases else ast.Name("object")
+        return ast.unparse(base.value if isinstance(base, ast.Subscript) else base)
+
+    @property
+    def tag(self) -> str:
+        tags = [keyword.value for keyword in self.node.keywords if keyword.arg == "tag"]
+        return str(tags[0].value or "") if tags and isinstance(tags[0], ast.Constant) else ""
+
+    @property
+    def answer(self) -> str:
+        base = self.node.bases[0]
+        return ast.unparse(base.slice) if isinstance(base, ast.Subscript) else ""
+
+    @cached_property
+    def values(self) -> dict[str, str]:
+        """The strings in the statements of the class: ``sent_by``, and ``subtype`` with its constant."""
+        return {
+            statement.target.id: text.value
+            for statement in self.node.body
+            if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and statement.value
+            for text in ast.walk(statement.value)
+            if isinstance(text, ast.Constant) and isinstance(text.value, str)
+        }
+
+
+class Registry:
+    """All classes and type aliases in the source below ``root``."""
+
+    def __init__(self, root: Path) -> None:
+        self.classes: dict[str, Class] = {}
+        self.aliases: dict[str, ast.expr] = {}
+        #: The public names of each module.
+        self.names: dict[str, list[str]] = {}
+        for path in sorted((root / MESSAGES).rglob("*.py")):
+            module = ".".join(path.relative_to(root / MESSAGES).with_suffix("").parts)
+            if path.name != "__init__.py" and (module not in OTHERS or module == "base"):
+                self._read(module, ast.parse(path.read_text(encoding="utf-8")))
+        self.messages = self._leaves("MessageBase")
+        self.requests = self._leaves("ControlRequestBody")
+        self.by_base = {
+            base: [cls for cls in self.messages if cls.base == base and cls.tag + cls.values.get("subtype", "")]
+            for base in ("MessageBase", "SystemMessage", "ResultMessage")
+        }
+
+    def _read(self, module: str, tree: ast.Module) -> None:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                self.classes[node.name] = Class(module, node)
+            elif isinstance(node, ast.AnnAssign) and node.value and ast.unparse(node.annotation) == "TypeAlias":
+                self.aliases[ast.unparse(node.target)] = node.value
+            else:
+                continue
+            name = node.name if isinstance(node, ast.ClassDef) else ast.unparse(node.target)
+            if module not in OTHERS and not name.startswith(("_", "OrUnknown")):
+                self.names.setdefault(module, []).append(name)
+
+    def _leaves(self, base: str) -> list[Class]:
+        """The classes that derive from ``base``, and that no class derives from."""
+        bases = {cls.base for cls in self.classes.values()}
+        return [cls for cls in self.classes.values() if cls.name not in bases and base in self._bases(cls)]
+
+    def _bases(self, cls: Class) -> Iterator[str]:
+        while True:
+            yield cls.base
+            if cls.base not in self.classes:
+                return
+            cls = self.classes[cls.base]
+
+    def value(self, cls: Class, name: str) -> str:
+        """What the class says in a statement of its own or of a base."""
+        classes = (self.classes[base] for base in (cls.name, *self._bases(cls)) if base in self.classes)
+        return next(cls.values[name] for cls in classes if name in cls.values)
+
+    def tags(self, alias: str) -> list[str]:
+        names = [node.id for node in ast.walk(self.aliases[alias]) if isinstance(node, ast.Name)]
+        return [self.classes[name].tag for name in names if name in self.classes]
+
+    def kinds(self) -> list[str]:
+        parts = {
+            "system": [cls.values["subtype"] for cls in self.by_base["SystemMessage"]],
+            "result": [cls.values["subtype"] for cls in self.by_base["ResultMessage"]],
+            "stream_event": self.tags("Event"),
+            "stream_event/content_block_start": self.tags("ContentBlock"),
+            "stream_event/content_block_delta": self.tags("Delta"),
+            "control_request": [cls.tag for cls in self.requests],
+            "control_response": self.tags("ControlAnswer"),
+        }
+        kinds = [f"{kind}/{part}" for kind in parts for part in parts[kind]]
+        return sorted(["system", "result", *(cls.tag for cls in self.by_base["MessageBase"]), *kinds])
+
+
+HEAD = "Written by `make generate` out of the message classes."
+
+
+def wrapped(words: Iterable[str], between: str) -> str:
+    """The words on lines of at most 120 characters."""
+    return textwrap.fill(between.join(words), 120, initial_indent="    ", subsequent_indent="    ")
+
+
+def imports(names: dict[str, list[str]]) -> str:
+    return "".join(
+        f"from {PACKAGE}.{module} import (\n{wrapped(sorted(names[module]), ', ')},\n)\n" for module in sorted(names)
+    )
+
+
+def union(name: str, classes: Iterable[Class], *others: str) -> str:
+    return f"{name}: TypeAlias = (\n{wrapped([*(cls.name for cls in classes), *others], ' | ')}\n)\n"
+
+
+def strings(words: Iterable[str]) -> str:
+    quoted = [f'"{word}"' for word in words]
+    return f"[\n{wrapped(quoted, ', ')},\n]\n"
+
+
+def registry_source(registry: Registry) -> str:
+    names = {**registry.names, "control.payload": ["ControlRequestPayload"]}
+    by_base = registry.by_base
+    return f'''"""All messages: their union, their kinds and their names. {HEAD}"""
+
+# ruff: noqa
+# fmt: off
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+{imports(names)}
+#: Messages that their ``type`` alone tells apart.
+{union("TypedMessage", by_base["MessageBase"])}
+#: Messages of type ``system``, told apart by their ``subtype``.
+{union("SystemSubtype", by_base["SystemMessage"])}
+#: Messages of type ``result``, told apart by their ``subtype``; any other subtype is a plain ``ResultMessage``.
+{union("ResultSubtype", by_base["ResultMessage"])}
+#: What a line decodes to.
+Message: TypeAlias = TypedMessage | SystemSubtype | ResultSubtype | ResultMessage | PermissionReply | UnknownMessage
+
+#: What ``only`` takes: the kinds of all lines, and the groups of kinds such as ``"system"``.
+KindName: TypeAlias = Literal{strings(registry.kinds())}
+__all__ = {strings(sorted(["Message", *(name for listed in names.values() for name in listed)]))}'''
+
+
+def payload_source(registry: Registry) -> str:
+    names: dict[str, list[str]] = {"unknown": ["OrUnknownRequest"]}
+    for cls in registry.requests:
+        names.setdefault(cls.module, []).append(cls.name)
+    return f'''"""The union of all control requests. {HEAD}"""
+
+# ruff: noqa
+# fmt: off
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+{imports(names)}
+#: What a control request asks for, in either direction.
+{union("ControlRequestPayload", registry.requests, "OrUnknownRequest")}'''
+
+
+def protocol_page(registry: Registry) -> str:
+    def row(kind: str, cls: Class, answer: str = "") -> str:
+        sender = {"agent": "agent", "host": "host", "both": "either"}[registry.value(cls, "sent_by")]
+        return f"| `{kind}` | `{cls.name}` | {sender} |{answer}\n"
+
+    kinds = {cls.tag: cls for cls in registry.by_base["MessageBase"]}
+    kinds |= {f"system/{cls.values['subtype']}": cls for cls in registry.by_base["SystemMessage"]}
+    kinds |= {f"result/{cls.values['subtype']}": cls for cls in registry.by_base["ResultMessage"]}
+    rows = [row(kind, kinds[kind]) for kind in sorted(kinds)]
+    requests = sorted(row(f"control_request/{cls.tag}", cls, f" `{cls.answer}` |") for cls in registry.requests)
+    return f"""# The protocol
+
+All messages and control requests, by their kinds: what `only` takes, and what `peek` gives.
+
+<!-- {HEAD} -->
+
+## Messages
+
+| kind | class | sent by |
+|---|---|---|
+{"".join(rows)}
+## Control requests
+
+The answer is the type of the payload in a successful `ControlResponse`.
+
+| kind | class | sent by | answer |
+|---|---|---|---|
+{"".join(requests)}"""
+
+
+def sources(root: Path) -> dict[Path, str]:
+    """What each of the written files is to be."""
+    registry = Registry(root)
+    return {
+        MESSAGES / "registry.py": registry_source(registry),
+        MESSAGES / "control" / "payload.py": payload_source(registry),
+        Path("docs/reference/protocol.md"): protocol_page(registry),
+    }
+
+
+def main(root: Path, *, check: bool = False) -> None:
+    for path, text in sources(root).items():
+        if (root / path).exists() and (root / path).read_text(encoding="utf-8") == text:
+            continue
+        if check:
+            sys.exit(f"{path} is not what the message classes say: run `make generate`")
+        (root / path).write_text(text, encoding="utf-8")
+        print(path)
+
+
+if __name__ == "__main__":
+    main(ROOT, check="--check" in sys.argv)
