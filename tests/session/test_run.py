@@ -13,7 +13,7 @@ from async_backends import Backend, every_backend
 from claude_wire import HandleError, PromptError, ResultMessage, Session, UserMessage, decode
 from claude_wire.errors import PromptAnsweredError, PromptCancelledError
 from claude_wire.messages import CancelAsyncMessageRequest
-from claude_wire.session.run import MARKS, SETTLE_SECONDS, TRANSITIONS, Event, Run, SentPrompt, State
+from claude_wire.protocol.run import MARKS, SETTLE_SECONDS, TRANSITIONS, Event, Run, SentPrompt, State
 from session_peer import INIT, RESULT, Peer, line, opened
 from virtual_time import VirtualBackend, every_virtual_backend
 

@@ -17,7 +17,7 @@ from claude_wire import (
     decode,
 )
 from claude_wire.errors import ExecutionError, PromptCancelledError, SubagentStoppedError
-from claude_wire.session.run import MARKS, SETTLE_SECONDS, Run
+from claude_wire.protocol.run import MARKS, SETTLE_SECONDS, Run
 from session_peer import INIT, RESULT, Peer, line
 from virtual_time import VirtualBackend, every_virtual_backend
 

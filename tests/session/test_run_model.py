@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from claude_wire import HandleError, ResultMessage, TurnError, UserMessage
 from claude_wire.errors import PromptAnsweredError, PromptCancelledError, SubagentStoppedError
 from claude_wire.messages import CancelAsyncMessageRequest, InterruptRequest
-from claude_wire.session.run import SETTLE_SECONDS
+from claude_wire.protocol.run import SETTLE_SECONDS
 from session_peer import INIT, RESULT, Peer
 from virtual_time import VirtualBackend, every_virtual_backend
 

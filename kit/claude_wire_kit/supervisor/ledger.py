@@ -28,7 +28,6 @@ import msgspec
 
 from claude_wire.codec import decode, encode
 from claude_wire.codec.kind_names import KindName
-from claude_wire.control.background import TASK_KINDS, TASK_MARKS, Background
 from claude_wire.errors import InvalidLineError
 from claude_wire.messages import (
     ControlCancelRequest,
@@ -44,6 +43,7 @@ from claude_wire.messages import (
     UserMessage,
 )
 from claude_wire.process.turn import Turn
+from claude_wire.protocol.background import TASK_KINDS, TASK_MARKS, Background
 from claude_wire.support import LONGEST_ID, Ids, Key, key_of, plain_object
 from claude_wire_kit.supervisor.frames import END_INPUT, INITIALIZE_ID, Life, Serves
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from claude_wire.errors import TurnError
     from claude_wire.messages import InvalidLine, Message, ResultMessage
-    from claude_wire.session.run import Run
+    from claude_wire.protocol.run import Run
 
 __all__ = ["Ending", "SessionBatches", "SessionMessages", "Until", "Wait"]
 

@@ -1,6 +1,6 @@
 """Send the prompts of a session, and return the result of a prompt to its caller.
 
-Knows what became of a prompt by its state in :mod:`claude_wire.session.run`; not how lines are sent and read.
+Knows what became of a prompt by its state in :mod:`claude_wire.protocol.run`; not how lines are sent and read.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from claude_wire.errors import (
 )
 from claude_wire.messages import ContentBlock, ResultMessage, UserMessage
 from claude_wire.messages.base import Wire
-from claude_wire.session.run import State
+from claude_wire.protocol.run import State
 
 if TYPE_CHECKING:
+    from claude_wire.protocol.run import SentPrompt
     from claude_wire.session.dialect import HostHooks
     from claude_wire.session.iterators import Until, Wait
     from claude_wire.session.reading import Reading
-    from claude_wire.session.run import SentPrompt
     from claude_wire.session.sending import Sender
 
 __all__ = ["Prompt", "Prompts", "message_of"]

@@ -23,8 +23,8 @@ from claude_wire.messages import (
     ResultMessage,
 )
 from claude_wire.process.stdin import LAST_SECONDS
+from claude_wire.protocol.run import MARKS, Run, SentPrompt
 from claude_wire.session.iterators import Wait
-from claude_wire.session.run import MARKS, Run, SentPrompt
 from claude_wire.support.arguments import require_seconds, type_of
 from claude_wire.support.text import one_line
 from claude_wire.support.waiting import move_on_after

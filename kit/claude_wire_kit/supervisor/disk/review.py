@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from claude_wire.codec import Decoder, encode
-from claude_wire.control.background import TASK_MARKS, Background
 from claude_wire.messages import (
     AssistantMessage,
     ControlCancelRequest,
@@ -21,6 +20,7 @@ from claude_wire.messages import (
     UserMessage,
 )
 from claude_wire.process.turn import Turn
+from claude_wire.protocol.background import TASK_MARKS, Background
 from claude_wire.support import LONGEST_ID, Ids, short_id
 from claude_wire_kit.supervisor.disk.journal import Journal
 from claude_wire_kit.supervisor.ledger import MARKS

@@ -50,7 +50,6 @@ from enum import Enum
 from itertools import islice, takewhile
 from typing import Any
 
-from claude_wire.control.background import TASK_MARKS, Background
 from claude_wire.errors import SubagentStoppedError
 from claude_wire.messages import (
     AssistantMessage,
@@ -65,6 +64,7 @@ from claude_wire.messages import (
 )
 from claude_wire.messages.conversation.results import ErrorInfo
 from claude_wire.messages.union import RESULT_BY_SUBTYPE
+from claude_wire.protocol.background import TASK_MARKS, Background
 
 __all__ = ["MARKS", "SETTLE_SECONDS", "TRANSITIONS", "Event", "Run", "SentPrompt", "State"]
 
