@@ -10,7 +10,7 @@ import pytest
 import generate
 from folders import ROOT
 
-STATUS = generate.MESSAGES / "system" / "status.py"
+SYSTEM = generate.MESSAGES / "system.py"
 REQUESTS = generate.MESSAGES / "control" / "host_requests.py"
 MESSAGE = '''
 
@@ -51,7 +51,7 @@ def test_the_written_files_are_what_the_classes_say() -> None:
 
 
 def test_a_new_message_is_in_the_union_the_kinds_the_names_and_the_table(clone: Path) -> None:
-    _add(clone, STATUS, MESSAGE)
+    _add(clone, SYSTEM, MESSAGE)
     generate.main(clone)
     registry = (clone / generate.MESSAGES / "registry.py").read_text()
     system = registry.partition("SystemSubtype: TypeAlias = (")[2].partition(")")[0]
@@ -76,6 +76,6 @@ def test_a_new_request_is_in_the_union_of_requests_and_its_answer_in_the_table(c
 
 def test_files_that_are_out_of_date_are_refused_with_what_to_do(clone: Path) -> None:
     generate.main(clone, check=True)
-    _add(clone, STATUS, MESSAGE)
+    _add(clone, SYSTEM, MESSAGE)
     with pytest.raises(SystemExit, match=r"registry.py is not what the message classes say: run `make generate`"):
         generate.main(clone, check=True)

@@ -66,7 +66,7 @@ from claude_wire.messages import *
 from claude_wire.messages.base import MessageBase, Number, Wire, constant
 from claude_wire.messages.control.request_body import ControlRequestBody
 from claude_wire.messages.hooks.tool_inputs import HookInputBase
-from claude_wire.messages.system.base import SystemMessage
+from claude_wire.messages.system import SystemMessage
 """
 
 

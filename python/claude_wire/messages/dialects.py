@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 from claude_wire.messages.base import MessageBase, Sender, constant
 from claude_wire.messages.blocks.content import ContentBlock, ToolResultBlock
 from claude_wire.messages.conversation.results import ErrorInfo
-from claude_wire.messages.system.base import SystemMessage
+from claude_wire.messages.system import SystemMessage
 from claude_wire.messages.unknown import OrUnknownBlock
 
 #: Where agents may put the tool that a permission request is about.

@@ -157,34 +157,17 @@ from claude_wire.messages.notices import (
     ToolProgressMessage, ToolUseSummaryMessage, TranscriptMirrorMessage, UnifiedRateLimitWindow,
     UpdateEnvironmentVariablesMessage,
 )
-from claude_wire.messages.system.base import (
-    SystemMessage,
-)
-from claude_wire.messages.system.compaction import (
-    CompactBoundaryMessage, CompactMetadata, PreservedMessages, PreservedSegment,
-)
-from claude_wire.messages.system.hooks import (
-    HookProgressMessage, HookResponseMessage, HookStartedMessage,
-)
-from claude_wire.messages.system.init import (
-    InitMcpServer, InitMessage, InitPlugin, PluginError, PluginInstallMessage, PluginManagedLock,
-)
-from claude_wire.messages.system.retries import (
-    ApiRetryMessage, ModelFallbackMessage, ModelRefusalFallbackMessage, ModelRefusalNoFallbackMessage, NoResponse,
-)
-from claude_wire.messages.system.session import (
-    CommandsChangedMessage, FilesPersistedMessage, InformationalMessage, MemoryRecallMessage, MirrorErrorMessage,
-    MirrorKey, NotificationMessage, PersistFailure, PersistedFile, RecalledMemory, SessionStateChangedMessage,
-    SessionTitleChangedMessage, SessionWritesLostMessage, UiInvalidateMessage, WorkerShuttingDownMessage,
-)
-from claude_wire.messages.system.status import (
-    ControlRequestProgressMessage, ElicitationCompleteMessage, LocalCommandOutputMessage, PermissionDeniedMessage,
-    StatusMessage, ThinkingTokensMessage,
-)
-from claude_wire.messages.system.tasks import (
-    BackgroundTask, BackgroundTaskSummary, BackgroundTasksChangedMessage, McpResourceLink, SessionCronSummary,
+from claude_wire.messages.system import (
+    ApiRetryMessage, BackgroundTask, BackgroundTaskSummary, BackgroundTasksChangedMessage, CommandsChangedMessage,
+    CompactBoundaryMessage, CompactMetadata, ControlRequestProgressMessage, ElicitationCompleteMessage,
+    FilesPersistedMessage, HookProgressMessage, HookResponseMessage, HookStartedMessage, InformationalMessage,
+    InitMcpServer, InitMessage, InitPlugin, LocalCommandOutputMessage, McpResourceLink, MemoryRecallMessage,
+    MirrorErrorMessage, MirrorKey, ModelFallbackMessage, ModelRefusalFallbackMessage, ModelRefusalNoFallbackMessage,
+    NoResponse, NotificationMessage, PermissionDeniedMessage, PersistFailure, PersistedFile, PluginError,
+    PluginInstallMessage, PluginManagedLock, PreservedMessages, PreservedSegment, RecalledMemory, SessionCronSummary,
+    SessionStateChangedMessage, SessionTitleChangedMessage, SessionWritesLostMessage, StatusMessage, SystemMessage,
     TaskListStatus, TaskListStatusesMessage, TaskNotificationMessage, TaskPatch, TaskProgressMessage,
-    TaskStartedMessage, TaskUpdatedMessage,
+    TaskStartedMessage, TaskUpdatedMessage, ThinkingTokensMessage, UiInvalidateMessage, WorkerShuttingDownMessage,
 )
 from claude_wire.messages.unknown import (
     Unknown, UnknownBlock, UnknownDelta, UnknownEvent, UnknownHookInput, UnknownMessage, UnknownObject, UnknownRequest,
@@ -201,14 +184,14 @@ TypedMessage: TypeAlias = (
 #: Messages of type ``system``, told apart by their ``subtype``.
 SystemSubtype: TypeAlias = (
     QueuedMessage | InjectedMessage | ConsolidationMessage | InterruptedMessage | SystemToolResultMessage |
-    SystemErrorMessage | PermissionRequestMessage | CompactBoundaryMessage | HookStartedMessage | HookProgressMessage |
-    HookResponseMessage | InitMessage | PluginInstallMessage | ApiRetryMessage | ModelRefusalFallbackMessage |
-    ModelRefusalNoFallbackMessage | ModelFallbackMessage | SessionStateChangedMessage | SessionTitleChangedMessage |
-    WorkerShuttingDownMessage | CommandsChangedMessage | NotificationMessage | InformationalMessage |
-    UiInvalidateMessage | FilesPersistedMessage | SessionWritesLostMessage | MemoryRecallMessage | MirrorErrorMessage |
-    StatusMessage | ControlRequestProgressMessage | LocalCommandOutputMessage | ThinkingTokensMessage |
-    ElicitationCompleteMessage | PermissionDeniedMessage | TaskStartedMessage | TaskProgressMessage | TaskUpdatedMessage
-    | TaskNotificationMessage | BackgroundTasksChangedMessage | TaskListStatusesMessage
+    SystemErrorMessage | PermissionRequestMessage | InitMessage | PluginInstallMessage | StatusMessage |
+    ControlRequestProgressMessage | LocalCommandOutputMessage | ThinkingTokensMessage | ElicitationCompleteMessage |
+    PermissionDeniedMessage | SessionStateChangedMessage | SessionTitleChangedMessage | WorkerShuttingDownMessage |
+    CommandsChangedMessage | NotificationMessage | InformationalMessage | UiInvalidateMessage | FilesPersistedMessage |
+    SessionWritesLostMessage | MemoryRecallMessage | MirrorErrorMessage | TaskStartedMessage | TaskProgressMessage |
+    TaskUpdatedMessage | TaskNotificationMessage | BackgroundTasksChangedMessage | TaskListStatusesMessage |
+    HookStartedMessage | HookProgressMessage | HookResponseMessage | CompactBoundaryMessage | ApiRetryMessage |
+    ModelRefusalFallbackMessage | ModelRefusalNoFallbackMessage | ModelFallbackMessage
 )
 
 #: Messages of type ``result``, told apart by their ``subtype``; any other subtype is a plain ``ResultMessage``.

@@ -18,7 +18,7 @@ from claude_wire.messages.hooks.tool_inputs import (
     PostToolUseHookInput,
     PreToolUseHookInput,
 )
-from claude_wire.messages.system.tasks import BackgroundTaskSummary, SessionCronSummary
+from claude_wire.messages.system import BackgroundTaskSummary, SessionCronSummary
 from claude_wire.messages.unknown import OrUnknownHookInput
 
 

@@ -1,1 +1,0 @@
-"""``system`` messages: what the CLI tells of itself."""
