@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, ClassVar, Generic, TypeVar, get_args, get_origin
+from types import GenericAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, get_args, get_origin
 
 import msgspec
 
@@ -39,7 +40,18 @@ def _acknowledgement(answer: type[Wire]) -> dict[str, Any]:
     return made if None not in made.values() else {}
 
 
-class ControlRequestBody(Wire, Generic[A], tag_field="subtype", frozen=True):
+if TYPE_CHECKING:
+
+    class _Answered(Wire, Generic[A], frozen=True): ...
+
+else:
+
+    class _Answered(Wire, frozen=True):
+        # The real Generic makes each subclass slower to define: 1.6 ms of each import, for 58 requests.
+        __class_getitem__ = classmethod(GenericAlias)
+
+
+class ControlRequestBody(_Answered[A], tag_field="subtype", frozen=True):
     """What a control request asks for: the object in ``ControlRequest.request``, told apart by its ``subtype``.
 
     ``A`` is the type of the payload in a successful answer; see ``ControlResponse.payload_as``. A new request is a
