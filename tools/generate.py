@@ -115,7 +115,8 @@ class Registry:
         names = [node.id for node in ast.walk(self.aliases[alias]) if isinstance(node, ast.Name)]
         return [self.classes[name].tag for name in names if name in self.classes]
 
-    def kinds(self) -> list[str]:
+    def kinds(self) -> list[list[str]]:
+        """The names of all kinds and groups of kinds, in lists of those that begin alike."""
         parts = {
             "system": [cls.values["subtype"] for cls in self.by_base["SystemMessage"]],
             "result": [cls.values["subtype"] for cls in self.by_base["ResultMessage"]],
@@ -125,8 +126,8 @@ class Registry:
             "control_request": [cls.tag for cls in self.requests],
             "control_response": self.tags("ControlAnswer"),
         }
-        kinds = [f"{kind}/{part}" for kind in parts for part in parts[kind]]
-        return sorted(["system", "result", *(cls.tag for cls in self.by_base["MessageBase"]), *kinds])
+        types = ["system", "result", *(cls.tag for cls in self.by_base["MessageBase"])]
+        return [sorted(types), *([f"{kind}/{part}" for part in sorted(parts[kind])] for kind in parts)]
 
 
 HEAD = "Written by `make generate` out of the message classes."
@@ -147,9 +148,10 @@ def union(name: str, classes: Iterable[Class], *others: str) -> str:
     return f"{name}: TypeAlias = (\n{wrapped([*(cls.name for cls in classes), *others], ' | ')}\n)\n"
 
 
-def strings(words: Iterable[str]) -> str:
-    quoted = [f'"{word}"' for word in words]
-    return f"[\n{wrapped(quoted, ', ')},\n]\n"
+def strings(groups: Iterable[Iterable[str]]) -> str:
+    """A list of strings. Each group begins on a line of its own, so that a new name moves few others."""
+    lines = [wrapped([f'"{word}"' for word in group], ", ") for group in groups]
+    return "[\n" + "".join(f"{line},\n" for line in lines) + "]\n"
 
 
 def registry_source(registry: Registry) -> str:
@@ -176,7 +178,7 @@ Message: TypeAlias = TypedMessage | SystemSubtype | ResultSubtype | ResultMessag
 
 #: What ``only`` takes: the kinds of all lines, and the groups of kinds such as ``"system"``.
 KindName: TypeAlias = Literal{strings(registry.kinds())}
-__all__ = {strings(sorted(["Message", *(name for listed in names.values() for name in listed)]))}'''
+__all__ = {strings([["Message"], *(sorted(names[module]) for module in sorted(names))])}'''
 
 
 def payload_source(registry: Registry) -> str:
