@@ -12,9 +12,9 @@ both, and they differ  ``T | None | UnsetType``    ``UNSET`` / ``None``         
 
 ``UNSET`` (from msgspec) is false in a condition, as ``None`` is.
 
-Fields stand in the order in which the CLI writes them, those that it rarely writes last: msgspec looks for a key from
-where the last one stood, and goes round all fields for one that is out of order. Of a recorded ``result`` with 27 keys
-that was 549 comparisons, and is 106.
+Declare fields in the order in which the CLI writes them, rare ones last. msgspec searches a key's field from the last
+match on, and goes round all fields for a key that is out of order. A recorded ``result`` with 27 keys takes 106
+comparisons in this order, and took 549 in another.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ else:
 #: A repr shows at most this many characters of content; logs are no place for prompts and tool output.
 REPR_CHARS = 80
 
-#: A repr shows these fields after all others: they identify a value, or repeat its class, and tell a reader little.
+#: A repr shows these fields last: ids, and tags that only repeat the class.
 REPR_LAST = (
     "type",
     "subtype",
@@ -117,14 +117,14 @@ def null() -> Any:
 class Wire(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """The base of every message and of every part of one.
 
-    Instances are immutable. They are left out of garbage collection, because decoded JSON is a tree and cannot hold a
-    cycle; whoever puts a message into a list or dict inside that same message makes a cycle that is never freed.
+    Instances are immutable. The garbage collector does not track them, because decoded JSON is a tree and has no
+    cycles. Do not put a message into a list or dict inside that same message: such a cycle is never freed.
 
     A key that a class has no field for is ignored, and not written again, unless :attr:`keeps_extra` is true of the
     class. ``Decoder(dict)`` keeps all keys of all messages.
     """
 
-    #: Whether keys without a field are kept, in the field ``extra``, and written again at the message's top level.
+    #: If true, keys without a field are kept in the field ``extra``, and written again at the message's top level.
     keeps_extra: ClassVar[bool] = False
     #: Attributes that a repr shows before the fields: what a person who reads a log looks for.
     repr_first: ClassVar[tuple[str, ...]] = ()
@@ -159,7 +159,7 @@ class MessageBase(Wire, tag_field="type", tag="", frozen=True):
 
 
 class NoOther(Wire, tag_field="type", tag="", frozen=True):
-    """The second member of a union that has one class: msgspec looks at the tag only if there are two."""
+    """A second member for a union of one class, which nothing decodes to: msgspec checks tags only in unions of two."""
 
     def __post_init__(self) -> None:
         raise ValueError("unknown type")

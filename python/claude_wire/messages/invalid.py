@@ -1,4 +1,4 @@
-"""What stands in the place of a line that is not one JSON object."""
+"""``InvalidLine``, which a decoder gives for a line that is not one JSON object."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ InvalidKind: TypeAlias = Literal[
     "null",  # the JSON value null
     "number",  # a number that is out of range
     "too_deep",  # nested more deeply than it is read
-    "tags",  # a key that tells what an object is has two values
+    "tags",  # a tag of an object has two values
     "truncated",  # the stream ended in this line; says nothing of what else may be wrong with it
     "too_long",  # longer than max_line_bytes
     "no_memory",  # longer than there was memory for
@@ -21,9 +21,9 @@ InvalidKind: TypeAlias = Literal[
 
 
 class InvalidLine:
-    """A line that is not one JSON object, in the place where its message would have been. Immutable.
+    """A line that is not one JSON object. A decoder gives it in the place of a message. Immutable.
 
-    It is not a message and cannot be encoded; ``raw`` holds the bytes for who wants to keep or print them.
+    It is not a message and cannot be encoded; ``raw`` has the bytes, to keep or print.
 
     Attributes:
         raw: the line's bytes without its line feed; of a line above ``max_line_bytes`` the first 1024.

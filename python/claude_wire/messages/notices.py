@@ -51,7 +51,7 @@ class ToolProgressMessage(MessageBase, tag="tool_progress", kw_only=True, frozen
 
 
 class AuthStatusMessage(MessageBase, tag="auth_status", kw_only=True, frozen=True):
-    """How signing in gets on.
+    """Progress of signing in.
 
     ``output`` is a list of lines, but one string in the 2.1.7 CLI's dialect. ``isAuthenticating`` is camelCase.
     """
@@ -138,7 +138,7 @@ class PromptSuggestionMessage(MessageBase, tag="prompt_suggestion", kw_only=True
 
 
 class ConversationResetMessage(MessageBase, tag="conversation_reset", kw_only=True, frozen=True):
-    """The conversation starts afresh, as after ``/clear``; what was said before is gone for the model.
+    """The conversation starts afresh, as after ``/clear``; the model no longer sees what came before.
 
     ``session_id`` is that of the session left behind, and the next :class:`InitMessage` has the new one. The running
     totals in results start at zero again.

@@ -130,7 +130,7 @@ class InitMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class PluginInstallMessage(SystemMessage, kw_only=True, frozen=True):
-    """How the installation of plugins at the start gets on.
+    """Progress of the installation of plugins at the start.
 
     ``name`` is there when the message is about one plugin, ``error`` when it failed.
     """
@@ -256,7 +256,7 @@ class SessionTitleChangedMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class WorkerShuttingDownMessage(SystemMessage, kw_only=True, frozen=True):
-    """The process behind the session is about to end, for those who follow it live."""
+    """The process that runs the session is about to end. For clients that follow the session live."""
 
     subtype: Literal["worker_shutting_down"] = constant("worker_shutting_down")
     reason: str
@@ -646,7 +646,7 @@ class PreservedMessages(Wire, frozen=True):
 
 
 class CompactMetadata(Wire, kw_only=True, frozen=True):
-    """How a compaction came about and what it did: token counts before and after, and milliseconds.
+    """What triggered a compaction and what it did: token counts before and after, and milliseconds.
 
     ``trigger`` is ``manual`` for ``/compact`` and ``auto`` otherwise. The two ``preserved_`` fields are missing when
     no message was kept.
@@ -663,7 +663,7 @@ class CompactMetadata(Wire, kw_only=True, frozen=True):
 
 
 class CompactBoundaryMessage(SystemMessage, kw_only=True, frozen=True):
-    """From here on the model sees a summary in the place of what was said before.
+    """From here on the model sees a summary instead of the earlier messages.
 
     It follows a :class:`StatusMessage` that ends the compacting; the summary comes next, as a synthetic user message.
     """

@@ -1,10 +1,10 @@
-"""Builds messages out of plain Python objects, keeping what does not fit instead of refusing the whole.
+"""Builds a message from plain Python objects, piece by piece, for lines that msgspec refuses.
 
-msgspec is all or nothing: it refuses a whole line for one block of an unknown type. Here the smallest enclosing value
-that may be unknown (a block, an event, a delta, a request, …) becomes ``Unknown…`` with its payload, and everything
-around it is typed as usual. ``1.0`` is taken where an ``int`` is meant: JSON does not tell ``1`` from ``1.0``.
+msgspec refuses a whole line for one block of an unknown type. Here the smallest part that can be unknown (a block, an
+event, a delta, a request, …) becomes ``Unknown…`` and keeps its JSON object; everything around it is typed as usual.
+``1.0`` is accepted for an ``int``, because ``1`` and ``1.0`` are the same number in JSON.
 
-This is the slow way, for the few lines that need it; it knows types, not bytes.
+This is slow. Most lines do not need it.
 """
 
 # Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
@@ -28,16 +28,16 @@ T = TypeVar("T")
 #: Turns a plain value into a typed one.
 Convert = Callable[[Any, "Findings"], Any]
 
-#: For each dict, by its ``id``: the dict itself, which keeps the id from being used again, and keys.
+#: ``id`` of a dict -> the dict, and some of its keys. As long as the dict is here, no other object gets its id.
 Ambiguities = dict[int, tuple[dict[str, Any], set[str]]]
 
 
 class Findings:
-    """What is known of the plain objects before they are built, and what comes to light meanwhile.
+    """Notes about one or more lines: ambiguous keys, which the reader of the JSON text found, and unknown parts.
 
     Attributes:
         unknown: each ``Unknown`` value that was made, in order.
-        ambiguous: by the ``id`` of a ``dict``, that dict, and its keys that had two different values in the JSON text.
+        ambiguous: ``id`` of a ``dict`` -> that dict, and its keys that had two different values in the JSON text.
     """
 
     __slots__ = ("ambiguous", "unknown")
@@ -47,13 +47,13 @@ class Findings:
         self.ambiguous: Ambiguities = {}
 
     def check_tag(self, value: dict[str, Any], key: str) -> None:
-        """Refuse to tell what an object is by a key that had two values: the next reader may take the other one."""
+        """Raise :class:`Ambiguous` if the tag ``key`` of ``value`` had two values: another reader may use the other."""
         if id(value) in self.ambiguous and key in self.ambiguous[id(value)][1]:
             raise Ambiguous(key)
 
 
 class Ambiguous(Exception):
-    """The tag that tells what an object is has two different values; ``key`` is its key."""
+    """A tag of an object has two different values; ``key`` is the tag's key."""
 
     def __init__(self, key: str) -> None:
         super().__init__(key)
@@ -90,11 +90,11 @@ def build(value: Any, cls: type[T], findings: Findings) -> T:
 
 
 def converter(hint: Any) -> Convert:
-    """What turns a plain value into one of the type ``hint``; it raises as :func:`build` does."""
+    """Return the function that turns a plain value into one of type ``hint``. It raises what :func:`build` raises."""
     return _converter(hint)
 
 
-#: What a value of each type is called where it is expected, and where it is found.
+#: The names of types in error texts: "expected a string, got null".
 _EXPECTED: dict[type, str] = {
     str: "a string",
     bool: "true or false",
@@ -107,7 +107,7 @@ _FOUND: dict[type, str] = {**_EXPECTED, int: "a number", type(None): "null"}
 
 
 def _any_of(kinds: list[type]) -> str:
-    """Name of a union in an error text. None is not among the types: "a string or null" says no more."""
+    """Return the name of a union in an error text. It leaves out null: "a string or null" helps no reader more."""
     *others, last = dict.fromkeys(_EXPECTED[kind] for kind in kinds if not (kind is int and float in kinds))
     return f"{', '.join(others)} or {last}" if others else last
 

@@ -1,4 +1,4 @@
-"""Which class of message a line has, by its ``type`` and ``subtype``."""
+"""Finds the message class of a line, and checks that a value is a message."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from claude_wire.messages.tolerant import Findings
 from claude_wire.messages.vocabulary import Vocabulary, by_subtype
 from claude_wire.support.arguments import type_of
 
-#: The classes of all that a stream of messages gives.
+#: The classes of everything that a stream of messages can give.
 _GIVEN: tuple[type, ...] = (*get_args(Message), InvalidLine)
 _GIVEN_SET = frozenset(_GIVEN)
 
 
 def require_message(taker: str, message: object) -> None:
-    """Refuse what no stream of messages gives: it would be passed over in silence.
+    """Raise an error for a value that is no message. Without it, ``taker`` would ignore the value silently.
 
     Raises:
-        TypeError: it is a dict, a list, a line, or a part of a message.
+        TypeError: ``message`` is a dict, a list, a line, or a part of a message.
     """
     if type(message) in _GIVEN_SET or isinstance(message, _GIVEN):
         return
@@ -58,7 +58,7 @@ def message_class(value: dict[str, Any], findings: Findings) -> type[Wire] | str
 
 
 def build_message(value: dict[str, Any], findings: Findings) -> Message:
-    """Build a message out of a plain object.
+    """Build a message from the JSON object of a line.
 
     Raises:
         Ambiguous: a tag has two values.

@@ -1,9 +1,8 @@
-"""What this library does not know, kept whole: values that stand where a known message, block or event would stand.
+"""Messages, blocks, events and other parts that this library has no class for.
 
-Each is a ``dict`` with the JSON object as it came, so it can be read, and encoding it gives the same JSON again. They
-come for a type that no table lists (a newer CLI, another agent), and for a known type whose fields do not fit;
-``reason`` says which. In a ``match``, put a ``case UnknownMessage():`` where a mapping pattern would otherwise catch
-it.
+Each is a ``dict`` with the JSON object as received. Programs can read it, and encoding gives the same JSON again. A
+part is unknown if no class has its tag (a newer CLI sent it, or another agent), or if its fields do not fit the class;
+``reason`` says which. In a ``match``, put ``case UnknownMessage():`` before any mapping pattern.
 """
 
 from __future__ import annotations
@@ -18,30 +17,30 @@ if TYPE_CHECKING:
 
 
 class Unknown(dict[str, Any]):
-    """The base of the unknown values: a JSON object as it came, and why it has no class of its own."""
+    """The base of all unknown values: a JSON object as received, and the reason why it has no class of its own."""
 
     __slots__ = ("_reason",)
 
-    #: The keys that tell what such an object is, in the order in which they are looked for.
+    #: The keys that can hold the tag of such an object. The first one that is there counts.
     tag_fields: ClassVar[tuple[str, ...]] = ("type",)
 
     _reason: str
 
     @classmethod
     def because(cls, value: dict[str, Any], reason: str) -> Self:
-        """Keep a JSON object, and say why it has no class of its own."""
+        """Make one from a JSON object; ``reason`` is why the object has no class of its own."""
         unknown = cls(value)
         unknown._reason = reason
         return unknown
 
     @property
     def reason(self) -> str:
-        """Why it is unknown: ``"unknown type"`` (or subtype, …), or what did not fit and where."""
+        """Why this is unknown: ``"unknown type"`` (or subtype, …), or what did not fit and where."""
         return getattr(self, "_reason", "")
 
     @property
     def type(self) -> str | None:
-        """The value of the key that tells what it is, or None if that is absent or no string."""
+        """The tag of the object; None if it is absent or no string."""
         for key in self.tag_fields:
             value = self.get(key)
             if isinstance(value, str):
@@ -110,7 +109,7 @@ class UnknownObject(Unknown):
 
 
 def unknown_class(members: Iterable[type]) -> type[Unknown]:
-    """The class that stands for what is none of these members of a union."""
+    """Return the class for values that fit none of these members of a union."""
     return _BY_MEMBERS.get(frozenset(members), UnknownObject)
 
 

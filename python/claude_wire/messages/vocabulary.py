@@ -1,7 +1,7 @@
-"""Which class a line has: by its type, and where a type has several classes, by its subtype.
+"""Finds the class of a line by its ``type`` and, if that type has several classes, by its ``subtype``.
 
-Knows the tags of JSON objects; not lines. The messages of a stream are one vocabulary (``union``), and the subclasses
-of each :class:`Family` are another.
+``{"type": "system", "subtype": "init"}`` gives :class:`InitMessage`, for example. The messages of a stream are one
+vocabulary (see ``union``), and the subclasses of each :class:`Family` are another.
 """
 
 from __future__ import annotations
@@ -20,20 +20,21 @@ __all__ = ["Family", "Vocabulary", "by_subtype", "is_family", "vocabulary_of"]
 
 
 class Family(Wire, frozen=True):
-    """The base of a family: a class whose subclasses are all that a line may be. ``Decoder(ThatClass)`` decodes them.
+    """The base of a family of classes, for a stream of other lines than the CLI's messages.
 
-    A subclass without subclasses of its own is what one ``type`` decodes to. If it has a field ``subtype`` with a
-    constant value, it is what that ``subtype`` of its type decodes to.
+    ``Decoder(Records)`` decodes each line to a subclass of ``Records``, a direct subclass of this class. Only
+    subclasses without subclasses of their own count. Their tag is the ``type`` of a line. A subclass with a constant
+    field ``subtype`` is for lines of that subtype only.
     """
 
 
 class Vocabulary:
-    """The classes of all lines of one sort, by their tags.
+    """The classes of the lines of a stream, by their tags.
 
     Args:
-        typed: the classes that their ``type`` alone tells apart.
-        subtyped: by type, the classes that their ``subtype`` tells apart.
-        others: by type, the class for subtypes that have none of their own.
+        typed: the classes of types that have one class.
+        subtyped: type -> subtype -> class, for types that have several classes.
+        others: type -> the class for all subtypes that have no class of their own.
     """
 
     def __init__(
@@ -48,12 +49,12 @@ class Vocabulary:
 
     @property
     def names(self) -> frozenset[str]:
-        """The names of its kinds: ``"user"``, ``"system"``, ``"system/init"``."""
+        """The names of all kinds in this vocabulary: ``"user"``, ``"system"``, ``"system/init"``."""
         subtypes = (f"{type}/{subtype}" for type, classes in self.by_subtype.items() for subtype in classes)
         return frozenset([*self.by_type, *self.by_subtype, *subtypes])
 
     def without_type(self, value: dict[str, Any]) -> type[Wire] | str:
-        """The class for an object whose ``type`` is absent or no string, or the reason why there is none."""
+        """Return the class for an object whose ``type`` is absent or no string, or the reason why there is none."""
         return "no type"
 
     def class_of(self, value: dict[str, Any], findings: Findings) -> type[Wire] | str:
@@ -76,7 +77,7 @@ class Vocabulary:
         return subtypes[subtype] if subtype in subtypes else self.others.get(tag, "unknown subtype")
 
     def build(self, value: dict[str, Any], findings: Findings) -> Wire | UnknownMessage:
-        """Build what a line says out of its object.
+        """Build a message from the JSON object of a line; an :class:`UnknownMessage` if no class fits.
 
         Raises:
             Ambiguous: a tag has two values.
@@ -97,7 +98,7 @@ class Vocabulary:
 
 
 def by_subtype(classes: Iterable[type[Wire]]) -> dict[str, type[Wire]]:
-    """The classes by the constant of their ``subtype``, which is the default that its field has."""
+    """Return the classes by the constant in their field ``subtype``; a class without one is left out."""
     return {subtype: cls for cls in classes if (subtype := _subtype(cls)) is not None}
 
 
@@ -116,16 +117,16 @@ def _leaves(cls: type[Wire]) -> Iterator[type[Wire]]:
 
 
 def is_family(value: object) -> TypeGuard[type[Family]]:
-    """Whether it is the base of a family: a direct subclass of :class:`Family`."""
+    """True if ``value`` is the base of a family: a direct subclass of :class:`Family`."""
     return isinstance(value, type) and Family in value.__bases__
 
 
 @cache
 def vocabulary_of(family: type[Family]) -> Vocabulary:
-    """The vocabulary of a family: of the subclasses that it has when this is first called.
+    """Return the vocabulary of a family. It has the subclasses that exist when this is first called.
 
     Raises:
-        TypeError: it has no subclass that a type tells apart.
+        TypeError: the family has no subclass, or a subclass has no tag.
     """
     typed: list[type[Wire]] = []
     subtyped: dict[str, dict[str, type[Wire]]] = {}

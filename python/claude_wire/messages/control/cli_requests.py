@@ -70,7 +70,7 @@ class CanUseToolRequest(ControlRequestBody[PermissionResult], tag="can_use_tool"
         )
 
     def deny(self, message: str, *, interrupt: bool | None = None) -> PermissionResultDeny:
-        """Answer: do not run the tool. The model is told ``message``; ``interrupt`` also ends its turn."""
+        """Answer: do not run the tool. The model reads ``message``; ``interrupt`` also ends its turn."""
         return PermissionResultDeny(message=message, interrupt=interrupt, toolUseID=self.tool_use_id)
 
 
@@ -100,8 +100,8 @@ class HookCallbackRequest(
 
     @classmethod
     def parse_answer(cls, payload: dict[str, Any]) -> HookOutput | AsyncHookOutput:
-        """Type the answer by whether it has ``async``; ``continue_`` and ``async_``, as some spell them, are taken
-        too."""
+        """Return an :class:`AsyncHookOutput` if the payload has ``async``, else a :class:`HookOutput`. The spellings
+        ``continue_`` and ``async_`` are accepted, too."""
         payload = {{"continue_": "continue", "async_": "async"}.get(key, key): value for key, value in payload.items()}
         return parse_answer(AsyncHookOutput, payload) if payload.get("async") else parse_answer(HookOutput, payload)
 

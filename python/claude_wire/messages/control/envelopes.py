@@ -1,7 +1,7 @@
 """The envelopes of the control protocol: request, answer and withdrawal.
 
-Either side may ask the other at any time, on the same stream as the messages. What is asked is in
-``cli_requests``, ``host_requests`` and ``undeclared_requests``.
+Either side may ask the other at any time, on the same stream as the messages. The requests are in ``cli_requests``,
+``host_requests``, ``context_usage`` and ``undeclared_requests``.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class ControlResponse(MessageBase, tag="control_response", frozen=True):
 
     @property
     def request_id(self) -> str | Number | None:
-        """The id of the request that this answers; it stands inside ``response``. None if there is none."""
+        """The id of the request that this answers, which is inside ``response``. None if there is none."""
         answer = self.response
         if isinstance(answer, (ControlSuccess, ControlError)):
             return None if answer.request_id is UNSET else answer.request_id
@@ -126,7 +126,7 @@ class ControlResponse(MessageBase, tag="control_response", frozen=True):
 
     @property
     def ok(self) -> bool:
-        """Whether the request succeeded."""
+        """True if the request succeeded."""
         return isinstance(self.response, ControlSuccess)
 
     @property

@@ -517,7 +517,7 @@ class McpToggleRequest(ControlRequestBody[dict[str, Any]], tag="mcp_toggle", kw_
 class SetHasSubscribersRequest(
     ControlRequestBody[dict[str, Any]], tag="set_has_subscribers", kw_only=True, frozen=True
 ):
-    """Says whether anybody is watching the output.
+    """Says whether someone is watching the output.
 
     Null means that the host does not know, and counts as true. It matters only when the CLI was started with the
     environment variables that make it hold stream events back.
@@ -644,7 +644,7 @@ class HookEventCount(Wire, kw_only=True, frozen=True):
 
 
 class HookEditable(Wire, kw_only=True, frozen=True):
-    """A configured hook as it stands in its settings file.
+    """A configured hook as written in its settings file.
 
     ``matcher`` is empty when there is none. With ``headersRedacted`` true the values of HTTP headers in ``config``
     are blanked.

@@ -1,4 +1,4 @@
-"""The base of every control request's body, and how the payload of an answer is typed by the request it answers."""
+"""The base class of all control requests. A request's class says which type the payload of its answer has."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def parse_answer(answer: type[A], payload: dict[str, Any]) -> A:
 
 @cache
 def _acknowledgement(answer: type[Wire]) -> dict[str, Any]:
-    """The payload that an answer without one stands for: the lists and objects that must be there are empty."""
+    """Return the payload to assume for an answer without one: required lists and objects are empty."""
     kinds: dict[Any, Any] = {list: [], dict: {}}
     required = [field for field in msgspec.structs.fields(answer) if field.required]
     made = {field.encode_name: kinds.get(get_origin(field.type)) for field in required}

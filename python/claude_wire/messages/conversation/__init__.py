@@ -1,1 +1,1 @@
-"""What the model and the user say, and what a turn came to."""
+"""Messages of the user and the model, and the results of turns."""

@@ -72,7 +72,7 @@ class AutoContinuationOrigin(Wire, tag_field="kind", tag="auto-continuation", fr
 
 
 class ObserverActivityOrigin(Wire, tag_field="kind", tag="observer-activity", frozen=True):
-    """The message tells of the activity of an observer agent."""
+    """The message reports the activity of an observer agent."""
 
 
 #: Who or what sent a user message.

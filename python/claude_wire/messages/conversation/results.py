@@ -216,7 +216,7 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
 
     @property
     def ok(self) -> bool:
-        """Whether the turn succeeded.
+        """True if the turn succeeded.
 
         A turn that was :attr:`cancelled` did not. Otherwise ``is_error`` decides: an API failure comes as ``success``
         with ``is_error``. Where a dialect leaves ``is_error`` out, only ``success`` without ``error`` and ``errors``
@@ -230,7 +230,7 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
 
     @property
     def cancelled(self) -> bool:
-        """Whether the turn was interrupted, whatever ``is_error`` says.
+        """True if the turn was interrupted, whatever ``is_error`` says.
 
         Dialects say so by ``subtype``, ``cancelled`` in miriad-code and ``interrupted`` in others. The CLI writes
         ``error_during_execution`` with a ``terminal_reason`` of ``aborted_streaming`` or ``aborted_tools``. One that is
@@ -244,7 +244,7 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
     def to_error(
         self, reason: str | None = None, resets_at: float | None = None, *, structured: bool = False
     ) -> TurnError | None:
-        """The exception that stands for this result; None if the turn succeeded.
+        """Return the exception for this result; None if the turn succeeded.
 
         Args:
             reason: :attr:`AssistantMessage.error_reason` of the turn's last message. Without credentials it alone says

@@ -1,1 +1,1 @@
-"""Hooks: what they are told, and what they return."""
+"""Hooks: the input that a hook receives, and the output that it returns."""

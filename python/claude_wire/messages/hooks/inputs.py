@@ -1,4 +1,4 @@
-"""Hook inputs: what the CLI tells a hook, one Struct for each event.
+"""The input that the CLI sends to a hook: one Struct for each event.
 
 They arrive in :attr:`HookCallbackRequest.input`, told apart by ``hook_event_name``, and only for the events that
 the host registered with ``initialize``. Member names are snake_case; the answers to them are camelCase.
@@ -136,7 +136,7 @@ class PreCompactHookInput(HookInputBase, tag="PreCompact", kw_only=True, frozen=
 
 
 class PostCompactHookInput(HookInputBase, tag="PostCompact", kw_only=True, frozen=True):
-    """The conversation has been compacted; ``compact_summary`` stands for it from now on.
+    """The conversation has been compacted; ``compact_summary`` replaces it from now on.
 
     Seen after the :class:`SessionStartHookInput` with source ``compact``.
     """
@@ -327,7 +327,7 @@ class MessageDisplayHookInput(HookInputBase, tag="MessageDisplay", kw_only=True,
     delta: str
 
 
-#: What a hook is told, by event.
+#: The input of a hook; each event has its class.
 HookInput: TypeAlias = (
     PreToolUseHookInput
     | PostToolUseHookInput

@@ -291,9 +291,9 @@ _SPECIFIC = {name for cls in get_args(HookSpecificOutput) for name in cls.__stru
 
 
 def ineffective(output: HookOutput | AsyncHookOutput | dict[str, Any]) -> str:
-    """What in a hook's answer the CLI would pass over, so that it guards nothing, with the remedy; empty if all counts.
+    """Return what the CLI would ignore in a hook's answer, and the remedy; an empty string if it ignores nothing.
 
-    An :class:`UnknownObject` is not looked into: a later CLI may know it.
+    A hook whose answer is ignored guards nothing. An :class:`UnknownObject` is not checked: a later CLI may know it.
     """
     given: dict[str, Any] = output if isinstance(output, dict) else asdict(output)
     misplaced = sorted(_SPECIFIC & given.keys())

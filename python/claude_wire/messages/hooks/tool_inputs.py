@@ -1,4 +1,4 @@
-"""What hooks about tools and permissions are told, and what every hook is told."""
+"""The inputs of hooks about tools and permissions, and the base of all hook inputs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class HookEffort(Wire, frozen=True):
 
 
 class HookInputBase(Wire, tag_field="hook_event_name", kw_only=True, frozen=True):
-    """What every hook is told, whatever its event: the fields that all hook inputs share."""
+    """The fields that all hook inputs share."""
 
     session_id: str
     transcript_path: str
