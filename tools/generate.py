@@ -54,13 +54,13 @@ class Class:
     @cached_property
     def values(self) -> dict[str, str]:
         """The strings in the statements of the class: ``sent_by``, and ``subtype`` with its constant."""
-        return {
-            statement.target.id: text.value
-            for statement in self.node.body
-            if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and statement.value
-            for text in ast.walk(statement.value)
-            if isinstance(text, ast.Constant) and isinstance(text.value, str)
-        }
+        values: dict[str, str] = {}
+        for statement in self.node.body:
+            if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value:
+                target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+                texts = [node.value for node in ast.walk(statement.value) if isinstance(node, ast.Constant)]
+                values.update({ast.unparse(target): text for text in texts if isinstance(text, str)})
+        return values
 
 
 class Registry:

@@ -58,7 +58,11 @@ class ControlRequestBody(_Answered[A], tag_field="subtype", frozen=True):
     subclass, and ``make generate``.
     """
 
-    sent_by: ClassVar[Sender] = "host"
+    if TYPE_CHECKING:
+        sent_by: ClassVar[Sender]
+
+    #: Which side sends it.
+    sent_by = "host"
 
     @classmethod
     def answer_type(cls) -> type[A]:
