@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from claude_wire.messages.base import MessageBase, constant
+from claude_wire.messages.base import MessageBase, Sender, constant
 from claude_wire.messages.blocks.content import ContentBlock, ToolResultBlock
 from claude_wire.messages.conversation.results import ErrorInfo
 from claude_wire.messages.system import SystemMessage
@@ -23,7 +23,7 @@ class ControlMessage(MessageBase, tag="control", kw_only=True, frozen=True):
     It has no request id. Today's CLI takes an ``interrupt`` control request instead.
     """
 
-    sent_by = "host"
+    sent_by: ClassVar[Sender] = "host"
 
     # one of interrupt, status
     action: str
@@ -143,7 +143,7 @@ class PermissionReply(MessageBase, tag=False, frozen=True):
     It has no ``type``, nor an id; the key ``allow`` tells what it is. All other keys are in ``extra``.
     """
 
-    sent_by = "host"
+    sent_by: ClassVar[Sender] = "host"
 
     keeps_extra: ClassVar[bool] = True
 

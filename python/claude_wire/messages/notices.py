@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from msgspec import UNSET, UnsetType
 
-from claude_wire.messages.base import MessageBase, Number, Wire, null
+from claude_wire.messages.base import MessageBase, Number, Sender, Wire, null
 
 
 class KeepAlive(MessageBase, tag="keep_alive", frozen=True):
     """Keeps the connection open and says nothing; either side may send it, and the reader ignores it."""
 
-    sent_by = "both"
+    sent_by: ClassVar[Sender] = "both"
 
     startup_mark: str | None = None
 
@@ -210,7 +210,7 @@ class AuthCredential(Wire, kw_only=True, frozen=True):
 class AuthMessage(MessageBase, tag="auth", kw_only=True, frozen=True):
     """The host's first message on a WebSocket connection; never sent on stdin."""
 
-    sent_by = "host"
+    sent_by: ClassVar[Sender] = "host"
 
     credential: AuthCredential
 
@@ -218,7 +218,7 @@ class AuthMessage(MessageBase, tag="auth", kw_only=True, frozen=True):
 class UpdateEnvironmentVariablesMessage(MessageBase, tag="update_environment_variables", kw_only=True, frozen=True):
     """The host sets environment variables of the running CLI."""
 
-    sent_by = "host"
+    sent_by: ClassVar[Sender] = "host"
 
     variables: dict[str, str] | None = None
     request_id: str | None = None

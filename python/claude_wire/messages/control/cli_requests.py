@@ -6,9 +6,9 @@ Each waits for one :class:`ControlResponse` with its ``request_id``, unless the 
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
-from claude_wire.messages.base import Wire
+from claude_wire.messages.base import Sender, Wire
 from claude_wire.messages.control.mcp import McpServerProvenance
 from claude_wire.messages.control.permissions import (
     MatchedAskRule,
@@ -33,7 +33,7 @@ class CanUseToolRequest(ControlRequestBody[PermissionResult], tag="can_use_tool"
     texts may hold terminal escapes.
     """
 
-    sent_by = "agent"
+    sent_by: ClassVar[Sender] = "agent"
 
     tool_name: str
     mcp_server: McpServerProvenance | None = None
@@ -84,7 +84,7 @@ class HookCallbackRequest(
     tool events, and some other unique string for the rest. Answer ``{}`` to let things go their way.
     """
 
-    sent_by = "agent"
+    sent_by: ClassVar[Sender] = "agent"
 
     callback_id: str
     input: HookInput
@@ -124,7 +124,7 @@ class McpMessageRequest(ControlRequestBody[McpMessageResponse], tag="mcp_message
     answer. ``server_name`` is snake_case here, but ``serverName`` in the ``mcp_...`` requests for administration.
     """
 
-    sent_by = "both"
+    sent_by: ClassVar[Sender] = "both"
 
     server_name: str
     message: dict[str, Any]
@@ -151,7 +151,7 @@ class ElicitationRequest(ControlRequestBody[ElicitationResponse], tag="elicitati
     ``elicitation/create`` sent in ``mcp_message`` is answered with ``Method not found``.
     """
 
-    sent_by = "agent"
+    sent_by: ClassVar[Sender] = "agent"
 
     mcp_server_name: str
     message: str
@@ -192,7 +192,7 @@ class RequestUserDialogRequest(
     open set and decides the shape of ``payload``; a host that does not know the kind must not answer at all.
     """
 
-    sent_by = "agent"
+    sent_by: ClassVar[Sender] = "agent"
 
     dialog_kind: str
     payload: dict[str, Any]

@@ -6,13 +6,13 @@ Either side may ask the other at any time, on the same stream as the messages. T
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from claude_wire.errors import PayloadError
-from claude_wire.messages.base import MessageBase, Number, Wire
+from claude_wire.messages.base import MessageBase, Number, Sender, Wire
 from claude_wire.messages.control.payload import ControlRequestPayload
 from claude_wire.messages.control.request_body import A, ControlRequestBody
 from claude_wire.messages.unknown import OrUnknownObject
@@ -34,7 +34,7 @@ class ControlRequest(MessageBase, tag="control_request", frozen=True):
     only dialogs of an unknown kind stay unanswered.
     """
 
-    sent_by = "both"
+    sent_by: ClassVar[Sender] = "both"
 
     request_id: RequestId
     request: ControlRequestPayload
@@ -47,7 +47,7 @@ class ControlCancelRequest(MessageBase, tag="control_cancel_request", frozen=Tru
     still comes is ignored, and so is an unknown ``request_id``.
     """
 
-    sent_by = "both"
+    sent_by: ClassVar[Sender] = "both"
 
     request_id: RequestId
     takes_late_allow: bool | None = None
@@ -96,7 +96,7 @@ class ControlResponse(MessageBase, tag="control_response", frozen=True):
     down. The payload has no tag: only the request it answers says what it is, see :meth:`payload_as`.
     """
 
-    sent_by = "both"
+    sent_by: ClassVar[Sender] = "both"
 
     response: ControlAnswer
     # Remote transports add these.

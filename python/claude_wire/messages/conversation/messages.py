@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec import UNSET, UnsetType
 
-from claude_wire.messages.base import MessageBase, Number, null
+from claude_wire.messages.base import MessageBase, Number, Sender, null
 from claude_wire.messages.blocks.content import ContentBlock, ToolResultBlock, ToolUseBlock
 from claude_wire.messages.blocks.text import TextBlock
 from claude_wire.messages.conversation.api import ApiMessage, MessageParam
@@ -38,7 +38,7 @@ class UserMessage(MessageBase, tag="user", kw_only=True, frozen=True):
     both ways.
     """
 
-    sent_by = "both"
+    sent_by: ClassVar[Sender] = "both"
 
     repr_first: ClassVar[tuple[str, ...]] = ("content",)
     repr_unwraps: ClassVar[str] = "message"
