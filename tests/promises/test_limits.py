@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -12,7 +12,7 @@ import what_is_kept
 from claude_wire import Accumulator, Decoder, InvalidLine, decode, peek
 from claude_wire.codec import kinds
 from claude_wire.codec import typed_lines as _decoding
-from claude_wire.process.turn import Turn
+from claude_wire.process.exchange import Exchange, prompts_of
 from claude_wire.support.ids import DIGEST_BYTES, LONGEST_ID, Ids, key_of
 from folders import ROOT
 from what_is_kept import MEGABYTE, drive
@@ -154,45 +154,60 @@ def test_what_a_peer_makes_us_keep_is_bounded(holds: Any) -> None:
     holds(drive(holds.__name__))
 
 
+class Passed:
+    """What passes between a host and a process, and where that would end now."""
+
+    def __init__(self) -> None:
+        self.exchange = Exchange(cast("Any", None), sees_results=True)
+
+    def sent(self, *uuids: str) -> None:
+        for uuid in uuids:
+            for prompt in prompts_of(what_is_kept.line({"type": "user", "uuid": uuid})):
+                self.exchange.run.ask(prompt, 0.0)
+
+    @property
+    def unfinished(self) -> str:
+        return self.exchange.run.unfinished_turn()
+
+
 def test_uuids_of_prompts_are_bounded() -> None:
     """A process is sent any number of prompts; 4,096 uuids are remembered. A second prompt with one asks nothing."""
-    turn = Turn()
-    for number in range(10_000):
-        turn.sent(what_is_kept.line({"type": "user", "uuid": f"{number}"}))
-    assert len(turn._uuids) == 4096
-    turn.see([{"type": "result"}])
-    turn.sent(what_is_kept.line({"type": "user", "uuid": "9999"}))
-    assert turn.unfinished() == ""
-    turn.sent(what_is_kept.line({"type": "user", "uuid": "0"}))
-    assert turn.unfinished() != ""
+    passed = Passed()
+    passed.sent(*map(str, range(10_000)))
+    assert len(passed.exchange.run._uuids) == len(passed.exchange.run._open) == 4096
+    passed.exchange.saw([{"type": "result"}])
+    assert passed.unfinished == ""
+    passed.sent("9999")
+    assert passed.unfinished == ""
+    passed.sent("0")
+    assert passed.unfinished != ""
 
 
 def test_prompts_with_an_empty_uuid_are_several() -> None:
     """An empty uuid is none, so the second prompt asks for a turn as the first one did."""
-    turn = Turn()
+    passed = Passed()
     for _ in range(2):
-        turn.sent(what_is_kept.line({"type": "user", "uuid": ""}))
-        assert turn.unfinished() != ""
-        turn.see([{"type": "result", "user_message_uuids": []}])
-        assert turn.unfinished() == ""
+        passed.sent("")
+        assert passed.unfinished != ""
+        passed.exchange.saw([{"type": "result", "user_message_uuids": []}])
+        assert passed.unfinished == ""
 
 
 def test_a_result_that_names_nobody_is_for_all_prompts_that_were_sent() -> None:
-    turn = Turn()
-    for uuid in "ab":
-        turn.sent(what_is_kept.line({"type": "user", "uuid": uuid}))
-    turn.see([{"type": "result", "user_message_uuids": []}])
-    assert turn.unfinished() == ""
+    passed = Passed()
+    passed.sent("a", "b")
+    passed.exchange.saw([{"type": "result"}])
+    assert passed.unfinished == ""
 
 
 @pytest.mark.parametrize("state", [[], {}, 1, None])
 def test_a_lifecycle_of_a_state_that_is_no_text_says_nothing(state: Any) -> None:
     """Whoever iterates over a process gets the line, not an exception."""
-    turn = Turn()
-    turn.sent(what_is_kept.line({"type": "user", "uuid": "u"}))
+    passed = Passed()
+    passed.sent("u")
     lifecycle = {"type": "command_lifecycle", "command_uuid": "u", "state": state}
-    turn.see([lifecycle, decode(what_is_kept.line(lifecycle))])
-    assert turn.unfinished() != ""
+    passed.exchange.saw([lifecycle, decode(what_is_kept.line(lifecycle))])
+    assert passed.unfinished != ""
 
 
 #: By the first words of each row of the page's table: the tests that hold it, of this file or another.
@@ -315,11 +330,11 @@ def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
     from claude_wire import limits
     from claude_wire.accumulate import accumulator as accumulate
     from claude_wire.agent import protocol, questions, service
-    from claude_wire.control import answers as _control
     from claude_wire.io import read_ahead
     from claude_wire.messages import places
     from claude_wire.native import budget
     from claude_wire.process import tracing
+    from claude_wire.protocol import questions as _control
     from claude_wire.session import control
     from claude_wire.support import ids as _ids
     from claude_wire_kit import events

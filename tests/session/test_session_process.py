@@ -393,7 +393,7 @@ def test_an_input_that_takes_nothing_is_not_waited_for(backend: Backend, how: st
             else:
                 await process.send_bytes(b'{"type":"user"}\n')
                 await process.end_input()
-            assert process._exchange.turn.unfinished() or how == "full"
+            assert process._exchange.run.unfinished_turn() or how == "full"
             assert not process._exchange.write_in_turn(b"x\n")
             group.cancel_scope.cancel()
 

@@ -45,6 +45,7 @@ from claude_wire.messages import (
     SetPermissionModeResponse,
     StopTaskRequest,
 )
+from claude_wire.protocol.requests import SentRequests
 from session_peer import RESULT, Peer, numbered, numbers, opened
 from virtual_time import VirtualBackend, every_virtual_backend
 
@@ -327,7 +328,8 @@ class Asking:
 
     def __init__(self) -> None:
         self.lines: list[bytes] = []
-        self.requests = Requests(self._send, Tasks())
+        self.sent = SentRequests()
+        self.requests = Requests(self.sent, self._send, Tasks())
         self.outcome: Any = None
 
     async def _send(self, line: bytes) -> None:
@@ -341,7 +343,9 @@ class Asking:
 
     def answer(self, payload: dict[str, Any]) -> None:
         request_id = json.loads(self.lines[0])["request_id"]
-        self.requests.resolve(ControlResponse.success(request_id, payload))
+        answered = self.sent.resolve(ControlResponse.success(request_id, payload))
+        if answered is not None:
+            self.requests.answered(answered)
 
 
 @every_backend

@@ -96,7 +96,7 @@ async def many_request_ids() -> dict[str, Any]:
         peer.say(Peer.permission(f"{count - 1}"), Peer.permission("0"))
         await peer.until(lambda: peer.lines)
         again = [message["response"]["request_id"] for message in peer.lines]
-        return {"remembered": len(session._control.answers._settled), "again": again}
+        return {"remembered": len(session._control.protocol.questions.settled), "again": again}
 
 
 async def long_task_ids() -> dict[str, Any]:
@@ -186,7 +186,7 @@ async def requests_in_one_line() -> dict[str, Any]:
         listed = [Peer.permission(f"{number}") for number in range(often(20_000, 10_000))]
         peer.answer("nobody asked", {}, pending_permission_requests=listed)
         await anyio.wait_all_tasks_blocked()
-        return {"open": len(session._control.answers._open), "tasks": len(session._tasks)}
+        return {"open": len(session._control.protocol.questions), "tasks": len(session._tasks)}
 
 
 async def control_messages_ahead() -> dict[str, Any]:

@@ -3,14 +3,8 @@
 :class:`Ledger` sees each message of the CLI whose type is in :data:`MARKS`, and each line of a client before the line
 is written. Knows control messages and prompts, in both directions; not journals, processes or sockets.
 
-Each question of the CLI (a ``control_request``) is in one state, and :data:`QUESTION` is its whole table:
-
-==========  =================================================================================================
-OPEN        The CLI waits for an answer. Each new driver gets the question. Without a client, the question stays open.
-ANSWERED    The journal has an answer, which goes to the CLI. The supervisor drops any other answer.
-WITHDRAWN   The CLI no longer wants an answer. The supervisor drops an answer that still comes.
-DIED        The process ended without an answer.
-==========  =================================================================================================
+Questions, prompts and turns are followed by a :class:`~claude_wire.protocol.HostProtocol`, which has their tables.
+A question stays open without a client; each new driver gets it. It is ANSWERED as soon as the journal has an answer.
 
 A session has at most one driver, the client that may send lines. All other clients are viewers. :data:`DRIVER` is the
 table of that role: whether there is a driver, and which role a client gets that asks to drive.
@@ -30,7 +24,6 @@ from claude_wire.codec import decode, encode
 from claude_wire.codec.kind_names import KindName
 from claude_wire.errors import InvalidLineError
 from claude_wire.messages import (
-    ControlCancelRequest,
     ControlRequest,
     ControlResponse,
     ControlSuccess,
@@ -38,24 +31,20 @@ from claude_wire.messages import (
     InvalidLine,
     McpMessageRequest,
     McpMessageResponse,
-    ResultMessage,
     UnknownMessage,
     UserMessage,
 )
-from claude_wire.process.turn import Turn
-from claude_wire.protocol.background import TASK_KINDS, TASK_MARKS, Background
-from claude_wire.support import LONGEST_ID, Ids, Key, key_of, plain_object
+from claude_wire.protocol import CallbackWanted, HostProtocol, Question
+from claude_wire.protocol.background import TASK_KINDS
+from claude_wire.support import LONGEST_ID, Ids, plain_object
 from claude_wire_kit.supervisor.frames import END_INPUT, INITIALIZE_ID, Life, Serves
 
 __all__ = [
     "DRIVER",
     "MARKS",
-    "QUESTION",
     "Become",
     "DriverEvent",
     "Ledger",
-    "Question",
-    "QuestionEvent",
     "Verdict",
     "is_missed",
 ]
@@ -92,36 +81,6 @@ RULED: dict[str, type[Any]] = {
 }
 #: JSON-RPC's code for an error of the server's own.
 _NO_SERVER = -32001
-
-
-class Question(Enum):
-    """The state of a question of the CLI; see the module's table."""
-
-    OPEN = "open"
-    ANSWERED = "answered"
-    WITHDRAWN = "withdrawn"
-    DIED = "died"
-
-
-class QuestionEvent(Enum):
-    """What happens to a question."""
-
-    ANSWER = "answer"
-    WITHDRAW = "withdraw"
-    END = "end"
-
-
-#: By state, what each event makes of a question. An event that is not listed changes nothing.
-QUESTION: dict[Question, dict[QuestionEvent, Question]] = {
-    Question.OPEN: {
-        QuestionEvent.ANSWER: Question.ANSWERED,
-        QuestionEvent.WITHDRAW: Question.WITHDRAWN,
-        QuestionEvent.END: Question.DIED,
-    },
-    Question.ANSWERED: {},
-    Question.WITHDRAWN: {},
-    Question.DIED: {},
-}
 
 
 class DriverEvent(Enum):
@@ -171,11 +130,6 @@ class Taken(NamedTuple):
     message: Any = None
 
 
-class _Open(NamedTuple):
-    message: ControlRequest
-    size: int
-
-
 class Ledger:
     """What is open in one session, and what was settled.
 
@@ -190,25 +144,17 @@ class Ledger:
         "_handshakes",
         "_has_missed",
         "_not_kept",
-        "_open",
-        "_open_bytes",
         "_prompts",
         "_serves",
         "_was_driven",
-        "background",
         "initialized",
-        "settled",
-        "turn",
+        "protocol",
     )
 
     def __init__(self, declared: Mapping[str, Mapping[str, Any]] | None = None) -> None:
-        self.turn: Turn = Turn()
-        self.background: Background = Background()
+        self.protocol: HostProtocol = HostProtocol()
         #: The answer of the CLI to ``initialize``, once it has come, in JSON: of its 17 KB the message makes 42.
         self.initialized: bytes | None = None
-        self._open: dict[Key, _Open] = {}
-        self._open_bytes = 0
-        self.settled: Ids = Ids()
         # Questions that were too long to keep; and whether the process has asked a question that we did not understand.
         self._not_kept = Ids()
         self._has_missed = False
@@ -233,19 +179,19 @@ class Ledger:
         """What a session does whose process runs."""
         if self.initialized is None:
             return Life.STARTING
-        if self._open:
+        if self.protocol.questions:
             return Life.ASKING
         return Life.RUNNING if self.works() else Life.IDLE
 
     @property
     def open(self) -> list[ControlRequest]:
         """The questions that are open, the oldest first."""
-        return [question.message for question in self._open.values()]
+        return [ControlRequest(question.id, question.body) for question in self.protocol.questions.open]
 
     @property
     def last_settled(self) -> list[str]:
         """Ids of the newest questions that no longer need an answer."""
-        return self.settled.strings()[-MAX_SETTLED:]
+        return self.protocol.questions.settled.strings()[-MAX_SETTLED:]
 
     def works(self) -> bool:
         """Whether a run goes on: a turn is under way or due, or a subagent works in the background."""
@@ -253,64 +199,57 @@ class Ledger:
 
     def unfinished(self) -> str:
         """Where the run would end if the output ended now, in words; nothing if that is between runs."""
-        return self.turn.unfinished() or self.background.unfinished()
+        return self.protocol.run.unfinished()
 
     @property
     def is_full(self) -> bool:
         """Whether so many questions are open that nothing more is read from the CLI."""
-        return len(self._open) >= MAX_OPEN or self._open_bytes >= MAX_OPEN_BYTES
+        questions = self.protocol.questions
+        return len(questions) >= MAX_OPEN or questions.open_bytes >= MAX_OPEN_BYTES
 
     @property
     def owed(self) -> list[str]:
         """The uuids of the prompts without a result."""
-        return self.turn.asked
+        return self.protocol.run.owed
 
     # --- what the CLI says
 
     def received(self, message: Any) -> bytes | None:
         """Note a message of the CLI. Returns the line that answers it, if no client has to."""
-        if isinstance(message, ControlRequest):
-            return self._asked(message)
-        if isinstance(message, ControlCancelRequest):
-            self._close(message.request_id, QuestionEvent.WITHDRAW)
-        elif isinstance(message, ControlResponse):
+        if isinstance(message, ControlResponse):
             if message.request_id == INITIALIZE_ID:
                 line = encode(message)[:-1]
                 if len(line) > MAX_INITIALIZED_BYTES:
                     what = f"the answer to initialize has {len(line):,} bytes; {MAX_INITIALIZED_BYTES:,} are kept"
                     line = encode(ControlResponse.failure(INITIALIZE_ID, what))[:-1]
                 self.initialized = line
-        elif is_missed(message):
+            return None  # what an answer lists was asked before
+        if is_missed(message):
             self._has_missed = True
-        elif isinstance(message, TASK_MARKS):
-            self.background.see(message, in_turn=self.turn.open)
-        else:
-            self.turn.see((message,))
-            if isinstance(message, ResultMessage):
-                self.background.turn_ended(takes_one_up=False)
+            return None
+        if isinstance(message, ControlRequest) and not isinstance(message.request_id, (str, int, float)):
+            return None  # without an id nobody could answer it
+        for event in self.protocol.receive(message):
+            if isinstance(event, CallbackWanted):
+                return self._asked(event.question)
         return None
 
-    def _asked(self, request: ControlRequest) -> bytes | None:
-        id = request.request_id
-        if not isinstance(id, (str, int, float)) or key_of(id) in self._open or id in self.settled:
-            return None  # without an id nobody could answer it; or it came before
-        line = encode(request)
-        if len(line) > MAX_QUESTION_BYTES:
-            self._not_kept.add(id)
-            if isinstance(request.request, HookCallbackRequest):
+    def _asked(self, question: Question) -> bytes | None:
+        if question.problem or question.size > MAX_QUESTION_BYTES:
+            self.protocol.send_answer(question)
+            self._not_kept.add(question.id)
+            if isinstance(question.body, HookCallbackRequest):
                 return None  # an error would let the tool run; without an answer the CLI refuses it in the end
-            what = f"the request has {len(line):,} bytes; a supervisor keeps {MAX_QUESTION_BYTES:,}"
-            return encode(ControlResponse.failure(id, what))
-        self._open[key_of(id)] = _Open(request, len(line))
-        self._open_bytes += len(line)
-        if isinstance(request.request, McpMessageRequest):
-            self._remember_handshake(request.request)
-            return self._answer_for_nobody(request)
+            what = f"the request has {question.size:,} bytes; a supervisor keeps {MAX_QUESTION_BYTES:,}"
+            return encode(ControlResponse.failure(question.id, question.problem or what))
+        if isinstance(question.body, McpMessageRequest):
+            self._remember_handshake(question.body)
+            return self._answer_for_nobody(question)
         return None
 
-    def _answer_for_nobody(self, request: ControlRequest) -> bytes | None:
+    def _answer_for_nobody(self, question: Question) -> bytes | None:
         """The answer to an MCP request of a server that no driver serves. It is settled by that."""
-        body = request.request
+        body = question.body
         if not isinstance(body, McpMessageRequest) or self._is_served(body.server_name):
             return None
         method, rpc_id = body.message.get("method"), body.message.get("id")
@@ -324,35 +263,21 @@ class Ledger:
             response["result"] = self._answers[body.server_name, method]
         else:
             response["error"] = {"code": _NO_SERVER, "message": f"no client serves {body.server_name}"}
-        self._close(request.request_id, QuestionEvent.ANSWER)
-        return encode(ControlResponse.success(request.request_id, McpMessageResponse(mcp_response=response)))
+        self.protocol.send_answer(question)
+        return encode(ControlResponse.success(question.id, McpMessageResponse(mcp_response=response)))
 
     def _is_served(self, server_name: str) -> bool:
         return self._serves is not None and server_name in self._serves.mcp
 
     def process_started(self) -> None:
         """Another process has begun, whose questions may have the ids of earlier ones."""
-        self.settled, self._not_kept, self._has_missed = Ids(), Ids(), False
+        self.protocol.questions.settled = Ids()
+        self._not_kept, self._has_missed = Ids(), False
 
     def process_ended(self) -> list[ControlRequest]:
         """The process has ended. Returns the questions that died with it."""
-        died = self.open
-        for request in died:
-            self._close(request.request_id, QuestionEvent.END)
         self.initialized = None
-        self.turn, self.background = Turn(), Background()
-        return died
-
-    def _close(self, id: Any, event: QuestionEvent) -> bool:
-        """Whether the question was open, and is settled now."""
-        question = self._question_of(id)
-        if question is None:
-            return False
-        del self._open[key_of(id)]
-        assert event in QUESTION[Question.OPEN]
-        self._open_bytes -= question.size
-        self.settled.add(id)
-        return True
+        return [ControlRequest(question.id, question.body) for question in self.protocol.end()]
 
     # --- what a client says
 
@@ -387,36 +312,33 @@ class Ledger:
         elif isinstance(message, ControlResponse):
             if not isinstance(message.request_id, (str, int, float)):
                 return Taken(Verdict.REFUSE, "an answer needs the request_id of its question")
-            if self._question_of(message.request_id) is None:
+            if self.protocol.questions.find(message.request_id) is None:
                 if message.request_id in self._not_kept:
                     return Taken(Verdict.REFUSE, "the question was too long, and was not kept")
-                if self._has_missed and message.request_id not in self.settled:
+                if self._has_missed and message.request_id not in self.protocol.questions.settled:
                     return Taken(Verdict.REFUSE, "no question has this request_id; one of the CLI was not understood")
                 return Taken(Verdict.KNOWN)
         elif isinstance(message, ControlRequest) and _is_initialize(fields):
             return Taken(Verdict.REFUSE, "the supervisor has sent initialize; its answer is in that to attach")
         return Taken(Verdict.WRITE, message=message)
 
-    def written(self, taken: Taken, line: bytes) -> None:
+    def written(self, taken: Taken) -> None:
         """A line is complete in the journal: a prompt is owed its result, and an answer settles its question."""
         message = taken.message
         if isinstance(message, UserMessage):
             assert message.uuid
             self._prompts.add(message.uuid)
-            self.turn.sent(line)
+            self.protocol.send_prompt(message.uuid, 0.0)
         elif isinstance(message, ControlResponse):
-            question = self._question_of(message.request_id)
+            question = self.protocol.questions.find(message.request_id)
             assert question is not None
-            self._remember_answer(question.message, message)
-            self._close(message.request_id, QuestionEvent.ANSWER)
+            self._remember_answer(question, message)
+            self.protocol.send_answer(question)
 
     def remember_prompts(self, uuids: Iterable[str]) -> None:
         """These prompts are in the journal already."""
         for uuid in uuids:
             self._prompts.add(uuid)
-
-    def _question_of(self, id: Any) -> _Open | None:
-        return self._open.get(key_of(id)) if isinstance(id, (str, int, float)) else None
 
     # --- the driver
 
@@ -424,8 +346,8 @@ class Ledger:
         """Another driver serves from now on, or none. Gives the lines for calls that nobody serves any more."""
         self._serves = serves
         self._was_driven |= serves is not None
-        for question in list(self._open.values()):
-            line = self._answer_for_nobody(question.message)
+        for question in self.protocol.questions.open:
+            line = self._answer_for_nobody(question)
             if line is not None:
                 yield line
 
@@ -442,8 +364,8 @@ class Ledger:
                 begun = [] if begins else self._handshakes.get(request.server_name, [])
                 self._handshakes[request.server_name] = [*begun, request.message]
 
-    def _remember_answer(self, question: ControlRequest, answer: ControlResponse) -> None:
-        body = question.request
+    def _remember_answer(self, question: Question, answer: ControlResponse) -> None:
+        body = question.body
         if not isinstance(body, McpMessageRequest) or not isinstance(answer.response, ControlSuccess):
             return
         method = body.message.get("method")

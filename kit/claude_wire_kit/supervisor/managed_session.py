@@ -440,7 +440,7 @@ class ManagedSession:
         except OSError as error:
             return f"the journal cannot be written: {error.strerror}"
         was_full = self.ledger.is_full
-        self.ledger.written(taken, line)
+        self.ledger.written(taken)
         if was_full:
             self._read()
         return ""
@@ -458,8 +458,8 @@ class ManagedSession:
             role="driver" if drives else "viewer",
             driver=drives or self.driver is not None,
             life=self.life,
-            turn=ledger.turn.open,
-            subagents=ledger.background.subagents.strings(),
+            turn=ledger.protocol.run.turn,
+            subagents=ledger.protocol.run.background.subagents.strings(),
             open=[msgspec.Raw(encode(request)[:-1]) for request in ledger.open],
             settled=ledger.last_settled,
             owed=ledger.owed,

@@ -25,7 +25,7 @@ from claude_wire.messages import (
     ToolUseBlock,
     UserMessage,
 )
-from claude_wire.process.turn import Turn
+from claude_wire.protocol import Run
 from claude_wire.transcripts import AttachmentRecord, CostStateRecord, LineDialect, Record, UserRecord, message_of
 from claude_wire.transcripts.read import decoder_for
 from claude_wire_kit.terminal.names import message_name, why_failed
@@ -116,7 +116,7 @@ class Tally:
         self._decoder = decoder_for(dialect, max_line_bytes=max_line_bytes)
         # How long the line is that is not complete yet.
         self._line_bytes = 0
-        self._turn = Turn()
+        self._run = Run()
         self._usage = UsageMeter()
         # Of a transcript the last sum that the CLI has noted.
         self._cost: Totals | None = None
@@ -140,7 +140,7 @@ class Tally:
         stats, seen = self._stats, self._decoder.stats
         stats.bytes, stats.lines, stats.messages = seen.bytes, seen.lines, seen.messages
         stats.invalid, stats.unknown = seen.invalid, seen.unknown
-        stats.unfinished = int(self._turn.open)
+        stats.unfinished = int(self._run.turn)
         stats.usage = self._usage.total
         if self._cost is not None:
             stats.usage.add(self._cost)
@@ -156,7 +156,8 @@ class Tally:
         lines.lines += 1
         lines.bytes += self._line_bytes
         self._line_bytes = 0
-        self._turn.see(messages)
+        for message in messages:
+            self._run.see(message)
         if isinstance(message, CostStateRecord):
             cost = message.totalCostUSD or 0.0
             time = message.totalAPIDuration or 0.0

@@ -16,8 +16,20 @@ LIBRARY = ROOT / "python" / "claude_wire"
 
 #: The packages whose ``__all__`` is public, below ``claude_wire``. A module of ``integrations`` is public itself.
 PACKAGES = (
-    *("accumulate", "agent", "codec", "dialects", "errors", "io", "limits", "messages", "process", "session"),
-    *("support", "sync", "tables", "testing", "testing.faults", "transcripts"),
+    *(
+        "accumulate",
+        "agent",
+        "codec",
+        "dialects",
+        "errors",
+        "io",
+        "limits",
+        "messages",
+        "process",
+        "protocol",
+        "session",
+    ),
+    *("session", "support", "sync", "tables", "testing", "testing.faults", "transcripts"),
 )
 PUBLIC = {"claude_wire", *(f"claude_wire.{name}" for name in PACKAGES)}
 #: What the kit takes from deeper modules of the library. The list should get shorter: a name that two packages need
@@ -26,9 +38,7 @@ DEEPER = {
     "claude_wire.agent.main.take_standard_streams",
     "claude_wire.codec.kind_names.KindName",
     "claude_wire.codec.objects.SURROGATE",
-    "claude_wire.protocol.background.Background",
     "claude_wire.protocol.background.TASK_KINDS",
-    "claude_wire.protocol.background.TASK_MARKS",
     "claude_wire.dialects.frames.as_stream_json",
     "claude_wire.errors.base.describe_end",
     "claude_wire.errors.turns.words_of",
@@ -46,7 +56,6 @@ DEEPER = {
     "claude_wire.process.find_cli.TAP_HEAD",
     "claude_wire.process.find_cli.is_tap",
     "claude_wire.process.process.require_environment",
-    "claude_wire.process.turn.Turn",
     "claude_wire.session.arguments.CEILING_SECONDS",
     "claude_wire.session.callbacks.CanUseTool",
     "claude_wire.session.iterators.Ending",

@@ -29,11 +29,12 @@ from hypothesis.stateful import (
 import recordings
 from claude_wire.codec.decoder import Decoder, decode
 from claude_wire.messages import ControlResponse, ResultMessage
+from claude_wire.protocol.questions import TRANSITIONS, State
 from claude_wire_kit.supervisor import ledger as ledger_module
 from claude_wire_kit.supervisor.disk.journal import Journal
 from claude_wire_kit.supervisor.disk.review import prompts_of, review
 from claude_wire_kit.supervisor.frames import INITIALIZE_ID, Life, Serves
-from claude_wire_kit.supervisor.ledger import DRIVER, MARKS, QUESTION, DriverEvent, Ledger, Question, Verdict
+from claude_wire_kit.supervisor.ledger import DRIVER, MARKS, DriverEvent, Ledger, Verdict
 from long_tests import LONG
 from supervisor_tables import DRIVERS, LIVES, QUESTIONS
 
@@ -500,7 +501,7 @@ class Ledgers(RuleBasedStateMachine):
                 oracle.results[call.server, call.message["method"]] = {"n": result}
 
         self.written(line, counts)
-        self.ledger.written(taken, line)
+        self.ledger.written(taken)
 
     @rule(client=senders, number=prompts | st.none())
     @killable
@@ -518,7 +519,7 @@ class Ledgers(RuleBasedStateMachine):
             assert taken.verdict is Verdict.WRITE
             if self.runs:
                 self.written(line, lambda: (oracle.prompts.add(uuid), oracle.owed.append(uuid)))
-                self.ledger.written(taken, line)
+                self.ledger.written(taken)
 
     @rule(client=senders)
     def say_what_is_no_answer(self, client: str) -> None:
@@ -545,11 +546,15 @@ class Ledgers(RuleBasedStateMachine):
         ledger, oracle = self.ledger, self.oracle
         assert [question.request_id for question in ledger.open] == oracle.open
         assert ledger.owed == oracle.owed
-        assert set(ledger.background.subagents.strings()) == oracle.subagents
+        assert set(ledger.protocol.run.background.subagents.strings()) == oracle.subagents
         assert bool(ledger.unfinished()) == oracle.runs
         assert ledger.handshakes == oracle.handshakes
-        assert ledger.settled.strings() == [id for id in ledger.settled.strings() if oracle.states[id] != "open"]
-        assert {id for id, state in oracle.states.items() if state != "open"} == set(ledger.settled.strings())
+        assert ledger.protocol.questions.settled.strings() == [
+            id for id in ledger.protocol.questions.settled.strings() if oracle.states[id] != "open"
+        ]
+        assert {id for id, state in oracle.states.items() if state != "open"} == set(
+            ledger.protocol.questions.settled.strings()
+        )
         life = oracle.life
         if self.runs:
             assert ledger.life.value == life
@@ -567,8 +572,10 @@ def test_the_tables_of_the_page_are_those_of_the_code() -> None:
     assert {
         state: {event: become for event, become in row.items() if become in QUESTIONS}
         for state, row in QUESTIONS.items()
-    } == {state.value: {event.value: become.value for event, become in row.items()} for state, row in QUESTION.items()}
-    assert QUESTIONS.keys() == {question.value for question in Question}
+    } == {
+        state.value: {event.value: become.value for event, become in row.items()} for state, row in TRANSITIONS.items()
+    }
+    assert QUESTIONS.keys() == {question.value for question in State}
     assert LIVES.keys() == {life.value for life in Life}
 
 

@@ -39,6 +39,9 @@ from claude_wire.messages import (
     ResultMessage,
     Usage,
 )
+from claude_wire.protocol.questions import Event as QuestionEvent
+from claude_wire.protocol.questions import Questions as HostQuestions
+from claude_wire.protocol.requests import SentRequests
 from claude_wire.support.waiting import cancel_scope, move_on_after
 
 if TYPE_CHECKING:
@@ -77,11 +80,14 @@ class Service:
         )
         self._tasks = Tasks()
         self._answering = Tasks()
-        self.requests: Requests = Requests(self._send, self._tasks, self.protocol.encode_control)
+        # What the host has asked, and what the agent asks it.
+        self._asked = HostQuestions(remembers=False)
+        self._sent = SentRequests()
+        self.requests: Requests = Requests(self._sent, self._send, self._tasks, self.protocol.encode_control)
         self.questions: Questions = Questions(self.protocol, self.requests)
         self._host = HostRequests(self, agent.requests)
         self._answers = Answers(
-            self._host.find, self._send_first, self._answering, self.protocol.encode_control, remembers=False
+            self._asked, self._host.find, self._send_first, self._answering, self.protocol.encode_control
         )
         # The initialize requests that are being answered.
         self._initializing = 0
@@ -236,11 +242,18 @@ class Service:
                         partial(self._initialize, event, event.request), "claude-wire-initialize", self._was_initialized
                     )
                 else:
-                    self._answers.take(event)
+                    question = self._asked.take(event)
+                    if question is not None:
+                        self._answers.answer(question)
             elif isinstance(event, ControlResponse):
-                self.requests.resolve(event)
+                sent = self._sent.resolve(event)
+                if sent is not None:
+                    self.requests.answered(sent)
             elif isinstance(event, ControlCancelRequest):
-                self._answers.withdraw(event.request_id)
+                question = self._asked.find(event.request_id)
+                if question is not None:
+                    self._asked.settle(question, QuestionEvent.WITHDRAW)
+                    self._answers.withdrawn(question)
             elif isinstance(event, InvalidInput):
                 print(event.text, file=sys.stderr, flush=True)
             elif isinstance(event, Finished):

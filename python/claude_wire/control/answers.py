@@ -11,15 +11,14 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from anyio import Event, get_cancelled_exc_class, sleep
-from msgspec import UNSET
+from anyio import Event as Signal
+from anyio import get_cancelled_exc_class, sleep
 
 from claude_wire.codec.encoder import encode
 from claude_wire.control.sending import Send, send_quietly
-from claude_wire.errors import EncodeError
 from claude_wire.io.tasks import Task, Tasks, cancelled_by_nobody
-from claude_wire.messages import ControlRequest, ControlResponse, UnknownRequest
-from claude_wire.support.ids import Ids, Key, key_of
+from claude_wire.messages import ControlResponse, UnknownRequest
+from claude_wire.protocol.questions import Event, Question, Questions
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -31,10 +30,6 @@ __all__ = ["Answers", "Followed", "Handler", "NoAnswer", "Refusal", "WrongAnswer
 
 #: Why a request is unknown whose subtype no table lists.
 UNKNOWN_SUBTYPE = "unknown subtype"
-#: The most requests that wait for their answers at a time. A session stops reading long before that. But one line may
-#: bring any number of requests: the answer to ``initialize`` lists those that were open before.
-MAX_OPEN = 8192
-
 #: The packages whose frames a traceback in a log begins without.
 _OURS = frozenset(f"claude_wire.{name}" for name in ("agent", "control", "integrations", "io", "session"))
 
@@ -81,20 +76,14 @@ class WrongAnswer(TypeError):
 
 
 class _Inquiry:
-    """A request that is not answered yet, its size in bytes, and the tasks that belong to it.
+    """The tasks that belong to a question, until they end."""
 
-    A request without an id has an answer without an id, as the CLI gives it. It cannot be withdrawn, nor recognised
-    when it comes again.
-    """
+    __slots__ = ("callback", "question", "timer")
 
-    __slots__ = ("callback", "id", "key", "size", "timer")
-
-    def __init__(self, request_id: RequestId) -> None:
-        self.id = request_id
-        self.key: Key | _Inquiry = self if request_id is None or request_id is UNSET else key_of(request_id)
+    def __init__(self, question: Question) -> None:
+        self.question = question
         self.callback: Task | None = None
         self.timer: Task | None = None
-        self.size = 0
 
 
 class Answers:
@@ -104,60 +93,52 @@ class Answers:
     is an error answer. A request that is withdrawn cancels its handler and has no answer.
 
     Args:
+        questions: follows what is open.
         find: gives the handler for what a request asks for, or None if there is none.
         encode: makes the line of an answer. What it raises for a success is an error answer.
-        remembers: whether a request with the id of one that was answered is the same, delivered again. Otherwise it is
-            another one.
     """
 
     def __init__(
         self,
+        questions: Questions,
         find: Callable[[object], Handler | None],
         send: Send,
         tasks: Tasks,
         encode: Callable[[Any], bytes] = encode,
-        *,
-        remembers: bool = True,
     ) -> None:
+        self._questions = questions
         self._find = find
-        self._remembers = remembers
         self._send = send
         self._tasks = tasks
         self._encode = encode
-        # By their keys; those without an id by themselves.
-        self._open: dict[Key | _Inquiry, _Inquiry] = {}
+        # The questions whose handlers run.
+        self._running: dict[Question, _Inquiry] = {}
         # Requests whose handlers have not begun, in order, and what each waits for that has come before its turn. trio
         # runs new tasks in any order.
-        self._turns: dict[_Inquiry, Event | None] = {}
-        # The last ones that are answered, or withdrawn: a second delivery is not answered again.
-        self._settled = Ids()
-        self._told_of_most = False
+        self._turns: dict[_Inquiry, Signal | None] = {}
         #: Bytes of the requests whose tasks have not ended, and of the answers that wait to be written, as JSON.
         self.waiting_bytes: int = 0
 
-    def take(self, request: ControlRequest) -> None:
-        """Answer a request, unless it is or was being answered, or too many are."""
-        # Nobody knows the size of one line of a decoded block. Encoding takes 0.4 µs for 200 bytes, 3 µs for 10,000.
-        try:
-            inquiry = self._begin(request.request_id, lambda: len(encode(request)))
-        except EncodeError:  # as deeply nested as could just be decoded
-            self.refuse(request.request_id, "this control request is nested too deeply")
+    def answer(self, question: Question) -> None:
+        """Answer a question that has just been opened."""
+        self.waiting_bytes += question.size
+        if question.problem:
+            self._refuse(question, question.problem)
             return
-        if inquiry is None:
-            return
-        body = request.request
+        body = question.body
         handler = self._find(body)
         if handler is None:
             if isinstance(body, UnknownRequest) and body.reason != UNKNOWN_SUBTYPE:
-                self._refuse(inquiry, f"this control request cannot be read: {body.reason}")
+                self._refuse(question, f"this control request cannot be read: {body.reason}")
                 return
             subtype = body.type if isinstance(body, UnknownRequest) else body.__struct_config__.tag
             # The words of claude-agent-sdk, and the code of the TypeScript one.
             problem = f"Unsupported control request subtype: {subtype}"
-            self._refuse(inquiry, problem, "unsupported_request")
+            self._refuse(question, problem, "unsupported_request")
             return
         function, seconds, name = handler
-        _log.debug("request %s received: %s", inquiry.id, type(body).__name__)
+        inquiry = self._running[question] = _Inquiry(question)
+        _log.debug("request %s received: %s", question.id, type(body).__name__)
         if seconds is not None:
             inquiry.timer = self._tasks.start(lambda: self._overrun(inquiry, seconds, name), "claude-wire-timer")
         self._turns[inquiry] = None
@@ -165,7 +146,8 @@ class Answers:
         def ended() -> None:
             if inquiry in self._turns:
                 passed()
-            self.waiting_bytes -= inquiry.size
+            self._running.pop(question, None)
+            self.waiting_bytes -= question.size
 
         def passed() -> None:
             """The handler has begun, or never will: the next one may begin."""
@@ -176,112 +158,76 @@ class Answers:
 
         async def run() -> None:
             if next(iter(self._turns)) is not inquiry:
-                turn = self._turns[inquiry] = Event()
+                turn = self._turns[inquiry] = Signal()
                 await turn.wait()
             passed()
             await self._run(inquiry, function, body, name)
 
         inquiry.callback = self._tasks.start(run, "claude-wire-callback", ended)
 
-    def refuse(self, request_id: RequestId, problem: str) -> None:
-        """Answer a request that cannot be read with an error."""
-        inquiry = self._begin(request_id, lambda: len(request_id) if isinstance(request_id, str) else 0)
-        if inquiry is not None:
-            self._refuse(inquiry, problem)
-
-    def withdraw(self, request_id: RequestId) -> None:
-        """The other side no longer wants an answer."""
-        if request_id is None or request_id is UNSET:
-            return
-        inquiry = self._open.get(key_of(request_id))
-        if inquiry is not None:
-            self._drop(inquiry)
+    def withdrawn(self, question: Question) -> None:
+        """The other side no longer wants the answer to a question: its handler is cancelled."""
+        inquiry = self._running.get(question)
+        for task in () if inquiry is None else (inquiry.callback, inquiry.timer):
+            if task is not None:
+                task.cancel()
 
     def drop(self) -> None:
         """Somebody else answers what is open."""
-        for inquiry in list(self._open.values()):
-            self._drop(inquiry)
-
-    def _drop(self, inquiry: _Inquiry) -> None:
-        self._end(inquiry)
-        for task in (inquiry.callback, inquiry.timer):
-            if task is not None:
-                task.cancel()
+        for question in self._questions.open:
+            self._questions.settle(question, Event.WITHDRAW)
+            self.withdrawn(question)
 
     async def _run(
         self, inquiry: _Inquiry, function: Callable[[Any], Awaitable[Any]], body: Any, name: Callable[[], str]
     ) -> None:
+        question = inquiry.question
         then: Callable[[], object] | None = None
         try:
             payload = await function(body)
             if isinstance(payload, Followed):
                 payload, then = payload
-            line = self._encode(ControlResponse.success(inquiry.id, payload))
+            line = self._encode(ControlResponse.success(question.id, payload))
         except NoAnswer:
-            if self._end(inquiry) and inquiry.timer is not None:
+            if self._questions.settle(question, Event.ANSWER) and inquiry.timer is not None:
                 inquiry.timer.cancel()
             return
         except asyncio.CancelledError:
-            if not self._is_open(inquiry) or not cancelled_by_nobody():
+            if not question.is_open or not cancelled_by_nobody():
                 raise
             # What the callback waited for was cancelled. The other side waits for an answer all the same.
-            line = self._failure(inquiry.id, "the callback was cancelled")
+            line = self._failure(question.id, "the callback was cancelled")
         except Exception as error:
-            line, then = self.failure(inquiry.id, error, name), None
+            line, then = self.failure(question.id, error, name), None
         except (GeneratorExit, get_cancelled_exc_class()):  # trio's, whose loop ends
             raise
         except BaseException as error:
             # Out of here nobody can answer any more. What becomes of it is said in _tasks.
-            if self._is_open(inquiry):
-                line = self._failure(inquiry.id, type(error).__name__)
-                self._tasks.start(lambda: self._answer(inquiry, line), "claude-wire-answer")
+            if question.is_open:
+                line = self._failure(question.id, type(error).__name__)
+                self._tasks.start(lambda: self._answer(question, line), "claude-wire-answer")
             raise
-        if self._is_open(inquiry) and inquiry.timer is not None:
+        if question.is_open and inquiry.timer is not None:
             inquiry.timer.cancel()
-        await self._answer(inquiry, line, then)
+        await self._answer(question, line, then)
 
     async def _overrun(self, inquiry: _Inquiry, seconds: float, name: Callable[[], str]) -> None:
         await sleep(seconds)
-        if self._is_open(inquiry) and inquiry.callback is not None:
+        question = inquiry.question
+        if question.is_open and inquiry.callback is not None:
             problem = f"{name()} took longer than {seconds:g} seconds"
             _log.warning("%s", problem)
-            line = self._failure(inquiry.id, problem)
+            line = self._failure(question.id, problem)
             inquiry.callback.cancel()
-            await self._answer(inquiry, line)
+            await self._answer(question, line)
 
-    def _begin(self, request_id: RequestId, size: Callable[[], int]) -> _Inquiry | None:
-        inquiry = _Inquiry(request_id)
-        if inquiry.key in self._open or self._settled.has_key(inquiry.key):
-            return None
-        if len(self._open) >= MAX_OPEN:
-            if not self._told_of_most:
-                self._told_of_most = True
-                _log.warning("requests above %d that wait at a time are not answered", MAX_OPEN)
-            return None
-        inquiry.size = size()
-        self._open[inquiry.key] = inquiry
-        self.waiting_bytes += inquiry.size
-        return inquiry
-
-    def _is_open(self, inquiry: _Inquiry) -> bool:
-        return self._open.get(inquiry.key) is inquiry
-
-    def _refuse(self, inquiry: _Inquiry, problem: str, code: str | None = None) -> None:
-        line = self._failure(inquiry.id, problem, code)
+    def _refuse(self, question: Question, problem: str, code: str | None = None) -> None:
+        line = self._failure(question.id, problem, code)
 
         def ended() -> None:
-            self.waiting_bytes -= inquiry.size
+            self.waiting_bytes -= question.size
 
-        self._tasks.start(lambda: self._answer(inquiry, line), "claude-wire-refusal", ended)
-
-    def _end(self, inquiry: _Inquiry) -> bool:
-        """The request is answered, or withdrawn. Returns false if it was one of them before."""
-        if not self._is_open(inquiry):
-            return False
-        del self._open[inquiry.key]
-        if self._remembers and not isinstance(inquiry.key, _Inquiry):
-            self._settled.add_key(inquiry.key)
-        return True
+        self._tasks.start(lambda: self._answer(question, line), "claude-wire-refusal", ended)
 
     def failure(self, request_id: RequestId, error: Exception, name: Callable[[], str]) -> bytes:
         """The error answer for what a handler has raised. The log gets it, too, unless it is a refusal."""
@@ -296,14 +242,14 @@ class Answers:
     def _failure(self, request_id: RequestId, problem: str, code: str | None = None) -> bytes:
         return self._encode(ControlResponse.failure(request_id, problem, error_code=code))
 
-    async def _answer(self, inquiry: _Inquiry, line: bytes, then: Callable[[], object] | None = None) -> None:
+    async def _answer(self, question: Question, line: bytes, then: Callable[[], object] | None = None) -> None:
         """Send the answer, and do what follows it, unless there was one or none is wanted any more."""
-        if self._end(inquiry):
+        if self._questions.settle(question, Event.ANSWER):
             self.waiting_bytes += len(line)
             try:
                 if line:
                     await send_quietly(self._send, line)
-                    _log.debug("request %s answered", inquiry.id)
+                    _log.debug("request %s answered", question.id)
             finally:
                 self.waiting_bytes -= len(line)
             if then is not None:

@@ -7,7 +7,6 @@ come from and go to. It does not mind which side of the protocol it is on.
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -25,7 +24,8 @@ from claude_wire.errors import (
 )
 from claude_wire.errors.base import initialize_hint
 from claude_wire.io.tasks import Tasks
-from claude_wire.messages import ControlCancelRequest, ControlError, ControlRequest, ControlResponse, ControlSuccess
+from claude_wire.messages import ControlCancelRequest, ControlError, ControlSuccess
+from claude_wire.protocol.requests import SentRequest, SentRequests
 from claude_wire.support.waiting import move_on_after
 
 __all__ = ["Requests"]
@@ -33,15 +33,14 @@ __all__ = ["Requests"]
 _log = logging.getLogger("claude_wire")
 
 
-class _Question:
-    """A request that waits for its answer."""
+class _Wait:
+    """The wait of a caller for the answer to a request."""
 
-    __slots__ = ("answer", "error", "event", "subtype")
+    __slots__ = ("error", "event", "subtype")
 
     def __init__(self, subtype: str, event: Event) -> None:
         self.subtype = subtype
         self.event = event
-        self.answer: ControlResponse | None = None
         self.error: RequestError | None = None
 
 
@@ -49,24 +48,23 @@ class Requests:
     """Our requests: each has an id of its own and gets one answer, an error, or none in its time.
 
     Args:
+        sent: numbers and follows them.
         encode: makes the line of an envelope, or nothing if the other side is not told. What it raises, the asker gets.
     """
 
-    def __init__(self, send: Send, tasks: Tasks, encode: Callable[[Any], bytes] = encode) -> None:
+    def __init__(self, sent: SentRequests, send: Send, tasks: Tasks, encode: Callable[[Any], bytes] = encode) -> None:
+        self._sent = sent
         self._send = send
         self._tasks = tasks
         self._encode = encode
-        # Ids must be unique among all that this side has open; another session may use the same transport later.
-        self._prefix = os.urandom(6).hex()
-        self._count = 0
-        self._open: dict[str, _Question] = {}
+        self._waits: dict[SentRequest, _Wait] = {}
         # Why nothing can be asked any more, once that is so.
         self._ended: tuple[str, BaseException | None] | None = None
 
     @property
     def waiting(self) -> bool:
         """Whether any answer is waited for."""
-        return bool(self._open)
+        return bool(self._waits)
 
     async def ask(
         self, request: Any, subtype: str, seconds: float | None, asked: Callable[[], object] | None = None
@@ -84,55 +82,56 @@ class Requests:
         """
         if self._ended is not None:
             raise _ended_error(subtype, *self._ended)
-        request_id, line = self._new(request)
-        question = self._open[request_id] = _Question(subtype, Event())
+        sent, message = self._sent.begin(request)
+        wait = self._waits[sent] = _Wait(subtype, Event())
         try:
+            line = self._encode(message)
             with move_on_after(seconds):
                 if line:
                     await self._send(line)
-                    _log.debug("request %s sent: %s", request_id, subtype)
+                    _log.debug("request %s sent: %s", sent.id, subtype)
                 if asked is not None:
                     asked()
-                await question.event.wait()
+                await wait.event.wait()
         except Exception:  # nothing was sent
-            question.event.set()
+            wait.event.set()
             raise
         finally:
-            del self._open[request_id]
-            if not question.event.is_set():
-                self._withdraw(request_id)
-        if question.error is not None:
-            raise question.error
-        if question.answer is None:
-            _log.debug("request %s timed out: %s", request_id, subtype)
+            del self._waits[sent]
+            withdrawal = self._sent.end(sent)
+            if not wait.event.is_set():
+                self._withdraw(withdrawal)
+        if wait.error is not None:
+            raise wait.error
+        if sent.answer is None:
+            _log.debug("request %s timed out: %s", sent.id, subtype)
             raise RequestTimeoutError(subtype, seconds or 0.0)
-        answer = question.answer.response
+        answer = sent.answer.response
         if isinstance(answer, ControlSuccess):
-            _log.debug("request %s succeeded: %s", request_id, subtype)
+            _log.debug("request %s succeeded: %s", sent.id, subtype)
             return answer
-        _log.debug("request %s was refused: %s", request_id, subtype)
+        _log.debug("request %s was refused: %s", sent.id, subtype)
         if isinstance(answer, ControlError):
             raise RequestRefusedError(subtype, answer.error, answer.error_code)
         raise RequestRefusedError(subtype, "the answer is neither a success nor an error")
 
     def line(self, request: Any) -> bytes:
         """The line of a request whose answer says nothing."""
-        return self._new(request)[1]
+        return self._encode(self._sent.envelope(request))
 
-    def resolve(self, response: ControlResponse) -> None:
-        """Give an answer to whoever waits for it. One that nobody waits for any more is dropped."""
-        request_id = response.request_id  # a string, as all ids of ours are
-        question = self._open.get(request_id) if isinstance(request_id, str) else None
-        if question is not None and not question.event.is_set():
-            question.answer = response
-            question.event.set()
+    def answered(self, request: SentRequest) -> None:
+        """A request has its answer: whoever waits for it goes on."""
+        wait = self._waits.get(request)
+        if wait is not None:
+            wait.event.set()
 
     def refuse(self, request_id: str, reason: str) -> None:
         """A request goes nowhere, so its answer will not come: whoever waits for it is told why."""
-        question = self._open.get(request_id)
-        if question is not None and not question.event.is_set():
-            question.error = RequestRefusedError(question.subtype, reason)
-            question.event.set()
+        sent = self._sent.find(request_id)
+        wait = None if sent is None else self._waits.get(sent)
+        if wait is not None and not wait.event.is_set():
+            wait.error = RequestRefusedError(wait.subtype, reason)
+            wait.event.set()
 
     def fail(self, problem: str, cause: BaseException | None = None) -> None:
         """No answer will come any more, and no request is sent: it fails for all who wait, and for all who come."""
@@ -142,27 +141,22 @@ class Requests:
 
     def withdraw_waiting(self) -> list[bytes]:
         """Nobody who waits now gets an answer. Returns the lines that tell the other side, for the caller to send."""
-        lines = [self._encode(ControlCancelRequest(request_id)) for request_id in self._open]
+        lines = [self._encode(ControlCancelRequest(sent.id)) for sent in self._waits]
         self.fail_waiting("the request was withdrawn", None)
         return [line for line in lines if line]
 
     def fail_waiting(self, problem: str, cause: BaseException | None) -> None:
         """Nobody who waits now gets an answer."""
-        for question in self._open.values():
-            if not question.event.is_set():
-                question.error = _ended_error(question.subtype, problem, cause)
-                question.event.set()
+        for wait in self._waits.values():
+            if not wait.event.is_set():
+                wait.error = _ended_error(wait.subtype, problem, cause)
+                wait.event.set()
 
-    def _new(self, request: Any) -> tuple[str, bytes]:
-        self._count += 1
-        request_id = f"{self._prefix}-{self._count}"
-        return request_id, self._encode(ControlRequest(request_id, request))
-
-    def _withdraw(self, request_id: str) -> None:
+    def _withdraw(self, withdrawal: ControlCancelRequest) -> None:
         if self._ended is not None:
             return
 
-        line = self._encode(ControlCancelRequest(request_id))
+        line = self._encode(withdrawal)
         if not line:
             return
 

@@ -5,17 +5,51 @@ Knows a child and whether a turn is open; not what messages mean beyond that.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import msgspec
 
 from claude_wire.errors import HandleError, ProcessError, UnfinishedTurnError
 from claude_wire.errors.base import describe_end
+from claude_wire.messages import CommandLifecycleMessage, InitMessage, ResultMessage
+from claude_wire.native.block import split_lines
 from claude_wire.process.child import Child, Settings
-from claude_wire.process.turn import Turn
+from claude_wire.protocol.run import ENDING, OPENING, Run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
-__all__ = ["Exchange", "NotStarted"]
+M = TypeVar("M", ResultMessage, CommandLifecycleMessage)
+
+__all__ = ["Exchange", "NotStarted", "prompts_of"]
+
+
+class _Sent(msgspec.Struct):
+    """The fields of a sent line that are looked at."""
+
+    type: Any = None
+    uuid: Any = None
+    # A prompt in JSON-RPC has these.
+    method: Any = None
+    id: Any = None
+
+
+_decode_sent = msgspec.json.Decoder(_Sent).decode
+
+
+#: The types of the messages that may begin or end a turn.
+_LOOKED_AT = ENDING | OPENING
+
+
+def prompts_of(lines: bytes) -> Iterator[str | None]:
+    """The uuids of the prompts among lines for an agent; None for a prompt without one."""
+    for line in split_lines(lines):
+        with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # the process answers such a line
+            sent = _decode_sent(line)
+            if sent.type == "user" or sent.method == "run":
+                uuid = sent.uuid if sent.type == "user" else sent.id
+                yield uuid if isinstance(uuid, str) and uuid else None
 
 
 class Exchange:
@@ -31,7 +65,10 @@ class Exchange:
         self._sees_results = sees_results
         #: The child, once it was started.
         self.child: Child | None = None
-        self.turn: Turn = Turn()
+        #: The prompts that were written, and the turns in what was decoded so far.
+        self.run: Run = Run()
+        #: The last result that was decoded: typed, or a dict, as the decoder gives it.
+        self.last_result: Any = None
         # Whether a step has said how the output ended.
         self._told = False
 
@@ -64,7 +101,8 @@ class Exchange:
         """
 
         def first() -> None:
-            self.turn.sent(lines)
+            for uuid in prompts_of(lines):
+                self.run.ask(uuid, 0.0)
             if begun is not None:
                 begun()
 
@@ -76,7 +114,9 @@ class Exchange:
         Returns whether the line was written. An input that is ended, full, or in use by a sender takes none.
         """
         child = self.child
-        return bool(self.turn.unfinished()) and child is not None and not child.foreign and child.stdin.write_now(line)
+        return (
+            bool(self.run.unfinished_turn()) and child is not None and not child.foreign and child.stdin.write_now(line)
+        )
 
     async def close(self) -> None:
         """End the child, if there is one."""
@@ -85,7 +125,29 @@ class Exchange:
 
     def saw(self, batch: list[Any]) -> None:
         """As :class:`~claude_wire.io.receiver.Observer`."""
-        self.turn.see(batch)
+        # Most batches lie within a turn and end nothing. Their types tell that.
+        types = set(map(type, batch))
+        is_plain = any(issubclass(cls, dict) for cls in types)
+        if not is_plain and types.isdisjoint(ENDING if self.run.turn else _LOOKED_AT):
+            return
+        for message in batch:
+            if type(message) in _LOOKED_AT:
+                self.run.see(message)
+                if isinstance(message, ResultMessage):
+                    self.last_result = message
+            elif isinstance(message, dict):
+                self._saw_dict(cast("dict[str, Any]", message))
+
+    def _saw_dict(self, message: dict[str, Any]) -> None:
+        """Look at a message of a decoder that gives dicts: only at what begins or ends a turn."""
+        kind = message.get("type")
+        if kind == "result":
+            self.last_result = message
+            self.run.see(_of_dict(ResultMessage, message, "user_message_uuids", "user_message_uuid"))
+        elif kind == "command_lifecycle":
+            self.run.see(_of_dict(CommandLifecycleMessage, message, "command_uuid", "state"))
+        elif message.get("parent_tool_use_id") is None and not message.get("isReplay") and _begins_turn(message):
+            self.run.see(InitMessage())
 
     async def ended(self, *, cut: bool) -> None:
         """As :class:`~claude_wire.io.receiver.Observer`: wait for the exit code, and say once how the output ended."""
@@ -98,8 +160,8 @@ class Exchange:
             return
         self._told = True
         code = child.popen.returncode
-        details = code, child.stderr_tail(), self.turn.last_result
-        where = "in the middle of a line" if cut else self.turn.unfinished() if self._sees_results else ""
+        details = code, child.stderr_tail(), self.last_result
+        where = "in the middle of a line" if cut else self.run.unfinished_turn() if self._sees_results else ""
         if where:
             end = describe_end(code, details[1])
             raise UnfinishedTurnError(*details, message=f"the output ended {where}; the process {end}")
@@ -109,6 +171,19 @@ class Exchange:
 
 def not_started() -> HandleError:
     return HandleError("this process is not started: use it as `async with open_process(...) as process`")
+
+
+def _begins_turn(message: dict[str, Any]) -> bool:
+    kind = message.get("type")
+    return kind in ("assistant", "stream_event", "user") or (kind == "system" and message.get("subtype") == "init")
+
+
+def _of_dict(cls: type[M], message: dict[str, Any], *names: str) -> M:
+    """A typed message with a few of the fields of a dict; without those whose values do not fit."""
+    try:
+        return msgspec.convert({name: message[name] for name in names if name in message}, cls)
+    except msgspec.ValidationError:
+        return cls()
 
 
 class NotStarted:

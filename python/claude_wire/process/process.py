@@ -206,7 +206,7 @@ class Process(MessageStream[T], Generic[T]):
     @property
     def last_result(self) -> Any:
         """The last result message that was decoded, or None."""
-        return self._exchange.turn.last_result
+        return self._exchange.last_result
 
     # --- its input
 

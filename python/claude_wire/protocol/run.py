@@ -45,6 +45,7 @@ The last three are final. Which event a message is for which prompt:
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from enum import Enum
 from itertools import islice, takewhile
@@ -59,25 +60,31 @@ from claude_wire.messages import (
     RateLimitEvent,
     ResultMessage,
     SessionStateChangedMessage,
+    StreamEvent,
     SystemErrorMessage,
     TaskNotificationOrigin,
+    UserMessage,
 )
 from claude_wire.messages.conversation.results import ErrorInfo
 from claude_wire.messages.union import RESULT_BY_SUBTYPE
 from claude_wire.protocol.background import TASK_MARKS, Background
+from claude_wire.support.ids import Ids
 
-__all__ = ["MARKS", "SETTLE_SECONDS", "TRANSITIONS", "Event", "Run", "SentPrompt", "State"]
+__all__ = ["ENDING", "MARKS", "OPENING", "SETTLE_SECONDS", "TRANSITIONS", "Event", "Run", "SentPrompt", "State"]
 
-#: The types of messages that :meth:`Run.see` looks at.
+#: The types of messages that may end a turn, or the wait for one.
+ENDING = frozenset((CommandLifecycleMessage, ResultMessage, *RESULT_BY_SUBTYPE.values()))
+#: The types of messages that show that a turn is under way.
+OPENING = frozenset((AssistantMessage, InitMessage, StreamEvent, UserMessage))
+#: The types of messages that a session shows to :meth:`Run.see`. It leaves out two of :data:`OPENING`, which are most
+#: of its traffic: ``system/init`` or an assistant message tells of the same turn.
 MARKS = frozenset(
     (
+        *ENDING,
         AssistantMessage,
-        CommandLifecycleMessage,
         InitMessage,
         InjectedMessage,
         RateLimitEvent,
-        ResultMessage,
-        *RESULT_BY_SUBTYPE.values(),
         SessionStateChangedMessage,
         SystemErrorMessage,
         *TASK_MARKS,
@@ -89,6 +96,8 @@ MARKS = frozenset(
 SETTLE_SECONDS = 3.0
 #: The least seconds to wait, so that messages on their way are read.
 LEAST_SECONDS = 0.1
+#: The most prompts without a result that are followed. Before another one is sent, the oldest is forgotten.
+MAX_PROMPTS = 4096
 #: Characters that are kept of a state of the CLI, and of the reason of an error: both are one word.
 MAX_WORD_CHARS = 128
 
@@ -228,12 +237,13 @@ class Run:
         #: What works in the background, and the turns that its ends bring.
         self.background: Background = Background()
         # The uuids of all prompts; and the prompts that have not ended, in the order of sending, by their uuids.
-        self._uuids: set[str] = set()
+        self._uuids = Ids(MAX_PROMPTS)
         self._open: dict[str | SentPrompt, SentPrompt] = {}
         # Of these, the ones without a uuid, and the ones that are FOLDED: a result concerns them without naming them.
         self._unnamed: dict[SentPrompt, None] = {}
         self._folded: dict[SentPrompt, None] = {}
         self._count = 0
+        self._finished: deque[SentPrompt] = deque(maxlen=MAX_PROMPTS)
         # Whether a turn is under way; whether the CLI ever said that one begins; how many it says are queued.
         self._turn = self._announces = False
         # Whether older messages are read than those behind which the prompts were sent.
@@ -245,6 +255,33 @@ class Run:
         self.resets_at: float | None = None
         #: The last error that a dialect reported beside all turns: an agent that ends with code 1 means it.
         self.fatal: ErrorInfo | None = None
+
+        #: The last result.
+        self.last_result: ResultMessage | None = None
+
+    @property
+    def turn(self) -> bool:
+        """Whether a turn is under way."""
+        return self._turn
+
+    @property
+    def owed(self) -> list[str]:
+        """The uuids of the prompts that wait for a turn, or for its result, in the order of sending."""
+        return [prompt.uuid for prompt in self._open.values() if prompt.uuid is not None and prompt.state in _OWED]
+
+    def unfinished_turn(self) -> str:
+        """Where the turn would end if the output ended now, in words; empty if that is between turns.
+
+        Among the recorded sessions of the CLI, those that were cut, and no others, end within a turn by this rule.
+        """
+        if self._turn:
+            return "in the middle of a turn"
+        is_owed = any(prompt.state in _OWED for prompt in self._open.values())
+        return "before the turn that was asked for" if is_owed else ""
+
+    def unfinished(self) -> str:
+        """Where the run would end if the output ended now, in words; empty if that is between runs."""
+        return self.unfinished_turn() or self.background.unfinished()
 
     @property
     def over(self) -> bool:
@@ -298,10 +335,12 @@ class Run:
         An empty uuid is none: the CLI reads it so.
         """
         uuid = uuid or None
-        if uuid in self._uuids:
-            return None
         if uuid is not None:
+            if uuid in self._uuids:
+                return None
             self._uuids.add(uuid)
+        if len(self._open) >= MAX_PROMPTS:
+            self._forget(next(iter(self._open.values())))
         prompt = SentPrompt(uuid, now, self._count)
         self._count += 1
         self._open[uuid or prompt] = prompt
@@ -344,13 +383,19 @@ class Run:
 
     def had(self, uuid: str | None) -> bool:
         """Whether a prompt with this uuid was sent before."""
-        return uuid in self._uuids
+        return uuid is not None and uuid in self._uuids
 
     def take_back(self, prompt: SentPrompt) -> None:
         """The prompt was not sent after all."""
         if prompt.uuid is not None:
             self._uuids.discard(prompt.uuid)
         self._forget(prompt)
+
+    def take_finished(self) -> list[SentPrompt]:
+        """The prompts whose state has become final since this was last asked."""
+        finished = list(self._finished)
+        self._finished.clear()
+        return finished
 
     def unnamed(self) -> list[SentPrompt]:
         """The prompts without a uuid that have not ended."""
@@ -378,13 +423,21 @@ class Run:
         return SubagentStoppedError(result, stopped) if stopped else None
 
     def see(self, message: Any) -> bool:
-        """Look at one of :data:`MARKS`. Returns whether it is for the host alone, which asked for it."""
+        """Look at a message. Returns whether it is for the host alone, which asked for it.
+
+        Messages whose type is neither in :data:`MARKS` nor in :data:`OPENING` change nothing.
+        """
         if isinstance(message, AssistantMessage):
             if message.parent_tool_use_id is None:
+                self._turn = True
                 reason = message.error_reason
                 self.reason = None if reason is None else reason[:MAX_WORD_CHARS]
+        elif isinstance(message, (StreamEvent, UserMessage)):
+            if message.parent_tool_use_id is None and not getattr(message, "isReplay", None):
+                self._turn = True
         elif isinstance(message, ResultMessage):
             self._turn = False
+            self.last_result = message
             self._queued = message.queued_turn_count or 0
             self.background.turn_ended(takes_one_up=self.is_unasked(message))
             if not self._announces:
@@ -395,9 +448,9 @@ class Run:
             self._turn = self._announces = self._merges
             self.reason = None
         elif isinstance(message, CommandLifecycleMessage):
-            event = _LIFECYCLE.get(message.state or "")
-            if event is not None:
-                self._happens(self._open.get(message.command_uuid or ""), event)
+            uuid, state = message.command_uuid, message.state
+            if isinstance(uuid, str) and isinstance(state, str) and state in _LIFECYCLE:
+                self._happens(self._open.get(uuid), _LIFECYCLE[state])
         elif isinstance(message, RateLimitEvent):
             limit = message.rate_limit_info
             self.resets_at = limit.resetsAt if limit.status == "rejected" else None
@@ -458,6 +511,7 @@ class Run:
         if prompt is not None:
             prompt.happens(event, result)
             if prompt.ended:
+                self._finished.append(prompt)
                 self._forget(prompt)
             elif prompt.state is State.FOLDED:
                 self._folded[prompt] = None

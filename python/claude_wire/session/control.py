@@ -10,29 +10,33 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from claude_wire.codec.encoder import encode
 from claude_wire.control.answers import Answers
 from claude_wire.control.requests import Requests
 from claude_wire.errors import DialectError, EncodeError, HandleError, RequestRefusedError
 from claude_wire.io.tasks import Task, Tasks
 from claude_wire.messages import (
-    ControlCancelRequest,
-    ControlRequest,
-    ControlResponse,
     McpMessageRequest,
     McpSdkServerConfig,
     McpSetServersRequest,
-    UnknownObject,
 )
 from claude_wire.messages.base import Wire
+from claude_wire.protocol.host import (
+    CallbackWanted,
+    CallbackWithdrawn,
+    HostEvent,
+    HostProtocol,
+    PromptFinished,
+    RequestAnswered,
+)
 from claude_wire.session.arguments import McpServer, require_server
 from claude_wire.support.arguments import type_of
 from claude_wire.support.waiting import move_on_after
 
 if TYPE_CHECKING:
-    from claude_wire.messages import McpServerConfig, McpSetServersResponse
+    from anyio import CancelScope
+
+    from claude_wire.messages import ControlResponse, McpServerConfig, McpSetServersResponse
     from claude_wire.session.callbacks import Callbacks
     from claude_wire.session.sending import Sender
 
@@ -55,14 +59,19 @@ class Control:
 
     def __init__(
         self,
+        protocol: HostProtocol,
         callbacks: Callbacks,
         sender: Sender,
         tasks: Tasks,
         encode: Callable[[Any], bytes] = encode,
     ) -> None:
+        self.protocol: HostProtocol = protocol
         self.callbacks: Callbacks = callbacks
-        self.requests: Requests = Requests(sender.send, tasks, encode)
-        self.answers: Answers = Answers(callbacks.find, partial(sender.send, is_answer=True), tasks, encode)
+        self.requests: Requests = Requests(protocol.requests, sender.send, tasks, encode)
+        send_answer = partial(sender.send, is_answer=True)
+        self.answers: Answers = Answers(protocol.questions, callbacks.find, send_answer, tasks, encode)
+        #: The wait for a message of the run, while there is one. Cancelling it has the run looked at again.
+        self.waiting: CancelScope | None = None
         #: The MCP servers of this process that may send to the CLI, by name.
         self.connected: dict[str, McpServer] = {}
         # The tasks of MCP servers that are closing.
@@ -95,24 +104,22 @@ class Control:
 
     def handle(self, message: Any) -> None:
         """Take a control message: each once, in the order of the stream."""
-        if type(message) is ControlRequest:
-            self.answers.take(message)
-        elif type(message) is ControlResponse:
-            self.requests.resolve(message)
-            if not isinstance(message.response, UnknownObject):
-                for pending in (
-                    message.response.pending_permission_requests,
-                    message.response.pending_user_dialog_requests,
-                    message.response.pending_elicitation_requests,
-                ):
-                    for request in pending or ():
-                        self.handle(request)
-        elif type(message) is ControlCancelRequest:
-            self.answers.withdraw(message.request_id)
-        elif message.type == "control_request":
-            request_id = message.get("request_id", msgspec.UNSET)
-            if request_id is None or request_id is msgspec.UNSET or type(request_id) in (str, int, float):
-                self.answers.refuse(request_id, "this control request cannot be read")
+        self._dispatch(self.protocol.receive(message))
+
+    def _dispatch(self, events: Iterable[HostEvent]) -> None:
+        for event in events:
+            if isinstance(event, CallbackWanted):
+                self.answers.answer(event.question)
+            elif isinstance(event, CallbackWithdrawn):
+                self.answers.withdrawn(event.question)
+            elif isinstance(event, RequestAnswered):
+                self.requests.answered(event.request)
+            elif isinstance(event, PromptFinished) and self.waiting is not None:
+                self.waiting.cancel()  # the CLI may send no message about that
+
+    def handle_answer(self, message: ControlResponse) -> None:
+        """Take the answer to a request alone, while another session answers the CLI's questions."""
+        self._dispatch(self.protocol.receive_answer(message))
 
     def reading_failed(self, error: Exception) -> None:
         """The stream raised while nobody iterates: no request that waits now gets its answer."""

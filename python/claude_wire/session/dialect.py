@@ -316,7 +316,7 @@ def interrupt_before_close(dialect: Dialect, requests: Requests, process: Proces
     """
     exchange = exchange_of(process)
     if dialect.signals:
-        if exchange.turn.unfinished() and exchange.child is not None and not exchange.child.foreign:
+        if exchange.run.unfinished_turn() and exchange.child is not None and not exchange.child.foreign:
             exchange.child.popen.send_signal(signal.SIGINT)
         return None
     return requests.line(InterruptRequest(cancel_queued=True if dialect.plain else None))

@@ -6,23 +6,21 @@ Knows when a wait for a message ends, and what the end of the stream means; not 
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from anyio import CancelScope, current_time
+from anyio import current_time
 
 from claude_wire.errors import HandleError, ProcessError, TurnError
 from claude_wire.messages import (
-    CancelAsyncMessageRequest,
-    CancelAsyncMessageResponse,
     ControlRequestBody,
     InitMessage,
-    InterruptResponse,
     ResultError,
     ResultMessage,
 )
 from claude_wire.process.stdin import LAST_SECONDS
+from claude_wire.protocol.host import MessageReceived
 from claude_wire.protocol.run import MARKS, Run, SentPrompt
 from claude_wire.session.iterators import Wait
 from claude_wire.support.arguments import require_seconds, type_of
@@ -47,8 +45,9 @@ A = TypeVar("A")
 class Reading:
     """Takes messages from a router, and shows the run and the callbacks those that say something of them."""
 
-    def __init__(self, router: Router, control: Control, process: Process[Any] | None, *, merges: bool = True) -> None:
-        self.run: Run = Run(merges=merges)
+    def __init__(self, router: Router, control: Control, process: Process[Any] | None) -> None:
+        self._protocol = control.protocol
+        self._control = control
         #: What was read and not taken yet.
         self.ready: deque[Message | InvalidLine] = router.ready
         #: Whether a message in ``ready`` may change the state of the run.
@@ -61,15 +60,20 @@ class Reading:
         self._on_init = control.callbacks.see_init
         #: Id of the session that the CLI was started to resume. None without a resume, and after the check.
         self.resumes: str | None = None
-        # Cancelling it ends the wait for a message of the run.
-        self._waiting: CancelScope | None = None
+
+    @property
+    def run(self) -> Run:
+        """The prompts, turns and background work, as far as the consumer has read."""
+        return self._protocol.run
 
     def run_sees(self, message: Message | InvalidLine) -> bool:
         """Show a message to the run. Returns whether it is for the host alone."""
         if type(message) is InitMessage:
             self._on_init(message)
             self._compare_with_resumed(message)
-        return type(message) in MARKS and self.run.see(message)
+        return type(message) in MARKS and not any(
+            isinstance(event, MessageReceived) for event in self._protocol.receive(message)
+        )
 
     def _compare_with_resumed(self, message: InitMessage) -> None:
         """Warn if the CLI has begun a new session in place of the one to resume: it has nothing of the earlier one.
@@ -177,24 +181,8 @@ class Reading:
             raise TypeError(f"request() takes a request such as McpStatusRequest(), not {type_of(request)}")
         require_seconds("timeout", seconds, or_zero=True)
         subtype = cast("str", type(request).__struct_config__.tag)
-        unnamed = self.run.unnamed()
         answer = await self._requests.ask(request, subtype, seconds, self._router.notice)
-        parsed = request.parse_answer(answer.response or {})
-        self.answered(request, parsed, unnamed)
-        return parsed
-
-    def answered(self, request: object, answer: object, unnamed: Sequence[SentPrompt]) -> None:
-        """The CLI has answered a request. ``unnamed`` are the prompts without a uuid that were sent before."""
-        if isinstance(answer, CancelAsyncMessageResponse) and isinstance(request, CancelAsyncMessageRequest):
-            self.drop([request.message_uuid] if answer.cancelled else [])
-        elif isinstance(answer, InterruptResponse):
-            # Only an emptied queue comes with a list.
-            self.drop(answer.cancelled or [], [] if answer.cancelled is None else unnamed)
-
-    def drop(self, uuids: Sequence[str], swept: Sequence[SentPrompt] = ()) -> None:
-        """The CLI has taken these prompts out of its queue, and may send no message about it: a wait for them ends."""
-        self.run.drop(uuids, swept)
-        self._look_again()
+        return request.parse_answer(answer.response or {})
 
     def refuse(self, uuid: str, reason: str) -> None:
         """A prompt will not come to the CLI: a wait for it ends."""
@@ -208,8 +196,8 @@ class Reading:
 
     def _look_again(self) -> None:
         """Have the run looked at again by whoever waits for a message of it."""
-        if self._waiting is not None:
-            self._waiting.cancel()
+        if self._control.waiting is not None:
+            self._control.waiting.cancel()
 
     async def pass_to_the_end(self, seconds: float) -> None:
         """Pass over all messages up to the end of the stream, in so many seconds. Raises what that raises."""
@@ -228,11 +216,11 @@ class Reading:
         began = current_time()
         only_shells, seconds = wait.only_shells(self.run), wait.patience(self.run, began)
         with move_on_after(seconds) as scope:
-            before, self._waiting = self._waiting, scope
+            before, self._control.waiting = self._control.waiting, scope
             try:
                 await self.step(reserved=reserved)
             finally:
-                self._waiting = before  # that of the task that reads, if this one may not
+                self._control.waiting = before  # that of the task that reads, if this one may not
         is_late = not self.ready and current_time() >= scope.deadline
         if only_shells:
             wait.shells = 0.0 if is_late else wait.less_shells(current_time() - began)

@@ -21,6 +21,7 @@ from claude_wire.errors import ByteBudgetError, HandleError
 from claude_wire.io.message_stream import receiver_of
 from claude_wire.io.tasks import set_event
 from claude_wire.messages import ControlCancelRequest, ControlRequest, ControlResponse, KeepAlive, UnknownMessage
+from claude_wire.protocol.host import is_control
 from claude_wire.support.waiting import cancel_scope, move_on_after
 
 if TYPE_CHECKING:
@@ -37,16 +38,9 @@ AWAY_SECONDS = 0.01
 #: Seconds after which it is seen again whether there is room.
 ROOM_SECONDS = 0.05
 
-_CONTROL = frozenset((ControlRequest, ControlResponse, ControlCancelRequest))
 #: What is not for the consumer; and what may be a control message that does not fit its type.
-KEPT_BACK = frozenset((*_CONTROL, KeepAlive))
+KEPT_BACK = frozenset((ControlRequest, ControlResponse, ControlCancelRequest, KeepAlive))
 _ROUTED = frozenset((*KEPT_BACK, UnknownMessage))
-
-
-def _is_control(message: Any) -> bool:
-    return type(message) in _CONTROL or (
-        type(message) is UnknownMessage and message.type is not None and message.type.startswith("control_")
-    )
 
 
 class _Found:
@@ -199,7 +193,7 @@ class Router:
         if _ROUTED.isdisjoint(self.types):  # as in most batches
             self.ready.extend(batch)
             return
-        control = [message for message in batch if _is_control(message)]
+        control = [message for message in batch if is_control(message)]
         self.ready.extend(message for message in batch if type(message) not in KEPT_BACK)
         if self._found.followed != self._ahead.direct:
             self._found.control = 0  # the consumer has come across all of them
@@ -287,7 +281,7 @@ class Router:
         for line in lines:
             if b"control_" in line or b"\\u" in line:  # its tag may have escapes
                 message = follower.decode(line)
-                if _is_control(message):
+                if is_control(message):
                     self._saw_ahead(message)
 
     def _saw_ahead(self, message: Any) -> None:

@@ -34,6 +34,7 @@ from claude_wire.messages import (
 )
 from claude_wire.process.options import PermissionMode
 from claude_wire.process.process import GRACE_SECONDS, Process, exchange_of
+from claude_wire.protocol.host import HostProtocol
 from claude_wire.session.arguments import CEILING_SECONDS, REQUEST_SECONDS, STREAM_PLACES
 from claude_wire.session.callbacks import Callbacks, CanUseTool, Dialog, Elicit, HookMatcher, McpServer
 from claude_wire.session.control import Control
@@ -171,14 +172,15 @@ class Session:
         self._sender = Sender(exchange, send, on_sent, self._tasks, require)
         self._connection = connection = dialect.connect()
         to_agent = encode if dialect.plain else connection.to_agent
-        self._control = Control(self._callbacks, self._sender, self._tasks, to_agent)
+        protocol = HostProtocol(merges=dialect.merges)
+        self._control = Control(protocol, self._callbacks, self._sender, self._tasks, to_agent)
         self._takeover: Takeover | None = None
         if transport is None:
             self._router = router_for(connection, stream, on_received, self._control, hooks_of_host)
         else:
             self._takeover = Takeover(transport, self._callbacks, self._control, self._tasks)
             self._router = TakeoverRouter(transport, on_received, self._control, self._takeover)
-        self._reading = Reading(self._router, self._control, self.process, merges=dialect.merges)
+        self._reading = Reading(self._router, self._control, self.process)
         self._ready = self._reading.ready
         self._prompts = Prompts(self._sender, self._reading, hooks_of_host, to_agent, verbatim=verbatim_prompts)
         # What the end of the session waits for, each for some seconds.

@@ -241,7 +241,7 @@ class Takeover:
         elif self._transport.drives:
             self._control.handle(message)
         elif type(message) is ControlResponse:  # to a request of the time when this session has driven
-            self._control.requests.resolve(message)
+            self._control.handle_answer(message)
 
     def _answers_initialize(self, message: Any) -> bool:
         return type(message) is ControlResponse and message.request_id == self.cli.initialize_id

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from claude_wire.codec import Decoder, encode
+from claude_wire.codec import Decoder
 from claude_wire.messages import (
     AssistantMessage,
     ControlCancelRequest,
@@ -19,8 +19,7 @@ from claude_wire.messages import (
     ToolUseBlock,
     UserMessage,
 )
-from claude_wire.process.turn import Turn
-from claude_wire.protocol.background import TASK_MARKS, Background
+from claude_wire.protocol import Run
 from claude_wire.support import LONGEST_ID, Ids, short_id
 from claude_wire_kit.supervisor.disk.journal import Journal
 from claude_wire_kit.supervisor.ledger import MARKS
@@ -56,7 +55,7 @@ def review(journal: Journal, line: int) -> Review:
         OSError: a file cannot be read.
         LookupError: there is no such line.
     """
-    turn, background = Turn(), Background()
+    run = Run()
     asked: dict[str, None] = {}
     settled = Ids()
     calls: dict[str, None] = {}
@@ -67,7 +66,7 @@ def review(journal: Journal, line: int) -> Review:
                 _asked(message, asked, settled, is_input=is_input)
             elif is_input:
                 if isinstance(message, UserMessage):
-                    turn.sent(encode(message))
+                    run.ask(message.uuid, 0.0)
                 continue
             elif isinstance(message, AssistantMessage):
                 _called(message, calls)
@@ -75,16 +74,13 @@ def review(journal: Journal, line: int) -> Review:
                 _returned(message, calls)
             elif isinstance(message, ResultMessage):
                 calls.clear()
-                background.turn_ended(takes_one_up=False)
-            elif isinstance(message, TASK_MARKS):
-                background.see(message, in_turn=turn.open)
             elif isinstance(message, InitMessage) and len(message.session_id or "") <= LONGEST_ID:
                 cli_session_id = message.session_id
             if not is_input:
-                turn.see((message,))
+                run.see(message)
     return Review(
-        turn.unfinished() or background.unfinished(),
-        turn.asked,
+        run.unfinished(),
+        run.owed,
         [short_id(id) for id in asked],
         [short_id(id) for id in calls],
         cli_session_id,

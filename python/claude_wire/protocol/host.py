@@ -1,0 +1,246 @@
+"""The host's side of the protocol, without input and output: the twin of the agent's.
+
+:class:`HostProtocol` is told each message of the CLI and each thing that the host sends, and returns events. It follows
+three kinds of exchanges, each by a table of states:
+
+=========  =====================  ===========================================================================
+kind       begins with            table
+=========  =====================  ===========================================================================
+prompt     the host's prompt      :data:`claude_wire.protocol.run.TRANSITIONS`
+question   the CLI's              :data:`claude_wire.protocol.questions.TRANSITIONS`
+           ``control_request``
+request    the host's             WAITING until its answer, or until the host gives it up
+           ``control_request``
+=========  =====================  ===========================================================================
+
+What comes from the CLI, and the events that follow from it:
+
+==========================================  ==================================================================
+message                                     events
+==========================================  ==================================================================
+``control_request``                         :class:`CallbackWanted`; none if it was asked before
+``control_cancel_request``                  :class:`CallbackWithdrawn`; none if the question is settled
+``control_response``                        :class:`RequestAnswered`; none if nobody waits for it any more. Then
+                                            one for each open question that the answer lists
+``control_response`` to ``interrupt``       the same, and :class:`PromptFinished` for each prompt that the CLI
+or ``cancel_async_message``                 has taken out of its queue
+``session_state_changed`` for the host      none for the message itself
+``keep_alive``                              none
+any other message                           :class:`MessageReceived`
+a message that ends a prompt                also :class:`PromptFinished`
+a message that ends the run                 also :class:`RunFinished`, as the last event
+==========================================  ==================================================================
+
+The run is over when no turn is under way or owed and no subagent works; see :mod:`claude_wire.protocol.run`.
+
+A session gives control messages to its protocol as soon as they are read, and all others when the consumer takes them.
+So ``MessageReceived`` and what follows from a message are as late as the consumer, and callbacks are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from claude_wire.errors import PayloadError
+from claude_wire.messages import (
+    CancelAsyncMessageRequest,
+    CancelAsyncMessageResponse,
+    ControlCancelRequest,
+    ControlRequest,
+    ControlResponse,
+    ControlSuccess,
+    InterruptRequest,
+    InterruptResponse,
+    KeepAlive,
+    UnknownMessage,
+    UnknownObject,
+)
+from claude_wire.protocol.questions import Event, Question, Questions
+from claude_wire.protocol.requests import SentRequest, SentRequests
+from claude_wire.protocol.run import Run, SentPrompt
+
+__all__ = [
+    "CallbackWanted",
+    "CallbackWithdrawn",
+    "HostEvent",
+    "HostProtocol",
+    "MessageReceived",
+    "PromptFinished",
+    "RequestAnswered",
+    "RunFinished",
+    "is_control",
+]
+
+
+class MessageReceived(NamedTuple):
+    """A message for the consumer."""
+
+    message: Any
+
+
+class CallbackWanted(NamedTuple):
+    """The CLI asks something. An answer is owed until the question is settled; an error if ``problem`` is not empty."""
+
+    question: Question
+
+
+class CallbackWithdrawn(NamedTuple):
+    """The CLI no longer wants the answer to a question."""
+
+    question: Question
+
+
+class RequestAnswered(NamedTuple):
+    """A request of the host has its answer, a success or an error."""
+
+    request: SentRequest
+
+
+class PromptFinished(NamedTuple):
+    """The state of a prompt is final: it has its result, or will have none."""
+
+    prompt: SentPrompt
+
+
+class RunFinished(NamedTuple):
+    """Nothing more will come, unless something is asked."""
+
+
+HostEvent: TypeAlias = (
+    MessageReceived | CallbackWanted | CallbackWithdrawn | RequestAnswered | PromptFinished | RunFinished
+)
+
+_CONTROL = frozenset((ControlRequest, ControlResponse, ControlCancelRequest))
+_RUN_FINISHED = RunFinished()
+
+
+def is_control(message: Any) -> bool:
+    """Whether a message is a control message, also one that does not fit its type."""
+    return type(message) in _CONTROL or (
+        type(message) is UnknownMessage and message.type is not None and message.type.startswith("control_")
+    )
+
+
+class HostProtocol:
+    """What a host and its CLI owe each other.
+
+    Args:
+        merges: whether a result that names no prompt may answer several prompts. Otherwise it answers the oldest.
+    """
+
+    def __init__(self, *, merges: bool = True) -> None:
+        #: The prompts, the turns and the background work.
+        self.run: Run = Run(merges=merges)
+        #: What the CLI has asked.
+        self.questions: Questions = Questions()
+        #: What the host has asked.
+        self.requests: SentRequests = SentRequests(self._unnamed_before)
+
+    # --- what the host sends
+
+    def send_prompt(self, uuid: str | None, now: float) -> SentPrompt | None:
+        """A prompt is sent. Returns None if no turn is owed for it, because an earlier one had its uuid.
+
+        Args:
+            now: by the clock that :meth:`Run.patience` is asked with, in seconds.
+        """
+        return self.run.ask(uuid, now)
+
+    def send_request(self, body: Any) -> tuple[SentRequest, ControlRequest]:
+        """Ask something. Returns the request, and the message to send."""
+        return self.requests.begin(body)
+
+    def end_request(self, request: SentRequest) -> ControlCancelRequest:
+        """Wait no longer for an answer. Returns the message that tells the CLI, if there was no answer."""
+        return self.requests.end(request)
+
+    def _unnamed_before(self, body: Any) -> list[SentPrompt] | None:
+        """The prompts without a uuid that are in the queue, if a request may empty that."""
+        return self.run.unnamed() if isinstance(body, InterruptRequest | CancelAsyncMessageRequest) else None
+
+    def send_answer(self, question: Question) -> bool:
+        """An answer is sent. Returns whether one is owed; else it must not be sent."""
+        return self.questions.settle(question, Event.ANSWER)
+
+    # --- what the CLI sends
+
+    def receive(self, message: Any) -> list[HostEvent]:
+        """Take a message. Returns what follows from it, in order."""
+        if is_control(message):
+            return self._control(message)
+        if type(message) is KeepAlive:
+            return []
+        run = self.run
+        was_over = run.over
+        is_for_the_host = run.see(message)
+        events: list[HostEvent] = [] if is_for_the_host else [MessageReceived(message)]
+        return self._finished(events, was_over=was_over)
+
+    def receive_answer(self, message: ControlResponse) -> list[HostEvent]:
+        """As :meth:`receive`, for a host whose CLI's questions are answered by another one now."""
+        request = self.requests.resolve(message)
+        if request is None:
+            return []
+        events: list[HostEvent] = [RequestAnswered(request)]
+        if request.before is not None:
+            was_over = self.run.over
+            self._sweep(request)
+            self._finished(events, was_over=was_over)
+        return events
+
+    def end(self) -> list[Question]:
+        """The process has ended. Returns the questions that died with it."""
+        died = self.questions.open
+        for question in died:
+            self.questions.settle(question, Event.END)
+        self.run = Run()
+        return died
+
+    def _control(self, message: Any) -> list[HostEvent]:
+        if type(message) is ControlResponse:
+            return self._answered(message)
+        if type(message) is ControlCancelRequest:
+            question = self.questions.find(message.request_id)
+            if question is None:
+                return []
+            self.questions.settle(question, Event.WITHDRAW)
+            return [CallbackWithdrawn(question)]
+        if type(message) is ControlRequest or message.type == "control_request":
+            question = self.questions.take(message)
+            return [] if question is None else [CallbackWanted(question)]
+        return []
+
+    def _answered(self, message: ControlResponse) -> list[HostEvent]:
+        events = self.receive_answer(message)
+        if not isinstance(message.response, UnknownObject):
+            for pending in (
+                message.response.pending_permission_requests,
+                message.response.pending_user_dialog_requests,
+                message.response.pending_elicitation_requests,
+            ):
+                for one in pending or ():
+                    events += self._control(one)
+        return events
+
+    def _sweep(self, request: SentRequest) -> None:
+        """Note the prompts that the CLI has taken out of its queue. It may send no message about them."""
+        answer = None if request.answer is None else request.answer.response
+        if not isinstance(answer, ControlSuccess):
+            return
+        try:
+            parsed: Any = request.body.parse_answer(answer.response or {})
+        except PayloadError:  # whoever has asked gets the error
+            return
+        if isinstance(parsed, CancelAsyncMessageResponse):
+            self.run.drop([request.body.message_uuid] if parsed.cancelled else [])
+        elif isinstance(parsed, InterruptResponse):
+            # Only an emptied queue comes with a list.
+            self.run.drop(parsed.cancelled or [], [] if parsed.cancelled is None else request.before)
+
+    def _finished(self, events: list[HostEvent], *, was_over: bool) -> list[HostEvent]:
+        finished: Sequence[SentPrompt] = self.run.take_finished()
+        events += map(PromptFinished, finished)
+        if self.run.over and (finished or not was_over):
+            events.append(_RUN_FINISHED)
+        return events

@@ -1,0 +1,74 @@
+"""Our control requests, each with an id of its own and one answer at most. Does no I/O; serves both sides."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from claude_wire.messages import ControlCancelRequest, ControlRequest, ControlResponse
+
+__all__ = ["SentRequest", "SentRequests"]
+
+
+class SentRequest:
+    """A request that was sent.
+
+    Attributes:
+        id: its ``request_id``.
+        body: what was asked.
+        before: what was noted when it was sent.
+        answer: the answer, once it has come.
+    """
+
+    __slots__ = ("answer", "before", "body", "id")
+
+    def __init__(self, id: str, body: Any, before: Any) -> None:
+        self.id: str = id
+        self.body: Any = body
+        self.before: Any = before
+        self.answer: ControlResponse | None = None
+
+
+class SentRequests:
+    """The requests that wait for their answers.
+
+    Args:
+        note: called with each body when it is sent; returns the request's ``before``.
+    """
+
+    def __init__(self, note: Callable[[Any], Any] = lambda body: None) -> None:
+        self._note = note
+        # Ids must be unique among all that this side has open; another session may use the same transport later.
+        self._prefix = os.urandom(6).hex()
+        self._count = 0
+        self._open: dict[str, SentRequest] = {}
+
+    def envelope(self, body: Any) -> ControlRequest:
+        """The message of a request whose answer says nothing: nobody waits for it."""
+        self._count += 1
+        return ControlRequest(f"{self._prefix}-{self._count}", body)
+
+    def begin(self, body: Any) -> tuple[SentRequest, ControlRequest]:
+        """Begin a request. Returns it, and the message to send."""
+        message = self.envelope(body)
+        assert isinstance(message.request_id, str)
+        sent = self._open[message.request_id] = SentRequest(message.request_id, body, self._note(body))
+        return sent, message
+
+    def find(self, id: Any) -> SentRequest | None:
+        """The request with this id that waits for its answer."""
+        return self._open.get(id) if isinstance(id, str) else None
+
+    def resolve(self, response: ControlResponse) -> SentRequest | None:
+        """Take an answer. Returns the request that it answers; None for an answer that nobody waits for any more."""
+        sent = self.find(response.request_id)
+        if sent is None or sent.answer is not None:
+            return None
+        sent.answer = response
+        return sent
+
+    def end(self, sent: SentRequest) -> ControlCancelRequest:
+        """Wait no longer. Returns the message that tells the other side, for a request that has no answer yet."""
+        self._open.pop(sent.id, None)
+        return ControlCancelRequest(sent.id)

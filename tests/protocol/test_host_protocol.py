@@ -1,0 +1,240 @@
+"""The host's side of the protocol without input and output: its events, one by one and in any order."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from claude_wire import decode
+from claude_wire.messages import CancelAsyncMessageRequest, InterruptRequest, McpStatusRequest
+from claude_wire.protocol import (
+    CallbackWanted,
+    CallbackWithdrawn,
+    HostProtocol,
+    MessageReceived,
+    PromptFinished,
+    RequestAnswered,
+    RunFinished,
+)
+
+IDS = st.sampled_from(["a", "b", 1, 2.5])
+
+
+def message(**fields: Any) -> Any:
+    return decode(json.dumps(fields).encode())
+
+
+def permission(id: Any) -> Any:
+    return message(
+        type="control_request", request_id=id, request={"subtype": "can_use_tool", "tool_name": "Bash", "input": {}}
+    )
+
+
+def withdrawal(id: Any) -> Any:
+    return message(type="control_cancel_request", request_id=id)
+
+
+def answer(id: Any, **more: Any) -> Any:
+    return message(type="control_response", response={"subtype": "success", "request_id": id, **more})
+
+
+def result(*uuids: str) -> Any:
+    return message(type="result", subtype="success", user_message_uuids=list(uuids))
+
+
+INIT = message(type="system", subtype="init", session_id="s")
+
+
+def kinds(events: list[Any]) -> list[type]:
+    return [type(event) for event in events]
+
+
+def test_a_question_is_wanted_once_and_answered_once() -> None:
+    protocol = HostProtocol()
+    [wanted] = protocol.receive(permission("q"))
+    assert isinstance(wanted, CallbackWanted)
+    assert wanted.question.body.tool_name == "Bash"
+    assert protocol.receive(permission("q")) == []
+    assert protocol.send_answer(wanted.question)
+    assert not protocol.send_answer(wanted.question)
+    assert protocol.receive(withdrawal("q")) == []
+    assert protocol.receive(permission("q")) == []
+
+
+def test_a_withdrawn_question_is_owed_no_answer() -> None:
+    protocol = HostProtocol()
+    [wanted] = protocol.receive(permission("q"))
+    assert kinds(protocol.receive(withdrawal("q"))) == [CallbackWithdrawn]
+    assert isinstance(wanted, CallbackWanted)
+    assert not protocol.send_answer(wanted.question)
+
+
+@pytest.mark.parametrize("id", [None, ...], ids=["null", "missing"])
+def test_questions_without_an_id_are_several(id: Any) -> None:
+    fields = {"type": "control_request", "request_id": id, "request": {"subtype": "can_use_tool", "tool_name": "B"}}
+    if id is ...:
+        del fields["request_id"]
+    protocol = HostProtocol()
+    for _ in range(2):
+        assert kinds(protocol.receive(message(**fields))) == [CallbackWanted]
+    assert len(protocol.questions) == 2
+
+
+def test_a_question_that_cannot_be_read_is_owed_an_error() -> None:
+    protocol = HostProtocol()
+    [wanted] = protocol.receive(message(type="control_request", request_id="q", request=7))
+    assert isinstance(wanted, CallbackWanted)
+    assert wanted.question.problem == "this control request cannot be read"
+    assert protocol.receive(message(type="control_request", request_id=["q"], request=7)) == []
+
+
+def test_a_request_has_one_answer() -> None:
+    protocol = HostProtocol()
+    request, sent = protocol.send_request(McpStatusRequest())
+    assert protocol.receive(answer("another")) == []
+    assert protocol.receive(answer(sent.request_id)) == [RequestAnswered(request)]
+    assert protocol.receive(answer(sent.request_id)) == []
+
+
+def test_the_answer_to_a_request_that_was_given_up_is_dropped() -> None:
+    protocol = HostProtocol()
+    request, sent = protocol.send_request(McpStatusRequest())
+    assert protocol.end_request(request).request_id == sent.request_id
+    assert protocol.receive(answer(sent.request_id)) == []
+
+
+def test_an_answer_lists_questions_that_are_open() -> None:
+    protocol = HostProtocol()
+    listed = json.loads(json.dumps({"type": "control_request", "request_id": "q", "request": {"subtype": "x"}}))
+    request, sent = protocol.send_request(McpStatusRequest())
+    events = protocol.receive(answer(sent.request_id, pending_permission_requests=[listed, listed]))
+    assert kinds(events) == [RequestAnswered, CallbackWanted]
+    assert events[0] == RequestAnswered(request)
+
+
+def test_a_result_ends_its_prompt_and_the_run() -> None:
+    protocol = HostProtocol()
+    prompt = protocol.send_prompt("p", 0.0)
+    assert kinds(protocol.receive(INIT)) == [MessageReceived]
+    last = result("p")
+    assert protocol.receive(last) == [MessageReceived(last), PromptFinished(prompt), RunFinished()]
+    assert prompt is not None
+    assert prompt.result is last
+
+
+def test_a_run_goes_on_while_a_subagent_works() -> None:
+    protocol = HostProtocol()
+    protocol.send_prompt("p", 0.0)
+    task = {"type": "system", "task_id": "t", "session_id": "s", "uuid": "u"}
+    protocol.receive(message(**task, subtype="task_started", task_type="local_agent", description="d"))
+    assert kinds(protocol.receive(result("p"))) == [MessageReceived, PromptFinished]
+    protocol.receive(message(**task, subtype="task_notification", status="completed", output_file="f", summary="s"))
+    protocol.receive(INIT)
+    assert kinds(protocol.receive(result())) == [MessageReceived, RunFinished]
+
+
+@pytest.mark.parametrize("how", ["interrupt", "cancel"])
+def test_an_answer_that_takes_a_prompt_out_of_the_queue_ends_it(how: str) -> None:
+    protocol = HostProtocol()
+    prompt = protocol.send_prompt("p", 0.0)
+    body: Any = (
+        InterruptRequest(cancel_queued=True) if how == "interrupt" else CancelAsyncMessageRequest(message_uuid="p")
+    )
+    request, sent = protocol.send_request(body)
+    given = {"cancelled": ["p"], "still_queued": []} if how == "interrupt" else {"cancelled": True}
+    events = protocol.receive(answer(sent.request_id, response=given))
+    assert events == [RequestAnswered(request), PromptFinished(prompt), RunFinished()]
+
+
+def test_what_is_for_the_host_alone_is_no_message() -> None:
+    protocol = HostProtocol()
+    state = {"type": "system", "subtype": "session_state_changed", "state": "running", "sdk_host_only": True}
+    assert protocol.receive(message(**state)) == []
+    assert protocol.receive(message(type="keep_alive")) == []
+    assert kinds(protocol.receive(message(type="anything"))) == [MessageReceived]
+
+
+def test_the_end_of_the_process_ends_what_is_open() -> None:
+    protocol = HostProtocol()
+    protocol.receive(permission("q"))
+    protocol.send_prompt("p", 0.0)
+    [died] = protocol.end()
+    assert died.id == "q"
+    assert not protocol.send_answer(died)
+    assert protocol.run.over
+
+
+class Machine(RuleBasedStateMachine):
+    """Any order of questions, answers, withdrawals, requests and ends, against a plain dictionary."""
+
+    @initialize()
+    def begin(self) -> None:
+        self.protocol = HostProtocol()
+        self.open: dict[Any, Any] = {}
+        self.settled: set[Any] = set()
+        self.asked: dict[Any, Any] = {}
+
+    @rule(id=IDS)
+    def asks(self, id: Any) -> None:
+        events = self.protocol.receive(permission(id))
+        if id in self.open or id in self.settled:
+            assert events == []
+        else:
+            [event] = events
+            assert isinstance(event, CallbackWanted)
+            self.open[id] = event.question
+
+    @rule(id=IDS)
+    def withdraws(self, id: Any) -> None:
+        events = self.protocol.receive(withdrawal(id))
+        assert kinds(events) == ([CallbackWithdrawn] if id in self.open else [])
+        if self.open.pop(id, None) is not None:
+            self.settled.add(id)
+
+    @rule(id=IDS)
+    def is_answered(self, id: Any) -> None:
+        question = self.protocol.questions.find(id)
+        assert question is self.open.get(id)
+        if question is not None:
+            assert self.protocol.send_answer(question)
+            assert not self.protocol.send_answer(question)
+            del self.open[id]
+            self.settled.add(id)
+
+    @rule()
+    def requests(self) -> None:
+        request, sent = self.protocol.send_request(McpStatusRequest())
+        assert sent.request_id not in self.asked
+        self.asked[sent.request_id] = request
+
+    @rule(data=st.data(), gives_up=st.booleans())
+    def request_ends(self, data: st.DataObject, gives_up: bool) -> None:
+        if not self.asked:
+            return
+        id = data.draw(st.sampled_from(list(self.asked)))
+        request = self.asked.pop(id)
+        if gives_up:
+            self.protocol.end_request(request)
+        else:
+            assert self.protocol.receive(answer(id)) == [RequestAnswered(request)]
+        assert self.protocol.receive(answer(id)) == []
+
+    @rule()
+    def process_ends(self) -> None:
+        assert [question.id for question in self.protocol.end()] == list(self.open)
+        self.settled |= self.open.keys()
+        self.open.clear()
+
+    @invariant()
+    def follows_what_is_open(self) -> None:
+        assert [question.id for question in self.protocol.questions.open] == list(self.open)
+        assert self.protocol.questions.open_bytes == sum(question.size for question in self.open.values())
+
+
+TestMachine = Machine.TestCase
+TestMachine.settings = settings(max_examples=50, stateful_step_count=30, deadline=None)
