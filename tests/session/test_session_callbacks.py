@@ -13,7 +13,7 @@ import anyio.lowlevel
 import anyio.to_thread
 import pytest
 
-import claude_wire.control.answers as answers_module
+import claude_wire.protocol.questions as questions_module
 import claude_wire.session.session as session_module
 from async_backends import Backend, every_backend
 from claude_wire import (
@@ -446,7 +446,7 @@ def test_a_request_without_an_id_or_with_a_number_is_answered_as_the_cli_does(ba
 def test_that_too_many_requests_wait_is_told_once(
     backend: Backend, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(answers_module, "MAX_OPEN", 3)
+    monkeypatch.setattr(questions_module, "MAX_OPEN", 3)
 
     async def main() -> None:
         async def wait(_: CanUseToolRequest) -> bool:
@@ -463,7 +463,7 @@ def test_that_too_many_requests_wait_is_told_once(
 
 @every_backend
 def test_a_withdrawn_request_makes_room_for_another(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answers_module, "MAX_OPEN", 3)
+    monkeypatch.setattr(questions_module, "MAX_OPEN", 3)
 
     async def main() -> None:
         async def decide(request: CanUseToolRequest) -> Any:
