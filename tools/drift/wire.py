@@ -17,9 +17,9 @@ from claude_wire.messages import ControlResponse, InvalidLine, Message
 from claude_wire.messages.base import Wire
 from claude_wire.testing import Step
 from claude_wire.transcripts.read import decoder_for
+from claude_wire_kit.events.names import message_name
 from claude_wire_kit.survey.answers import find_unknown
 from claude_wire_kit.survey.fields import Finding, Found, found_in
-from claude_wire_kit.terminal.names import message_name
 from drift.requests import NO_REQUEST
 
 __all__ = ["Comparison", "Drift"]

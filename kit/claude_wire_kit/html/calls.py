@@ -12,8 +12,8 @@ from typing import Any
 
 from claude_wire.messages import ToolResultBlock
 from claude_wire.support import fields_of
+from claude_wire_kit.events.changes import asked_change, done_change, without_change
 from claude_wire_kit.html.blocks import content_markup
-from claude_wire_kit.html.diffs import asked_change, done_change, without_change
 from claude_wire_kit.html.markup import Box, clock, inline, rows
 from claude_wire_kit.terminal.calls import call_lines, call_name
 from claude_wire_kit.terminal.excerpts import Cut

@@ -20,12 +20,12 @@ from claude_wire.messages.control.envelopes import RequestId
 from claude_wire.support import fields_of, items_of, moment, one_line
 from claude_wire.transcripts import AiTitleRecord, CostStateRecord, CustomTitleRecord, Entry, Transcript
 from claude_wire.transcripts import messages as transcript_messages
+from claude_wire_kit.events.names import tag
 from claude_wire_kit.html.blocks import block_markup, content_markup
 from claude_wire_kit.html.calls import INPUT, Calls
 from claude_wire_kit.html.markup import Box, Room, clock, folded, inline, prose, rows
 from claude_wire_kit.terminal.calls import returned
 from claude_wire_kit.terminal.excerpts import plain_json
-from claude_wire_kit.terminal.names import tag
 from claude_wire_kit.terminal.notices import ERROR, WARNING, Notice, notice
 from claude_wire_kit.terminal.questions import answer, permission_question, prompt_of, question, request
 from claude_wire_kit.terminal.results import result_notices, token_counts

@@ -22,9 +22,9 @@ from claude_wire.messages import ControlRequest, ControlResponse, InvalidLine, M
 from claude_wire.transcripts import LineDialect, Record
 from claude_wire.transcripts.read import decoder_for
 from claude_wire.transcripts.recognise import dialect_of
+from claude_wire_kit.events.names import message_name
 from claude_wire_kit.survey.answers import Requests
 from claude_wire_kit.survey.fields import Finding, find_unknown
-from claude_wire_kit.terminal.names import message_name
 
 __all__ = ["MAX_FINDINGS", "Seen", "Summary", "Survey"]
 
@@ -54,7 +54,7 @@ class Summary:
     messages: int = 0
     #: Lines that are not.
     invalid: int = 0
-    #: Messages by kind, as :func:`~claude_wire_kit.terminal.names.message_name` names it.
+    #: Messages by kind, as :func:`~claude_wire_kit.events.names.message_name` names it.
     kinds: Counter[str] = field(default_factory=lambda: Counter[str]())
     #: What no class knows.
     findings: dict[Finding, Seen] = field(default_factory=lambda: dict[Finding, Seen]())

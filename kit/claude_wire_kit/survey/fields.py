@@ -31,7 +31,7 @@ from claude_wire.messages import Message
 from claude_wire.messages.base import Wire
 from claude_wire.support import one_line
 from claude_wire.transcripts import Record, SystemRecord
-from claude_wire_kit.terminal.names import tag
+from claude_wire_kit.events.names import tag
 
 __all__ = ["INDEX", "Finding", "Found", "find_in_answer", "find_unknown", "found_in"]
 

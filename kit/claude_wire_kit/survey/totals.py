@@ -28,7 +28,7 @@ from claude_wire.messages import (
 from claude_wire.protocol import Run
 from claude_wire.transcripts import AttachmentRecord, CostStateRecord, LineDialect, Record, UserRecord, message_of
 from claude_wire.transcripts.read import decoder_for
-from claude_wire_kit.terminal.names import message_name, why_failed
+from claude_wire_kit.events.names import message_name, why_failed
 from claude_wire_kit.usage.meter import Totals, UsageMeter, models_of
 from claude_wire_kit.usage.sums import Sums, name_within
 

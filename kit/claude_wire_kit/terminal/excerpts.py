@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, cast
 
 from claude_wire.messages import ContentBlock, TextBlock
 from claude_wire.support import is_seen, one_line, printable
-from claude_wire_kit.terminal.names import tag
+from claude_wire_kit.events.names import tag
 
 __all__ = ["CUT", "WHOLE", "Cut", "block_name", "content_text", "detail", "excerpt", "fields", "plain_json"]
 

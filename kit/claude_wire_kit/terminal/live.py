@@ -19,6 +19,7 @@ from claude_wire.codec.objects import SURROGATE
 from claude_wire.messages import Message
 from claude_wire.messages.control.envelopes import RequestId
 from claude_wire.support import one_line, printable, prose
+from claude_wire_kit.events.names import tag
 from claude_wire_kit.terminal.calls import call_lines, call_name, returned
 from claude_wire_kit.terminal.excerpts import (
     block_name,
@@ -27,7 +28,6 @@ from claude_wire_kit.terminal.excerpts import (
     excerpt,
     plain_json,
 )
-from claude_wire_kit.terminal.names import tag
 from claude_wire_kit.terminal.notices import ERROR, QUIET, WARNING, Notice, activity, notice
 from claude_wire_kit.terminal.page import Page
 from claude_wire_kit.terminal.questions import answer, prompt_of, question, request

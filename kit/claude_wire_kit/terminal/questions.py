@@ -11,10 +11,10 @@ from claude_wire import messages
 from claude_wire.errors import PayloadError
 from claude_wire.messages import Unknown
 from claude_wire.support import one_line
+from claude_wire_kit.events.names import tag
 from claude_wire_kit.events.permissions import suggestion
 from claude_wire_kit.terminal.calls import call_name
 from claude_wire_kit.terminal.excerpts import detail, excerpt, fields, plain_json
-from claude_wire_kit.terminal.names import tag
 from claude_wire_kit.terminal.notices import ERROR, WARNING, Notice
 
 __all__ = ["answer", "permission_question", "permission_result", "prompt_of", "question", "request"]

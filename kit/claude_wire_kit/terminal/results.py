@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from claude_wire import messages
 from claude_wire.support import one_line
+from claude_wire_kit.events.names import why_failed
 from claude_wire_kit.terminal.excerpts import CUT, Cut, detail, excerpt, fields
-from claude_wire_kit.terminal.names import why_failed
 from claude_wire_kit.terminal.notices import ERROR, QUIET, Notice
 from claude_wire_kit.usage.meter import Totals
 

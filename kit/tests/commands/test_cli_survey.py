@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from claude_wire import Decoder, InvalidLine, decode
 from claude_wire.support.text import NAME_CHARS, one_line, printable
+from claude_wire_kit.events.names import message_name
 from claude_wire_kit.survey.check import MAX_FINDINGS, Seen, Summary, Survey
 from claude_wire_kit.survey.fields import Finding, find_unknown
-from claude_wire_kit.terminal.names import message_name
 from cli_lines import line
 from long_tests import LONG
 from recordings import load, names
