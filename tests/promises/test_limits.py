@@ -339,7 +339,7 @@ def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
     from claude_wire.support import ids as _ids
     from claude_wire_kit import events
     from claude_wire_kit.events import tools
-    from claude_wire_kit.events.bridge import MAX_STREAMED
+    from claude_wire_kit.events.conversation import MAX_STREAMED
     from claude_wire_kit.events.todos import MAX_TODOS
     from claude_wire_kit.supervisor import frames, session, unacknowledged
     from claude_wire_kit.supervisor import lines as frame_lines

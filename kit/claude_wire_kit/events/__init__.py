@@ -1,25 +1,14 @@
-"""Messages in, events for a front end out: text, progress, operations, subagents, questions for permission. Sans-IO."""
+"""Messages in, events out: what a person sees of a session. Text, tool calls, questions, progress, notices, cost.
+
+:class:`Bridge` makes the events. A front end shows them, and need not know the protocol. Sans-IO, but for
+:class:`Questions`.
+"""
 
 from __future__ import annotations
 
+from claude_wire_kit.events import events
 from claude_wire_kit.events.bridge import MAX_CONVERSATIONS, Bridge
-from claude_wire_kit.events.events import (
-    ClaudeResponse,
-    Notice,
-    NoticeKind,
-    Operation,
-    OperationKind,
-    OperationState,
-    PermissionCancelled,
-    PermissionRequest,
-    ProgressUpdate,
-    SubagentProgress,
-    SubagentStatus,
-    TurnComplete,
-    UiEvent,
-    UserPrompt,
-    event_schema,
-)
+from claude_wire_kit.events.events import *  # noqa: F403
 from claude_wire_kit.events.operations import MAX_OPERATIONS
 from claude_wire_kit.events.permissions import MAX_QUESTION_BYTES, MAX_QUESTIONS
 from claude_wire_kit.events.progress import PROGRESS_RULES, ProgressRule, Step, find_step
@@ -34,23 +23,10 @@ __all__ = [
     "MAX_SUBAGENTS",
     "PROGRESS_RULES",
     "Bridge",
-    "ClaudeResponse",
-    "Notice",
-    "NoticeKind",
-    "Operation",
-    "OperationKind",
-    "OperationState",
-    "PermissionCancelled",
-    "PermissionRequest",
     "ProgressRule",
-    "ProgressUpdate",
     "Questions",
     "Step",
-    "SubagentProgress",
-    "SubagentStatus",
-    "TurnComplete",
-    "UiEvent",
-    "UserPrompt",
-    "event_schema",
     "find_step",
 ]
+# A new event is public by its line in the module of the events.
+__all__ += events.__all__

@@ -1,24 +1,44 @@
-"""Messages in, events for a front end out. Sans-IO, and without a clock.
+"""Messages in, events out: this module decides what a person sees of a session. Sans-IO, and without a clock.
 
-Knows messages of every dialect; not where they come from, nor where events go.
+The same messages always give the same events. The web page takes the events by name over HTTP. The terminal and the
+HTML page use ``Bridge(details=True)``, which leaves out nothing that a message says.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, TypeAlias, cast, get_args
+
+from msgspec.structs import replace
 
 from claude_wire import messages as m
 from claude_wire.dialects.frames import as_stream_json
 from claude_wire.errors.turns import words_of
 from claude_wire.messages.registry import ResultSubtype
 from claude_wire.messages.union import require_message
-from claude_wire.support import SUBAGENT_TOOLS, Ids, require_function, short_id
+from claude_wire.support import MAX_OPERATIONS, SUBAGENT_TOOLS, Ids, Key, key_of, one_line, require_function, short_id
+from claude_wire_kit.events.content import block_name, has_content, parts_of
 from claude_wire_kit.events.conversation import Conversation
-from claude_wire_kit.events.events import ClaudeResponse, Notice, SubagentStatus, TurnComplete, UiEvent, UserPrompt
-from claude_wire_kit.events.notices import NOTICES
+from claude_wire_kit.events.events import (
+    Activity,
+    Answer,
+    ClaudeResponse,
+    Notice,
+    PromptOrigin,
+    SessionStarted,
+    SubagentStatus,
+    Thinking,
+    Tokens,
+    TurnComplete,
+    UiEvent,
+    UserPrompt,
+)
+from claude_wire_kit.events.names import tag, why_failed
+from claude_wire_kit.events.notices import FOR_ALL, describe_activity, describe_message
 from claude_wire_kit.events.permissions import Permissions, Settled
 from claude_wire_kit.events.progress import MAX_READ, PROGRESS_RULES, ProgressRule
+from claude_wire_kit.events.requests import describe_answer, describe_question, describe_request, prompt_in
 from claude_wire_kit.events.subagents import find_mentions
 from claude_wire_kit.events.work import CALLS, Task, Work, decision_of
 from claude_wire_kit.usage.meter import UsageMeter
@@ -27,10 +47,12 @@ __all__ = ["MAX_CONVERSATIONS", "Bridge"]
 
 #: At most this many conversations are told apart. One more ends the one that was silent for longest.
 MAX_CONVERSATIONS = 256
-#: At most this many streamed blocks of a message wait for the whole block.
-MAX_STREAMED = 64
+#: At most this many prompts are remembered because the CLI may repeat them, and texts because a result may.
+MAX_PROMPTS, MAX_SAID = 1000, 100
 #: What the CLI's own commands print begins with one of these.
 PRINTED = ("<local-command-stdout>", "<local-command-stderr>")
+#: What the CLI writes in the user's place when the user has interrupted a turn begins with this.
+INTERRUPTED = "[Request interrupted by user"
 #: Blocks of a prompt that are no attachments.
 NO_ATTACHMENTS = (m.TextBlock, m.ToolResultBlock)
 
@@ -55,6 +77,9 @@ class Bridge:
         prompts: also give the prompts that the CLI repeats.
         permissions_from_tools: names of tools. Each use of such a tool gives a permission question, until the agent
             asks its first question itself. The agent does not wait for the answer.
+        details: also give what a front end for one person needs to show all of a session: thinking, texts of
+            subagents, whole inputs and results, every prompt, hooks, requests of the host. The fields and classes of
+            events that come with it are marked as details.
     """
 
     def __init__(
@@ -64,6 +89,7 @@ class Bridge:
         partial: bool = False,
         prompts: bool = False,
         permissions_from_tools: Iterable[str] = (),
+        details: bool = False,
     ) -> None:
         if project is not None:
             require_function("project", project, "the session id", awaited=False)
@@ -82,9 +108,20 @@ class Bridge:
         self._messages = 0
         # The uuids of prompts that were told: the CLI repeats a prompt each time that it is sent.
         self._prompts: Ids | None = Ids() if prompts else None
-        self._work = Work(self._rules)
-        self._permissions = Permissions()
+        self._work = Work(self._rules, details=details)
+        self._permissions = Permissions(details=details)
         self._meter = UsageMeter()
+        self._details = details
+        # Only for details. Prompts that were told, and which the CLI may yet ask a hook about or repeat; those that it
+        # may only repeat; the last texts of main conversations.
+        self._awaited: deque[Key] = deque(maxlen=MAX_PROMPTS)
+        self._hooked: deque[Key] = deque(maxlen=MAX_PROMPTS)
+        self._said: deque[Key] = deque(maxlen=MAX_SAID)
+        # Requests of the CLI without an answer: their subtype and tool call.
+        self._asked: dict[Key, tuple[str, str | None]] = {}
+        # The latest SessionStarted, and the characters of the tool input that streams.
+        self._started: SessionStarted | None = None
+        self._input_chars = 0
 
     def __repr__(self) -> str:
         return (
@@ -101,9 +138,34 @@ class Bridge:
         handler = self._handlers.get(type(message))
         if handler is None:
             require_message("a Bridge", message)
-            return []
+            handler = Bridge._other
         events: Events = []
         handler(self, message, events)
+        return events
+
+    def sent(self, message: m.Message | m.InvalidLine) -> list[UiEvent]:
+        """Take a message that the host wrote, and return the events that it gives, in order. For details."""
+        events: Events = []
+        match message:
+            case m.UserMessage():
+                prompt = m.UserMessage(message=message.message)
+                self._show_prompt(prompt, prompt.content, None, self._conversation_of(None, events), events)
+                self.expect_prompt(message.text)
+            case m.ControlRequest(request=request):
+                self._notify(describe_request(request), None, events)
+            case m.ControlResponse():
+                asked, call = self._asked.pop(_key(message.request_id), (None, None))
+                self._notify(describe_answer(asked, message), None, events, callId=call)
+                self._control_response(message, events)
+            case m.ControlCancelRequest():
+                self._notify(Notice(kind="host", text="no longer asked"), None, events)
+            case m.PermissionReply(allow=allow):
+                decision = Notice(kind="allowed" if allow else "denied", text="allowed" if allow else "denied")
+                self._notify(decision, None, events)
+            case m.InvalidLine():
+                self._invalid(message, events, "line to the CLI")
+            case _:
+                pass
         return events
 
     def end(self) -> list[UiEvent]:
@@ -196,16 +258,38 @@ class Bridge:
     def _assistant(self, message: m.AssistantMessage, events: Events) -> None:
         to = self._conversation_of(message.session_id, events)
         agent = self._speaker_of(message, to, events)
+        at = message.timestamp if self._details else None
+        if self._details:
+            tokens, failed = _tokens(message.message.usage), True if message.error_reason else None
+            answer = Answer(id=message.message.id, model=message.model, failed=failed, tokens=tokens, at=at, **_in(to))
+            events.append(answer)
         for block in message.message.content:
             if isinstance(block, m.TextBlock):
-                if agent is None and block.text and not block.text.isspace():
-                    self._text(block.text, message.message.id, to, events)
+                self._text(block.text, message, agent, to, events)
             elif isinstance(block, CALLS):
-                self._work.call(block, agent, to, events)
+                self._work.call(block, agent, to, events, at)
                 if block.name in self._asked_tools:
                     self._question_of(block, to, events)
-            else:
-                self._work.api_result(block, to, events)
+            elif not self._work.api_result(block, agent, to, events) and self._details:
+                self._block(block, message, agent, to, events)
+        if self._details and message.error_reason:
+            text = f"API error: {one_line(message.error_reason)}"
+            self._notify(Notice(kind="error", text=text), message.session_id, events, agentId=agent)
+        if self._details and message.aborted:
+            self._notify(Notice(kind="cut_off", text="cut off"), message.session_id, events, agentId=agent)
+
+    def _block(
+        self, block: m.ContentBlock, message: m.AssistantMessage, agent: str | None, to: Conversation, events: Events
+    ) -> None:
+        """Tell a block that is neither a text nor a call nor a result."""
+        if isinstance(block, m.ThinkingBlock):
+            id = to.finish(agent, message.message.id, "thinking")
+            events.append(Thinking(content=block.thinking, id=id, agentId=agent, **_in(to)))
+        elif isinstance(block, m.RedactedThinkingBlock):
+            events.append(Thinking(content="", redacted=True, agentId=agent, **_in(to)))
+        else:
+            text = block_name(block)
+            self._notify(Notice(kind="block", text=text), message.session_id, events, agentId=agent)
 
     def _speaker_of(self, message: m.AssistantMessage | m.UserMessage, to: Conversation, events: Events) -> str | None:
         """Take note of the subagent that speaks. Returns its id, None for the main agent."""
@@ -215,39 +299,59 @@ class Bridge:
         name, summary = message.subagent_type, message.task_description
         return self._work.hear_of(message.parent_tool_use_id, name, summary, to, events)
 
-    def _text(self, text: str, message: str | None, to: Conversation, events: Events) -> None:
-        prefix = "" if message is None else f"{short_id(message)}."
-        id = next((one for one in to.streamed if one.startswith(prefix)), None)
-        if id is not None:
-            del to.streamed[id]
-        events.append(ClaudeResponse(content=text, conversationId=to.id, projectId=to.project, id=id))
+    def _text(
+        self, text: str, message: m.AssistantMessage, agent: str | None, to: Conversation, events: Events
+    ) -> None:
+        if not self._details and (agent is not None or not text or text.isspace()):
+            return
+        id = to.finish(agent, message.message.id, "text")
+        response = ClaudeResponse(content=text, id=id, **_in(to))
+        if self._details:
+            failed = True if message.error_reason else None
+            response = replace(response, agentId=agent, failed=failed, at=message.timestamp)
+        events.append(response)
+        if agent is not None:
+            return
+        if self._details:
+            self._said.append(key_of(text.strip()))
         to.read_progress(text, self._rules, events, follows=True)
         for name, status in () if to.tells_subagents else find_mentions(text[-MAX_READ:]):
             begins: SubagentStatus = "running" if status == "running" else "started"
-            agent = self._work.hear_of(name, name, None, to, events, begins)
+            mentioned = self._work.hear_of(name, name, None, to, events, begins)
             if status != "started":
-                events += self._work.subagents.update((to.id, agent), status=status)
+                events += self._work.subagents.update((to.id, mentioned), status=status)
 
     def _stream_event(self, message: m.StreamEvent, events: Events) -> None:
         event = message.event
         if isinstance(event, m.ErrorEvent):
-            self._notice(message, events)
-        if not self._partial or message.parent_tool_use_id is not None:
+            self._notify(describe_message(message), message.session_id, events)
+        if not self._partial or (message.parent_tool_use_id is not None and not self._details):
             return
         to = self._conversation_of(message.session_id, events)
-        if isinstance(event, m.MessageStartEvent):
-            self._messages += 1
-            to.message = short_id(event.message.id or f"message-{self._messages}")
-            to.streamed.clear()
-        elif isinstance(event, m.ContentBlockDeltaEvent) and isinstance(event.delta, m.TextDelta):
-            text, id = event.delta.text, f"{to.message}.{event.index}"
-            # The CLI writes no whole block if nothing but white space comes.
-            if not text or (text.isspace() and id not in to.streamed):
-                return
-            if id not in to.streamed and len(to.streamed) >= MAX_STREAMED:
-                del to.streamed[next(iter(to.streamed))]
-            to.streamed[id] = None
-            events.append(ClaudeResponse(content=text, conversationId=to.id, projectId=to.project, id=id, partial=True))
+        agent = None if message.parent_tool_use_id is None else short_id(message.parent_tool_use_id)
+        match event:
+            case m.MessageStartEvent():
+                self._messages += 1
+                to.start_message(agent, short_id(event.message.id or f"message-{self._messages}"))
+            case m.ContentBlockDeltaEvent(index=index, delta=m.TextDelta(text=text)) if text:
+                # The CLI writes no whole block if nothing but white space comes.
+                if self._details or not text.isspace() or to.block_id(agent, index) in to.streamed:
+                    id = to.stream(agent, index, "text")
+                    events.append(ClaudeResponse(content=text, id=id, partial=True, agentId=agent, **_in(to)))
+            case m.ContentBlockDeltaEvent(index=index, delta=m.ThinkingDelta(thinking=text)) if text and self._details:
+                id = to.stream(agent, index, "thinking")
+                events.append(Thinking(content=text, id=id, partial=True, agentId=agent, **_in(to)))
+            case m.ContentBlockDeltaEvent(delta=m.InputJsonDelta(partial_json=text)) if self._details:
+                self._input_chars += len(text)
+                count = f"{self._input_chars:,} characters"
+                events.append(Activity(what="writing a tool's input", detail=count, **_in(to)))
+            case m.ContentBlockStartEvent():
+                self._input_chars = 0
+            case m.ContentBlockStopEvent(index=index) if self._details:
+                id = to.block_id(agent, index)
+                events.append(ClaudeResponse(content="", id=id, partial=True, agentId=agent, **_in(to)))
+            case _:
+                pass
 
     # --- tools and tasks ----------------------------------------------------------------------------------------------
 
@@ -255,10 +359,15 @@ class Bridge:
         to = self._conversation_of(message.session_id, events)
         agent = self._speaker_of(message, to, events)
         for result in message.tool_results:
-            if self._work.result(result, to, events, message.tool_result_meta, message.tool_use_result):
+            if self._work.result(result, message, agent, to, events):
                 allowed = decision_of(result, message.tool_result_meta)
                 events += self._permissions.withdraw_all(to.id, call=result.tool_use_id, allowed=allowed)
-        if self._prompts is not None and message.isReplay and agent is None:
+        if self._details:
+            content = message.content
+            if not isinstance(content, str):
+                content = [block for block in content if not isinstance(block, m.ToolResultBlock)]
+            self._show_prompt(message, content, agent, to, events)
+        elif self._prompts is not None and message.isReplay and agent is None:
             self._prompt(message, self._prompts, to, events)
 
     def _prompt(self, message: m.UserMessage, told: Ids, to: Conversation, events: Events) -> None:
@@ -274,18 +383,49 @@ class Bridge:
                 content=text,
                 id=short_id(message.uuid) if message.uuid else None,
                 attachments=others or None,
-                conversationId=to.id,
-                projectId=to.project,
+                **_in(to),
             )
             events.append(prompt)
 
+    def _show_prompt(
+        self,
+        message: m.UserMessage,
+        content: str | list[m.ContentBlock],
+        agent: str | None,
+        to: Conversation,
+        events: Events,
+    ) -> None:
+        """Tell a prompt, whoever wrote it, unless it was told when the host sent it or a hook was asked about it."""
+        parts, text = parts_of(content), message.text
+        if not has_content(parts) or (message.isReplay and _take(text, self._hooked, self._awaited)):
+            return
+        origin: PromptOrigin | None = "interruption" if text.startswith(INTERRUPTED) else None
+        prompt = UserPrompt(
+            content=text,
+            id=short_id(message.uuid) if message.uuid else None,
+            parts=parts,
+            agentId=agent,
+            origin="cli" if message.isSynthetic else origin,
+            duringTurn=True if message.priority == "next" else None,
+            at=message.timestamp,
+            **_in(to),
+        )
+        events.append(prompt)
+
+    def expect_prompt(self, text: str) -> None:
+        """Do not tell this prompt when the CLI repeats it: the person who typed it has seen it."""
+        self._awaited.append(key_of(text))
+
     def _tool_result(self, message: m.ToolResultMessage | m.SystemToolResultMessage, events: Events) -> None:
         meant = as_stream_json(message)
+        if self._details and isinstance(meant, m.SystemToolResultMessage):  # it names no call
+            meant = m.UserMessage(message=m.MessageParam("user", [m.ToolResultBlock("", meant.content)]))
         if isinstance(meant, m.UserMessage):
             self._user(meant, events)
 
     def _task(self, message: Task, events: Events) -> None:
         self._work.task(message, self._conversation_of(message.session_id, events), events)
+        self._other(message, events)
 
     # --- permissions --------------------------------------------------------------------------------------------------
 
@@ -310,10 +450,37 @@ class Bridge:
         if isinstance(message.request, m.CanUseToolRequest):
             self._agent_asks(events)
             events += self._permissions.ask(message.request, message.request_id, *self._asked_in(message.request))
+        elif self._details:
+            self._request(message.request, events)
+        if self._details:
+            call = message.request.tool_use_id if isinstance(message.request, m.CanUseToolRequest) else None
+            self._asked[_key(message.request_id)] = tag(message.request), call
+            if len(self._asked) > MAX_OPERATIONS:
+                del self._asked[next(iter(self._asked))]
+
+    def _request(self, request: m.ControlRequestPayload, events: Events) -> None:
+        """Tell a request of the CLI that is no permission question."""
+        prompt = prompt_in(request)
+        if prompt is not None and prompt.strip():
+            if not _take(prompt, self._awaited):
+                self._show_prompt(m.UserMessage.of(prompt), prompt, None, self._conversation_of(None, events), events)
+            self._hooked.append(key_of(prompt))
+        self._notify(describe_question(request), None, events)
 
     def _cancel_request(self, message: m.ControlCancelRequest, events: Events) -> None:
+        asked = self._asked.pop(_key(message.request_id), None)
+        if asked is not None:
+            withdrawn = Notice(kind="question", text="no longer asked", level="warning", callId=asked[1])
+            self._notify(withdrawn, None, events)
         if isinstance(message.request_id, (str, int, float)):
             events += self._permissions.withdraw(message.request_id)
+
+    def _reply(self, message: m.ControlResponse, events: Events) -> None:
+        """Take the CLI's answer to a request of the host."""
+        if self._details and isinstance(message.response, m.ControlError):
+            text = f"a request of the host failed: {message.response.error}"
+            self._notify(Notice(kind="error", text=text), None, events)
+        self._control_response(message, events)
 
     def _control_response(self, message: m.ControlResponse, events: Events) -> None:
         id, answer = message.request_id, message.response
@@ -336,12 +503,13 @@ class Bridge:
 
     def _permission_denied(self, message: m.PermissionDeniedMessage, events: Events) -> None:
         self._work.operations.deny(short_id(message.tool_use_id))
+        self._other(message, events)
 
     # --- turns and notices --------------------------------------------------------------------------------------------
 
     def _turn(self, result: m.ResultMessage, events: Events) -> None:
         used = self._meter.add(result)
-        if used is None:  # it came before
+        if used is None and not self._details:  # it came before
             return
         to = self._conversation_of(result.session_id, events)
         self._work.end(to, events, ok=result.ok)
@@ -351,39 +519,76 @@ class Bridge:
         has_cost = result.total_cost_usd is not None or result.model_usage_since_last_result is not None
         complete = TurnComplete(
             ok=result.ok,
-            costUsd=round(used.cost_usd, 9) if has_cost else None,
+            costUsd=round(used.cost_usd, 9) if has_cost and used is not None else None,
             durationMs=result.duration_ms,
             turns=result.num_turns,
             error=None if result.ok else failed,
             background=self._work.subagents.count(to.id) or None,
-            conversationId=to.id,
-            projectId=to.project,
+            **_in(to),
         )
+        if self._details:
+            text = result.result or ""
+            if text.strip() and key_of(text.strip()) not in self._said and result.structured_output is None:
+                events.append(ClaudeResponse(content=text, failed=None if result.ok else True, **_in(to)))
+            complete = replace(
+                complete,
+                reason=None if result.ok else why_failed(result),
+                errors=[*(result.errors or ()), *([result.error.message] if result.error is not None else ())] or None,
+                output=result.structured_output,
+                sessionCostUsd=result.total_cost_usd,
+                denied=len(result.permission_denials or ()) or None,
+                tokens=_tokens(result.usage),
+            )
         events.append(complete)
 
     def _init(self, message: m.InitMessage, events: Events) -> None:
         to = self._conversation_of(message.session_id, events)
         to.tells_subagents = to.tells_subagents or not SUBAGENT_TOOLS.isdisjoint(message.tool_names)
+        if self._details:
+            mode = message.permissionMode
+            started = SessionStarted(
+                model=message.model, folder=message.cwd, version=message.claude_code_version, permissionMode=mode
+            )
+            if started != self._started:  # the CLI writes it in every turn, mostly unchanged
+                self._started = started
+                events.append(replace(started, **_in(to)))
+            events.append(Activity(what="waiting for the model", **_in(to)))
 
     def _interrupted(self, message: m.InterruptedMessage, events: Events) -> None:
         self._work.end(self._conversation_of(message.session_id, events), events)
+        self._other(message, events)
 
-    def _notice(self, message: Any, events: Events) -> None:
-        kind, words = NOTICES[type(message)]
-        text, to = words(message), self._conversation_of(message.session_id, events)
-        if text:
-            events.append(Notice(kind=kind, text=text, conversationId=to.id, projectId=to.project))
+    def _other(self, message: Any, events: Events) -> None:
+        """Tell what a message says beside the conversation; most say nothing."""
+        session = getattr(message, "session_id", None)
+        session = session if isinstance(session, str) else None
+        activity = describe_activity(message) if self._details else None
+        if activity is not None:
+            events.append(replace(activity, **_in(self._conversation_of(session, events))))
+        self._notify(describe_message(message), session, events)
+
+    def _invalid(self, line: m.InvalidLine, events: Events, what: str = "line") -> None:
+        if self._details:
+            raw = line.raw.decode("utf-8", "backslashreplace")
+            text = f"{what} {line.line_number}, byte {line.offset}: {line.reason}"
+            self._notify(Notice(kind="invalid_line", text=text, detail=raw if raw.strip() else None), None, events)
+
+    def _notify(self, notice: Notice | None, session: str | None, events: Events, **about: Any) -> None:
+        """Tell a notice of a session, unless it is a detail that nobody wants."""
+        if notice is not None and (self._details or notice.kind in FOR_ALL):
+            to = self._conversation_of(session, events)
+            events.append(replace(notice, **_in(to), **about))
 
     _handlers: ClassVar[dict[type, Callable[[Bridge, Any, Events], None]]] = {
-        **dict.fromkeys(NOTICES, _notice),
         **dict.fromkeys((m.ResultMessage, *get_args(ResultSubtype)), _turn),
         **dict.fromkeys(get_args(Task), _task),
         m.AssistantMessage: _assistant,
         m.ControlCancelRequest: _cancel_request,
         m.ControlRequest: _control_request,
-        m.ControlResponse: _control_response,
+        m.ControlResponse: _reply,
         m.InitMessage: _init,
         m.InterruptedMessage: _interrupted,
+        m.InvalidLine: _invalid,
         m.PermissionDeniedMessage: _permission_denied,
         m.PermissionRequestMessage: _permission_request,
         m.StreamEvent: _stream_event,
@@ -391,3 +596,29 @@ class Bridge:
         m.ToolResultMessage: _tool_result,
         m.UserMessage: _user,
     }
+
+
+def _in(to: Conversation) -> dict[str, Any]:
+    """The fields that say where an event belongs."""
+    return {"conversationId": to.id, "projectId": to.project}
+
+
+def _tokens(used: m.Usage | None) -> Tokens | None:
+    if used is None:
+        return None
+    read, cached = used.input_tokens or 0, used.cache_read_input_tokens or 0
+    return Tokens(input=read, cached=cached, output=used.output_tokens or 0)
+
+
+def _take(text: str, *known: deque[Key]) -> bool:
+    """Remove a text from the first of these lists that has it. Returns whether one has it."""
+    key = key_of(text)
+    found = next((keys for keys in known if key in keys), None)
+    if found is not None:
+        found.remove(key)
+    return found is not None
+
+
+def _key(request_id: object) -> Key:
+    """The key of a request's id, which may be absent or of any type."""
+    return key_of(request_id if isinstance(request_id, (str, int, float)) else "")

@@ -1,4 +1,8 @@
-"""The events that a front end gets. Knows JSON; not messages."""
+"""The events: what a person sees of a session. The terminal, the HTML page and the web page draw them.
+
+A new event is a class here, the lines of :class:`~claude_wire_kit.events.bridge.Bridge` that make it, and one drawing
+in each of the three. Fields and classes marked *detail* come with ``Bridge(details=True)`` only.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +14,26 @@ from claude_wire.codec import encode
 from claude_wire.messages.base import Number, Wire
 
 __all__ = [
+    "Activity",
+    "Answer",
     "CancelReason",
     "ClaudeResponse",
     "Notice",
     "NoticeKind",
+    "NoticeLevel",
     "Operation",
     "OperationKind",
     "OperationState",
+    "Part",
     "PermissionCancelled",
     "PermissionRequest",
     "ProgressUpdate",
+    "PromptOrigin",
+    "SessionStarted",
     "SubagentProgress",
     "SubagentStatus",
+    "Thinking",
+    "Tokens",
     "TurnComplete",
     "UiEvent",
     "UserPrompt",
@@ -34,7 +46,12 @@ OperationKind: TypeAlias = Literal[
 OperationState: TypeAlias = Literal["started", "succeeded", "failed", "denied", "interrupted"]
 SubagentStatus: TypeAlias = Literal["started", "running", "completed", "failed", "stopped"]
 CancelReason: TypeAlias = Literal["withdrawn", "answered", "dropped"]
-NoticeKind: TypeAlias = Literal["error", "retry", "auth", "rate_limit", "info"]
+NoticeKind: TypeAlias = (
+    Literal["error", "retry", "auth", "rate_limit", "info"]
+    | Literal["warning", "status", "hook", "question", "allowed", "denied", "host", "invalid_line", "block", "cut_off"]
+)
+NoticeLevel: TypeAlias = Literal["error", "warning", "plain"]
+PromptOrigin: TypeAlias = Literal["cli", "interruption"]
 
 
 class _Event(Wire, tag_field="type", kw_only=True, frozen=True):
@@ -43,17 +60,46 @@ class _Event(Wire, tag_field="type", kw_only=True, frozen=True):
         return encode(self)[:-1].decode()
 
 
+class Part(Wire, kw_only=True, frozen=True):
+    """A piece of a prompt or of a tool's result: a ``text``, or the ``name`` of a block of another type.
+
+    A picture has its base64 in ``data`` and its ``mediaType``.
+    """
+
+    text: str | None = None
+    name: str | None = None
+    mediaType: str | None = None
+    data: str | None = None
+
+
+class Tokens(Wire, kw_only=True, frozen=True):
+    """How many tokens came in, how many of these out of the cache, and how many went out."""
+
+    input: int = 0
+    cached: int = 0
+    output: int = 0
+
+
 class UserPrompt(_Event, tag="user_prompt", kw_only=True, frozen=True):
     """A prompt of a person, when the CLI has taken it.
 
     It comes with ``Bridge(prompts=True)``, if the CLI repeats prompts: with
     ``ClaudeOptions(replay_user_messages=True)``. ``id`` is the uuid with
     which the prompt was sent. ``attachments`` counts the images and documents in it, if there are any.
+
+    With ``Bridge(details=True)`` it comes once for each prompt that any message shows, also for those of subagents
+    (``agentId``) and for what the CLI writes in the user's place (``origin``). ``parts`` is the whole content, ``at``
+    the time, and ``duringTurn`` is true for a prompt that joins the turn under way.
     """
 
     content: str
     id: str | None = None
     attachments: int | None = None
+    parts: list[Part] | None = None
+    agentId: str | None = None
+    origin: PromptOrigin | None = None
+    duringTurn: bool | None = None
+    at: str | None = None
     conversationId: str | None = None
     projectId: str | None = None
 
@@ -63,6 +109,9 @@ class ClaudeResponse(_Event, tag="claude_response", kw_only=True, frozen=True):
 
     ``id`` is there if deltas came before, with ``Bridge(partial=True)``. A delta has ``partial`` true, and its
     ``content`` is added to what came under the same ``id``. The event without ``partial`` replaces all of them.
+
+    Details: texts of subagents (``agentId``), blank texts, a delta without content where the text pauses, ``failed``
+    for the text of a failed answer, and ``at``.
     """
 
     content: str
@@ -70,6 +119,39 @@ class ClaudeResponse(_Event, tag="claude_response", kw_only=True, frozen=True):
     projectId: str | None = None
     id: str | None = None
     partial: bool | None = None
+    agentId: str | None = None
+    failed: bool | None = None
+    at: str | None = None
+
+
+class Thinking(_Event, tag="thinking", kw_only=True, frozen=True):
+    """A block of thinking, or a delta of one, as :class:`ClaudeResponse` has them. Detail.
+
+    ``redacted`` is true if the API does not show the block.
+    """
+
+    content: str
+    id: str | None = None
+    partial: bool | None = None
+    redacted: bool | None = None
+    agentId: str | None = None
+    conversationId: str | None = None
+    projectId: str | None = None
+
+
+class Answer(_Event, tag="answer", kw_only=True, frozen=True):
+    """An answer of the model, or a further message of it: the model, the time, and the tokens so far. Detail.
+
+    ``failed`` is true where the API gave an error in place of an answer.
+    """
+
+    id: str | None = None
+    model: str | None = None
+    failed: bool | None = None
+    tokens: Tokens | None = None
+    at: str | None = None
+    conversationId: str | None = None
+    projectId: str | None = None
 
 
 class ProgressUpdate(_Event, tag="progress_update", kw_only=True, frozen=True):
@@ -91,6 +173,10 @@ class Operation(_Event, tag="operation", kw_only=True, frozen=True):
     """A tool call that has started or ended. Each one that started ends once.
 
     ``agentId`` names the subagent whose call it is.
+
+    Details: the start has the tool's ``name`` and ``input``. The end has the result in ``content``, the lines that were
+    changed in a file, and who allowed or denied the call (``decision``, in words). A result whose call is not open is
+    told, too: it has an end of its own.
     """
 
     id: str
@@ -100,6 +186,12 @@ class Operation(_Event, tag="operation", kw_only=True, frozen=True):
     command: str | None = None
     state: OperationState
     agentId: str | None = None
+    name: str | None = None
+    input: Any = None
+    content: list[Part] | None = None
+    change: list[str] | None = None
+    decision: str | None = None
+    at: str | None = None
     conversationId: str | None = None
     projectId: str | None = None
 
@@ -124,6 +216,9 @@ class PermissionRequest(_Event, tag="permission_request", kw_only=True, frozen=T
 
     ``options`` are the ways to allow it, in words. The first one allows this call only; the others also change the
     permissions.
+
+    Details: the ``question`` in words, the ``reason`` why the CLI asks, the ``path`` that it is about, and the id of
+    the tool call.
     """
 
     requestId: str | Number
@@ -131,6 +226,10 @@ class PermissionRequest(_Event, tag="permission_request", kw_only=True, frozen=T
     description: str | None = None
     input: dict[str, Any]
     options: list[str]
+    question: str | None = None
+    reason: str | None = None
+    path: str | None = None
+    callId: str | None = None
     conversationId: str | None = None
     projectId: str | None = None
 
@@ -154,6 +253,9 @@ class TurnComplete(_Event, tag="turn_complete", kw_only=True, frozen=True):
     ``costUsd`` is what this turn has cost, in US dollars; ``turns`` counts the model's answers within it. ``error``
     says what went wrong when ``ok`` is false. ``background`` counts the subagents that go on in the background. When
     one of them ends, its :class:`SubagentProgress` says so, and another turn follows unless it was ``stopped``.
+
+    Details: the ``reason`` of a failure as one word, all ``errors``, the structured ``output``, what the session has
+    cost so far, how many calls were ``denied``, and the tokens of the main conversation.
     """
 
     ok: bool
@@ -162,15 +264,54 @@ class TurnComplete(_Event, tag="turn_complete", kw_only=True, frozen=True):
     turns: int | None = None
     error: str | None = None
     background: int | None = None
+    reason: str | None = None
+    errors: list[str] | None = None
+    output: Any = None
+    sessionCostUsd: float | None = None
+    denied: int | None = None
+    tokens: Tokens | None = None
     conversationId: str | None = None
     projectId: str | None = None
 
 
 class Notice(_Event, tag="notice", kw_only=True, frozen=True):
-    """Something that a person should see beside the conversation: an error, a retry, how signing in gets on."""
+    """Something that a person should see beside the conversation: an error, a retry, how signing in gets on.
+
+    ``text`` has the words, which may hold text of others: escape them. ``until`` is when a limit ends, in seconds since
+    1970. ``level`` says how urgent the notice is, if the kind does not: ``plain`` is a text of its own.
+
+    Details: kinds other than the first five, longer text (``detail``) and JSON (``fields``) that belongs to the notice,
+    and the ids of the tool call and of the subagent that it is about.
+    """
 
     kind: NoticeKind
     text: str
+    level: NoticeLevel | None = None
+    until: Number | None = None
+    detail: str | None = None
+    fields: dict[str, Any] | None = None
+    callId: str | None = None
+    agentId: str | None = None
+    conversationId: str | None = None
+    projectId: str | None = None
+
+
+class SessionStarted(_Event, tag="session_started", kw_only=True, frozen=True):
+    """The CLI is ready, or goes on with another model, folder or permission mode. Detail."""
+
+    model: str | None = None
+    folder: str | None = None
+    version: str | None = None
+    permissionMode: str | None = None
+    conversationId: str | None = None
+    projectId: str | None = None
+
+
+class Activity(_Event, tag="activity", kw_only=True, frozen=True):
+    """What the CLI is busy with from now on, in words. Detail."""
+
+    what: str
+    detail: str | None = None
     conversationId: str | None = None
     projectId: str | None = None
 
@@ -178,6 +319,8 @@ class Notice(_Event, tag="notice", kw_only=True, frozen=True):
 UiEvent: TypeAlias = (
     UserPrompt
     | ClaudeResponse
+    | Thinking
+    | Answer
     | ProgressUpdate
     | Operation
     | SubagentProgress
@@ -185,6 +328,8 @@ UiEvent: TypeAlias = (
     | PermissionCancelled
     | TurnComplete
     | Notice
+    | SessionStarted
+    | Activity
 )
 
 

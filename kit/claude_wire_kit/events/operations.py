@@ -42,7 +42,9 @@ class Operations:
         if place not in self._open and joined(place) not in self._ended:
             if len(self._open) >= MAX_OPERATIONS:
                 yield from self.end(next(iter(self._open)), "interrupted")
-            self._open[place] = operation
+            # Inputs may be large: they are told, and not kept.
+            lean = operation.input is None and operation.name is None
+            self._open[place] = operation if lean else msgspec.structs.replace(operation, name=None, input=None)
             yield operation
 
     def get(self, place: Place) -> Operation | None:
@@ -57,15 +59,25 @@ class Operations:
         """Remember that a call was not allowed; its result comes as an error."""
         self._denied.add(id)
 
-    def end(self, place: Place, state: OperationState) -> Iterator[Operation]:
-        """End a call, if it is open. A failed one that was not allowed is ``denied``."""
+    def end(self, place: Place, state: OperationState, result: Operation | None = None) -> Iterator[Operation]:
+        """End a call, if it is open. A failed one that was not allowed is ``denied``.
+
+        Args:
+            result: an operation with the details of the result. It is told also if the call is not open.
+        """
         operation = self._open.pop(place, None)
         if operation is not None:
             self._ended.add(joined(place))
-            if state != "succeeded" and place[1] in self._denied:
-                self._denied.discard(place[1])
-                state = "denied"
-            yield msgspec.structs.replace(operation, state=state)
+        ended = operation or result
+        if ended is None:
+            return
+        if state != "succeeded" and place[1] in self._denied:
+            self._denied.discard(place[1])
+            state = "denied"
+        told = result or ended
+        yield msgspec.structs.replace(
+            ended, state=state, content=told.content, change=told.change, decision=told.decision, at=told.at
+        )
 
     def end_all(self, conversation: str | None, of: Callable[[str | None], bool]) -> Iterator[Operation]:
         """End as interrupted what is open in a conversation, of the agents for which ``of(agentId)`` is true."""

@@ -1,14 +1,15 @@
 """The permission questions that wait for a person, and the message that answers one.
 
-Knows both ways to ask: a ``can_use_tool`` request, and the ``permission_request`` of a dialect.
+An agent asks by a ``can_use_tool`` request, or by the ``permission_request`` of a dialect.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias
 
+import msgspec
 from msgspec import UNSET
 
 from claude_wire.codec import encode
@@ -32,8 +33,9 @@ from claude_wire.messages import (
 from claude_wire.messages.control.envelopes import RequestId
 from claude_wire.support import Ids, Key, key_of, printable, require_int, short_id
 from claude_wire_kit.events.events import CancelReason, PermissionCancelled, PermissionRequest
+from claude_wire_kit.events.tools import call_name
 
-__all__ = ["MAX_QUESTIONS", "MAX_QUESTION_BYTES", "Permissions", "Settled", "suggestion"]
+__all__ = ["MAX_QUESTIONS", "MAX_QUESTION_BYTES", "Permissions", "Settled", "describe_permission", "suggestion"]
 
 #: At most this many questions wait, whose JSON takes at most so many bytes. Above that the oldest is dropped.
 MAX_QUESTIONS = 1024
@@ -58,16 +60,18 @@ class _Question(NamedTuple):
 
     @property
     def tool_use_id(self) -> str | None:
-        if isinstance(self.asked, CanUseToolRequest):
-            return self.asked.tool_use_id
-        call = (self.asked.extra or {}).get("tool_use_id")
-        return call if isinstance(call, str) else None
+        return _call_id(self.asked)
 
 
 class Permissions:
-    """Open questions by their ids, in the order in which they were asked."""
+    """Open questions by their ids, in the order in which they were asked.
 
-    def __init__(self) -> None:
+    Args:
+        details: also tell the question in words, and why the CLI asks it.
+    """
+
+    def __init__(self, *, details: bool = False) -> None:
+        self._details = details
         self._open: dict[Key, _Question] = {}
         self._size: int = 0
         self._settled = Ids()
@@ -101,23 +105,19 @@ class Permissions:
         key = _key(shown)
         if key in self._open or self._settled.has_key(key):
             return
+        updates: list[PermissionUpdate] = []
         if isinstance(asked, CanUseToolRequest):
-            tool, input = asked.tool_name, asked.input
-            text = asked.description or asked.title
             updates = [
                 update
                 for update in asked.permission_suggestions or ()
                 if not (asked.suppress_always_allow_rule and isinstance(update, AddRules))
             ]
-        else:
-            tool, input = asked.call or ("(no tool that can be read)", asked.extra or {})
-            text, updates = None, cast("list[PermissionUpdate]", [])
         size = _size(asked, id)
-        event = PermissionRequest(
+        event = describe_permission(asked, details=self._details)
+        event = msgspec.structs.replace(
+            event,
             requestId=short_id(shown) if isinstance(shown, str) else shown,
-            tool=tool,
-            description=None if text is None else printable(text),
-            input={} if size == TOO_DEEP else input,
+            input={} if size == TOO_DEEP else event.input,
             options=["allow once", *map(suggestion, updates)],
             conversationId=conversation,
             projectId=project,
@@ -214,6 +214,33 @@ class Permissions:
 def _key(id: str | float) -> Key:
     """The key of an id, as it came or as it is shown."""
     return key_of(short_id(id) if isinstance(id, str) else id)
+
+
+def _call_id(asked: CanUseToolRequest | PermissionRequestMessage) -> str | None:
+    """The id of the tool call that a question is about, if it names one."""
+    if isinstance(asked, CanUseToolRequest):
+        return asked.tool_use_id
+    call = (asked.extra or {}).get("tool_use_id")
+    return call if isinstance(call, str) else None
+
+
+def describe_permission(asked: CanUseToolRequest | PermissionRequestMessage, *, details: bool) -> PermissionRequest:
+    """Return a question as an event, still without its id and its options."""
+    if isinstance(asked, CanUseToolRequest):
+        tool, input = asked.tool_name, asked.input
+        text, name = asked.description or asked.title, asked.display_name or tool
+        question, reason, path = asked.title, asked.decision_reason, asked.blocked_path
+    else:
+        tool, input = asked.call or ("(no tool that can be read)", asked.extra or {})
+        text, name = None, asked.tool_name or asked.name or "a tool"
+        question = reason = path = None
+    event = PermissionRequest(
+        requestId="", tool=tool, description=None if text is None else printable(text), input=input, options=[]
+    )
+    if not details:
+        return event
+    question = printable(question) if question else f"may {call_name(name)} run?"
+    return msgspec.structs.replace(event, question=question, reason=reason, path=path, callId=_call_id(asked))
 
 
 def _size(asked: CanUseToolRequest | PermissionRequestMessage, id: RequestId) -> int:

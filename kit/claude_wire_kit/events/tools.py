@@ -1,11 +1,11 @@
-"""What a tool call is, for a person: its kind, a title, and the file or the command. Knows tools by their names."""
+"""What a tool call is, for a person: the tool's name, and by it the kind, a title, and the file or the command."""
 
 from __future__ import annotations
 
 from claude_wire.support import SUBAGENT_TOOLS, fields_of, one_line
 from claude_wire_kit.events.events import OperationKind
 
-__all__ = ["cut", "described", "text_in"]
+__all__ = ["call_name", "cut", "described", "text_in"]
 
 #: A title has at most this many characters.
 TITLE_CHARS = 120
@@ -39,6 +39,13 @@ _TITLES: dict[OperationKind, tuple[str, tuple[str, ...]]] = {
     "web": ("Web", ("url", "query")),
     "subagent": ("Subagent", ("description", "subagent_type")),
 }
+
+
+def call_name(name: str) -> str:
+    """Return the name of a tool, safe to print: ``calc - add (MCP)`` for ``mcp__calc__add``, as the CLI shows it."""
+    kind, _, rest = name.partition("__")
+    server, _, tool = rest.partition("__")
+    return one_line(f"{server} - {tool} (MCP)" if kind == "mcp" and server and tool else name)
 
 
 def cut(text: str) -> str:

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
+import msgspec
+
 from claude_wire import messages as m
 from claude_wire.support import SUBAGENT_TOOLS, fields_of, items_of, one_line, short_id
+from claude_wire_kit.events.changes import done_change
+from claude_wire_kit.events.content import parts_of, plain_json
 from claude_wire_kit.events.conversation import Conversation
-from claude_wire_kit.events.events import Operation, OperationState, SubagentProgress, SubagentStatus, UiEvent
+from claude_wire_kit.events.events import Operation, OperationState, Part, SubagentProgress, SubagentStatus, UiEvent
 from claude_wire_kit.events.operations import Operations
 from claude_wire_kit.events.progress import ProgressRule, find_step
 from claude_wire_kit.events.subagents import Subagents, status_of
@@ -20,16 +24,24 @@ __all__ = ["CALLS", "Work", "decision_of"]
 CALLS = (m.ToolUseBlock, m.ServerToolUseBlock, m.McpToolUseBlock)
 #: What a result of the CLI begins with when the user has interrupted the call.
 REJECTED = "The user doesn't want to "
+#: Who decides about a call, by the ``source`` of a decision.
+DECIDERS = {"config": "the settings", "hook": "a hook"}
 
 Events: TypeAlias = "list[UiEvent]"
 Task: TypeAlias = m.TaskStartedMessage | m.TaskProgressMessage | m.TaskUpdatedMessage | m.TaskNotificationMessage
 
 
 class Work:
-    """Operations and subagents of all conversations. What a method has to tell, it adds to ``events``."""
+    """Operations and subagents of all conversations. What a method has to tell, it adds to ``events``.
 
-    def __init__(self, rules: tuple[ProgressRule, ...]) -> None:
+    Args:
+        rules: that find progress in text.
+        details: also tell inputs and results of calls.
+    """
+
+    def __init__(self, rules: tuple[ProgressRule, ...], *, details: bool = False) -> None:
         self._rules = rules
+        self._details = details
         self.operations: Operations = Operations()
         self.subagents: Subagents = Subagents(self.operations)
 
@@ -55,8 +67,12 @@ class Work:
         events += self.subagents.begin(begun)
         return id
 
-    def call(self, block: Any, agent: str | None, to: Conversation, events: Events) -> None:
-        """Take a call of a tool, by a subagent if it has an id."""
+    def call(self, block: Any, agent: str | None, to: Conversation, events: Events, at: str | None = None) -> None:
+        """Take a call of a tool, by a subagent if it has an id.
+
+        Args:
+            at: the time of the message, for details.
+        """
         id, name = short_id(block.id), block.name
         kind, title, path, command = described(name, block.input)
         started = Operation(
@@ -67,6 +83,9 @@ class Work:
             command=command,
             state="started",
             agentId=agent,
+            name=name if self._details else None,
+            input=block.input if self._details else None,
+            at=at,
             conversationId=to.id,
             projectId=to.project,
         )
@@ -81,38 +100,53 @@ class Work:
             self.hear_of(id, text_in(block.input, "subagent_type"), summary, to, events)
 
     def result(
-        self,
-        result: m.ToolResultBlock,
-        to: Conversation,
-        events: Events,
-        meta: object = None,
-        structured: object = None,
+        self, result: m.ToolResultBlock, message: m.UserMessage, agent: str | None, to: Conversation, events: Events
     ) -> bool:
-        """Take a result of a tool that the CLI runs. Returns whether its call was open.
-
-        Args:
-            meta: ``tool_result_meta`` of the message.
-            structured: ``tool_use_result`` of the message.
-        """
+        """Take a result of a tool that the CLI runs. Returns whether its call was open."""
         id, text = short_id(result.tool_use_id), _text_of(result.content or None)
         call = self.operations.get((to.id, id))
+        if call is None and not self._details:
+            return False
+        meta = _about(result, message.tool_result_meta)
+        told = None
+        if self._details:
+            told = self._told(id, agent, to)
+            told = msgspec.structs.replace(
+                told,
+                content=parts_of(result.content or ()),
+                change=done_change(message.tool_use_result) or None,
+                decision=_describe_decision(fields_of(meta.get("permission_decision"))),
+                at=message.timestamp,
+            )
+        self._end(id, _state_of(result, text, meta), to, events, told)
         if call is None:
             return False
-        self._end(id, _state_of(result, text, meta), to, events)
         if call.agentId is None:
-            to.tell_progress(to.todos.result(id, text, structured), events)
+            to.tell_progress(to.todos.result(id, text, message.tool_use_result), events)
             if call.kind == "command":
                 to.read_progress(text, self._rules, events)
         return True
 
-    def api_result(self, block: Any, to: Conversation, events: Events) -> None:
-        """Take a result of a tool that the API runs, which has a block of its own; other blocks are passed over."""
+    def api_result(self, block: Any, agent: str | None, to: Conversation, events: Events) -> bool:
+        """Take a block that may be the result of a tool that the API runs. Returns whether it is."""
         fields = fields_of(block)
         id = fields.get("tool_use_id", getattr(block, "tool_use_id", None))
-        if isinstance(id, str):
-            content = fields.get("content", getattr(block, "content", None))
-            failed = getattr(block, "is_error", None) or getattr(content, "error_code", None) is not None
-            self._end(short_id(id), "failed" if failed else "succeeded", to, events)
+        if not isinstance(id, str):
+            return False
+        content = fields.get("content", getattr(block, "content", None))
+        failed = getattr(block, "is_error", None) or getattr(content, "error_code", None) is not None
+        told = None
+        if self._details:
+            text = plain_json(fields or block.to_dict())
+            told = msgspec.structs.replace(self._told(short_id(id), agent, to), content=[Part(text=text)])
+        self._end(short_id(id), "failed" if failed else "succeeded", to, events, told)
+        return True
+
+    def _told(self, id: str, agent: str | None, to: Conversation) -> Operation:
+        """A result whose call is not known."""
+        return Operation(
+            id=id, kind="other", title="", state="succeeded", agentId=agent, conversationId=to.id, projectId=to.project
+        )
 
     def task(self, message: Task, to: Conversation, events: Events) -> None:
         """Take what the CLI says of a task. Tasks that are no subagents, such as commands, give progress alone."""
@@ -142,9 +176,11 @@ class Work:
         runs = self.subagents.is_running
         events += self.operations.end_all(to.id, lambda agent: agent is None or not runs((to.id, agent)))
 
-    def _end(self, id: str, state: OperationState, to: Conversation, events: Events) -> None:
+    def _end(
+        self, id: str, state: OperationState, to: Conversation, events: Events, told: Operation | None = None
+    ) -> None:
         events += self.subagents.end_call((to.id, id), "completed" if state == "succeeded" else "failed")
-        events += self.operations.end((to.id, id), state)
+        events += self.operations.end((to.id, id), state, told)
 
 
 def _text_of(content: str | Iterable[m.ContentBlock] | None) -> str:
@@ -159,19 +195,43 @@ def decision_of(result: m.ToolResultBlock, meta: object) -> bool | None:
     Args:
         meta: ``tool_result_meta`` of the message.
     """
-    for one in map(fields_of, items_of(meta)):
-        if one.get("id") == result.tool_use_id:
-            decision = fields_of(one.get("permission_decision")).get("decision")
-            if decision == "reject" or one.get("non_execution_kind") == "permission-rule":
-                return False
-            if decision == "accept":
-                return True
-    return None if result.is_error else True
+    return _is_allowed(result, _about(result, meta))
 
 
-def _state_of(result: m.ToolResultBlock, text: str, meta: object) -> OperationState:
+def _about(result: m.ToolResultBlock, meta: object) -> dict[str, Any]:
+    """What ``tool_result_meta`` of a message says of the call with this result."""
+    for each in map(fields_of, items_of(meta)):
+        if each.get("id") == result.tool_use_id:
+            return each
+    return {}
+
+
+def _is_allowed(result: m.ToolResultBlock, meta: dict[str, Any]) -> bool | None:
+    decision = fields_of(meta.get("permission_decision")).get("decision")
+    if decision == "reject" or meta.get("non_execution_kind") == "permission-rule":
+        return False
+    return True if decision == "accept" or not result.is_error else None
+
+
+def _state_of(result: m.ToolResultBlock, text: str, meta: dict[str, Any]) -> OperationState:
+    """How a call ended.
+
+    Args:
+        meta: what ``tool_result_meta`` of the message says of the call.
+    """
     if not result.is_error:
         return "succeeded"
-    if decision_of(result, meta) is False:
+    if _is_allowed(result, meta) is False or meta.get("non_execution_kind") == "user-rejected":
         return "denied"
-    return "interrupted" if text.startswith(REJECTED) else "failed"
+    is_stopped = meta.get("non_execution_kind") == "interrupted" or text.startswith(REJECTED)
+    return "interrupted" if is_stopped else "failed"
+
+
+def _describe_decision(decided: dict[str, Any]) -> str | None:
+    """Who has allowed or denied a call, in words, by its ``permission_decision``."""
+    if not decided:
+        return None
+    verb = {"accept": "Allowed", "reject": "Denied"}.get(str(decided.get("decision")), "Decided")
+    source = str(decided.get("source") or "")
+    by = DECIDERS.get(source) or ("the user" if source.startswith("user") else source)
+    return f"{verb} by {by}" if by else verb

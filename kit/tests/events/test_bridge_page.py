@@ -7,15 +7,13 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import get_args
 
 import pytest
 
 import recordings
 from claude_wire import AssistantMessage
-from claude_wire.messages.base import Wire
 from claude_wire.testing import Recording, Replay
-from claude_wire_kit.events import Bridge, ClaudeResponse, UiEvent
+from claude_wire_kit.events import Bridge, ClaudeResponse
 from folders import ROOT
 
 PAGE = (ROOT / "docs" / "bridge.md").read_text()
@@ -102,27 +100,6 @@ def test_the_example_of_a_session_answers_its_questions(tmp_path: Path) -> None:
     lines = run("session", tmp_path)
     assert sorted(types(lines)) == sorted(TYPES)
     assert lines[-1].startswith('{"type":"turn_complete","ok":true')
-
-
-def test_the_table_has_every_event_with_its_fields() -> None:
-    rows = re.findall(r"^\| `(\w+)` \| (.*?) \|", PAGE, re.M)
-    classes: tuple[type[Wire], ...] = get_args(UiEvent)
-    common = {"conversationId", "projectId"}
-    expected = {
-        str(cls.__struct_config__.tag): {
-            field + ("?" if optional else "")
-            for field, optional in zip(cls.__struct_fields__, _optional(cls), strict=True)
-            if field not in common
-        }
-        for cls in classes
-    }
-    assert {name: set(re.findall(r"`([\w?]+)`", fields)) for name, fields in rows} == expected
-
-
-def _optional(cls: type[Wire]) -> list[bool]:
-    import msgspec
-
-    return [not field.required for field in msgspec.structs.fields(cls)]
 
 
 def test_the_page_has_twenty_sentences_that_give_no_progress() -> None:

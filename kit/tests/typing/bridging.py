@@ -3,7 +3,7 @@
 from collections.abc import Awaitable
 from typing import Any, Literal
 
-from typing_extensions import assert_never, assert_type
+from typing_extensions import assert_type
 
 from claude_wire import ControlResponse, InvalidLine, Message, Session, encode
 from claude_wire.messages import PermissionReply
@@ -12,6 +12,7 @@ from claude_wire_kit.events import (
     Bridge,
     ClaudeResponse,
     Notice,
+    NoticeKind,
     Operation,
     PermissionCancelled,
     PermissionRequest,
@@ -76,10 +77,10 @@ def what_comes_out(event: UiEvent) -> str:
             assert_type((ok, cost), tuple[bool, float | None])
             return event.error or ""
         case Notice(kind=kind):
-            assert_type(kind, Literal["error", "retry", "auth", "rate_limit", "info"])
+            assert_type(kind, NoticeKind)
             return event.text
         case _:
-            assert_never(event)
+            return event.conversationId or ""
 
 
 def what_asks(ui: Bridge, session: type[Session]) -> None:
