@@ -1,7 +1,4 @@
-"""Calls of tools: each a part of the page that opens, with all that belongs to the call in it.
-
-Knows calls, their results, and boxes of markup; not who calls.
-"""
+"""Calls of tools: each a part of the page that opens, with all that belongs to the call in it."""
 
 from __future__ import annotations
 
@@ -10,12 +7,11 @@ from datetime import datetime
 from itertools import takewhile
 from typing import Any
 
-from claude_wire.messages import ToolResultBlock
-from claude_wire.support import fields_of
-from claude_wire_kit.events.changes import asked_change, done_change, without_change
-from claude_wire_kit.html.blocks import content_markup
-from claude_wire_kit.html.markup import Box, clock, inline, rows
-from claude_wire_kit.terminal.calls import call_lines, call_name
+from claude_wire_kit.events.changes import asked_change, without_change
+from claude_wire_kit.events.events import Operation
+from claude_wire_kit.events.tools import call_name
+from claude_wire_kit.html.markup import Box, clock, inline, parts_markup, rows
+from claude_wire_kit.terminal.calls import call_lines
 from claude_wire_kit.terminal.excerpts import Cut
 
 __all__ = ["INPUT", "Call", "Calls"]
@@ -25,12 +21,6 @@ INPUT: Cut = (2000, 20_000, 200)
 
 #: Subagents of subagents stand in each other up to this depth; what is deeper stands beside the last.
 MAX_DEPTH = 8
-
-#: How calls end that did not go well, by ``non_execution_kind``.
-DENIALS = {"interrupted": "interrupted", "user-rejected": "denied", "permission-rule": "denied"}
-
-#: Who decides about a call, by ``source``.
-DECIDERS = {"config": "the settings", "hook": "a hook"}
 
 
 class Call:
@@ -70,17 +60,15 @@ class Calls:
         """The call of this id."""
         return None if id is None else self._calls.get(id)
 
-    def open(
-        self, place: Box, id: str, name: str, given: Any = None, *, depth: int = 0, when: datetime | None = None
-    ) -> Call:
+    def open(self, place: Box, event: Operation, *, depth: int = 0, when: datetime | None = None) -> Call:
         """Show a call."""
         self.count += 1
-        call = Call(place, depth)
-        change = asked_change(name, given)
+        call, name = Call(place, depth), event.name or ""
+        change = asked_change(name, event.input)
         if change:
             call.change.set(rows(change, "diff"))
             call.expanded.set(" open")
-        summary, more = _called(name, {} if given is None else without_change(name, given))
+        summary, more = _called(name, {} if event.input is None else without_change(name, event.input))
         shown = place.add(
             "<details class=call",
             call.expanded,
@@ -94,33 +82,28 @@ class Calls:
             "</div></details>",
         )
         if shown:
-            self._calls[id] = call
+            self._calls[event.id] = call
         return call
 
-    def end(self, result: ToolResultBlock, place: Callable[[], Box], output: Any = None, meta: Any = None) -> str:
-        """Show the result of a call, and return how the call ended: done, failed, denied or interrupted.
+    def end(self, event: Operation, place: Callable[[], Box]) -> None:
+        """Show the result of a call.
 
         Args:
             place: where a result stands whose call was not seen.
-            output: the tool's structured output, which has the change of a file.
-            meta: what was decided about the call.
         """
-        call = self._calls.get(result.tool_use_id) or self.open(place(), result.tool_use_id, "Result")
-        about = fields_of(meta)
-        denial = about.get("non_execution_kind")
-        state = DENIALS.get(denial, "failed") if isinstance(denial, str) else "failed" if result.is_error else "done"
+        call = self._calls.get(event.id)
+        if call is None:
+            call = self.open(place(), Operation(id=event.id, kind="other", title="", name="Result", state="started"))
+        state = "done" if event.state == "succeeded" else event.state
         if state != "done":
             call.expanded.set(" open")
         call.badge.set(f'<span class="badge {state}">{state}</span>')
-        decided = fields_of(about.get("permission_decision"))
-        if decided and not call.permission:
-            call.permission.add(f"<p class=quiet>{_decision(decided)}</p>")
-        patch = done_change(output)
-        if patch:
-            call.change.set(rows(patch, "diff"))
-        shown = content_markup(result.content or (), plain=True)
+        if event.decision is not None and not call.permission:
+            call.permission.add(f"<p class=quiet>{inline(event.decision)}</p>")
+        if event.change is not None:
+            call.change.set(rows(event.change, "diff"))
+        shown = parts_markup(event.content or (), plain=True)
         call.result.set(f"<div class={'output' if state == 'done' else 'failed'}>{shown}</div>" if shown else "")
-        return state
 
     def close(self) -> None:
         """Say of each call that it has no result, unless it has."""
@@ -140,10 +123,3 @@ def _called(name: str, given: Any) -> tuple[str, str]:
     # The summary's line is repeated only where it is the beginning of more.
     more = rows([rest, *main]) if main or rest != first else ""
     return summary, more + (rows(others) if others else "")
-
-
-def _decision(decided: dict[str, Any]) -> str:
-    verb = {"accept": "Allowed", "reject": "Denied"}.get(str(decided.get("decision")), "Decided")
-    source = str(decided.get("source") or "")
-    by = DECIDERS.get(source) or ("the user" if source.startswith("user") else source)
-    return f"{verb} by {inline(by)}" if by else verb

@@ -1,7 +1,6 @@
 """Foreign text as safe HTML: escaped, cut, folded, and no more of it than a page can hold.
 
-Knows text and pictures; not messages. Whatever a text holds, it makes no element and no attribute. Control characters
-and direction marks are shown as escapes, as ``\\x1b``.
+No text can make an element or an attribute. Control characters and direction marks are shown as escapes, as ``\\x1b``.
 """
 
 from __future__ import annotations
@@ -12,8 +11,22 @@ from datetime import datetime
 from html import escape
 
 from claude_wire.support import prose as readable
+from claude_wire_kit.events.events import Part
 
-__all__ = ["MAX_CHARS", "Box", "Room", "clock", "day", "folded", "inline", "picture", "prose", "rows"]
+__all__ = [
+    "MAX_CHARS",
+    "TEXT_CHARS",
+    "Box",
+    "Room",
+    "clock",
+    "day",
+    "folded",
+    "inline",
+    "parts_markup",
+    "picture",
+    "prose",
+    "rows",
+]
 
 #: A page has at most this many characters, and what is shown of them. Further parts are left out and counted.
 MAX_CHARS = 32 * 1024 * 1024
@@ -186,6 +199,23 @@ def picture(media_type: str, data: str) -> str:
     if media_type in _PICTURES and len(data) <= PICTURE_CHARS and _BASE64.fullmatch(data):
         return f'<img alt="A picture of the conversation" src="data:{media_type};base64,{data}">'
     return f"<p class=cut>[{inline(media_type)}, {len(data):,} characters of base64]</p>"
+
+
+def parts_markup(parts: Iterable[Part], *, plain: bool) -> str:
+    """The content of a prompt or of a tool's result; empty if it shows nothing.
+
+    Args:
+        plain: show text line by line, in a fixed-width font.
+    """
+    return "".join(_part(part, plain=plain) for part in parts)
+
+
+def _part(part: Part, *, plain: bool) -> str:
+    if part.text is not None:
+        return (folded if plain else prose)(part.text) if part.text.strip() else ""
+    if part.data is not None:
+        return picture(part.mediaType or "", part.data)
+    return f"<p class=quiet>[{inline(part.name or '')}]</p>"
 
 
 def clock(when: datetime | None) -> str:

@@ -1,51 +1,37 @@
-"""Messages as the turns of a page: who said what, which tools were called, and what came of it.
+"""Draws the events of a session as the turns of a page: who said what, which tools were called, and what came of it.
 
-Knows messages and boxes of markup; not files. What belongs to a call stands in the call: the change that it makes, who
-allowed it, what its subagent said, its result.
+What belongs to a call stands in the call: the change that it makes, who allowed it, what its subagent said, its result.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
-from msgspec import UNSET
-
-from claude_wire import messages
-from claude_wire.accumulate import Accumulator, PartialMessage
-from claude_wire.messages import Message
-from claude_wire.messages.control.envelopes import RequestId
-from claude_wire.support import fields_of, items_of, moment, one_line
+from claude_wire.messages import InvalidLine, Message
+from claude_wire.support import moment
 from claude_wire.transcripts import AiTitleRecord, CostStateRecord, CustomTitleRecord, Entry, Transcript
 from claude_wire.transcripts import messages as transcript_messages
-from claude_wire_kit.events.names import tag
-from claude_wire_kit.html.blocks import block_markup, content_markup
+from claude_wire_kit.events import events as e
+from claude_wire_kit.events.bridge import Bridge
 from claude_wire_kit.html.calls import INPUT, Calls
-from claude_wire_kit.html.markup import Box, Room, clock, folded, inline, prose, rows
-from claude_wire_kit.terminal.calls import returned
-from claude_wire_kit.terminal.excerpts import plain_json
-from claude_wire_kit.terminal.notices import ERROR, WARNING, Notice, notice
-from claude_wire_kit.terminal.questions import answer, permission_question, prompt_of, question, request
-from claude_wire_kit.terminal.results import result_notices, token_counts
-from claude_wire_kit.usage.meter import UsageMeter
+from claude_wire_kit.html.markup import TEXT_CHARS, Box, Room, clock, folded, inline, parts_markup, prose, rows
+from claude_wire_kit.terminal.notices import ERROR, WARNING, Lines, draw_notice, draw_question, draw_tokens, draw_turn
 
 __all__ = ["Facts", "Story"]
 
-#: So many prompts and texts are remembered, because the CLI repeats them.
-MAX_REMEMBERED = 100
-
-#: What the CLI writes in the user's place.
-INTERRUPTED = "[Request interrupted by user"
+#: So many models and sessions are named, and so many blocks that stream are kept.
+MAX_NAMES, MAX_STREAMED = 100, 256
 
 #: What the marks of notices are, as classes of the page.
 MARKS = {"!": "error", "?": "question", "#": "hook", "<": "host", "=": "result", "*": "note"}
+#: The styles of notices that have a class of their own.
+STYLES = {WARNING: "warning", ERROR: "error", "red": "error"}
 
 
 @dataclass
 class Facts:
-    """What the head of the page says."""
+    """The head of the page."""
 
     title: str = ""
     #: In the order in which they were seen.
@@ -61,23 +47,26 @@ class Facts:
     errors: int = 0
     turns: int = 0
 
-    def seen(self, stamp: str | None) -> datetime | None:
-        """The time of a stamp, which is one of the session."""
+    def see(self, stamp: str | None) -> datetime | None:
+        """Take a time stamp of the session. Returns its time."""
         when = moment(stamp)
         if when is not None:
             self.first = when if self.first is None else min(self.first, when)
             self.last = when if self.last is None else max(self.last, when)
         return when
 
+    def see_model(self, name: str | None) -> None:
+        """Take the name of a model."""
+        if name and name != "<synthetic>" and len(self.models) < MAX_NAMES:
+            self.models.setdefault(name[:200])
 
-class _Stream:
-    """A message that deltas bring, and how many of its blocks have come as a whole."""
 
-    __slots__ = ("partial", "whole")
+@dataclass
+class _Streamed:
+    """A block whose deltas have come, and which is not whole yet."""
 
-    def __init__(self, partial: PartialMessage) -> None:
-        self.partial = partial
-        self.whole = 0
+    speaker: tuple[str | None, str | None]
+    text: str = ""
 
 
 class Story:
@@ -89,7 +78,7 @@ class Story:
     Attributes:
         box: all turns.
         contents: a link to each turn.
-        facts: what the head of the page says.
+        facts: the head of the page.
     """
 
     def __init__(self, room: Room, *, transcript: bool) -> None:
@@ -97,26 +86,23 @@ class Story:
         self.contents: Box = Box(room)
         self.facts: Facts = Facts()
         self._transcript = transcript
+        self._bridge = Bridge(progress=(), partial=True, details=True)
         self._turn: Box | None = None
         self._calls = Calls()
-        self._asked: dict[RequestId, tuple[str, Box]] = {}
-        self._prompts: deque[str] = deque(maxlen=MAX_REMEMBERED)
-        self._said: deque[str] = deque(maxlen=MAX_REMEMBERED)
-        self._usage = UsageMeter()
-        #: The usage of each answer of a turn; its last line has the final one.
-        self._answers: dict[str, messages.Usage] = {}
-        self._accumulator = Accumulator()
-        self._streams: dict[tuple[str | None, str | None], _Stream] = {}
+        #: The tokens of each answer of a turn; its last message has the final ones.
+        self._answers: dict[str, e.Tokens] = {}
+        self._streamed: dict[str, _Streamed] = {}
+        self._cost: float | None = None
 
-    def close(self) -> None:
-        """End what is open: calls without a result, and texts that were cut off."""
-        self._cut_off()
-        self._end_turn()
-        self._calls.close()
-        self.facts.calls = self._calls.count
-        total = self._usage.total
-        if total.turns and self.facts.cost is None:
-            self.facts.cost = total.cost_usd
+    def show(self, message: Message | InvalidLine) -> None:
+        """Add what a message of the CLI says; many say nothing."""
+        for event in self._bridge.add(message):
+            self.draw(event)
+
+    def sent(self, message: Message | InvalidLine) -> None:
+        """Add what the host wrote."""
+        for event in self._bridge.sent(message):
+            self.draw(event)
 
     def tell(self, transcript: Transcript) -> None:
         """Add the active branch of a transcript, after the lines of it that are no records."""
@@ -136,6 +122,62 @@ class Story:
         for message in transcript_messages(transcript):
             self.show(message)
 
+    def close(self) -> None:
+        """End what is open: calls without a result, and texts that were cut off."""
+        self._cut_off()
+        self._end_turn()
+        self._calls.close()
+        self.facts.calls = self._calls.count
+        if self.facts.cost is None:
+            self.facts.cost = self._cost
+
+    def draw(self, event: e.UiEvent) -> None:
+        """Add an event."""
+        if event.conversationId is not None and len(self.facts.sessions) < MAX_NAMES:
+            self.facts.sessions.setdefault(event.conversationId)
+        match event:
+            case e.ClaudeResponse(partial=True):
+                self._grow(event)
+            case e.ClaudeResponse():
+                self._text(event)
+            case e.Thinking(partial=True):
+                pass
+            case e.Thinking():
+                self._thinking(event)
+            case e.UserPrompt():
+                self._prompt(event)
+            case e.Operation(state="started"):
+                within = self._calls.get(event.agentId)
+                depth = 0 if within is None else within.depth + 1
+                self._calls.open(self._place(event.agentId), event, depth=depth, when=self.facts.see(event.at))
+            case e.Operation(content=content) if content is not None:
+                self.facts.see(event.at)
+                self.facts.errors += event.state != "succeeded"
+                self._calls.end(event, lambda: self._place(event.agentId))
+            case e.PermissionRequest():
+                call = self._calls.get(event.callId)
+                if call is not None:
+                    call.expanded.set(" open")
+                self._lines(draw_question(event), self._place() if call is None else call.permission)
+            case e.Notice():
+                self._notice(event)
+            case e.TurnComplete():
+                self._complete(event)
+            case e.SessionStarted():
+                self.facts.folder, self.facts.version = (
+                    self.facts.folder or event.folder,
+                    self.facts.version or event.version,
+                )
+                self.facts.see_model(event.model)
+            case e.Answer():
+                self.facts.see(event.at)
+                self.facts.see_model(event.model)
+                self.facts.errors += bool(event.failed)
+                if self._transcript and event.id is not None and event.tokens is not None:
+                    self._answers[event.id] = event.tokens
+            case _:
+                pass
+
     # --- places -------------------------------------------------------------------------------------------------------
 
     def _begin_turn(self) -> Box:
@@ -150,260 +192,116 @@ class Story:
     def _end_turn(self) -> None:
         turn, self._turn = self._turn, None
         if turn is not None and self._answers:
-            total = messages.Usage(
-                input_tokens=sum(each.input_tokens or 0 for each in self._answers.values()),
-                output_tokens=sum(each.output_tokens or 0 for each in self._answers.values()),
-                cache_read_input_tokens=sum(each.cache_read_input_tokens or 0 for each in self._answers.values()),
+            answers = self._answers.values()
+            total = e.Tokens(
+                input=sum(each.input for each in answers),
+                cached=sum(each.cached for each in answers),
+                output=sum(each.output for each in answers),
             )
-            count = len(self._answers)
-            turn.add(f"<p class=quiet>{count:,} answer{'s' * (count > 1)}, tokens: {token_counts(total)}</p>")
+            count = len(answers)
+            turn.add(f"<p class=quiet>{count:,} answer{'s' * (count > 1)}, tokens: {draw_tokens(total)}</p>")
         self._answers.clear()
 
-    def _place(self, parent: str | None = None) -> Box:
-        """Where something is added that the main conversation says, or the subagent of a call."""
-        if parent is None:
+    def _place(self, agent: str | None = None) -> Box:
+        """The place for the main conversation, or for the subagent of a call."""
+        if agent is None:
             return self._begin_turn() if self._turn is None else self._turn
-        call = self._calls.get(parent)
+        call = self._calls.get(agent)
         if call is None:
-            call = self._calls.open(self._place(), parent, "Agent")
+            unseen = e.Operation(id=agent, kind="subagent", title="", name="Agent", state="started")
+            call = self._calls.open(self._place(), unseen)
         return call.subagent()
 
-    # --- what the CLI writes ------------------------------------------------------------------------------------------
-
-    def show(self, message: Message | messages.InvalidLine) -> None:
-        """Add what a message of the CLI says; many say nothing."""
-        if isinstance(message, messages.StreamEvent):
-            self._event(message)
-            return
-        self._accumulator.add(message)
-        session = None if isinstance(message, messages.InvalidLine) else getattr(message, "session_id", None)
-        if isinstance(session, str) and len(self.facts.sessions) < MAX_REMEMBERED:
-            self.facts.sessions.setdefault(session[:200])
-        match message:
-            case messages.AssistantMessage():
-                self._assistant(message)
-            case messages.UserMessage():
-                self._user(message)
-            case messages.ResultMessage():
-                self._result(message)
-            case messages.InitMessage():
-                self._init(message)
-            case messages.InvalidLine():
-                self._invalid(message, "line")
-            case messages.ControlRequest(request_id=request_id, request=asked):
-                self._question(request_id, asked)
-            case messages.ControlCancelRequest(request_id=request_id):
-                name_and_place = self._asked.pop(request_id, None)
-                if name_and_place is not None:
-                    self._notice(Notice("? no longer asked", WARNING), name_and_place[1])
-            case messages.ControlResponse(response=messages.ControlError(error=error)):
-                self._notice(Notice(f"! a request of the host failed: {one_line(error)}", ERROR), self._place())
-            case messages.SystemToolResultMessage() | messages.ToolResultMessage():
-                self._tool_result(returned(message), None)
-            case _:
-                told = notice(message)
-                if told is not None:
-                    self._notice(told, self._place())
-
-    def _init(self, init: messages.InitMessage) -> None:
-        facts = self.facts
-        facts.folder, facts.version = facts.folder or init.cwd, facts.version or init.claude_code_version
-        self._model(init.model)
-
-    def _model(self, name: str | None) -> None:
-        if name and name != "<synthetic>" and len(self.facts.models) < MAX_REMEMBERED:
-            self.facts.models.setdefault(name[:200])
-
-    def _invalid(self, line: messages.InvalidLine, what: str) -> None:
-        place = self._place()
-        self._notice(Notice(f"! {what} {line.line_number:,}, byte {line.offset:,}: {line.reason}", ERROR), place)
-        text = line.raw[:2000].decode("utf-8", "backslashreplace")
-        if text.strip():
-            place.add(folded(text))
-
-    def _notice(self, told: Notice, place: Box) -> None:
-        mark, first, rest = told.text[:1], *told.text.partition("\n")[::2]
-        kind = MARKS.get(mark)
-        if kind is None or (kind == "result" and told.style not in ("bold green", "bold red")):
-            place.add(rows([told.text.removeprefix("= ")]) if rest else f"<p class=quiet>{inline(told.text, 2000)}</p>")
-            return
-        kind = {WARNING: "warning", ERROR: "error", "bold red": "error", "red": "error"}.get(told.style, kind)
-        more = rows(line.strip() for line in rest.split("\n")) if rest else ""
-        place.add(f"<div class={kind}>{inline(first[1:], 2000)}{more}</div>")
-
     # --- what is said -------------------------------------------------------------------------------------------------
-
-    def _assistant(self, message: messages.AssistantMessage) -> None:
-        parent, answer_id = message.parent_tool_use_id, message.message.id
-        stream = self._streams.get((message.session_id, parent))
-        if stream is not None and stream.partial.id == answer_id:
-            stream.whole += len(message.content)
-        when, place = self.facts.seen(message.timestamp), self._place(parent)
-        self._model(message.model)
-        if self._transcript and answer_id is not None and message.message.usage is not None:
-            self._answers[answer_id] = message.message.usage
-        for block in message.content:
-            self._block(block, place, parent, when, failed=bool(message.error_reason))
-        if message.error_reason:
-            self.facts.errors += 1
-            self._notice(Notice(f"! API error: {one_line(message.error_reason)}", ERROR), place)
-        if message.aborted:
-            place.add("<p class=warning>Cut off</p>")
-
-    def _block(
-        self, block: messages.ContentBlock, place: Box, parent: str | None, when: datetime | None, *, failed: bool
-    ) -> None:
-        match block:
-            case messages.TextBlock(text=text):
-                if parent is None:
-                    self._said.append(text.strip())
-                if text.strip():
-                    who = "Subagent" if parent else "Claude"
-                    self._say(place, who, "error" if failed else "model", prose(text), when)
-            case messages.ThinkingBlock(thinking=thinking) if thinking.strip():
-                about = f"Thinking <small>{len(thinking):,} characters</small>"
-                place.add(f"<details class=thinking><summary>{about}</summary>{prose(thinking)}</details>")
-            case messages.ThinkingBlock() | messages.RedactedThinkingBlock():
-                place.add("<p class=quiet>Thinking that is not shown</p>")
-            case messages.ToolUseBlock() | messages.ServerToolUseBlock() | messages.McpToolUseBlock():
-                within = self._calls.get(parent)
-                depth = 0 if within is None else within.depth + 1
-                self._calls.open(place, block.id, block.name, block.input, depth=depth, when=when)
-            case _:
-                id = getattr(block, "tool_use_id", None)
-                if isinstance(id, str):  # the result of a tool that the API runs
-                    self._tool_result(messages.ToolResultBlock(id, plain_json(block.to_dict())), parent)
-                else:
-                    place.add(block_markup(block, plain=False))
 
     def _say(self, place: Box, who: str, kind: str, markup: str, when: datetime | None) -> None:
         place.add(f'<div class="say {kind}"><p class=who>{who} {clock(when)}</p>{markup}</div>')
 
-    def _user(self, message: messages.UserMessage) -> None:
-        parent, content, text = message.parent_tool_use_id, message.content, message.text
-        when = self.facts.seen(message.timestamp)
-        if not isinstance(content, str):
-            about = [fields_of(each) for each in items_of(message.tool_result_meta)]
-            for result in message.tool_results:
-                meta = next((each for each in about if each.get("id") == result.tool_use_id), None)
-                self._tool_result(result, parent, message.tool_use_result, meta)
-            content = [block for block in content if not isinstance(block, messages.ToolResultBlock)]
-        markup = content_markup(content, plain=False)
-        if not markup:
-            return
-        if parent is not None:
-            self._say(self._place(parent), "Prompt", "user", markup, when)
-        elif message.isSynthetic:
-            self._place().add(f"<details class=thinking><summary>The CLI adds</summary>{markup}</details>")
-        elif text.startswith(INTERRUPTED):
-            self._place().add(f"<p class=warning>{inline(text)}</p>")
-        elif message.isReplay and text in self._prompts:
-            self._prompts.remove(text)
+    def _text(self, event: e.ClaudeResponse) -> None:
+        if event.id is not None:
+            self._streamed.pop(event.id, None)
+        place = self._place(event.agentId)
+        if event.content.strip():
+            who = "Claude" if event.agentId is None else "Subagent"
+            kind = "error" if event.failed else "model"
+            self._say(place, who, kind, prose(event.content), self.facts.see(event.at))
+
+    def _thinking(self, event: e.Thinking) -> None:
+        place, text = self._place(event.agentId), event.content
+        if text.strip():
+            about = f"Thinking <small>{len(text):,} characters</small>"
+            place.add(f"<details class=thinking><summary>{about}</summary>{prose(text)}</details>")
         else:
-            self._prompt(text, markup, when, begins=self._transcript and message.priority != "next")
+            place.add("<p class=quiet>Thinking that is not shown</p>")
 
-    def _prompt(self, text: str, markup: str, when: datetime | None, *, begins: bool = False) -> None:
-        if begins or self._turn is None:
-            self._begin_turn()
-            line = next((line.strip() for line in text.split("\n", 100) if line.strip()), "")
-            self.facts.title = self.facts.title or line
-            self.contents.add(f"<li><a href=#t{self.facts.turns}>{inline(line or 'Turn', 100)}</a></li>\n")
-        self._say(self._place(), "Prompt", "user", markup, when)
+    def _prompt(self, event: e.UserPrompt) -> None:
+        when, markup = self.facts.see(event.at), parts_markup(event.parts or (), plain=False)
+        if event.agentId is not None:
+            self._say(self._place(event.agentId), "Prompt", "user", markup, when)
+        elif event.origin == "cli":
+            self._place().add(f"<details class=thinking><summary>The CLI adds</summary>{markup}</details>")
+        elif event.origin == "interruption":
+            self._place().add(f"<p class=warning>{inline(event.content)}</p>")
+        else:
+            if self._turn is None or (self._transcript and not event.duringTurn):
+                self._begin_turn()
+                line = next((line.strip() for line in event.content.split("\n", 100) if line.strip()), "")
+                self.facts.title = self.facts.title or line
+                self.contents.add(f"<li><a href=#t{self.facts.turns}>{inline(line or 'Turn', 100)}</a></li>\n")
+            self._say(self._place(), "Prompt", "user", markup, when)
 
-    # --- text that no message has repeated ----------------------------------------------------------------------------
+    # --- text that never became whole ---------------------------------------------------------------------------------
 
-    def _event(self, message: messages.StreamEvent) -> None:
-        partial = self._accumulator.add(message)
-        if isinstance(message.event, messages.ErrorEvent):
-            self._notice(Notice(f"! API error: {one_line(message.event.error.message or '')}", ERROR), self._place())
-        if partial is None:
-            return
-        key = (message.session_id, message.parent_tool_use_id)
-        stream = self._streams.get(key)
-        if stream is None or stream.partial is not partial:
-            if stream is not None:
-                self._unfinished(stream)
-            elif len(self._streams) >= 1024:
-                self._cut_off()
-            self._streams[key] = _Stream(partial)
+    def _grow(self, event: e.ClaudeResponse) -> None:
+        id, speaker = event.id or "", (event.conversationId, event.agentId)
+        if id not in self._streamed:
+            message = id.rpartition(".")[0]
+            over = [key for key, each in self._streamed.items() if each.speaker == speaker]
+            self._cut_off([key for key in over if key.rpartition(".")[0] != message])
+            if len(self._streamed) >= MAX_STREAMED:
+                self._cut_off([next(iter(self._streamed))])
+            self._streamed[id] = _Streamed(speaker)
+        if len(self._streamed[id].text) <= TEXT_CHARS:
+            self._streamed[id].text += event.content
 
-    def _cut_off(self) -> None:
-        for stream in self._streams.values():
-            self._unfinished(stream)
-        self._streams.clear()
-
-    def _unfinished(self, stream: _Stream) -> None:
-        """Show the blocks of a message that were never finished."""
-        for block in [block for block in stream.partial.blocks if not block.left_out][stream.whole :]:
+    def _cut_off(self, ids: list[str] | None = None) -> None:
+        """Show blocks that no message has repeated; all of them if no ids are given."""
+        for id in list(self._streamed) if ids is None else ids:
+            block = self._streamed.pop(id)
             if block.text.strip():
-                place = self._place(stream.partial.parent_tool_use_id)
+                place = self._place(block.speaker[1])
                 self._say(place, "Claude", "model", prose(block.text), None)
                 place.add("<p class=warning>Cut off</p>")
 
-    # --- tools --------------------------------------------------------------------------------------------------------
+    # --- what stands beside -------------------------------------------------------------------------------------------
 
-    def _tool_result(
-        self, result: messages.ToolResultBlock, parent: str | None, output: Any = None, meta: Any = None
-    ) -> None:
-        self.facts.errors += self._calls.end(result, lambda: self._place(parent), output, meta) != "done"
+    def _notice(self, event: e.Notice) -> None:
+        call = self._calls.get(event.callId)
+        place = self._place(event.agentId) if call is None else call.permission
+        if event.kind == "cut_off":
+            place.add("<p class=warning>Cut off</p>")
+            return
+        self._lines(draw_notice(event), place)
+        if event.kind == "invalid_line" and event.detail is not None:
+            place.add(folded(event.detail[:2000]))
 
-    # --- questions ----------------------------------------------------------------------------------------------------
+    def _lines(self, lines: Lines, place: Box) -> None:
+        first, _, rest = lines.text.partition("\n")
+        kind = MARKS.get(first[:1])
+        if kind is None or (kind == "result" and not lines.style.startswith("bold")):
+            text = lines.text
+            place.add(rows([text.removeprefix("= ")]) if rest else f"<p class=quiet>{inline(text, 2000)}</p>")
+            return
+        kind = STYLES.get(lines.style, kind)
+        more = rows(line.strip() for line in rest.split("\n")) if rest else ""
+        place.add(f"<div class={kind}>{inline(first[1:], 2000)}{more}</div>")
 
-    def _question(self, request_id: RequestId, asked: messages.ControlRequestPayload) -> None:
-        prompt = prompt_of(asked)
-        if prompt is not None and prompt.strip():
-            if prompt in self._prompts:
-                self._prompts.remove(prompt)
-            else:
-                self._prompt(prompt, prose(prompt), None)
-                self._prompts.append(prompt)
-        place = self._place()
-        if isinstance(asked, messages.CanUseToolRequest):
-            told: Notice | None = permission_question(asked)
-            call = self._calls.get(asked.tool_use_id)
-            if call is not None:
-                place = call.permission
-                call.expanded.set(" open")
-        else:
-            told = question(asked)
-        if told is not None:
-            self._notice(told, place)
-        self._asked[None if request_id is UNSET else request_id] = tag(asked), place
-        if len(self._asked) > MAX_REMEMBERED:
-            del self._asked[next(iter(self._asked))]
-
-    def sent(self, message: Message | messages.InvalidLine) -> None:
-        """Add what the host wrote."""
-        match message:
-            case messages.UserMessage():
-                markup = content_markup(message.content, plain=False)
-                if markup:
-                    self._prompt(message.text, markup, None)
-                    self._prompts.append(message.text)
-            case messages.ControlRequest(request=asked):
-                told = request(asked, "<")
-                if told is not None:
-                    self._notice(told, self._place())
-            case messages.ControlResponse():
-                name, place = self._asked.pop(message.request_id, (None, None))
-                told = answer(name, message)
-                if told is not None:
-                    self._notice(told, self._place() if place is None else place)
-            case messages.PermissionReply(allow=allow):
-                self._notice(Notice("? allowed" if allow else "? denied"), self._place())
-            case messages.InvalidLine():
-                self._invalid(message, "line to the CLI")
-            case _:
-                pass
-
-    # --- results ------------------------------------------------------------------------------------------------------
-
-    def _result(self, result: messages.ResultMessage) -> None:
+    def _complete(self, event: e.TurnComplete) -> None:
         self._cut_off()
-        turn, text = self._place(), (result.result or "").strip()
-        if text and text not in self._said and result.structured_output is None:
-            self._say(turn, "Claude" if result.ok else "Error", "model" if result.ok else "error", prose(text), None)
-        self.facts.errors += not result.ok
-        for told in result_notices(result, self._usage.add(result), INPUT):
-            self._notice(told, turn)
+        self.facts.errors += not event.ok
+        if event.costUsd is not None:
+            self._cost = (self._cost or 0) + event.costUsd
+        turn = self._place()
+        for lines in draw_turn(event, INPUT):
+            self._lines(lines, turn)
         self._end_turn()

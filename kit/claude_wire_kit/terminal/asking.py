@@ -1,7 +1,4 @@
-"""Permission questions at the terminal.
-
-Knows questions, a page and a terminal; not how an answer gets to the CLI.
-"""
+"""Permission questions to the person at the terminal."""
 
 from __future__ import annotations
 
@@ -16,7 +13,6 @@ from claude_wire_kit.events.permissions import suggestion
 from claude_wire_kit.terminal.excerpts import WHOLE, fields
 from claude_wire_kit.terminal.live import LiveView
 from claude_wire_kit.terminal.page import Page
-from claude_wire_kit.terminal.questions import permission_question, permission_result
 
 if sys.platform != "win32":
     import termios
@@ -48,14 +44,12 @@ class Terminal:
             with anyio.move_on_after(SECONDS_TO_SHOW):
                 while request.tool_use_id is not None and self._live.input_of(request.tool_use_id) is None:
                     await self.turn.wait()
-            told = permission_question(request)
-            self._page.line(told.text, told.style)
+            self._live.ask(request)
             not_shown = self._not_shown(request)
             if not_shown:
                 self._indented(fields(not_shown))
             result = await self._answer(request)
-            given = permission_result(result)
-            self._page.line(given.text, given.style)
+            self._live.decide(result)
             return result
 
     def _not_shown(self, request: CanUseToolRequest) -> dict[str, Any]:

@@ -1,18 +1,17 @@
 """Calls of tools as people write them: ``Bash touch a.txt``, lists to tick off, edits as lines taken out and put in.
 
-Knows what the tools of the CLI are given; not where the lines go. All lines are safe to print. A member that is not
-what the tool takes is shown as any other.
+All lines are safe to print. A member of a type that the tool does not take is shown like any other member.
 """
 
 from __future__ import annotations
 
 from typing import Any, cast
 
-from claude_wire.messages import SystemToolResultMessage, ToolResultBlock, ToolResultMessage, UserMessage
 from claude_wire.support import one_line
+from claude_wire_kit.events.tools import call_name
 from claude_wire_kit.terminal.excerpts import CUT, MAX_FIELDS, Cut, detail, excerpt, fields
 
-__all__ = ["call_lines", "call_name", "returned"]
+__all__ = ["call_lines"]
 
 #: The members that say what a call is mostly about, in the tools of the CLI and in many others. The first one counts.
 MAIN_MEMBERS = (
@@ -22,23 +21,6 @@ MAIN_MEMBERS = (
 
 #: What stands in the box of an item to do, by its status.
 TICKS = {"completed": "x", "in_progress": ">", "pending": " "}
-
-
-def returned(message: SystemToolResultMessage | ToolResultMessage) -> ToolResultBlock:
-    """What a call has returned, where an agent says that in a message of its own."""
-    from claude_wire.dialects.frames import as_stream_json  # which few sessions need
-
-    meant = as_stream_json(message)
-    if isinstance(meant, UserMessage):
-        return meant.tool_results[0]
-    return ToolResultBlock("", message.content if isinstance(message, SystemToolResultMessage) else None)
-
-
-def call_name(name: str) -> str:
-    """The name of a tool, that of an MCP server as the CLI shows it: ``calc - add (MCP)`` for ``mcp__calc__add``."""
-    kind, _, rest = name.partition("__")
-    server, _, tool = rest.partition("__")
-    return one_line(f"{server} - {tool} (MCP)" if kind == "mcp" and server and tool else name)
 
 
 def call_lines(name: str, given: Any, cut: Cut = CUT) -> list[str]:

@@ -1,21 +1,17 @@
-"""Inputs and results of tools cut down to a few lines, with how much was left out.
+"""Texts and JSON values cut down to a few lines that say how much was left out. All lines are safe to print.
 
-Knows content blocks and JSON values; not where the lines go. All lines are safe to print. However long a text is, only
-what is shown of it is looked at closely.
+Only the part of a text that is shown is looked at closely, so a text may be of any length.
 """
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Iterable
 from typing import Any, TypeAlias, cast
 
-from claude_wire.messages import ContentBlock, TextBlock
 from claude_wire.support import is_seen, one_line, printable
-from claude_wire_kit.events.names import tag
+from claude_wire_kit.events.content import plain_json
 
-__all__ = ["CUT", "WHOLE", "Cut", "block_name", "content_text", "detail", "excerpt", "fields", "plain_json"]
+__all__ = ["CUT", "WHOLE", "Cut", "detail", "excerpt", "fields"]
 
 #: This many lines of a text are shown, and this many characters of each.
 MAX_LINES = 6
@@ -100,24 +96,3 @@ def _short(member: Any) -> str:
     if isinstance(member, str) and member and member == member.strip() and member[0] != '"' and "," not in member:
         return member
     return plain_json(member)
-
-
-def plain_json(value: Any) -> str:
-    """A JSON value on one line, not yet safe to print."""
-    try:
-        return json.dumps(value, ensure_ascii=False)
-    except RecursionError:
-        return "(nested too deeply)"
-
-
-def content_text(content: str | Iterable[ContentBlock] | None) -> str:
-    """The content of a message or of a tool's result as one text; blocks other than text are named."""
-    if isinstance(content, str):
-        return content
-    blocks = content or ()
-    return "\n".join(block.text if isinstance(block, TextBlock) else f"[{block_name(block)}]" for block in blocks)
-
-
-def block_name(block: ContentBlock) -> str:
-    """The ``type`` of a block, safe to print."""
-    return one_line(tag(block) or "unknown")

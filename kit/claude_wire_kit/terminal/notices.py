@@ -1,6 +1,6 @@
-"""What the CLI tells of itself, in one line each: its state, tasks, hooks, retries, limits.
+"""Events that stand for themselves, as lines with a mark: notices, permission questions, the end of a turn.
 
-Knows messages; not where the lines go. All text is safe to print.
+The terminal prints the lines, and the page of a session puts them into boxes. All of the text is safe to print.
 """
 
 from __future__ import annotations
@@ -8,125 +8,59 @@ from __future__ import annotations
 import datetime
 from typing import NamedTuple
 
-from claude_wire import messages
-from claude_wire.messages import Message, UnknownMessage
 from claude_wire.support import one_line, printable
-from claude_wire_kit.terminal.calls import call_name
-from claude_wire_kit.terminal.excerpts import detail, excerpt
+from claude_wire_kit.events.events import Notice, NoticeKind, NoticeLevel, PermissionRequest, Tokens, TurnComplete
+from claude_wire_kit.terminal.excerpts import CUT, Cut, detail, excerpt, fields
 
-__all__ = ["ERROR", "QUIET", "WARNING", "Notice", "activity", "notice"]
+__all__ = ["ERROR", "QUIET", "WARNING", "Lines", "draw_notice", "draw_question", "draw_tokens", "draw_turn"]
 
 ERROR, WARNING, QUIET = "bold red", "yellow", "dim"
 
+#: The mark and the style of a notice by its kind, and the styles of its levels.
+KINDS: dict[NoticeKind, tuple[str, str]] = {
+    "error": ("! ", ERROR),
+    "invalid_line": ("! ", ERROR),
+    "retry": ("! ", WARNING),
+    "auth": ("! sign-in: ", WARNING),
+    "rate_limit": ("! ", WARNING),
+    "warning": ("! ", WARNING),
+    "info": ("* ", QUIET),
+    "status": ("* ", QUIET),
+    "hook": ("# ", QUIET),
+    "question": ("? ", QUIET),
+    "allowed": ("? ", "green"),
+    "denied": ("? ", "red"),
+    "host": ("< ", QUIET),
+}
+LEVELS: dict[NoticeLevel, str] = {"error": ERROR, "warning": WARNING}
 
-class Notice(NamedTuple):
+
+class Lines(NamedTuple):
     """Lines of text, and the style that they are shown in."""
 
     text: str
     style: str = QUIET
 
 
-def notice(message: Message) -> Notice | None:
-    """What a message tells, or None for what is shown otherwise or not at all."""
-    match message:
-        case messages.ApiRetryMessage():
-            status = f" {message.error_status}" if message.error_status is not None else ""
-            return Notice(
-                f"! API error{status} ({one_line(message.error)}): try {message.attempt} of {message.max_retries} "
-                f"in {message.retry_delay_ms / 1000:.1f} s",
-                WARNING,
-            )
-        case (
-            messages.ModelFallbackMessage()
-            | messages.ModelRefusalFallbackMessage()
-            | messages.ModelRefusalNoFallbackMessage()
-        ):
-            return Notice(f"! {detail(message.content or 'another model answers')}", WARNING)
-        case messages.RateLimitEvent(rate_limit_info=limit) if limit.status != "allowed":
-            kind = f" ({one_line(limit.rateLimitType)})" if limit.rateLimitType else ""
-            resets = f", until {_time(limit.resetsAt)}" if limit.resetsAt is not None else ""
-            return Notice(f"! rate limit{kind}: {one_line(limit.status)}{resets}", WARNING)
-        case messages.SystemErrorMessage():
-            text = message.message or (message.error.message if message.error else "")
-            return Notice(f"! {detail(text)}", ERROR)
-        case messages.SessionWritesLostMessage():
-            lost = ", ".join(map(one_line, message.lost))
-            return Notice(f"! not saved ({one_line(message.error_code)}): {lost}", ERROR)
-        case messages.MirrorErrorMessage():
-            return Notice(f"! the transcript was not mirrored: {detail(message.error)}", ERROR)
-        case messages.AuthStatusMessage():
-            output = message.output if isinstance(message.output, str) else "\n".join(message.output)
-            text = message.error or output
-            return Notice(f"! sign-in: {detail(text)}", ERROR if message.error else WARNING) if text else None
-        case messages.PermissionDeniedMessage():
-            reason = message.decision_reason or message.message
-            return Notice(f"? {call_name(message.tool_name)} denied without a question: {detail(reason)}", WARNING)
-        case messages.StatusMessage():
-            return _status(message)
-        case messages.CompactBoundaryMessage(compact_metadata=done):
-            after = f" to {done.post_tokens:,}" if done.post_tokens is not None else ""
-            return Notice(f"* compacted ({one_line(done.trigger)}): {done.pre_tokens:,}{after} tokens")
-        case messages.ConversationResetMessage():
-            return Notice("* the conversation starts afresh")
-        case messages.HookResponseMessage():
-            return _hook(message)
-        case messages.InformationalMessage():
-            return Notice(f"* {detail(message.content)}", WARNING if message.level == "warning" else QUIET)
-        case messages.NotificationMessage():
-            urgent = message.priority in ("high", "immediate")
-            return Notice(f"* {detail(message.text)}", WARNING if urgent else QUIET)
-        case messages.LocalCommandOutputMessage():
-            return Notice(printable(message.content), "")
-        case messages.TaskStartedMessage(description=description) if message.task_type != "local_agent":
-            return Notice(
-                f"* in the background: {detail(description)}" if message.is_backgrounded else f"* {detail(description)}"
-            )
-        case messages.TaskNotificationMessage():
-            style = QUIET if message.status == "completed" else WARNING
-            return Notice(f"* task {one_line(message.status)}: {detail(message.summary)}", style)
-        case messages.TaskUpdatedMessage(patch=patch) if patch is not None and patch.error:
-            return Notice(f"* task {one_line(patch.status or 'failed')}: {detail(patch.error)}", WARNING)
-        case messages.PluginInstallMessage(status="failed"):
-            named = f" {one_line(message.name)}" if message.name else ""
-            return Notice(f"! plugin{named} not installed: {detail(message.error or '')}", WARNING)
-        case messages.ToolUseSummaryMessage():
-            return Notice(f"* {detail(message.summary)}")
-        case messages.MemoryRecallMessage():
-            return Notice(f"* memories recalled: {len(message.memories)}")
-        case messages.SessionTitleChangedMessage(title=title) if title:
-            return Notice(f"* title: {detail(title)}")
-        case messages.ElicitationCompleteMessage():
-            return Notice(f"* {one_line(message.mcp_server_name)} has its answer")
-        case messages.PromptSuggestionMessage():
-            return Notice(f"* suggestion: {detail(message.suggestion)}")
-        case messages.WorkerShuttingDownMessage():
-            return Notice(f"* shutting down: {detail(message.reason)}", WARNING)
-        case UnknownMessage():
-            named = "/".join(one_line(name) for name in (message.type, message.subtype) if name)
-            return Notice(f"! {named or 'a message'}: {one_line(message.reason)}", WARNING)
-        case _:
-            return None
-
-
-def activity(message: Message) -> tuple[str, str] | None:
-    """What the CLI is busy with from now on, and a detail of it; None if the message does not say."""
-    match message:
-        case messages.StatusMessage(status=status) if status:
-            return "waiting for the API" if status == "requesting" else one_line(status), ""
-        case messages.ToolProgressMessage():
-            return f"running {call_name(message.tool_name)}", f"{message.elapsed_time_seconds:.0f} s in all"
-        case messages.TaskProgressMessage():
-            return "running a task", detail(message.description)
-        case messages.ThinkingTokensMessage():
-            return "thinking", f"about {message.estimated_tokens:,} tokens"
-        case messages.HookStartedMessage():
-            return "running a hook", one_line(message.hook_name)
-        case messages.ApiRetryMessage():
-            return "waiting to ask the API again", ""
-        case messages.BackgroundTasksChangedMessage(tasks=tasks) if tasks:
-            return "running in the background", f"{len(tasks)}"
-        case _:
-            return None
+def draw_notice(notice: Notice) -> Lines:
+    """Return the lines of a notice, without the text of an invalid line."""
+    if notice.level == "plain":
+        return Lines(printable(notice.text), "")
+    if notice.kind in ("block", "cut_off"):
+        return Lines(f"[{one_line(notice.text)}]" if notice.kind == "block" else f"({notice.text})")
+    mark, style = KINDS[notice.kind]
+    if notice.level is not None:
+        style = LEVELS[notice.level]
+    until = "" if notice.until is None else f", until {_time(notice.until)}"
+    lines = [f"{mark}{detail(notice.text)}{until}".rstrip()]
+    if notice.fields is not None:
+        first, *lines[1:] = fields(notice.fields)
+        lines[0] = f"{lines[0]} {first}"
+    elif notice.kind == "allowed":
+        lines += (notice.detail or "").splitlines()
+    elif notice.detail is not None and notice.kind != "invalid_line":
+        lines += excerpt(notice.detail)
+    return Lines("\n    ".join(lines), style)
 
 
 def _time(seconds: float) -> str:
@@ -136,21 +70,44 @@ def _time(seconds: float) -> str:
         return str(seconds)
 
 
-def _status(message: messages.StatusMessage) -> Notice | None:
-    if message.compact_result == "failed":
-        return Notice(f"! not compacted: {detail(message.compact_error or '')}", ERROR)
-    if message.status == "compacting":
-        return Notice("* compacting the conversation")
-    if message.permissionMode is not None:
-        return Notice(f"* permission mode: {one_line(message.permissionMode)}")
-    return None
+def draw_question(asked: PermissionRequest) -> Lines:
+    """Return the question whether a tool may be used, without the tool's input."""
+    lines = [f"? {detail(asked.question or asked.tool)}"]
+    if asked.description and asked.description != asked.question:
+        lines.append(detail(asked.description))
+    if asked.reason:
+        lines.append(f"because: {detail(asked.reason)}")
+    if asked.path:
+        lines.append(f"path: {detail(asked.path)}")
+    return Lines("\n    ".join(lines), WARNING)
 
 
-def _hook(message: messages.HookResponseMessage) -> Notice:
-    name = one_line(message.hook_name or message.hook_event)
-    failed = message.outcome not in (None, "success")
-    code = f", exit code {message.exit_code}" if message.exit_code else ""
-    lines = [f"# hook {name}: {one_line(message.outcome or 'done')}{code}"]
-    if message.output:
-        lines += [f"    {line}" for line in excerpt(message.output)]
-    return Notice("\n".join(lines), WARNING if failed else QUIET)
+def draw_turn(turn: TurnComplete, cut: Cut = CUT) -> list[Lines]:
+    """Return the errors of a turn, its structured output, and its facts.
+
+    Args:
+        cut: how much of the structured output is shown.
+    """
+    drawn = [Lines("\n".join(f"! {line}" for line in excerpt(error)), ERROR) for error in turn.errors or ()]
+    if turn.output is not None:
+        drawn.append(Lines("\n  ".join(["= structured output:", *fields(turn.output, cut)]), "green"))
+    facts = ["ok" if turn.ok else f"not ok ({one_line(turn.reason or '')})"]
+    if turn.costUsd is not None and turn.sessionCostUsd is not None:
+        cost, total = f"${turn.costUsd:.6f}", f"${turn.sessionCostUsd:.6f}"
+        facts.append(cost if cost == total else f"{cost} of {total} in this session")
+    if turn.turns is not None:
+        facts.append(f"turns: {turn.turns}")
+    if turn.durationMs is not None:
+        facts.append(f"{turn.durationMs / 1000:.2f} s")
+    if turn.denied:
+        facts.append(f"denied: {turn.denied}")
+    drawn.append(Lines(f"= {', '.join(facts)}", "bold green" if turn.ok else "bold red"))
+    if turn.tokens is not None:
+        drawn.append(Lines(f"  tokens without subagents: {draw_tokens(turn.tokens)}"))
+    return drawn
+
+
+def draw_tokens(used: Tokens) -> str:
+    """Return numbers of tokens in words."""
+    cached = f" and {used.cached:,} from the cache" if used.cached else ""
+    return f"{used.input:,} in{cached}, {used.output:,} out"

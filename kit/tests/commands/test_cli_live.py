@@ -18,13 +18,11 @@ pytest.importorskip("rich")
 from rich.console import Console
 
 from claude_wire import AssistantMessage, InvalidLine, ResultMessage, TextBlock, ToolUseBlock, decode
-from claude_wire.messages import ControlResponse
+from claude_wire_kit.events.tools import call_name
 from claude_wire_kit.terminal import live as live_module
-from claude_wire_kit.terminal.calls import call_name
 from claude_wire_kit.terminal.excerpts import MAX_CHARS, MAX_LINES, excerpt, fields
 from claude_wire_kit.terminal.live import LiveView
 from claude_wire_kit.terminal.page import Page
-from claude_wire_kit.terminal.questions import answer
 from cli_lines import assistant, block_start, call, delta, event, result, returned, start, stop, system
 from recordings import load, names
 from shown import decoded, viewed
@@ -455,9 +453,14 @@ def test_permission_question_in_a_file_of_the_output_alone() -> None:
     ids=["allowed", "denied", "perhaps", "denied for no reason", "nothing", "allowed and more"],
 )  # fmt: skip
 def test_what_a_permission_grants(payload: dict[str, Any], shown: str) -> None:
-    told = answer("can_use_tool", ControlResponse.success("r", payload))
-    assert told is not None
-    assert told.text == shown
+    asked = {"subtype": "can_use_tool", "tool_name": "Bash", "input": {}}
+    answer = {"type": "control_response", "response": {"subtype": "success", "request_id": "r", "response": payload}}
+    drawn = io.StringIO()
+    with closing(Page(Console(file=drawn, markup=False, highlight=False, emoji=False))) as page:
+        live = LiveView(page)
+        live.show(decode(json.dumps({"type": "control_request", "request_id": "r", "request": asked})))
+        live.sent(decode(json.dumps(answer)))
+    assert drawn.getvalue() == f"? may Bash run?\n{shown}\n"
 
 
 def test_question_that_is_withdrawn() -> None:
@@ -514,11 +517,12 @@ def test_bounded_memory_of_what_is_to_come(monkeypatch: pytest.MonkeyPatch) -> N
                 assistant(call(f"a{number}", "Agent"), id=f"m{number}"),
                 assistant("x", parent=f"p{number}"),
                 start(f"m{number}", f"p{number}"),
+                delta("x", id=f"m{number}", parent=f"p{number}"),
                 {"type": "control_request", "request_id": f"r{number}", "request": {"subtype": "interrupt"}},
                 result(session_id=f"s{number}", total_cost_usd=1),
             ):
                 live.show(decode(json.dumps(message)))
-        for name in ("_calls", "_agents", "_asked", "_streams"):
+        for name in ("_calls", "_agents", "_blocks"):
             assert len(getattr(live, name)) <= 5
 
 
