@@ -37,7 +37,6 @@ PUBLIC = {"claude_wire", *(f"claude_wire.{name}" for name in PACKAGES)}
 DEEPER = {
     "claude_wire.agent.main.take_standard_streams",
     "claude_wire.codec.kind_names.KindName",
-    "claude_wire.codec.objects.SURROGATE",
     "claude_wire.protocol.background.TASK_KINDS",
     "claude_wire.dialects.frames.as_stream_json",
     "claude_wire.errors.base.describe_end",
