@@ -58,7 +58,7 @@ from claude_wire.messages import (
 )
 from claude_wire.protocol.questions import Event, Question, Questions
 from claude_wire.protocol.requests import SentRequest, SentRequests
-from claude_wire.protocol.run import Run, SentPrompt
+from claude_wire.protocol.run import OPENING, Run, SentPrompt
 
 __all__ = [
     "CallbackWanted",
@@ -167,11 +167,14 @@ class HostProtocol:
 
     def receive(self, message: Any) -> list[HostEvent]:
         """Take a message. Returns what follows from it, in order."""
+        run = self.run
+        if type(message) in OPENING:  # most messages are, and end neither a prompt nor a run
+            run.see(message)
+            return [MessageReceived(message)]
         if is_control(message):
             return self._control(message)
         if type(message) is KeepAlive:
             return []
-        run = self.run
         was_over = run.over
         is_for_the_host = run.see(message)
         events: list[HostEvent] = [] if is_for_the_host else [MessageReceived(message)]

@@ -71,9 +71,10 @@ class Reading:
         if type(message) is InitMessage:
             self._on_init(message)
             self._compare_with_resumed(message)
-        return type(message) in MARKS and not any(
-            isinstance(event, MessageReceived) for event in self._protocol.receive(message)
-        )
+        if type(message) not in MARKS:
+            return False
+        events = self._protocol.receive(message)
+        return not (events and isinstance(events[0], MessageReceived))
 
     def _compare_with_resumed(self, message: InitMessage) -> None:
         """Warn if the CLI has begun a new session in place of the one to resume: it has nothing of the earlier one.
