@@ -21,6 +21,7 @@ from claude_wire.protocol import (
     RequestAnswered,
     RunFinished,
 )
+from claude_wire.protocol.run import State
 
 IDS = st.sampled_from(["a", "b", 1, 2.5])
 
@@ -149,6 +150,35 @@ def test_an_answer_that_takes_a_prompt_out_of_the_queue_ends_it(how: str) -> Non
     given = {"cancelled": ["p"], "still_queued": []} if how == "interrupt" else {"cancelled": True}
     events = protocol.receive(answer(sent.request_id, response=given))
     assert events == [RequestAnswered(request), PromptFinished(prompt), RunFinished()]
+
+
+def test_an_emptied_queue_may_have_had_prompts_without_a_uuid() -> None:
+    """The CLI names only those with a uuid. One that was sent after the interrupt was not in the queue then."""
+    protocol = HostProtocol()
+    before = protocol.send_prompt(None, 0.0)
+    _, sent = protocol.send_request(InterruptRequest(cancel_queued=True))
+    after = protocol.send_prompt(None, 0.0)
+    protocol.receive(answer(sent.request_id, response={"cancelled": [], "still_queued": []}))
+    assert before is not None
+    assert after is not None
+    assert (before.state, after.state) == (State.UNCERTAIN, State.SENT)
+
+
+def test_a_prompt_is_owed_by_its_uuid_until_its_result() -> None:
+    protocol = HostProtocol()
+    for uuid in ("p", None, "q"):
+        protocol.send_prompt(uuid, 0.0)
+    assert protocol.run.owed == ["p", "q"]
+    protocol.receive(result("p"))
+    assert protocol.run.owed == ["q"]
+
+
+def test_a_run_goes_on_while_the_cli_has_queued_turns() -> None:
+    protocol = HostProtocol()
+    protocol.send_prompt("p", 0.0)
+    protocol.receive(message(type="result", subtype="success", user_message_uuids=["p"], queued_turn_count=1))
+    assert not protocol.run.over
+    assert kinds(protocol.receive(result())) == [MessageReceived, RunFinished]
 
 
 def test_what_is_for_the_host_alone_is_no_message() -> None:
