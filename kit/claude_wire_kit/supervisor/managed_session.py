@@ -46,11 +46,10 @@ from claude_wire_kit.supervisor.stdin_writer import StdinWriter
 
 if TYPE_CHECKING:
     from claude_wire_kit.supervisor.child import Child
-    from claude_wire_kit.supervisor.connection import Connection
     from claude_wire_kit.supervisor.disk.journal import Journal
     from claude_wire_kit.supervisor.disk.record import Record
 
-__all__ = ["ManagedSession", "SessionOwner"]
+__all__ = ["ManagedSession", "SessionClient", "SessionOwner"]
 
 #: Bytes that are read from a CLI at once: what its pipe holds.
 CHUNK_BYTES = 64 * 1024
@@ -62,6 +61,30 @@ RETRY_SECONDS = 1.0
 PASSED_OVER = (b'{"type":"stream_event",', b'{"type":"assistant",', b'{"type":"user",')
 #: Bytes of standard error that are reported at the end of a CLI.
 TAIL_BYTES = 8 * 1024
+
+
+class SessionClient(Protocol):
+    """What a session needs of a client that is attached to it."""
+
+    @property
+    def part_number(self) -> int | None:
+        """The part of the journal that the client reads from; None if it has all lines."""
+        ...
+
+    def on_output(self, chunk: bytes | None, start: int, /) -> None:
+        """Whole lines were written to the journal at ``start``. ``chunk`` is None if they are to be read from there."""
+
+    def send_frame(self, frame: Any, /, *, behind: Place = ...) -> None:
+        """Send a frame after all lines before a place of the journal; at once without one."""
+
+    def disconnect_slow(self, reason: str, /) -> None:
+        """Disconnect the client, which may come back."""
+
+    def read_on(self) -> None:
+        """Read from the client again, if what it has sent no longer has to wait."""
+
+    def close(self) -> None:
+        """Disconnect the client."""
 
 
 class SessionOwner(Protocol):
@@ -93,8 +116,8 @@ class ManagedSession:
         self.record: Record = record
         self.journal: Journal = journal
         self.ledger: Ledger = Ledger(record.mcp)
-        self.clients: set[Connection] = set()
-        self.driver: Connection | None = None
+        self.clients: set[SessionClient] = set()
+        self.driver: SessionClient | None = None
         self._house = house
         self._loop = asyncio.get_running_loop()
         self._child: Child | None = None
@@ -413,11 +436,11 @@ class ManagedSession:
         if self.driver is not None:
             self.driver.read_on()
 
-    def waits_for(self, client: Connection) -> bool:
+    def waits_for(self, client: SessionClient) -> bool:
         """Whether so much of what this client has sent waits for the process that it has to wait as well."""
         return client is self.driver and self._inlet is not None and self._inlet.is_behind
 
-    def sent(self, client: Connection, number: int, line: bytes) -> None:
+    def sent(self, client: SessionClient, number: int, line: bytes) -> None:
         """A client has sent a line. It is acknowledged when the journal has it."""
         taken = self.ledger.look_at(line, is_driver=client is self.driver)
         reason = taken.reason
@@ -469,7 +492,7 @@ class ManagedSession:
             started=self.record.started,
         )
 
-    def add(self, client: Connection, *, drives: Serves | None) -> None:
+    def add(self, client: SessionClient, *, drives: Serves | None) -> None:
         """A client follows from now on, and drives if ``drives`` says what it serves. The old driver is told."""
         self.clients.add(client)
         if drives is None:
@@ -481,7 +504,7 @@ class ManagedSession:
             old.read_on()
         self._serve(drives)
 
-    def remove(self, client: Connection) -> None:
+    def remove(self, client: SessionClient) -> None:
         """A client is gone. If it drove, nobody does."""
         self.clients.discard(client)
         if client is self.driver:
