@@ -1,0 +1,84 @@
+"""The layers hold for names of modules in strings, too: import-linter sees only import statements.
+
+A lazy ``__getattr__`` imports what a table of strings names. Each such string must name a module that the file may
+import: of its own layer's folder, or of a layer below.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from folders import ROOT
+
+SOURCES = {"claude_wire": ROOT / "python" / "claude_wire", "claude_wire_kit": ROOT / "kit" / "claude_wire_kit"}
+
+
+def layers() -> dict[str, dict[str, int]]:
+    """By package, the layer of each folder; 0 is the top."""
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    found: dict[str, dict[str, int]] = {}
+    for package in SOURCES:
+        contract = (
+            text.partition(f'\ncontainers = ["{package}"]\n')[2].partition("\nlayers = [\n")[2].partition("\n]")[0]
+        )
+        lines: list[str] = re.findall(r'"(.*)"', contract)
+        found[package] = {folder: number for number, line in enumerate(lines) for folder in line.split(" | ")}
+    return found
+
+
+def strings_of(tree: ast.AST) -> Iterator[str]:
+    """The strings of a module, without its docstrings."""
+    docs = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
+            yield node.value
+
+
+def climbing(package: str, file: str, source: str, folders: dict[str, int]) -> list[str]:
+    """The strings in a file that name a module of a folder above the file's own."""
+    own = folders.get(file.split("/")[0])
+    if own is None:  # the package itself, above all its folders
+        return []
+    found: list[str] = []
+    for text in strings_of(ast.parse(source)):
+        name = text.removeprefix(f"{package}.")
+        # "io.message_stream" is in a table of lazy imports; a bare word such as "process" is a word.
+        if not re.fullmatch(r"[a-z_]+(\.[a-z_]+)+", name):
+            continue
+        is_module = (SOURCES[package] / Path(*name.split("."))).with_suffix(".py").is_file()
+        if is_module and folders.get(name.split(".")[0], own) < own:
+            found.append(text)
+    return found
+
+
+@pytest.mark.parametrize("package", SOURCES)
+def test_no_string_names_a_module_of_a_layer_above(package: str) -> None:
+    root, folders = SOURCES[package], layers()[package]
+    found = {
+        str(path.relative_to(root)): climbing(
+            package, path.relative_to(root).as_posix(), path.read_text(encoding="utf-8"), folders
+        )
+        for path in sorted(root.rglob("*.py"))
+        if path.name != "moved.py"  # says in errors where names have gone
+    }
+    assert len(found) > 100
+    assert {file: names for file, names in found.items() if names} == {}
+
+
+def test_a_climbing_string_is_found() -> None:
+    source = (
+        '_LATER = {"Session": "session.session"}\nimport_module("claude_wire.sync.session")\nfine = "codec.decoder"'
+    )
+    found = climbing("claude_wire", "io/__init__.py", source, layers()["claude_wire"])
+    assert found == ["session.session", "claude_wire.sync.session"]
