@@ -1,6 +1,6 @@
-"""The arguments of a session: which others there are, where those go, and checks of some.
+"""Arguments of a session: defaults, checks, and hints for arguments that belong elsewhere.
 
-Knows what a session takes; not what it does with it.
+For example, ``open_session(model="opus")`` fails with a hint to write ``ClaudeOptions(model=...)``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = [
 REQUEST_SECONDS = 60.0
 #: Default for ``ceiling``, in seconds: how long the CLI waits for background work when its input has ended.
 CEILING_SECONDS = 600.0
-#: Options of the CLI, and of claude-agent-sdk, that are no arguments here, and where each goes.
+#: Option of the CLI or of claude-agent-sdk that is not an argument here -> hint where it goes.
 PLACES: dict[str, str] = {
     **OPTION_PLACES,
     **{
@@ -37,7 +37,7 @@ PLACES: dict[str, str] = {
     "prompt": "send it: await session.query(...), or session.ask(...)",
 }
 
-#: The same for a session that is made of a stream.
+#: The same for ``Session(stream)``.
 STREAM_PLACES: dict[str, str] = {
     **PLACES,
     **dict.fromkeys(("cwd", "env", "extra_env", "user", "stderr"), "open_process(..., NAME=...)"),
@@ -50,15 +50,15 @@ class McpServer(Protocol):
     def connect(self, send: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
         """Called before any :meth:`handle`. Called again if the server was closed and the session adds it again.
 
-        ``send`` takes the server's own notifications and requests to the CLI, one JSON-RPC object each. It returns when
-        that is written; the response to a request comes through :meth:`handle`.
+        ``send`` sends one JSON-RPC object to the CLI, a notification or a request of the server. It returns when the
+        object is written; the response to a request comes through :meth:`handle`.
         """
         ...
 
     async def handle(self, message: dict[str, Any]) -> dict[str, Any] | None:
-        """Take one JSON-RPC object from the CLI. Returns the response to a request, and None for all others.
+        """Handle one JSON-RPC object from the CLI. Returns the response to a request, and None for other objects.
 
-        It is cancelled if the CLI withdraws what it asked.
+        The call is cancelled if the CLI withdraws its request.
         """
         ...
 
@@ -68,11 +68,11 @@ class McpServer(Protocol):
 
 
 def require_server(name: str, server: object, others: Mapping[str, object]) -> None:
-    """Refuse what is no MCP server, or is one of ``others`` under another name.
+    """Check an MCP server of ``mcp_servers``.
 
     Raises:
-        TypeError: it is no MCP server.
-        ValueError: it is there already.
+        TypeError: ``server`` is not an MCP server.
+        ValueError: ``others`` has the same server under another name.
     """
     methods = ("connect", "handle", "aclose")
     if isinstance(server, type) or not all(callable(getattr(server, method, None)) for method in methods):

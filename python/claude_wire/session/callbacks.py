@@ -1,6 +1,6 @@
 """The callbacks that a host gives the CLI: permissions, hooks, MCP servers, elicitation and dialogs.
 
-Knows what each request of the CLI means, and its answer; not how requests and answers travel.
+For each request of the CLI, find the callback, call it, and check its answer.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ _log = logging.getLogger("claude_wire")
 #: Seconds that a hook may take beyond its own timeout. The CLI checks the timeout itself, and must be first: it refuses
 #: the tool of a hook that did not answer, but runs the tool if our error answer comes before that.
 HOOK_SECONDS = 5.0
-#: JSON-RPC 2.0, section 5.1: no such method, which MCP uses for servers that are not there; and an error in the server.
+#: JSON-RPC 2.0, section 5.1: "method not found", which MCP also uses for unknown servers; and an error in the server.
 METHOD_NOT_FOUND = -32601
 INTERNAL_ERROR = -32603
 
@@ -105,7 +105,7 @@ class HookMatcher:
             drive one session in turn, they must use the same names.
 
     Raises:
-        TypeError: a function cannot be called with one argument, or an argument is of another type.
+        TypeError: a function cannot be called with one argument, or an argument has the wrong type.
         ValueError: ``timeout`` or ``on_failure`` is none of the above, or ``name`` is empty.
     """
 
@@ -152,7 +152,7 @@ class HookMatcher:
 
 
 class _Hook(NamedTuple):
-    """One function of a :class:`HookMatcher`, as it is registered."""
+    """One function of a :class:`HookMatcher`, with the settings of its matcher."""
 
     function: Hook
     timeout: float | None
@@ -194,13 +194,14 @@ class Callbacks:
             require_function(f"dialogs[{shown(kind)}]", dialog, "the RequestUserDialogRequest")
         self._can_use_tool = can_use_tool
         self.mcp_servers: dict[str, McpServer] = dict(mcp_servers or {})
-        #: Whether another program owns the CLI: another session of it may answer what these callbacks do not.
+        #: True if another program owns the CLI: another of its sessions may answer a request that has no callback here.
         self.shared: bool = False
-        #: Whether can_use_tool may answer by true or false, as a dialect's own description has it.
+        #: True if can_use_tool may return a bool, as in the description of the classic dialect.
         self.takes_booleans: bool = False
-        #: Where the host calls hooks itself: what they decide of a permission request, None for nothing.
+        #: If the host calls hooks itself: returns their decision about a permission request, None for no decision.
         self.before_use: Callable[[CanUseToolRequest], Awaitable[Decided | None]] | None = None
-        #: By MCP server, what its calls wait for: it has to be told first what an earlier one was.
+        #: MCP server -> event that its calls wait for: set after the server has got the handshake that the CLI began
+        #: with an earlier session's server.
         self.greetings: dict[str, Event] = {}
         self._on_elicitation = on_elicitation
         self._dialogs = dict(dialogs or {})
@@ -209,7 +210,7 @@ class Callbacks:
         self._hooks: dict[str, _Hook] = {}
         self._matchers: dict[str, list[HookCallbackMatcher]] = {}
         for key, given in (hooks or {}).items():
-            # The description that has the names as `pre-tool-use` has a bare function beside each.
+            # The classic dialect's description writes {"pre-tool-use": function}, without a HookMatcher.
             is_bare = isinstance(key, str) and "-" in key and callable(given)
             matchers = [HookMatcher(cast("Hook", given))] if is_bare else given
             event = _event(key, matchers)
@@ -225,7 +226,7 @@ class Callbacks:
         }
 
     def find(self, body: object) -> Handler | None:
-        """The handler for what a request of the CLI asks for."""
+        """The handler for the body of a request of the CLI; None if no callback is for such requests."""
         handler = self._handlers.get(type(body))
         if handler is None:
             return None
@@ -247,7 +248,7 @@ class Callbacks:
         return not isinstance(body, ElicitationRequest) or self._on_elicitation is not None
 
     def _name(self, body: object) -> str:
-        """The name in logs of the callback for a request, with what it is asked about."""
+        """The name in logs of the callback for a request, with its subject: ``can_use_tool for Bash``."""
         if isinstance(body, CanUseToolRequest):
             return f"can_use_tool for {one_line(body.tool_name)}"
         if isinstance(body, HookCallbackRequest):
@@ -260,10 +261,10 @@ class Callbacks:
         return f"the dialog {one_line(getattr(body, 'dialog_kind', ''))}"
 
     def complete(self, request: InitializeRequest) -> InitializeRequest:
-        """Add what the CLI has to know of the callbacks.
+        """Add the descriptions of the callbacks to an ``initialize`` request.
 
         Raises:
-            ValueError: the request has fields of its own for that.
+            ValueError: the request has hooks, MCP servers or dialogs of its own.
         """
         ours: dict[str, Any] = {}
         if self._matchers:
@@ -325,7 +326,7 @@ class Callbacks:
                 hook.state.check_matcher(message.tool_names, more=more)
 
     def confirm_permissions(self, asks: bool | None) -> None:
-        """Note whether the CLI asks ``can_use_tool``, where the command line or the dialect says so."""
+        """Note whether the CLI asks ``can_use_tool``, according to its command line or dialect. None: unknown."""
         if self._permissions is not None:
             self._permissions.confirmed = asks
 
@@ -349,7 +350,7 @@ class Callbacks:
             hook.state.confirmed = info.hooks_applied
 
     def confirm_registered(self, registered: Registered) -> None:
-        """Compare these callbacks with those that the CLI was started with; warn of those it never calls."""
+        """Compare these callbacks with those that the CLI was started with; warn of callbacks it will never call."""
         hooks = {id: hook.state for id, hook in self._hooks.items()}
         compare_with_registered(registered, self._permissions, hooks, self.mcp_servers)
 
@@ -365,7 +366,7 @@ class Callbacks:
         )
 
     def _new_id(self, id: str) -> str:
-        """The id of a hook, which another process gives to the same hook, too. Equal ones get a number behind."""
+        """A hook id that is the same in every process with these hooks. The second hook of the same id gets ``#2``."""
         number, numbered = 1, id
         while numbered in self._hooks:
             number += 1
@@ -375,7 +376,7 @@ class Callbacks:
     async def _permission(self, request: CanUseToolRequest) -> Wire:
         if self._can_use_tool is None and self.before_use is None:
             raise Refusal("this host has no permission callback")
-        if not request.tool_name.strip():  # a policy that knows tools by their names would let it pass
+        if not request.tool_name.strip():  # a can_use_tool that compares names might allow it
             _log.warning("a permission request was denied, for it names no tool that can be read")
             return request.deny("The permission request names no tool that can be read.")
         decided = None if self.before_use is None else await self.before_use(request)
@@ -429,7 +430,7 @@ class Callbacks:
             name = one_line(request.server_name)
             _log.warning("the MCP server %s raised %s", name, type(error).__name__, exc_info=raised_outside(error))
             return _mcp_error(message, INTERNAL_ERROR, f"{request.server_name}: {type(error).__name__}")
-        # What is no request has no response in JSON-RPC, but the control request that brought it waits for an answer.
+        # A JSON-RPC notification has no response, but the control request that carries it needs an answer.
         return McpMessageResponse(mcp_response={"jsonrpc": "2.0", "result": {}} if response is None else response)
 
     async def _elicitation(self, request: ElicitationRequest) -> Wire:
@@ -461,7 +462,7 @@ async def _leave_open(_: object) -> Wire:
 
 
 async def _answer(given: object) -> object:
-    """The answer of a callback: what a plain function returned, or what awaiting an async one gives."""
+    """The answer of a callback: ``given``, or the result of awaiting it."""
     if inspect.isawaitable(given):
         answer: object = await given
         return answer
@@ -469,11 +470,11 @@ async def _answer(given: object) -> object:
 
 
 def _event(key: object, matchers: object) -> str:
-    """The hook event that a key of ``hooks`` names.
+    """The hook event for a key of ``hooks``: ``PreToolUse`` for ``pre-tool-use``.
 
     Raises:
-        TypeError: it is no str, or what it has is no sequence of HookMatcher.
-        ValueError: the protocol has no such event, and the matchers do not say that they are meant for another.
+        TypeError: the key is not a str, or its value is not a sequence of HookMatcher.
+        ValueError: the protocol has no such event, and the matchers do not have ``unknown_event=True``.
     """
     if not isinstance(key, str):
         raise TypeError(f"hooks takes events by name, such as 'PreToolUse', not {type_of(key)}")

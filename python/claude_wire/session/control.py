@@ -1,6 +1,6 @@
-"""The control messages of a session: each of the CLI's goes to the half of the protocol that it concerns.
+"""The control messages of a session: requests of the CLI go to the callbacks, answers to the waiting requests.
 
-Knows which message is a request, an answer or a withdrawal, and how much may wait; not what is asked.
+Also limits how much may wait, and connects and closes the MCP servers of this process.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 __all__ = ["Control"]
 
 #: Tasks of a session above which it reads no more: one for each callback and for each answer that is being sent, and
-#: another one for a callback with a time limit. A peer that goes on asking, or that does not take its answers, must not
-#: fill the memory.
+#: a second one for a callback with a time limit. The limit protects the memory from a peer that sends requests without
+#: end, or does not read the answers.
 MAX_TASKS = 4096
 #: Bytes of waiting requests and answers, as JSON, above which a session reads no more.
 MAX_WAITING_BYTES = 64 * 1024 * 1024
@@ -55,7 +55,7 @@ _log = logging.getLogger("claude_wire")
 
 
 class Control:
-    """Both halves of the control protocol: what this side asks, and what it answers by its callbacks."""
+    """Both halves of the control protocol: requests of this side, and requests of the CLI that callbacks answer."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Control:
         self.requests: Requests = Requests(protocol.requests, sender.send, tasks, encode)
         send_answer = partial(sender.send, is_answer=True)
         self.answers: Answers = Answers(protocol.questions, callbacks.find, send_answer, tasks, encode)
-        #: The wait for a message of the run, while there is one. Cancelling it has the run looked at again.
+        #: The scope of the task that waits for a message, if one does. Cancel it to check the state of the run again.
         self.waiting: CancelScope | None = None
         #: The MCP servers of this process that may send to the CLI, by name.
         self.connected: dict[str, McpServer] = {}
@@ -86,11 +86,11 @@ class Control:
 
     @property
     def is_awaited(self) -> bool:
-        """Whether somebody waits for a control message."""
+        """True while a request waits for its answer."""
         return self.requests.waiting
 
     def is_full(self) -> bool:
-        """Whether so much waits that no more control messages can be taken."""
+        """True while so many callbacks and answers wait that no more messages may be read."""
         if len(self._tasks) < MAX_TASKS and self.answers.waiting_bytes < MAX_WAITING_BYTES:
             return False
         if not self._was_full:
@@ -103,7 +103,7 @@ class Control:
         return True
 
     def handle(self, message: Any) -> None:
-        """Take a control message: each once, in the order of the stream."""
+        """Handle a control message. Call this once for each, in the order of the stream."""
         self._dispatch(self.protocol.receive(message))
 
     def _dispatch(self, events: Iterable[HostEvent]) -> None:
@@ -115,10 +115,10 @@ class Control:
             elif isinstance(event, RequestAnswered):
                 self.requests.answered(event.request)
             elif isinstance(event, PromptFinished) and self.waiting is not None:
-                self.waiting.cancel()  # the CLI may send no message about that
+                self.waiting.cancel()  # the CLI may send no message that ends the wait
 
     def handle_answer(self, message: ControlResponse) -> None:
-        """Take the answer to a request alone, while another session answers the CLI's questions."""
+        """Handle an answer to a request of this session, while another session answers the CLI's requests."""
         self._dispatch(self.protocol.receive_answer(message))
 
     def reading_failed(self, error: Exception) -> None:
@@ -131,7 +131,7 @@ class Control:
         self.connected[name] = server
 
     def drop_servers(self, names: Iterable[str]) -> None:
-        """Begin to close MCP servers of this process, and call them no more."""
+        """Disconnect MCP servers of this process, and start to close them."""
         for name in names:
             server = self.connected.pop(name, None)
             if server is not None:
@@ -140,7 +140,7 @@ class Control:
                 self._leaving = [(server, task), *(pair for pair in self._leaving if not pair[1].done)]
 
     async def end_servers(self, seconds: float) -> None:
-        """Wait for so many seconds until MCP servers have closed. Then cancel those that have not."""
+        """Wait until all MCP servers are closed. After ``seconds``, cancel them and wait that long once more."""
         await self._closing.wait(seconds)
         self._closing.cancel()
         await self._closing.wait(seconds)
@@ -182,7 +182,7 @@ class Control:
         removed = [name for name in self.connected if name not in ours]
         added = [name for name in ours if name not in self.connected]
         await self._wait_until_closed({name: ours[name] for name in added})
-        self._sender.require_open()  # it may have been closed meanwhile, and its servers with it
+        self._sender.require_open()  # the session may have been closed during the wait
         try:
             for name in added:  # the CLI may speak to them before it answers
                 self.connect(name, ours[name])
@@ -200,10 +200,10 @@ class Control:
         return answer
 
     async def _wait_until_closed(self, servers: Mapping[str, McpServer]) -> None:
-        """Wait until servers can be connected again that were left out before.
+        """Wait until these servers can be connected: the ``aclose()`` of an earlier removal must have returned.
 
         Raises:
-            HandleError: ``aclose()`` of one takes too long.
+            HandleError: an ``aclose()`` takes longer than :data:`CLOSING_SECONDS`.
         """
         tasks = {name: task for name in servers for server, task in self._leaving if server is servers[name]}
         with move_on_after(CLOSING_SECONDS):

@@ -1,7 +1,7 @@
-"""What a session does for an agent that speaks another dialect than stream-json.
+"""The special handling of sessions whose agent speaks another dialect than stream-json.
 
-Knows when a line is to be translated (once, by the consumer, or before it by whoever reads ahead) and what a session
-cannot do then; not what a line means.
+Each line is translated once: when the consumer reads it, or earlier, if the session reads ahead while nobody iterates.
+Session methods that the dialect has no message for raise :class:`DialectError`.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ __all__ = [
 
 #: The events whose hooks a host can call itself.
 HOST_EVENTS = ("PreToolUse", "PostToolUse", "UserPromptSubmit")
-#: At most this many uses of tools without a result are remembered, of so many bytes as JSON. The oldest is forgotten.
+#: Limits for remembered tool uses without a result: their number, and their size as JSON in bytes. Above a limit the
+#: oldest is forgotten.
 MAX_USES = 1024
 MAX_USE_BYTES = 16 * 1024 * 1024
 
@@ -85,7 +86,7 @@ def require_callbacks(
         True if the agent is known to ask ``can_use_tool``, by its dialect or its command line; None if nobody knows.
 
     Raises:
-        DialectError: the dialect has no words for a callback.
+        DialectError: the dialect has no message for a callback.
         ValueError: the command line lacks a flag.
     """
     if can_use_tool is not None and dialect.permission == "never":
@@ -101,10 +102,10 @@ def require_callbacks(
 
 
 def host_hooks(dialect: Dialect, callbacks: Callbacks, tasks: Tasks) -> HostHooks | None:
-    """The hooks that the host calls itself, if there are any. Also has ``can_use_tool`` speak as the dialect does.
+    """The hooks that the host calls itself; None if there are none. Also lets ``can_use_tool`` of CLASSIC return bools.
 
     Raises:
-        DialectError: nobody would call one of the hooks.
+        DialectError: the host cannot call a hook of such an event.
     """
     callbacks.takes_booleans = dialect is CLASSIC
     if not (dialect.host_hooks and callbacks.events):
@@ -119,7 +120,7 @@ def host_hooks(dialect: Dialect, callbacks: Callbacks, tasks: Tasks) -> HostHook
 
 
 class Use:
-    """A use of a tool that hooks were called for, and what they have decided when ``done`` is set."""
+    """A use of a tool that hooks were called for. After ``done`` is set, ``decided`` is their decision."""
 
     __slots__ = ("asked", "block", "call", "decided", "done", "seen", "size")
 
@@ -162,7 +163,7 @@ class HostHooks:
                 raise PromptError(prompt.uuid, f"a hook has blocked the prompt: {_reason(output)}")
 
     async def before_use(self, request: CanUseToolRequest) -> PermissionResultAllow | PermissionResultDeny | None:
-        """What the hooks of a use decide that the agent asks about."""
+        """The decision of the hooks about the tool use of a permission request; None if they decide nothing."""
         call, block = request.tool_use_id, ToolUseBlock("", request.tool_name, request.input)
         use = next((one for one in self._uses if not one.asked and _is_same(one, call, block)), None)
         if use is None:
@@ -174,7 +175,7 @@ class HostHooks:
         return use.decided
 
     def see(self, messages: list[Any]) -> None:
-        """Take the messages of the agent, in order."""
+        """Find tool uses and tool results in messages of the agent, and call their hooks."""
         for message in messages:
             self._session = getattr(message, "session_id", None) or self._session
             if isinstance(message, AssistantMessage):
@@ -251,7 +252,7 @@ class HostHooks:
         return {"session_id": self._session, "transcript_path": "", "cwd": ""}
 
     async def _call(self, event: str, told: Any, name: str | None = None, use: str | None = None) -> list[HookOutput]:
-        """The outputs of the hooks that an event matches, in their order."""
+        """Call the hooks for an event that match the tool ``name``, one after the other. Returns their outputs."""
         outputs: list[HookOutput] = []
         for one in self._callbacks.matchers_of(event):
             if name is None or fits_tool(one.matcher, [name]):
@@ -297,7 +298,7 @@ def begins_without_initialize(dialect: Dialect, request: InitializeRequest | Non
 
 
 def require_status(dialect: Dialect) -> None:
-    """Refuse to ask for the status of an agent that has no words for it.
+    """Raise an error if the dialect has no status request.
 
     Raises:
         DialectError: the dialect has no status request.
@@ -323,7 +324,7 @@ def interrupt_before_close(dialect: Dialect, requests: Requests, process: Proces
 
 
 class Ask(Protocol):
-    """Sends an interrupt request and returns its answer, such as :meth:`.Session.request` does."""
+    """A function that sends an interrupt request and returns its answer, such as :meth:`.Session.request`."""
 
     async def __call__(self, request: InterruptRequest, *, timeout: float | None = None) -> InterruptResponse:
         """Send ``request`` and wait at most ``timeout`` seconds."""
@@ -336,9 +337,10 @@ async def interrupt(
     cancel_queued: bool | None,
     ask: Ask,
 ) -> InterruptResponse:
-    """Interrupt the turn of an agent: by SIGINT or by a request, as its dialect has it.
+    """Interrupt the turn of an agent, by SIGINT or by a request, depending on its dialect.
 
-    An agent that runs nothing may not answer the request: then this takes a few seconds.
+    An idle agent of some dialects does not answer the request: then this returns after
+    :data:`~claude_wire.dialects.dialect.SILENCE_SECONDS`.
 
     Raises:
         DialectError: there is no process for a signal, or ``cancel_queued`` is true: a signal empties no queue.
@@ -361,10 +363,10 @@ async def interrupt(
 
 
 def _digest_of(message: Any) -> bytes:
-    """What is remembered of a message that was translated ahead. The message itself waits as bytes."""
+    """Recognizes a message that was translated while reading ahead. The message itself waits as bytes."""
     try:
         line = encode(message)
-    except EncodeError:  # as deeply nested as could just be decoded; all such messages are remembered as the same one
+    except EncodeError:  # nested too deeply for the encoder; all such messages get the same digest
         line = b""
     return blake2b(line, digest_size=16).digest()
 
@@ -373,9 +375,9 @@ class _TranslatingRouter(Router):
     """A :class:`Router` whose messages a connection translates.
 
     Args:
-        hooks: those that the host calls itself.
-        connection: of the session. Where that finds out the dialect, ``can_use_tool`` is checked as soon as it has.
-        saw: is called with the messages that a translation has made. The stream's observer has seen the others.
+        connection: of the session. If it detects the dialect (AUTO), ``can_use_tool`` is checked after that.
+        hooks: called by the host itself.
+        saw: called with the messages that translation has made. The observer of the stream has seen all others.
     """
 
     def __init__(
@@ -392,10 +394,11 @@ class _TranslatingRouter(Router):
         self._connection = connection
         self._saw = saw
         self._stream = stream
-        # True until the dialect is found and says whether the agent calls can_use_tool; and the error if it does not.
+        # True while AUTO has not found the dialect, so that nobody knows whether the agent calls can_use_tool.
         self._is_unconfirmed = connection.dialect is AUTO and any(
             guard.event == PERMISSION for guard in control.callbacks.guards
         )
+        # The error if the dialect, once found, never calls can_use_tool.
         self._refusal: Exception | None = None
 
     def start(self, *, ends_with_stream: bool) -> None:
@@ -413,7 +416,7 @@ class _TranslatingRouter(Router):
         return []
 
     def _route(self, batch: list[Any]) -> None:
-        if not batch:  # what stands for a missing result was given already
+        if not batch:  # _next_batch() has already given the replacement for a missing result
             return
         found = self._found
         if found.followed != self._ahead.direct:
@@ -463,7 +466,7 @@ class _TranslatingRouter(Router):
         self.ready.extend(messages)
 
     def _seen_ahead(self, message: Any) -> list[Any] | None:
-        """What the consumer still gets of a message that was translated ahead; None for any other message."""
+        """The consumer's part of a message that was translated while reading ahead; None for any other message."""
         translated = self._found.translated
         if not translated or isinstance(message, InvalidLine):
             return None
@@ -483,7 +486,7 @@ class _TranslatingRouter(Router):
                 if connection.urgent(message):
                     self._saw_ahead(message)
                 if not self._look_at_dialect():
-                    _log.warning("%s", self._refusal)  # whoever iterates gets the error; so far nobody does
+                    _log.warning("%s", self._refusal)  # raised in the next iteration, but nobody iterates yet
 
     def _handle_ahead(self, message: Any) -> None:
         meant = self._connection.from_agent(message)
@@ -501,7 +504,7 @@ def router_for(
     control: Control,
     hooks: HostHooks | None,
 ) -> Router:
-    """What reads the stream of a session in a dialect."""
+    """The router for the dialect of a session."""
     if connection.dialect.plain:
         return Router(stream, tap, control)
     saw = exchange_of(stream).saw if isinstance(stream, Process) else None

@@ -96,7 +96,7 @@ class Wait:
         return self.shells != 0 and bool(run.background.shells) and run.over
 
     def less_shells(self, seconds: float) -> float | None:
-        """The remaining :attr:`shells` after so many more seconds."""
+        """The remaining :attr:`shells` after ``seconds`` more of waiting."""
         return None if self.shells is None else max(self.shells - seconds, 0.0)
 
     def note(self, result: ResultMessage, run: Run) -> None:
@@ -112,7 +112,7 @@ class Wait:
 
 
 class SessionMessages:
-    """Iterates over a part of what a :class:`Session` says; made by its ``receive_response`` and ``receive_run``.
+    """Iterates over some messages of a :class:`Session`; made by its ``receive_response`` and ``receive_run``.
 
     Args:
         take: returns the next message, or raises StopAsyncIteration.
@@ -133,7 +133,7 @@ class SessionMessages:
 
     @property
     def error(self) -> TurnError | None:
-        """The first failure among the turns that were given, as :meth:`Session.ask` raises it; None if there is none.
+        """The error of the first failed turn, as :meth:`Session.ask` raises it; None if no turn failed.
 
         At the end of a run also a :class:`~claude_wire.errors.SubagentStoppedError`.
         """

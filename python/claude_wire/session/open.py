@@ -1,6 +1,6 @@
-"""The CLI run with a session: the process that is spawned, and its end with the session's; or with one prompt only.
+"""Run the CLI with a session: :func:`open_session`; or for one prompt: :func:`ask`.
 
-Knows which arguments are the CLI's, the process's and the session's; not what becomes of them.
+Both split their arguments into flags for the CLI, arguments of the process, and arguments of the session.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = ["STATE_VARIABLE", "CallbackArguments", "SessionArguments", "ask", "command_line", "open_session"]
 
-#: Has the CLI tell its state, in messages that are marked as meant for the host (``sdk_host_only``).
+#: Makes the CLI report its state, in messages for the host alone (``sdk_host_only``).
 STATE_VARIABLE = "CLAUDE_CODE_SDK_READS_SESSION_STATE"
 
 
@@ -62,7 +62,7 @@ class CallbackArguments(TypedDict, total=False):
 
 
 class SessionArguments(ProcessArguments, CallbackArguments, total=False):
-    """The keyword arguments of :func:`open_session`, for functions that hand them on."""
+    """The keyword arguments of :func:`open_session`, for functions that pass them on."""
 
     initialize: InitializeRequest | None
     dialect: Dialect | Literal["auto"]
@@ -78,22 +78,22 @@ async def ask(
 ) -> ResultMessage:
     """Run the CLI for one prompt, and return the last result: ``(await ask("What is 2 + 2?")).result``.
 
-    This waits until the run is over: until the subagents that work in the background have ended, too, and the turns
-    that their ends bring. The CLI has ended when this returns, raises or is cancelled, and with it the commands that
-    still run in the background. For the messages on the way, or for another prompt, there is :func:`open_session`; for
-    code that is not async, ``claude_wire.sync.ask``.
+    This waits until the run is over: also for subagents in the background, and for the turn that follows each
+    subagent's end. When this returns, raises or is cancelled, the CLI has ended, and with it the commands that still
+    run in the background. To see the messages, or to send another prompt, use :func:`open_session`; in code that is not
+    async, ``claude_wire.sync.ask``.
 
     Args:
         prompt: text, content blocks or a whole :class:`~claude_wire.UserMessage`.
-        options: the CLI's flags, or a whole command line; those of ``ClaudeOptions()`` if None.
-        until: ``"turn"`` returns the prompt's own result as soon as that comes, and ends the subagents, too.
+        options: the CLI's flags, or a whole command line; ``ClaudeOptions()`` if None.
+        until: ``"turn"`` returns the prompt's own result as soon as it comes; subagents end with the CLI.
         shells: seconds to wait for commands in the background, as for :meth:`Session.receive_run`.
 
     The other arguments are those of :func:`open_session`, such as ``can_use_tool``, ``hooks``, ``mcp_servers`` and
     ``cwd``.
 
     Raises:
-        TurnError: a turn failed: a subclass that says how, as for :meth:`Session.ask`.
+        TurnError: a turn failed; the subclass says how, as for :meth:`Session.ask`.
         PromptError, SessionEndedError: no turn answered, as for :meth:`Session.ask`.
         CLINotFoundError, ProcessError, RequestError, OSError: the session did not begin, as for :func:`open_session`.
     """
@@ -131,18 +131,17 @@ def open_session(
 ) -> Session:
     """Run the CLI with a session: ``async with open_session(ClaudeOptions(...)) as session``.
 
-    At the beginning of the block the process is spawned and ``initialize`` is sent and answered; at its end, however it
-    is left, the process has ended.
+    Entering the block spawns the process, sends ``initialize`` and waits for the answer. After the block, however it is
+    left, the process has ended.
 
     Args:
         options: the CLI's flags, or a whole command line. With ``can_use_tool``, ``permission_prompt_tool="stdio"`` is
-            added to the flags if they say nothing of it. A command line must have ``--permission-prompt-tool stdio``
-            then.
+            added to the flags if they do not set it. A command line must then have ``--permission-prompt-tool stdio``.
         initialize: more fields for the ``initialize`` request: agents, a system prompt, a JSON schema, ….
         extra_env: merged into the environment, as for :func:`~claude_wire.open_process`, which also adds the active
-            span of OpenTelemetry. Unless it or ``env`` says
-            otherwise, ``CLAUDE_CODE_SDK_READS_SESSION_STATE=1`` is added, as claude-agent-sdk does: the CLI then tells
-            when it is idle, by which :meth:`Session.receive_run` knows that a run is over.
+            span of OpenTelemetry. Unless ``extra_env`` or ``env`` sets it,
+            ``CLAUDE_CODE_SDK_READS_SESSION_STATE=1`` is added, as claude-agent-sdk does: the CLI then reports when it
+            is idle, and :meth:`Session.receive_run` knows that a run is over.
         cwd, env, user, stderr, overflow, spill_limit, grace, start_new_session: as for
             :func:`~claude_wire.open_process`.
 
@@ -153,9 +152,9 @@ def open_session(
         CLINotFoundError: there is no CLI.
         SessionNotFoundError: by entering the block, there is no conversation with the id that ``resume`` gives. If the
             CLI runs on this machine and its folder is known, no process is started.
-        TurnError, ProcessError: by entering the block, the CLI ended instead of answering; for what it refuses to
-            resume, for instance.
-        RequestError: by entering the block, it did not answer ``initialize`` in time, or refused it.
+        TurnError, ProcessError: by entering the block, the CLI ended instead of answering, for instance because it
+            refuses to resume a session.
+        RequestError: by entering the block, the CLI did not answer ``initialize`` in time, or refused it.
         OSError: by entering the block, the process cannot be spawned.
     """
     session: CallbackArguments = {
@@ -198,13 +197,13 @@ def open_session(
 
 
 def command_line(options: object, *, asks: bool) -> Sequence[StrPath]:
-    """The command line for the options of the CLI. A list of arguments remains as it is.
+    """The command line for :class:`ClaudeOptions`. A list of arguments is returned unchanged.
 
     Args:
-        asks: whether the CLI is to ask its host for permission.
+        asks: True if the CLI has to ask its host for permission.
 
     Raises:
-        TypeError: the options are neither.
+        TypeError: ``options`` is neither ClaudeOptions nor a list.
     """
     if type(options).__name__ == "ClaudeAgentOptions":
         raise TypeError(
@@ -226,7 +225,7 @@ def command_line(options: object, *, asks: bool) -> Sequence[StrPath]:
 
 
 class _ProcessSession(Session):
-    """A session that begins with the spawning of its process, and ends with the process's end."""
+    """A session that spawns its process when it is entered, and ends the process when it is closed."""
 
     def __init__(self, process: Process[Any], opens: InitializeRequest, **options: Any) -> None:
         super().__init__(process, **options)
@@ -254,7 +253,7 @@ class _ProcessSession(Session):
         try:
             await super()._open(request)
         except (SessionEndedError, ProcessInputError):
-            # A process that has closed its input may live on. What it ends with is raised instead, if that is an error.
+            # A process that has closed its input may still write. If its output ends with an error, raise that instead.
             await self._reading.pass_to_the_end(GRACE_SECONDS)
             raise
 

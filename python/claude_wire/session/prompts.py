@@ -1,6 +1,6 @@
 """Send the prompts of a session, and return the result of a prompt to its caller.
 
-Knows what became of a prompt by its state in :mod:`claude_wire.protocol.run`; not how lines are sent and read.
+:mod:`claude_wire.protocol.run` keeps the state of each prompt, such as answered, cancelled or refused.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ __all__ = ["Prompt", "Prompts", "message_of"]
 
 _log = logging.getLogger("claude_wire")
 
-#: What a user gives as a prompt.
+#: The forms of a prompt: text, content blocks or a whole message.
 Prompt: TypeAlias = "str | Sequence[ContentBlock] | UserMessage"
 
 
 def message_of(prompt: Prompt, uuid: str | None = None, session_id: str = "") -> UserMessage:
-    """The message of a prompt, with a random uuid if it has none: by that its result is known.
+    """The message for a prompt, with a random uuid if it has none. The uuid tells which result answers the prompt.
 
     Raises:
-        TypeError: it is none of a text, content blocks and a :class:`UserMessage`.
+        TypeError: the prompt is neither text, nor content blocks, nor a :class:`UserMessage`.
         ValueError: the text is empty, or blank: the API refuses such a prompt.
     """
     if isinstance(prompt, UserMessage):
@@ -61,9 +61,10 @@ def message_of(prompt: Prompt, uuid: str | None = None, session_id: str = "") ->
 
 
 def _query_of(prompt: Prompt, uuid: str | None, session_id: str, *, needs_uuid: bool) -> UserMessage:
-    """The message of a prompt whose asker may have chosen the uuid.
+    """The message for a prompt, with ``uuid`` if given.
 
-    A :class:`UserMessage` remains as it is, but for that uuid, and for one that it needs and does not have.
+    A :class:`UserMessage` remains as it is, except for its uuid: ``uuid`` if given; a random one if the message has
+    none and ``needs_uuid`` is true.
 
     Raises:
         TypeError: as :func:`message_of`.
@@ -76,9 +77,9 @@ def _query_of(prompt: Prompt, uuid: str | None, session_id: str, *, needs_uuid: 
 
 
 class Prompts:
-    """Sends prompts, and waits for what becomes of one.
+    """Sends prompts, and waits for the result of one.
 
-    ``verbatim`` marks each prompt as ``client_composed``, unless the prompt says itself what it is.
+    ``verbatim`` marks each prompt as ``client_composed``, unless the prompt sets this field itself.
     """
 
     def __init__(
@@ -96,7 +97,7 @@ class Prompts:
         self._sender = sender
         self._reading = reading
         self._run = reading.run
-        #: Whether a JSON schema was given, so that each result must have ``structured_output``.
+        #: True if a JSON schema was given, so that each result must have ``structured_output``.
         self.structured: bool = any(word.partition("=")[0] == "--json-schema" for word in sender.argv)
 
     async def query(
@@ -123,20 +124,20 @@ class Prompts:
             prompt = msgspec.structs.replace(prompt, client_composed=True)
         line = self._encode(prompt)
         has_begun = False
-        # Before it is sent: another task may see the result before this one goes on.
+        # Register the prompt before it is sent: another task may read its result before this task continues.
         sent = self._run.ask(prompt.uuid, current_time())
 
         def begun() -> None:
             nonlocal has_begun, sent
             has_begun = True
-            if sent is None:  # an earlier prompt had its uuid, but may have been given up meanwhile
+            if sent is None:  # an earlier prompt with this uuid may have been taken back in the meantime
                 sent = self._run.ask(prompt.uuid, current_time())
 
         try:
             await self._sender.send(line, begun)
             _log.debug("prompt %s sent", prompt.uuid)
         except BaseException as error:
-            # If the task is cancelled in the middle of the line, the prompt is sent all the same.
+            # If the task is cancelled after the first byte, the line is still written whole: the prompt counts as sent.
             if sent is not None and (isinstance(error, Exception) or not has_begun):
                 self._run.take_back(sent)
             raise
@@ -197,7 +198,7 @@ def _result_of(prompt: SentPrompt) -> ResultMessage:
     """The result that answers a prompt.
 
     Raises:
-        PromptError: no turn answers it.
+        PromptError: no turn answers the prompt.
     """
     uuid = prompt.uuid
     if not prompt.ended:

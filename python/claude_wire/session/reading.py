@@ -1,6 +1,6 @@
-"""The messages of a session, for its consumer: one step at a time, one task at a time.
+"""Read the messages of a session: the next one, up to the end of a turn, or up to the end of a run.
 
-Knows when a wait for a message ends, and what the end of the stream means; not what is sent.
+One task reads at a time. Also decides how long to wait for a message, and which exception the end of the stream raises.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ A = TypeVar("A")
 
 
 class Reading:
-    """Takes messages from a router, and shows the run and the callbacks those that say something of them."""
+    """Takes messages from a router, and updates the state of the run, and of the callbacks, by them."""
 
     def __init__(self, router: Router, control: Control, process: Process[Any] | None) -> None:
         self._protocol = control.protocol
         self._control = control
-        #: What was read and not taken yet.
+        #: Messages that the consumer has not taken.
         self.ready: deque[Message | InvalidLine] = router.ready
         #: Whether a message in ``ready`` may change the state of the run.
         self.has_marks: bool = True
-        # True while ask() reads the session, and nobody else may.
+        # True while ask() reads the session: no other task may read then.
         self._reserved = False
         self._router = router
         self._requests = control.requests
@@ -67,7 +67,7 @@ class Reading:
         return self._protocol.run
 
     def run_sees(self, message: Message | InvalidLine) -> bool:
-        """Show a message to the run. Returns whether it is for the host alone."""
+        """Update the run by a message. Returns True if the consumer does not get the message (``sdk_host_only``)."""
         if type(message) is InitMessage:
             self._on_init(message)
             self._compare_with_resumed(message)
@@ -77,7 +77,7 @@ class Reading:
         return not (events and isinstance(events[0], MessageReceived))
 
     def _compare_with_resumed(self, message: InitMessage) -> None:
-        """Warn if the CLI has begun a new session in place of the one to resume: it has nothing of the earlier one.
+        """Warn if the CLI has begun a new, empty session instead of the session to resume.
 
         In all recordings of a ``--resume`` without ``--fork-session`` the first ``system/init`` has the id to resume.
         """
@@ -101,11 +101,11 @@ class Reading:
             if failed is not None:
                 raise failed from error
             raise error from error.__cause__
-        finally:  # a router that refuses a guard has messages, too
+        finally:  # also after an error: a router that refuses can_use_tool may have filled `ready`
             self.has_marks = not MARKS.isdisjoint(self._router.types)
 
     async def next_batch(self) -> list[Message | InvalidLine]:
-        """All messages that can be taken, at least one."""
+        """Wait for a message, and return all that are ready."""
         while True:
             if not self.ready:
                 await self.step()
@@ -156,7 +156,7 @@ class Reading:
             self._reserved = False
 
     async def pass_to_the_end_of(self, prompt: SentPrompt, wait: Wait) -> None:
-        """Pass over all messages until the state of a prompt is final, or the ceiling ends the wait."""
+        """Skip all messages until the state of a prompt is final, or the ceiling ends the wait."""
         while not prompt.ended and wait.end is None:
             if self.ready:
                 self.run_sees(self.ready.popleft())
@@ -186,22 +186,22 @@ class Reading:
         return request.parse_answer(answer.response or {})
 
     def refuse(self, uuid: str, reason: str) -> None:
-        """A prompt will not come to the CLI: a wait for it ends."""
+        """The CLI will not get this prompt: end a wait for its result."""
         self.run.refuse(uuid, reason)
         self._look_again()
 
     def arrive(self, *, turn: bool, subagents: Iterable[str], restarted: bool) -> None:
-        """What comes from now on is newer than the session's beginning; arguments as of :meth:`Run.arrive`."""
+        """All replayed messages were taken, and new ones follow. Arguments as of :meth:`Run.arrive`."""
         self.run.arrive(turn=turn, subagents=subagents, restarted=restarted)
         self._look_again()
 
     def _look_again(self) -> None:
-        """Have the run looked at again by whoever waits for a message of it."""
+        """Make the task that waits for a message check the state of the run again."""
         if self._control.waiting is not None:
             self._control.waiting.cancel()
 
     async def pass_to_the_end(self, seconds: float) -> None:
-        """Pass over all messages up to the end of the stream, in so many seconds. Raises what that raises."""
+        """Skip all messages up to the end of the stream, for at most ``seconds``. Raises what the stream raises."""
         with move_on_after(seconds), suppress(StopAsyncIteration):
             while True:
                 self.ready.clear()
@@ -213,7 +213,7 @@ class Reading:
         await self._output_ended()
 
     async def _wait(self, wait: Wait, *, reserved: bool = False) -> None:
-        """Wait for a message, or a change of the run, as long as is worth waiting; notes when that is over."""
+        """Wait for a message or a change of the run, as long as ``wait`` allows. Records a timeout in ``wait``."""
         began = current_time()
         only_shells, seconds = wait.only_shells(self.run), wait.patience(self.run, began)
         with move_on_after(seconds) as scope:
@@ -221,7 +221,7 @@ class Reading:
             try:
                 await self.step(reserved=reserved)
             finally:
-                self._control.waiting = before  # that of the task that reads, if this one may not
+                self._control.waiting = before  # if step() refused this task, the scope of the task that reads
         is_late = not self.ready and current_time() >= scope.deadline
         if only_shells:
             wait.shells = 0.0 if is_late else wait.less_shells(current_time() - began)
@@ -232,7 +232,7 @@ class Reading:
                 wait.end = "ceiling"
 
     def _failed_turn(self, error: ProcessError) -> TurnError | None:
-        """What the last result says of a process that has ended as it does when that is an error."""
+        """The error of the last result, if the process ended with the exit code (1) that follows such a result."""
         result = error.last_result
         if self.run.fatal is not None and error.returncode == 1:
             return ResultError(is_error=True, error=self.run.fatal).to_error()
@@ -241,7 +241,7 @@ class Reading:
         return None
 
     async def _output_ended(self, cause: Exception | None = None) -> None:
-        """No answer will come any more."""
+        """The output has ended: all requests that wait for an answer fail."""
         process, cause = self._process, cause or self._router.end_cause()
         if cause is None and process is not None and not self._router.closed:
             with move_on_after(LAST_SECONDS):

@@ -1,11 +1,9 @@
-"""Splits a stream of messages in two: control messages go to whom they concern at once, all others wait to be taken.
+"""Split a stream of messages in two: control messages are handled at once, all others wait for the consumer.
 
-Knows which messages are control messages, and who is reading; not what they mean.
-
-Who reads: the consumer's own step, as long as somebody iterates. When nobody has asked for a message for
-:data:`AWAY_SECONDS`, or a control message is waited for while nobody iterates, :meth:`Router.read_on` does: it keeps
-the bytes as they are, for the consumer to decode when it comes, and decodes only the control messages among their
-lines. The consumer comes across those again, and skips them.
+While somebody iterates, the consumer's own step reads the stream. If no step has begun for :data:`AWAY_SECONDS`, or if
+a request waits for its answer while nobody iterates, :meth:`Router.read_on` reads ahead. It keeps the bytes, for the
+consumer to decode later, and decodes only the control messages among their lines. When the consumer comes back, it
+finds these control messages again, and skips them.
 """
 
 from __future__ import annotations
@@ -33,41 +31,43 @@ if TYPE_CHECKING:
 
 __all__ = ["KEPT_BACK", "Router"]
 
-#: Seconds without a step of the consumer after which the stream is read ahead of it.
+#: Seconds without a step of the consumer after which the router reads ahead.
 AWAY_SECONDS = 0.01
-#: Seconds after which it is seen again whether there is room.
+#: Seconds between two checks for room, while nothing may be read.
 ROOM_SECONDS = 0.05
 
-#: What is not for the consumer; and what may be a control message that does not fit its type.
+#: Types of messages that the consumer does not get. An UnknownMessage may be a control message, too: one whose content
+#: does not fit its type.
 KEPT_BACK = frozenset((ControlRequest, ControlResponse, ControlCancelRequest, KeepAlive))
 _ROUTED = frozenset((*KEPT_BACK, UnknownMessage))
 
 
 class _Found:
-    """What was found in the chunks that are kept. A later router of the same stream goes on with it."""
+    """State of reading ahead, about the kept chunks. A later router of the same stream continues with it."""
 
     def __init__(self) -> None:
-        # Splits what is read ahead into lines; in step with the decoder until the consumer has read by itself.
+        # Splits the chunks that are read ahead into lines. Valid while the consumer has not read the stream directly:
+        # `followed` is the value of ReadAhead.direct for which it was made.
         self.follower: Follower[Any] | None = None
         self.followed = -1
-        # Number of control messages that were handled while reading ahead. The consumer comes across them in the same
-        # order, and skips as many.
+        # Number of control messages that were handled while reading ahead. The consumer meets them in the same order,
+        # and skips this many.
         self.control: int = 0
-        # In another dialect than stream-json, of each message that was translated while reading ahead: its digest (57
-        # bytes in memory; its line, of at least 20 bytes, counts in the byte budget), and what the consumer still gets.
+        # In another dialect than stream-json: for each message that was translated while reading ahead, its digest (57
+        # bytes in memory; its line, of at least 20 bytes, counts in the byte budget), and the consumer's part of it.
         self.translated: deque[tuple[bytes, list[Any]]] = deque()
-        # Control messages that came in the moment in which their router was closed.
+        # Control messages that were read just when their router was closed.
         self.late: list[Any] = []
 
 
 class Router:
-    """Reads a stream for a consumer that may stay away.
+    """Reads a stream for a consumer that may pause between messages.
 
     Args:
-        stream: of typed messages, with bad lines as values. From now on only this reads it.
-        tap: is shown the chunks that are read.
-        control: handles the control messages. One that does not fit its type is an :class:`UnknownMessage`; the
-            consumer gets that, too. While it is full, nothing is read.
+        stream: of typed messages, with bad lines as values. From now on only the router reads it.
+        tap: called with each chunk that is read.
+        control: handles the control messages. A control message that does not fit its type is an
+            :class:`UnknownMessage`; the consumer gets it, too. While ``control`` is full, nothing is read.
     """
 
     _ahead: ReadAhead
@@ -83,28 +83,32 @@ class Router:
         self._receiver = receiver_of(stream)
         self._tap = tap
         self._control = control
-        #: Decoded and not taken yet, without control messages; and their types, those of control messages perhaps too.
+        #: Decoded messages that the consumer has not taken, without control messages; and the types in the last batch,
+        #: which may include those of control messages.
         self.ready: deque[Any] = deque()
         self.types: set[type] = set()
-        # Whether the consumer is in a step, what ends that, and the number of steps so far.
+        # True while the consumer is in a step, the scope that cancels the step, and the number of steps so far.
         self._stepping = False
         self._scope: CancelScope | None = None
         self._steps = 0
         self._started = False
-        #: Whether it was closed.
         self.closed: bool = False
-        # What read_on() waits for: somebody has it look again. Whether it has to be told of the end of a step.
+        # Set to make read_on() check its conditions again. `_asleep` is True if the end of a step has to set it.
         self._noticed: Event | None = None
         self._asleep = False
         # The step after which the consumer was found to be away.
         self._away_since = -1
 
     def start(self, *, ends_with_stream: bool) -> None:
-        """Take over the stream. If it ends together with the router, a step need not be ended by :meth:`close`.
+        """Take over the stream.
+
+        Args:
+            ends_with_stream: True if the stream is closed together with the router: the end of the stream then ends a
+                waiting step, and :meth:`close` need not cancel it.
 
         Raises:
-            TypeError: its decoder gives something else, or not all of it.
-            HandleError: it has a router already, or a task is in a step of it.
+            TypeError: the decoder gives dicts, raises for bad lines, or skips messages.
+            HandleError: the stream has a router already, or a task is in a step of it.
         """
         self._decoder = self._receiver.decoder
         if not self._decoder.typed or self._decoder.on_invalid == "raise":
@@ -119,16 +123,16 @@ class Router:
         self._ends_with_stream = ends_with_stream
         self._route(ready)
         late, self._found.late = self._found.late, []
-        if self._ahead.kept_bytes:  # else the owner of the stream has taken them
+        if self._ahead.kept_bytes:  # else the owner of the stream has read them in the meantime
             for message in late:
                 self._handle_ahead(message)
 
     async def step(self) -> None:
-        """Wait until ``ready`` has something. Raises what the stream raises; StopAsyncIteration, too, when closed."""
+        """Wait until ``ready`` has a message. Raises what the stream raises, and StopAsyncIteration after close()."""
         self.require_idle()
         if not self._started:
             raise HandleError("this session is not entered: use it as `async with ... as session`")
-        # For the whole loop: a callback that begins between two batches may not begin a step of its own.
+        # Set for the whole loop: a callback that starts between two batches must not start a step of its own.
         self._stepping = True
         try:
             while not self.ready:
@@ -145,11 +149,11 @@ class Router:
                 finally:
                     self._scope = None
                 if self.closed:
-                    self._receiver.give_back(batch)  # it came just then
+                    self._receiver.give_back(batch)  # the router was closed while the batch was read
                 else:
                     self._route(batch)
                     if not self.ready:
-                        await checkpoint()  # what a control message has begun goes first: somebody waits for that
+                        await checkpoint()  # let the tasks run that the control messages have started or woken
         finally:
             self._stepping = False
             if self._asleep:
@@ -166,12 +170,12 @@ class Router:
             raise HandleError("another task is iterating over this session")
 
     def notice(self) -> None:
-        """Have it seen at once that a control message is waited for."""
+        """Wake :meth:`read_on`, because a request now waits for its answer."""
         if self._noticed is not None:
             set_event(self._noticed)
 
     def end_cause(self) -> Exception | None:
-        """Why the stream has ended, if that is known here."""
+        """The exception that explains the end of the stream; None if the router knows no reason."""
         return None
 
     def take_end_error(self) -> Exception | None:
@@ -188,7 +192,7 @@ class Router:
             self._scope.cancel()
 
     def _route(self, batch: list[Any]) -> None:
-        """Give the control messages of a batch to whom they concern, and keep all others for the consumer."""
+        """Handle the control messages of a batch, and keep all others for the consumer."""
         self.types = set(map(type, batch))
         if _ROUTED.isdisjoint(self.types):  # as in most batches
             self.ready.extend(batch)
@@ -196,18 +200,18 @@ class Router:
         control = [message for message in batch if is_control(message)]
         self.ready.extend(message for message in batch if type(message) not in KEPT_BACK)
         if self._found.followed != self._ahead.direct:
-            self._found.control = 0  # the consumer has come across all of them
-        # Only now, for what begins with it may begin at once, and iterate.
+            self._found.control = 0  # the consumer has met all of them
+        # Only after `ready` is filled: a handler may start a task at once that iterates.
         for message in control:
             if not self._was_seen(message):
                 self._handle(message)
 
     def _handle(self, message: Any) -> None:
-        """Give a control message to whom it concerns."""
+        """Handle a control message."""
         self._control.handle(message)
 
     def _was_seen(self, message: Any) -> bool:
-        """Whether a control message was handled while reading ahead."""
+        """True if a control message was handled while reading ahead. Counts it as met."""
         if not self._found.control:
             return False
         self._found.control -= 1
@@ -228,8 +232,8 @@ class Router:
             except ahead.final:
                 return
             except ByteBudgetError:
-                continue  # the consumer gets it; what comes behind it comes
-            except Exception as error:  # the consumer gets it, and may have the stream go on
+                continue  # the consumer gets this error, too; later chunks still come
+            except Exception as error:  # the consumer gets this error, too, and may go on reading after it
                 self._control.reading_failed(error)
                 await self._consumer_back()
                 continue
@@ -238,11 +242,11 @@ class Router:
                 return
 
     async def _consumer_away(self) -> None:
-        """Wait until the consumer is away, at a cost that does not depend on the number of its steps."""
+        """Wait until the consumer is away. Polls at intervals, so that its cost is the same for slow and fast steps."""
         before = -1
         while self._stepping or not (self._control.is_awaited or self._away_since == self._steps):
             steps, stepping = self._steps, self._stepping
-            # Who was in one step all the time waits for the stream. Until it has got something, there is nothing to do.
+            # In one step all the time: the consumer waits for the stream. Sleep until the step has ended.
             self._asleep = stepping and steps == before
             await self._change(None if self._asleep else AWAY_SECONDS)
             self._asleep = False
@@ -264,7 +268,7 @@ class Router:
         self._noticed = None
 
     def _look_at(self, data: bytes) -> None:
-        """Find the control messages among the lines that end in a chunk that was read ahead; the last line, if none."""
+        """Handle the control messages among the lines that end in a chunk. ``b""`` is the end of the stream."""
         found = self._found
         if found.follower is None or found.followed != self._ahead.direct:
             found.follower = self._new_follower()

@@ -1,7 +1,4 @@
-"""Where the lines of a session go: to its process, or to the function that it was given.
-
-Knows lines, and who may send now; not what is in them.
-"""
+"""Send the lines of a session, one at a time: to its process, or to its ``send`` function."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ __all__ = ["Sender"]
 
 
 class Require(Protocol):
-    """Refuses lines, such as :meth:`.SessionTransport.require` does."""
+    """A function that refuses lines, such as :meth:`.SessionTransport.require`."""
 
     def __call__(self, line: bytes, /, *, is_answer: bool) -> None:
         """Raise the error for a line that must not be sent now."""
@@ -34,10 +31,10 @@ class Sender:
     """Sends whole lines, one at a time, between the beginning of a session and its end.
 
     Args:
-        exchange: with the process that the lines are for; None for a stream that is no process.
+        exchange: writes to the session's process; None for a stream that is not a process.
         send: writes a line for such a stream; a plain function or an async one.
-        tap: is shown each line when its first byte is written.
-        tasks: those of the session.
+        tap: called with each line when its first byte is written.
+        tasks: of the session.
         require: raises for a line that may not be sent now.
     """
 
@@ -57,25 +54,25 @@ class Sender:
         self._tasks = tasks
         self._require = require
         self._turns: Semaphore | None = None
-        #: Whether the session was entered, and whether it was closed.
+        #: True after the session was entered, and after it was closed.
         self.entered: bool = False
         self.closed: bool = False
 
     @property
     def argv(self) -> list[str]:
-        """The command line of the process; empty for a stream that is no process."""
+        """The command line of the process; empty for a stream that is not a process."""
         return [] if self._exchange is None else self._exchange.settings.argv
 
     def start(self) -> None:
-        """The session begins, in the loop that this is called in."""
+        """Begin sending. Call this in the session's event loop."""
         self.entered = True
         self._turns = Semaphore(1)
 
     def close(self, last: bytes | None = None) -> None:
-        """The session ends. Whoever still has this, such as an MCP server, keeps no process alive by it.
+        """End sending, and drop the reference to the process: an MCP server may keep this object for long.
 
         Args:
-            last: a line that is written before, if a turn is under way in the process and its pipe has room.
+            last: a line to write first, if a turn is under way in the process and its pipe has room.
         """
         self.closed = True
         if last is not None and self._exchange is not None and self._exchange.write_in_turn(last):
@@ -90,12 +87,12 @@ class Sender:
             raise HandleError("this session is closed; open another one")
 
     async def send(self, line: bytes, begun: Callable[[], object] | None = None, *, is_answer: bool = False) -> None:
-        """Send a line. It is as good as sent when ``begun`` is called; until then nothing is sent.
+        """Send a line. ``begun`` is called before the first byte; from then on the line will be written whole.
 
         Raises:
-            HandleError: the session is not open, or something outside of it has cancelled the function that sends.
+            HandleError: the session is not open, or something outside of it has cancelled the ``send`` function.
             ProcessInputError: the process is gone, or its input was ended.
-            Exception: what the function that sends has raised.
+            Exception: any exception of the ``send`` function.
         """
         self.require_open()
         if self._require is not None:
@@ -117,7 +114,7 @@ class Sender:
         failed: list[Exception] = []
 
         async def write_whole(send: Send = self._send) -> None:
-            # In a task of its own, for who is cancelled must not cut the line.
+            # In a task of its own: cancelling the caller must not cut the line.
             nonlocal written
             try:
                 sent = send(line)
@@ -131,7 +128,7 @@ class Sender:
             begun()
         try:
             writer = self._tasks.start(write_whole, "claude-wire-writer", self._turns.release)
-        except RuntimeError:  # in another loop than that of the session
+        except RuntimeError:  # called in another loop than the session's
             self._turns.release()
             raise
         await writer.wait()
@@ -143,7 +140,7 @@ class Sender:
 
 
 def _shown_first(tap: Tap, line: bytes, begun: Callable[[], object] | None) -> Callable[[], object]:
-    """What is to be called when the first byte of a line is written, if a tap is to see the line."""
+    """A ``begun`` function that shows the line to a tap, and then calls the given ``begun``."""
 
     def first() -> None:
         show(tap, line, "on_sent")

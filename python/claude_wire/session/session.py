@@ -1,7 +1,8 @@
 """A live session with the CLI, or with any agent that speaks its protocol: the host's side.
 
-Knows prompts, turns, control requests and callbacks; not how bytes come and go. Stands on a
-:class:`~claude_wire.MessageStream` (a :class:`~claude_wire.Process` is one) and something that writes lines.
+A session sends prompts and requests, and answers the agent's requests with callbacks. It reads a
+:class:`~claude_wire.MessageStream` (such as a :class:`~claude_wire.Process`) and writes lines to the process, or
+through a ``send`` function.
 """
 
 from __future__ import annotations
@@ -77,55 +78,56 @@ class Session:
     """A conversation: prompts go in, typed messages come out, and the CLI's questions are answered by callbacks.
 
     Args:
-        stream: a :class:`~claude_wire.Process`, or any stream of typed messages. It remains the caller's, who enters it
-            before and closes it after the session, and calls :meth:`initialize`; meanwhile only the session reads it.
-            Or a :class:`SessionTransport`, for a CLI that another program owns: the session opens and closes that, and
-            sends no ``initialize``.
-        send: for a stream that is no process: writes lines, given with their line feeds; a plain function or an async
-            one. It is called by one task at a time; a call that has begun is not cancelled while the session is open.
-        can_use_tool: is asked whether a tool may be used; returns ``request.allow()`` or ``request.deny("why")``.
+        stream: a :class:`~claude_wire.Process`, or any stream of typed messages. The caller owns the stream: enter it
+            before the session, call :meth:`initialize`, and close the stream after the session. Meanwhile only the
+            session reads it. Or a :class:`SessionTransport`, for a CLI that another program owns: the session opens and
+            closes the transport, and sends no ``initialize``.
+        send: for a stream that is not a process: writes lines, given with their line feeds; a plain function or an
+            async one. One task at a time calls it; a call that has begun is not cancelled while the session is open.
+        can_use_tool: decides whether a tool may be used; returns ``request.allow()`` or ``request.deny("why")``.
         hooks: functions by hook event, such as ``{"PreToolUse": [HookMatcher(guard, matcher="Bash", timeout=5)]}``; the
             event may be written ``pre-tool-use``, too.
         mcp_servers: MCP servers in this process, by name; the session closes them.
-        on_elicitation: is asked in the name of an MCP server; without it, all such requests are declined.
-        dialogs: functions that show a dialog, by its kind; a dialog of another kind is never answered.
-        callback_timeout: seconds that a callback may take that has no time of its own. None: as long as the CLI waits.
-        request_timeout: seconds that the answer to a request of ours may take, if the request says nothing else.
+        on_elicitation: answers a question of an MCP server; without it, the session declines all elicitations.
+        dialogs: dialog kind -> function that shows the dialog; a dialog of another kind is never answered.
+        callback_timeout: seconds for a callback without a timeout of its own. None: as long as the CLI waits.
+        request_timeout: seconds to wait for the answer to a request, unless the request has a timeout of its own.
         verbatim_prompts: send prompts marked ``client_composed``. The CLI then reads no file for an ``@path`` in a
             prompt, and runs no command for a ``/`` at its start. Use it for text that no user of yours has typed.
-        on_received, on_sent: are shown all bytes: chunks as they are read, each line when its first byte is written.
-        dialect: what the other side speaks, of :mod:`claude_wire.dialects`; ``"auto"`` finds it out by the first line
-            that tells. Messages are those of stream-json in all dialects. docs/dialects.md says what each can say.
+        on_received, on_sent: called with all bytes: each chunk as it is read, each line when its first byte is written.
+        dialect: the agent's dialect, of :mod:`claude_wire.dialects`; ``"auto"`` detects it by the first line that
+            shows it. Messages are those of stream-json in all dialects. docs/dialects.md compares the dialects.
 
-    Callbacks may be async functions or plain ones; a plain one runs in the loop's thread, and holds up the loop. They
-    run in tasks of their own, while messages flow and whether or not anybody iterates. One that raises, takes longer
-    than it may, or returns something else than an answer, is an error answer to the CLI, and logged with its name; the
-    session goes on. One whose request the CLI withdraws is cancelled, as all are when the session ends.
+    Callbacks may be async or plain functions; a plain function runs in the event loop's thread and blocks the loop.
+    Callbacks run in tasks of their own, while messages flow, even if nobody iterates. If a callback raises, times out
+    or returns an invalid answer, the CLI gets an error answer, the log gets the callback's name, and the session goes
+    on. A callback is cancelled when the CLI withdraws its request, and when the session ends.
 
-    An iteration gives every message but control messages, ``keep_alive``, and changes of state that are marked as
-    ``sdk_host_only``; what is not JSON is an :class:`~claude_wire.InvalidLine`. It raises what the stream raises. When
-    a process ends with exit code 1 behind a result that is an error, it raises the :class:`~claude_wire.TurnError` that
-    fits the result. One task iterates at a time; requests and prompts may come from several. It belongs to one event
-    loop.
+    Iterating gives every message except control messages, ``keep_alive``, and changes of state that are marked as
+    ``sdk_host_only``; a line that is not JSON is an :class:`~claude_wire.InvalidLine`. Iterating raises what the stream
+    raises. When a process ends with exit code 1 after a result that is an error, iterating raises the
+    :class:`~claude_wire.TurnError` that fits the result. One task iterates at a time; requests and prompts may come
+    from several. A session belongs to one event loop.
 
-    As long as nobody iterates, what arrives is kept as bytes, up to the byte budget of the process
-    (:func:`~claude_wire.io.set_byte_budget`); a control message behind more than that waits for the consumer. While
-    4,096 callbacks and answers wait (half as many callbacks if they have a time limit), or 64 MiB of them, nothing is
-    read. A session must be closed, by its block or :meth:`aclose`. One that is dropped is closed by its loop; where
-    that is closed or stopped, at once: its callbacks are cut off where they wait, and a thread ends its process.
+    While nobody iterates, incoming bytes are kept, up to the byte budget of the process
+    (:func:`~claude_wire.io.set_byte_budget`); a control message after more than that waits for the consumer. While
+    4,096 callbacks and answers wait (half as many callbacks if they have a time limit), or 64 MiB of them, the session
+    reads nothing. Close a session, by its block or :meth:`aclose`. A dropped session is closed in its event loop. If
+    the loop is closed or stopped, a dropped session ends at once: its callbacks are abandoned where they wait, and a
+    thread ends its process.
 
     Raises:
-        TypeError: an argument is of another type, ``send`` is missing, or a callback cannot be called with what it will
-            get; by entering, the stream gives dicts, or raises for bad lines.
+        TypeError: an argument has the wrong type, ``send`` is missing, or a callback cannot be called with its
+            arguments; by entering, the stream gives dicts, or raises for bad lines.
         ValueError: ``hooks`` has an event that the protocol does not have, or the command line of the process lacks a
             flag without which a callback is never called.
         HandleError: by entering, the stream has a session already.
-        DialectError: the dialect has no words for a callback.
+        DialectError: the dialect has no message for a callback.
     """
 
-    # The event loop in which it was entered, once it was.
+    # The event loop in which the session was entered.
     _home: EventLoopRef | None = None
-    # What a session sends that runs its process itself, and that is to end with it.
+    # The `initialize` of a session that starts its process itself, and ends it. None: the caller owns the stream.
     _opens: InitializeRequest | None = None
 
     @tells_where(STREAM_PLACES, owner="Session")
@@ -156,12 +158,13 @@ class Session:
         by_name = {"hooks": hooks, "mcp_servers": mcp_servers, "on_elicitation": on_elicitation, "dialogs": dialogs}
         self._callbacks = Callbacks(can_use_tool, hooks, mcp_servers, on_elicitation, dialogs, callback_timeout)
         self._callbacks.confirm_permissions(require_callbacks(dialect, stream, can_use_tool, by_name))
-        #: The process that is spoken to, or None.
+        #: The agent's process; None for a stream that is not a process.
         self.process: Process[Any] | None = stream if isinstance(stream, Process) else None
         require_seconds("request_timeout", request_timeout)
         self._request_timeout = request_timeout
         self._info: InitializeResponse | None = None
-        # Waiting tasks keep the following objects. None knows the session: a dropped one is collected, and closed.
+        # Waiting tasks keep the following objects alive. None of the objects refers to the session: so a session that
+        # the user drops is garbage collected, and __del__ closes it.
         self._tasks = Tasks()
         self._callbacks.shared = transport is not None
         hooks_of_host = host_hooks(dialect, self._callbacks, self._tasks)
@@ -183,7 +186,7 @@ class Session:
         self._reading = Reading(self._router, self._control, self.process)
         self._ready = self._reading.ready
         self._prompts = Prompts(self._sender, self._reading, hooks_of_host, to_agent, verbatim=verbatim_prompts)
-        # What the end of the session waits for, each for some seconds.
+        # aclose() awaits these, each with a number of seconds.
         self._ending: list[Callable[[float], Awaitable[None]]] = []
 
     def __repr__(self) -> str:
@@ -194,12 +197,12 @@ class Session:
 
     @property
     def info(self) -> InitializeResponse | None:
-        """What the CLI answered to ``initialize``: to this session's, or to that of the program that owns the CLI."""
+        """The CLI's answer to ``initialize``, which this session has sent, or the program that owns the CLI."""
         return self._info if self._takeover is None else self._takeover.info
 
     @property
     def guards(self) -> tuple[Guard, ...]:
-        """``can_use_tool`` and all hooks: which the CLI has confirmed, and how often each was called so far."""
+        """``can_use_tool`` and all hooks: whether the CLI has confirmed each, and how often each was called so far."""
         return self._callbacks.guards
 
     # --- from the beginning to the end
@@ -243,12 +246,12 @@ class Session:
         self._tasks.start(self._reading.read_on, "claude-wire-reader")
 
     async def aclose(self) -> None:
-        """End the session: no more callbacks, answers or steps. A process that it runs is ended. May be called again.
+        """End the session: no more callbacks, answers or messages. May be called again.
 
-        In a process that the session runs, a turn that is under way is interrupted first, with what is queued behind
-        it: at the end of its input alone the CLI would finish the turn. MCP servers are closed; an ``aclose()`` that
-        takes longer than 5 seconds is cancelled. What nobody has taken is left to the owner of the stream, or to
-        another session that is made for it, which is not asked again what this one was.
+        If the session started its process, it ends the process. It first interrupts a turn under way and cancels the
+        queued prompts: if only its input ended, the CLI would finish the turn. MCP servers are closed; an ``aclose()``
+        that takes longer than 5 seconds is cancelled. Unread messages are left to the owner of the stream, or to the
+        next session over the stream, which does not get the requests again that this session has handled.
 
         Cancellation by anyio and trio does not cut this short. ``Task.cancel()`` of asyncio does, for a session over a
         stream: its callbacks then end by themselves.
@@ -266,7 +269,7 @@ class Session:
             if self._transport is not None:
                 await self._transport.aclose()
         finally:
-            # A shield does not hold off Task.cancel(). Then they end by themselves.
+            # A shield does not stop Task.cancel(). After one, the tasks end by themselves.
             if is_here and (home is None or await home.can_wait()):
                 for wait in self._ending:
                     with cancel_scope(shield=True):
@@ -277,17 +280,17 @@ class Session:
             self._leave()
 
     def _leave(self) -> None:
-        """Close the session from outside of its loop: in the loop if that runs, else by releasing what waits there."""
+        """Close the session from outside its event loop: in the loop if it runs; else abandon the tasks there."""
         assert self._home is not None
         if self._sender.closed or self._home.foreign or self._home.call_soon(self._begin_to_close):
             return
         self._stop()
         self._tasks.abandon()
-        with suppress(RuntimeError):  # a step waits there, too
+        with suppress(RuntimeError):  # a step may still wait in the loop
             self._router.close()
 
     def _stop(self) -> None:
-        """Send nothing any more. A turn that is under way in a process that this session runs ends."""
+        """Send nothing more. If the session started its process, interrupt the turn under way."""
         runs = None if self._opens is None else self.process
         self._sender.close(
             None if runs is None else interrupt_before_close(self._connection.dialect, self._control.requests, runs)
@@ -306,7 +309,7 @@ class Session:
     # --- what is sent
 
     async def _open(self, request: InitializeRequest) -> None:
-        """Send ``initialize`` to the process that this session runs. Nobody iterates yet."""
+        """Send ``initialize`` to the process that this session has started. Nobody iterates yet."""
         await self.initialize(request)
 
     async def initialize(
@@ -335,13 +338,14 @@ class Session:
     ) -> None:
         """Send a prompt: text, content blocks, a whole :class:`UserMessage`, or an async iterable of these.
 
-        Does not wait for the answer; the CLI queues prompts sent during a turn, and may merge them. Of an iterable each
-        item is sent as it comes.
+        Does not wait for the answer; the CLI queues prompts sent during a turn, and may merge them. Each item of an
+        iterable is sent as it comes.
 
         Args:
             uuid: of the message, for :class:`~claude_wire.messages.CancelAsyncMessageRequest` and the result's
-                ``user_message_uuids``; a random one if not given. The CLI starts no turn for one that it has had, and
-                tells what becomes of each by ``command_lifecycle`` messages. A :class:`UserMessage` is sent as it is.
+                ``user_message_uuids``; a random one if not given. The CLI starts no turn for a uuid that it has
+                already received, and reports each prompt's state by ``command_lifecycle`` messages. A
+                :class:`UserMessage` is sent as it is.
             session_id: as in :meth:`UserMessage.of`.
 
         Raises:
@@ -350,9 +354,9 @@ class Session:
         await self._prompts.query(prompt, uuid, session_id, needs_uuid=self._transport is not None)
 
     async def send_again(self, lines: Sequence[bytes]) -> None:
-        """Send prompts and answers again, as lines: those that a lost connection has perhaps not delivered.
+        """Send prompts and answers again, as lines, because a lost connection may not have delivered them.
 
-        Only for a session through a transport whose other end takes no prompt twice.
+        Only for a session through a transport whose other end ignores a prompt that it has already received.
         """
         await self._prompts.send_again(lines)
 
@@ -399,19 +403,20 @@ class Session:
         """Send a control request and return its answer, typed: ``await session.request(McpStatusRequest())``.
 
         Args:
-            request: any of the requests of a host; see ``ControlRequestBody`` for what is answered.
-            timeout: seconds; that of the session if None. When they are over, or the caller is cancelled, the request
-                is withdrawn, and an answer that still comes is dropped.
+            request: any request of a host; its class names the type of the answer (see ``ControlRequestBody``).
+            timeout: seconds; None for the session's ``request_timeout``. After a timeout or a cancellation of the
+                caller, the request is withdrawn, and an answer that still comes is dropped.
 
         Raises:
             RequestRefusedError: the answer is an error.
-            RequestTimeoutError: there was none in time.
-            SessionEndedError: there will be none.
-            PayloadError: it does not fit the request.
+            RequestTimeoutError: no answer came in time.
+            SessionEndedError: the session or the output ended without an answer.
+            PayloadError: the answer does not fit the request.
             ProcessInputError: the process is gone, or its input was ended.
         """
         self._sender.require_open()
-        # What a callback asks for may have the CLI withdraw the callback's own request. The answer comes first.
+        # A request of a callback (such as an interrupt) may make the CLI withdraw the callback's own request, which
+        # cancels the callback. Let the callback get its answer first.
         callback = self._tasks.current
         with nullcontext() if callback is None else callback.cancelled_later():
             return await self._reading.request(request, self._request_timeout if timeout is None else timeout)
@@ -419,8 +424,8 @@ class Session:
     async def interrupt(self, *, cancel_queued: bool | None = None) -> InterruptResponse:
         """Stop the turn that is under way, which then ends with a result. See :class:`InterruptRequest`.
 
-        Within a callback this returns as anywhere else. The CLI has then withdrawn what the callback was asked, so the
-        callback is cancelled where it waits next, and what it returns is not sent.
+        A callback may call this, too. The CLI then withdraws the request that the callback answers: the callback is
+        cancelled at its next await, and its answer is not sent.
         """
         self._sender.require_open()
         return await interrupt(self._connection, self.process, cancel_queued, self.request)
@@ -428,7 +433,7 @@ class Session:
     async def status(self) -> StatusMessage:
         """Ask whether a turn is under way, and how many prompts wait: ``running``, ``session_id``, ``queued_messages``.
 
-        Only an agent of MIRIAD or JSON_RPC can be asked; for another one this raises :class:`DialectError`.
+        Only the dialects MIRIAD and JSON_RPC have a status request; in the others this raises :class:`DialectError`.
         """
         require_status(self._connection.dialect)
         return msgspec.convert(await self.request(GetStatusRequest()), StatusMessage)
@@ -443,24 +448,25 @@ class Session:
         """Change how permission questions are decided. See :class:`SetPermissionModeRequest`.
 
         Raises:
-            ValueError: there is no such mode. ``request(SetPermissionModeRequest(mode=...))`` asks for any.
+            ValueError: there is no such mode. ``request(SetPermissionModeRequest(mode=...))`` sends any mode.
         """
         otherwise = "; one that this version does not know: session.request(SetPermissionModeRequest(mode=...))"
         require_one_of("mode", mode, get_args(PermissionMode), otherwise)
         return await self.request(SetPermissionModeRequest(mode=mode))
 
     async def set_mcp_servers(self, servers: Mapping[str, McpServer | McpServerConfig]) -> McpSetServersResponse:
-        """Put these MCP servers in place of those of the session, and of earlier calls.
+        """Replace the session's MCP servers by these, including servers of earlier calls.
 
-        A server in this process is connected if it is new, and closed if it is left out. Those of settings files stay.
+        A server in this process is connected if it is new, and closed if it is left out. Servers of settings files
+        stay.
         If the call ends without a clear answer (a timeout, a cancellation, an answer that cannot be read), the CLI may
         use either set: the old and the new servers stay connected until the next call.
 
         Raises:
             HandleError: another program owns the CLI; the session is not open; another call is under way; or
                 ``aclose()`` of a server that was left out and is added again has not returned for 10 seconds.
-            ValueError: another server in this process has the same name, or the same server another name: leave that
-                out first.
+            ValueError: another server in this process has this name, or this server has another name: first call
+                this without the old entry.
         """
         self._sender.require_open()
         return await self._control.set_servers(servers, self.request)
@@ -481,14 +487,14 @@ class Session:
                 return message
 
     def batches(self) -> SessionBatches:
-        """Iterate over lists of messages instead, each of at least one; see :meth:`MessageStream.batches`."""
+        """Iterate over non-empty lists of messages; see :meth:`MessageStream.batches`."""
         return SessionBatches(self, self._reading.next_batch)
 
     def receive_response(self, *, ceiling: float | None = CEILING_SECONDS) -> SessionMessages:
-        """Iterate up to the result of the turn, and with it. What comes after it remains.
+        """Iterate up to the result of the turn, result included. Later messages remain unread.
 
         Args:
-            ceiling: seconds to wait while nothing is under way; then ``end`` is ``"ceiling"``. None: no end.
+            ceiling: seconds to wait while nothing is under way; then ``end`` is ``"ceiling"``. None: no limit.
         """
         messages = SessionMessages(self._reading.next_of_turn, Wait(ceiling))
         self._sender.require_open()
@@ -511,7 +517,7 @@ class Session:
         return messages
 
     async def end_input(self) -> None:
-        """Close the input of the process, which tells the CLI to finish and end. Callbacks cannot be answered then.
+        """Close the input of the process: the CLI then finishes its work and ends. Callbacks can no longer answer.
 
         Raises:
             TypeError: this session has no process, and no transport that can end the input.
@@ -525,10 +531,11 @@ class Session:
 
 
 def _require_ends(stream: object, send: object, on_received: object, on_sent: object) -> None:
-    """Refuse what is no stream of messages and no transport, or cannot be called with bytes.
+    """Check the first two arguments of :class:`Session`, and its functions that get bytes.
 
     Raises:
-        TypeError: that is so, or both a transport and ``send`` are given.
+        TypeError: ``stream`` is neither a message stream nor a transport, a function cannot be called with bytes, or
+            both a transport and ``send`` are given.
     """
     if isinstance(stream, SessionTransport):
         if send is not None:

@@ -1,8 +1,8 @@
 """A session that takes over a CLI which another program has started and owns.
 
-The transport is the way to such a CLI. Its stream begins with messages of the past. The session gives them to its
-consumer like all others, but handles no control message among them: the transport says which requests are still open.
-Messages are counted, so that the transport knows how far the consumer has read.
+A :class:`SessionTransport` connects to such a CLI. Its stream begins with old messages, replayed. The consumer gets
+them like all others, but the session handles no control message among them: the transport names the requests that are
+still open. The session counts messages, so that the transport knows how far the consumer has read.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Registered", "RunningCLI", "SessionPort", "SessionTransport", "Takeover", "TakeoverRouter"]
 
-#: Seconds in which an MCP server must have taken the repeated handshake of the CLI.
+#: Timeout for an MCP server to handle the repeated handshake of the CLI.
 HANDSHAKE_SECONDS = 60.0
 
 _RESULTS = frozenset((ResultMessage, *RESULT_BY_SUBTYPE.values()))
@@ -50,14 +50,14 @@ _log = logging.getLogger("claude_wire")
 
 
 class RunningCLI(msgspec.Struct, frozen=True, kw_only=True):
-    """What a session has to know of a CLI that it takes over.
+    """The state of a CLI that a session takes over.
 
     Attributes:
-        initialize_id: the ``request_id`` of the owner's own ``initialize``. The session takes the answer to it as its
-            own; a second answer means that the CLI was started again.
+        initialize_id: the ``request_id`` of the owner's own ``initialize``. The session uses the answer as its own; a
+            second answer means that the CLI was started again.
         initialized: the CLI's answer to that request; None while there is none.
-        replayed: number of messages at the beginning of the stream that are older than this description. Of these the
-            session handles no control message: ``open`` has what is still to be answered.
+        replayed: number of messages at the beginning of the stream that are older than this description. The session
+            handles no control message among them: ``open`` has the requests that still need an answer.
         continues: whether the stream begins in the middle of the CLI's output, after an answer to ``initialize``.
         ended: whether the CLI has ended, so that nothing follows the replayed messages.
         turn: whether a turn is under way.
@@ -120,7 +120,7 @@ class SessionPort:
         return self._router.last_result
 
     def refuse_prompt(self, uuid: str, reason: str) -> None:
-        """The CLI will not get this prompt: whoever waits for it gets a :class:`~claude_wire.PromptError`."""
+        """The CLI will not get this prompt: waiting for its result raises :class:`~claude_wire.PromptError`."""
         self._reading.refuse(uuid, reason)
 
     def refuse_request(self, request_id: str, reason: str) -> None:
@@ -137,23 +137,23 @@ class SessionPort:
 
 
 class SessionTransport(ABC):
-    """The way to a CLI that another program has started and owns: ``async with Session(transport) as session``.
+    """Connects to a CLI that another program has started and owns: ``async with Session(transport) as session``.
 
-    The session calls :meth:`open` at the beginning of its block and :meth:`aclose` at its end; the CLI goes on. It
-    sends no ``initialize``, passes over the control messages of the past, and answers the requests that are open.
+    The session calls :meth:`open` at the beginning of its block and :meth:`aclose` at its end; the CLI goes on. The
+    session sends no ``initialize``, skips replayed control messages, and answers the requests that are open.
     """
 
     #: The CLI's output from the place where the session goes on: a stream whose decoder has neither ``coalesce`` nor
-    #: ``only``, with ``on_invalid="return"``. A last line without line feed is dropped: it comes again, as a whole.
+    #: ``only``, with ``on_invalid="return"``. An incomplete last line is dropped: the transport sends it again, whole.
     stream: MessageStream[Any]
-    #: Whether the session may send lines and is to answer the CLI's requests. It may change at any time.
+    #: True while the session may send lines and has to answer the CLI's requests. May change at any time.
     drives: bool = True
     #: The line that ends the CLI's input; None if :meth:`Session.end_input` is not possible.
     end_input_line: bytes | None = None
 
     @abstractmethod
     async def open(self, port: SessionPort) -> RunningCLI:
-        """Connect, and say what the CLI does. Called once. From then on :attr:`stream` gives the CLI's lines."""
+        """Connect, and return the state of the CLI. Called once. Afterwards :attr:`stream` gives the CLI's lines."""
 
     @abstractmethod
     async def send(self, line: bytes) -> None:
@@ -172,9 +172,9 @@ class SessionTransport(ABC):
 
 
 class Takeover:
-    """What a session does differently for a CLI that it has not started."""
+    """The special handling of a session for a CLI that it has not started."""
 
-    #: What the transport has said. Set before :meth:`begin`.
+    #: The state of the CLI, as returned by the transport's ``open``. Set before :meth:`begin`.
     cli: RunningCLI
 
     def __init__(self, transport: SessionTransport, callbacks: Callbacks, control: Control, tasks: Tasks) -> None:
@@ -184,11 +184,11 @@ class Takeover:
         self._tasks = tasks
         #: The CLI's answer to the ``initialize`` of its owner.
         self.info: InitializeResponse | None = None
-        # Processes of the CLI that have begun among the replayed messages.
+        # Number of answers to `initialize` among the replayed messages: one for each start of the CLI.
         self._processes = 0
 
     def begin(self, reading: Reading) -> None:
-        """The transport is open: the run goes on where the CLI is."""
+        """The transport is open: set the state of the run to that of the CLI."""
         self._reading = reading
         if self.cli.initialized is not None:
             self._initialized(self.cli.initialized)
@@ -197,7 +197,7 @@ class Takeover:
             self.arrived()
 
     def answer_open(self) -> None:
-        """Answer the requests that are open, if this session drives. First tell MCP servers what they have missed.
+        """Answer the open requests, if this session drives. First repeat the CLI's handshakes to MCP servers.
 
         Raises:
             RequestError: the CLI cannot do what a callback needs.
@@ -224,23 +224,23 @@ class Takeover:
             self._control.handle(question)
 
     def arrived(self) -> None:
-        """The consumer has taken all replayed messages."""
+        """The consumer has taken all replayed messages: from now on the run follows new ones."""
         cli = self.cli
         restarted = self._processes > (0 if cli.continues else 1)
         self._reading.arrive(turn=cli.turn, subagents=cli.subagents, restarted=restarted)
 
     def pass_over(self, message: Any) -> None:
-        """Take note of a control message among the replayed ones."""
+        """Skip a replayed control message, but count the starts of the CLI."""
         if self._answers_initialize(message):
             self._processes += 1
 
     def handle(self, message: Any) -> None:
-        """Take a control message that is newer than the takeover."""
+        """Handle a control message that is newer than the takeover."""
         if self._answers_initialize(message):
             self._initialized(message)
         elif self._transport.drives:
             self._control.handle(message)
-        elif type(message) is ControlResponse:  # to a request of the time when this session has driven
+        elif type(message) is ControlResponse:  # to a request that this session sent while it was driving
             self._control.handle_answer(message)
 
     def _answers_initialize(self, message: Any) -> bool:
@@ -252,9 +252,9 @@ class Takeover:
 
 
 class TakeoverRouter(Router):
-    """A :class:`Router` that counts messages, and tells those of the past from new ones.
+    """A :class:`Router` that counts messages, and separates replayed messages from new ones.
 
-    No batch has messages of both kinds: the state of the run changes between them.
+    No batch has both replayed and new messages: the state of the run changes between them.
     """
 
     def __init__(self, transport: SessionTransport, tap: Tap | None, control: Control, takeover: Takeover) -> None:
@@ -263,15 +263,15 @@ class TakeoverRouter(Router):
         self._takeover = takeover
         #: The last result that was read.
         self.last_result: ResultMessage | None = None
-        # Messages that were routed; the number of the last one before `ready` had the present batch; and the numbers
-        # of the messages of that batch which are for the consumer.
+        # Messages are numbered from 1. The number of the last routed message; the last number that was taken before the
+        # present batch; and the numbers of the consumer's messages in the present batch.
         self._routed = 0
         self._before = 0
         self._numbers: Sequence[int] = ()
         # New messages that were decoded in one batch with the last replayed ones.
         self._held: list[Any] = []
         self._arrived = False
-        # Messages up to the line at which the follower stands.
+        # Number of messages up to the follower's position.
         self._followed_count = 0
         self._told = False
 
@@ -280,7 +280,7 @@ class TakeoverRouter(Router):
 
         Raises:
             TypeError: the decoder merges or drops lines, so that messages cannot be counted.
-            HandleError: something was read of the stream already.
+            HandleError: the stream has been read before.
         """
         decoder = self._receiver.decoder
         if decoder.coalesce or decoder.on_invalid != "return":
@@ -326,7 +326,7 @@ class TakeoverRouter(Router):
             return held
         batch = await super()._next_batch()
         if self._receiver.ended:
-            return []  # the beginning of a line, which comes again as a whole
+            return []  # an incomplete last line: the transport sends it again, whole
         old = replayed - self._routed
         if 0 < old < len(batch):
             batch, self._held = batch[:old], batch[old:]
@@ -368,7 +368,7 @@ class TakeoverRouter(Router):
 
 
 class _Greeting:
-    """Repeats the beginning of the CLI's conversation with an MCP server for a server that has not seen it."""
+    """Repeats the handshake of the CLI for an MCP server of this process, which has not seen it."""
 
     def __init__(self, callbacks: Callbacks, name: str, messages: Sequence[dict[str, Any]], done: Event) -> None:
         self._callbacks = callbacks
