@@ -1,7 +1,6 @@
-"""The half of the control protocol that answers: requests of the other side, and our answers to them.
+"""The answering half of the control protocol: requests of the other side, and our answers to them.
 
-Knows the envelopes of control messages, and which answer belongs to which request; not what is asked, nor where lines
-come from and go to. It does not mind which side of the protocol it is on.
+Both sides use it: a host, whose callbacks answer the CLI, and an agent, which answers its host.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Answers", "Followed", "Handler", "NoAnswer", "Refusal", "WrongAnswer", "raised_outside"]
 
-#: Why a request is unknown whose subtype no table lists.
+#: The ``reason`` of an UnknownRequest whose subtype this version does not know.
 UNKNOWN_SUBTYPE = "unknown subtype"
-#: The packages whose frames a traceback in a log begins without.
+#: Packages whose frames are left out at the beginning of a logged traceback.
 _OURS = frozenset(f"claude_wire.{name}" for name in ("agent", "control", "integrations", "io", "session"))
 
 _log = logging.getLogger("claude_wire")
@@ -39,16 +38,16 @@ _log = logging.getLogger("claude_wire")
 class Handler(NamedTuple):
     """How one request is answered."""
 
-    #: From the body of the request to the payload of its answer, or to a :class:`Followed`.
+    #: Takes the body of the request, and returns the payload of the answer, or a :class:`Followed`.
     function: Callable[[Any], Awaitable[Wire | dict[str, Any] | Followed]]
-    #: The seconds that it may take; None for as long as it takes.
+    #: Timeout in seconds; None for no limit.
     seconds: float | None
-    #: Gives the name in logs: the callback, and what it is asked about.
+    #: Returns the name for logs: the callback and its subject, such as ``can_use_tool for Bash``.
     name: Callable[[], str]
 
 
 class Followed(NamedTuple):
-    """What a handler returns that has something to do behind its answer."""
+    """The return value of a handler that still has something to do after its answer was sent."""
 
     payload: Wire | dict[str, Any] | None
     #: Called when the answer has been sent.
@@ -56,11 +55,11 @@ class Followed(NamedTuple):
 
 
 class NoAnswer(Exception):
-    """Raised by a handler whose request is to stay unanswered."""
+    """Raised by a handler to leave its request unanswered."""
 
 
 class Refusal(Exception):
-    """Raised by a handler whose request fails by no fault of ours; its text is the error answer.
+    """Raised by a handler to refuse a request without a log entry. The text is the error answer.
 
     Args:
         code: the ``error_code`` of the answer.
@@ -72,7 +71,7 @@ class Refusal(Exception):
 
 
 class WrongAnswer(TypeError):
-    """Raised by a handler whose callback returned no answer. The text says what it returned, and what to return."""
+    """Raised by a handler whose callback returned an invalid value. The text says what to return instead."""
 
 
 class _Inquiry:
@@ -89,13 +88,14 @@ class _Inquiry:
 class Answers:
     """The requests of the other side: each is answered once, by a handler that runs in a task of its own.
 
-    Handlers begin in the order of their requests, up to where each first waits. One that raises, or overruns its time,
-    is an error answer. A request that is withdrawn cancels its handler and has no answer.
+    Handlers start in the order of their requests: each runs up to its first wait before the next one starts. If a
+    handler raises or times out, the answer is an error. If a request is withdrawn, its handler is cancelled, and there
+    is no answer.
 
     Args:
-        questions: follows what is open.
-        find: gives the handler for what a request asks for, or None if there is none.
-        encode: makes the line of an answer. What it raises for a success is an error answer.
+        questions: keeps the state of each request: open, answered or withdrawn.
+        find: returns the handler for the body of a request, or None.
+        encode: makes the line of an answer. If it raises for a success, the answer is an error.
     """
 
     def __init__(
@@ -113,8 +113,8 @@ class Answers:
         self._encode = encode
         # The questions whose handlers run.
         self._running: dict[Question, _Inquiry] = {}
-        # Requests whose handlers have not begun, in order, and what each waits for that has come before its turn. trio
-        # runs new tasks in any order.
+        # Requests whose handlers have not begun, in order. trio starts new tasks in any order: a task that starts
+        # before its turn waits for the signal here.
         self._turns: dict[_Inquiry, Signal | None] = {}
         #: Bytes of the requests whose tasks have not ended, and of the answers that wait to be written, as JSON.
         self.waiting_bytes: int = 0
@@ -132,7 +132,7 @@ class Answers:
                 self._refuse(question, f"this control request cannot be read: {body.reason}")
                 return
             subtype = body.type if isinstance(body, UnknownRequest) else body.__struct_config__.tag
-            # The words of claude-agent-sdk, and the code of the TypeScript one.
+            # The text of claude-agent-sdk, and the error code of the TypeScript SDK.
             problem = f"Unsupported control request subtype: {subtype}"
             self._refuse(question, problem, "unsupported_request")
             return
@@ -166,14 +166,14 @@ class Answers:
         inquiry.callback = self._tasks.start(run, "claude-wire-callback", ended)
 
     def withdrawn(self, question: Question) -> None:
-        """The other side no longer wants the answer to a question: its handler is cancelled."""
+        """The other side has withdrawn a question: cancel its handler."""
         inquiry = self._running.get(question)
         for task in () if inquiry is None else (inquiry.callback, inquiry.timer):
             if task is not None:
                 task.cancel()
 
     def drop(self) -> None:
-        """Somebody else answers what is open."""
+        """Leave all open questions to somebody else: cancel their handlers, and send no answers."""
         for question in self._questions.open:
             self._questions.settle(question, Event.WITHDRAW)
             self.withdrawn(question)
@@ -195,14 +195,14 @@ class Answers:
         except asyncio.CancelledError:
             if not question.is_open or not cancelled_by_nobody():
                 raise
-            # What the callback waited for was cancelled. The other side waits for an answer all the same.
+            # The callback awaited something that was cancelled. The other side still waits for an answer.
             line = self._failure(question.id, "the callback was cancelled")
         except Exception as error:
             line, then = self.failure(question.id, error, name), None
         except (GeneratorExit, get_cancelled_exc_class()):  # trio's, whose loop ends
             raise
         except BaseException as error:
-            # Out of here nobody can answer any more. What becomes of it is said in _tasks.
+            # KeyboardInterrupt and the like: answer in another task, and pass the exception on (see io/tasks.py).
             if question.is_open:
                 line = self._failure(question.id, type(error).__name__)
                 self._tasks.start(lambda: self._answer(question, line), "claude-wire-answer")
@@ -230,7 +230,7 @@ class Answers:
         self._tasks.start(lambda: self._answer(question, line), "claude-wire-refusal", ended)
 
     def failure(self, request_id: RequestId, error: Exception, name: Callable[[], str]) -> bytes:
-        """The error answer for what a handler has raised. The log gets it, too, unless it is a refusal."""
+        """The error answer for an exception of a handler. Logs the exception, unless it is a Refusal."""
         if isinstance(error, Refusal):
             return self._failure(request_id, str(error), error.code)
         if isinstance(error, WrongAnswer):
@@ -243,7 +243,7 @@ class Answers:
         return self._encode(ControlResponse.failure(request_id, problem, error_code=code))
 
     async def _answer(self, question: Question, line: bytes, then: Callable[[], object] | None = None) -> None:
-        """Send the answer, and do what follows it, unless there was one or none is wanted any more."""
+        """Send the answer, and call ``then``; nothing if the question was answered or withdrawn before."""
         if self._questions.settle(question, Event.ANSWER):
             self.waiting_bytes += len(line)
             try:
@@ -257,7 +257,7 @@ class Answers:
 
 
 def raised_outside(error: Exception) -> tuple[type[Exception], Exception, TracebackType | None]:
-    """An exception for a log, with its traceback from where it leaves this package."""
+    """An exception for ``exc_info=``, with its traceback from the first frame outside this package."""
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_frame.f_globals.get("__package__") in _OURS:
         traceback = traceback.tb_next

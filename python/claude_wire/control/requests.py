@@ -1,7 +1,6 @@
-"""The half of the control protocol that asks: requests that we send, and the answers to them.
+"""The asking half of the control protocol: send a request, wait for its answer, withdraw it after a timeout.
 
-Knows the envelopes of control messages, and which answer belongs to which request; not what is asked, nor where lines
-come from and go to. It does not mind which side of the protocol it is on.
+Both sides use it: a host that asks the CLI, and an agent that asks its host.
 """
 
 from __future__ import annotations
@@ -45,11 +44,12 @@ class _Wait:
 
 
 class Requests:
-    """Our requests: each has an id of its own and gets one answer, an error, or none in its time.
+    """Our requests. Each has an id of its own, and ends with an answer, an error or a timeout.
 
     Args:
-        sent: numbers and follows them.
-        encode: makes the line of an envelope, or nothing if the other side is not told. What it raises, the asker gets.
+        sent: gives each request its id, and finds the request of an answer.
+        encode: makes the line of an envelope; ``b""`` if the dialect has no such message: then nothing is sent. If it
+            raises, :meth:`ask` raises the same.
     """
 
     def __init__(self, sent: SentRequests, send: Send, tasks: Tasks, encode: Callable[[Any], bytes] = encode) -> None:
@@ -58,12 +58,12 @@ class Requests:
         self._tasks = tasks
         self._encode = encode
         self._waits: dict[SentRequest, _Wait] = {}
-        # Why nothing can be asked any more, once that is so.
+        # After fail(): the reason why no more requests can be sent.
         self._ended: tuple[str, BaseException | None] | None = None
 
     @property
     def waiting(self) -> bool:
-        """Whether any answer is waited for."""
+        """True while a request waits for its answer."""
         return bool(self._waits)
 
     async def ask(
@@ -72,13 +72,12 @@ class Requests:
         """Send the request and wait for its answer; ``asked`` is called when it has been sent.
 
         Args:
-            seconds: to wait for the answer; None for as long as it takes.
+            seconds: timeout for the answer; None for no limit.
 
         Raises:
             RequestRefusedError: the answer is an error.
-            RequestTimeoutError: it did not come in time. The request is withdrawn then, as it is when the caller is
-                cancelled.
-            SessionEndedError: it will not come any more.
+            RequestTimeoutError: no answer came in time. The request is withdrawn, as also when the caller is cancelled.
+            SessionEndedError: the session or the output ended without an answer.
         """
         if self._ended is not None:
             raise _ended_error(subtype, *self._ended)
@@ -116,17 +115,17 @@ class Requests:
         raise RequestRefusedError(subtype, "the answer is neither a success nor an error")
 
     def line(self, request: Any) -> bytes:
-        """The line of a request whose answer says nothing."""
+        """The line of a request whose answer nobody waits for."""
         return self._encode(self._sent.envelope(request))
 
     def answered(self, request: SentRequest) -> None:
-        """A request has its answer: whoever waits for it goes on."""
+        """A request has its answer: wake its caller."""
         wait = self._waits.get(request)
         if wait is not None:
             wait.event.set()
 
     def refuse(self, request_id: str, reason: str) -> None:
-        """A request goes nowhere, so its answer will not come: whoever waits for it is told why."""
+        """A request was not delivered: its caller gets a :class:`~claude_wire.RequestRefusedError` with the reason."""
         sent = self._sent.find(request_id)
         wait = None if sent is None else self._waits.get(sent)
         if wait is not None and not wait.event.is_set():
@@ -134,19 +133,19 @@ class Requests:
             wait.event.set()
 
     def fail(self, problem: str, cause: BaseException | None = None) -> None:
-        """No answer will come any more, and no request is sent: it fails for all who wait, and for all who come."""
+        """No answer will come any more: all waiting requests fail, and so does every later one."""
         if self._ended is None:
             self._ended = problem, cause
         self.fail_waiting(*self._ended)
 
     def withdraw_waiting(self) -> list[bytes]:
-        """Nobody who waits now gets an answer. Returns the lines that tell the other side, for the caller to send."""
+        """Withdraw all waiting requests, which fail. Returns the lines that withdraw them, for the caller to send."""
         lines = [self._encode(ControlCancelRequest(sent.id)) for sent in self._waits]
         self.fail_waiting("the request was withdrawn", None)
         return [line for line in lines if line]
 
     def fail_waiting(self, problem: str, cause: BaseException | None) -> None:
-        """Nobody who waits now gets an answer."""
+        """All waiting requests fail. Later requests are still possible."""
         for wait in self._waits.values():
             if not wait.event.is_set():
                 wait.error = _ended_error(wait.subtype, problem, cause)

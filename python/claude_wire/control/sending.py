@@ -1,4 +1,4 @@
-"""What both halves of the control protocol share: the sending of lines."""
+"""Send a line of the control protocol; for both of its halves."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _log = logging.getLogger("claude_wire")
 
 
 async def send_quietly(send: Send, line: bytes) -> None:
-    """Send what nobody waits for. That it cannot be sent is seen by whoever reads, or sends next."""
+    """Send a line whose sender does not wait. A failure is only logged: the next read or send raises it."""
     try:
         await send(line)
     except Exception as error:
