@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    # Not imported before: `find_cli` and `ClaudeOptions` need no transport.
+    # Imported on first use: `find_cli` and `ClaudeOptions` work without asynchronous input and output.
     if name not in ("Process", "open_process"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from claude_wire.process import process

@@ -1,4 +1,7 @@
-"""A spawned process: its pipes, its exit, and how it is ended. Knows nothing of messages."""
+"""A spawned process: its pipes, its exit, and how it is ended.
+
+A process whose owner does not close it is ended by a thread, or at interpreter exit.
+"""
 
 from __future__ import annotations
 
@@ -66,8 +69,8 @@ class Child:
         self._stderr: Drain | ThreadDrain | StderrLines | None = None
         self._home = EventLoopRef()
         files = ArgumentFiles(settings.argv, settings.user)
-        # Spawned in the loop's thread, as asyncio does: a task that is cancelled could leave behind a process that
-        # another thread spawns.
+        # Spawn in the event loop's thread, as asyncio does. If another thread did, a task cancelled meanwhile could
+        # leave a process without an owner.
         try:
             self.popen = popen = subprocess.Popen(
                 files.argv,
@@ -118,39 +121,39 @@ class Child:
             if self._pidfd is not None:
                 os.close(self._pidfd)
             raise
-        # A process reads its files when it starts, and may look for changes of them: they stay until it is let go.
+        # The process reads these files when it starts, and may watch them: keep the files until it has ended.
         self._files = weakref.finalize(self, files.remove)
         self._abandon = weakref.finalize(self, _end_in_thread, popen, self._pidfd, settings.grace)
         self._abandon.atexit = False  # see _end_all
 
     @property
     def foreign(self) -> bool:
-        """Whether this is the copy in a forked child, which may neither use nor end the process."""
+        """True in a forked child, which may neither use nor end the process."""
         return self._home.foreign
 
     def stderr_tail(self) -> bytes:
         return self._last_stderr if self._stderr is None else self._stderr.tail()
 
     async def read_stderr(self) -> None:
-        """Wait until the standard error of a process that has ended is read to its end, or until nothing more comes."""
+        """After the process has ended: read its standard error to the end, or until nothing more comes."""
         stderr = self._stderr
         if isinstance(stderr, StderrLines):
             await stderr.wait(LAST_SECONDS)
         elif isinstance(stderr, ThreadDrain):
-            # It queues nothing, so it is ready when it has read the end. A Drain reads what is there in tail().
+            # This drain queues nothing, so `ready` means that it has read to the end. A Drain reads the rest in tail().
             with move_on_after(LAST_SECONDS):
                 while self._stderr is stderr and not stderr.ready:
                     await sleep(0.001)
 
     async def wait(self, seconds: float) -> bool:
-        """Wait until the process has ended. Returns False if it has not after so many seconds."""
+        """Wait until the process has ended. Returns False if it still runs after ``seconds``."""
         until = monotonic() + seconds
         pause = 0.001
         while self.popen.poll() is None:
             left = until - monotonic()
             if left <= 0:
                 return False
-            pidfd = _pidfd(self.popen.pid)  # one for each task that waits
+            pidfd = _pidfd(self.popen.pid)  # each waiting task has its own
             if pidfd is None:
                 await sleep(min(pause, left))
                 pause = min(2 * pause, 0.05)
@@ -174,12 +177,12 @@ class Child:
         try:
             if first:
                 self.chunks.stop()
-                with suppress(HandleError):  # the drain was collected, with this
+                with suppress(HandleError):  # the drain was garbage collected together with this object
                     self.chunks.drain.discard()
                 self.stdin.close()
             if not await self._home.can_wait():
                 return
-            # The shield holds off cancellation by anyio and trio, but not Task.cancel().
+            # The shield stops cancellation by anyio and trio, but not Task.cancel().
             with cancel_scope(shield=True):
                 ladder = (None, grace), (self.popen.terminate, grace), (self.popen.kill, max(grace, LAST_SECONDS))
                 for insist, seconds in ladder:
@@ -198,7 +201,7 @@ class Child:
         except asyncio.CancelledError as error:
             cancelled = error
         finally:
-            # The process has ended, unless KeyboardInterrupt was raised, or GeneratorExit where no loop runs any more.
+            # The process has ended, except after KeyboardInterrupt, or GeneratorExit without a running loop.
             if first:
                 self._let_go()
         if cancelled is not None:
@@ -216,13 +219,13 @@ class Child:
         self._abandon()
 
     def __del__(self) -> None:
-        # If the loop runs, the callback goes on to get lines, up to the end of the process.
+        # While the loop runs, the callback still gets lines, up to the end of the process.
         if isinstance(self._stderr, StderrLines) and not self._home.foreign:
             self._stderr.abandon()
 
 
 def _not_permitted(settings: Settings, error: PermissionError) -> PermissionError:
-    """The error for a program that may not be run, with what to do."""
+    """The error for a program that may not be run, with a hint what to do."""
     program = settings.argv[0]
     path = os.path.join(settings.cwd or "", program)
     if os.path.isfile(path) and not os.access(path, os.X_OK):
@@ -234,7 +237,7 @@ def _not_permitted(settings: Settings, error: PermissionError) -> PermissionErro
 
 
 def _pidfd(pid: int) -> int | None:
-    """A descriptor that is readable once the process has ended. None where the system has no such thing."""
+    """A descriptor that becomes readable when the process has ended. None if the system has no pidfds."""
     try:
         return os.pidfd_open(pid)
     except (AttributeError, OSError):
@@ -242,7 +245,7 @@ def _pidfd(pid: int) -> int | None:
 
 
 def _not_found(settings: Settings, error: FileNotFoundError) -> FileNotFoundError:
-    """The error for what is missing: the working directory, the program, or the interpreter of a script."""
+    """The error that names the missing file: the working directory, the program, or the interpreter of a script."""
     program = settings.argv[0]
     if settings.cwd is not None and error.filename == os.fspath(settings.cwd):
         return FileNotFoundError(error.errno, "the working directory (cwd) does not exist", error.filename)
@@ -257,12 +260,12 @@ def _not_found(settings: Settings, error: FileNotFoundError) -> FileNotFoundErro
 
 # --- processes that nobody closed -------------------------------------------------------------------------------------
 
-#: All children that run, so that none outlives this interpreter.
+#: All running children, so that none outlives this interpreter.
 _children: set[subprocess.Popen[bytes]] = set()
 
 
 def _in_child() -> None:
-    """Close a forked child's copies of the inputs, whose end tells the processes to end."""
+    """Close the inputs that a forked child has inherited: else a CLI never sees the end of its input."""
     for popen in _children:
         assert popen.stdin is not None
         with suppress(OSError):
@@ -282,11 +285,11 @@ def _end_at_once(popen: subprocess.Popen[bytes]) -> None:
     popen.kill()
     with suppress(subprocess.TimeoutExpired):
         popen.wait(LAST_SECONDS)
-    _end_in_thread(popen, None, LAST_SECONDS)  # if it is not gone by now
+    _end_in_thread(popen, None, LAST_SECONDS)  # if it still runs
 
 
 def _end_in_thread(popen: subprocess.Popen[bytes], pidfd: int | None, grace: float) -> None:
-    """End a process whose owner is gone, in a thread, so that nobody waits for it."""
+    """End a process whose owner is gone, in a thread, so that the caller does not wait."""
     if popen not in _children:  # this is a forked child
         return
     if pidfd is not None:
@@ -301,7 +304,7 @@ def _end_in_thread(popen: subprocess.Popen[bytes], pidfd: int | None, grace: flo
 
 
 def _end_patiently(popen: subprocess.Popen[bytes], grace: float) -> None:
-    # SIGKILL cannot be ignored, but the system may take long to end a process: else it would remain as a zombie.
+    # A process cannot ignore SIGKILL, but it may take long to end: wait without limit, so that no zombie remains.
     for insist, seconds in (None, grace), (popen.terminate, grace), (popen.kill, None):
         if insist is not None:
             insist()
@@ -313,7 +316,7 @@ def _end_patiently(popen: subprocess.Popen[bytes], grace: float) -> None:
 
 @atexit.register
 def _end_all() -> None:
-    """At interpreter exit: SIGTERM to all that still run, and SIGKILL to those that ignore it."""
+    """At interpreter exit: send SIGTERM to all running children, and SIGKILL to those that ignore it."""
     running = [popen for popen in list(_children) if popen.poll() is None]
     for popen in running:
         popen.terminate()

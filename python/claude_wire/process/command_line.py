@@ -110,7 +110,7 @@ def _last(flag: str, argv: Sequence[str]) -> str | None:
 
 
 def _options(argv: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Each known flag with its first value, or ``""``; and as ``("", TEXT)`` what may be a command line in itself."""
+    """Each known flag with its first value, or ``""``; and ``("", TEXT)`` for a text that may be a command line."""
     program, *arguments = argv
     words = deque(arguments)
     while words and words[0] != "--":

@@ -1,6 +1,6 @@
-"""What passes between a host and its child: the lines that are sent, the messages that come, and how the output ended.
+"""The lines that a host sends to its child, the messages that come back, and the error if the output ends too early.
 
-Knows a child and whether a turn is open; not what messages mean beyond that.
+To find that error, this follows prompts and turns in both directions.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["Exchange", "NotStarted", "prompts_of"]
 
 
 class _Sent(msgspec.Struct):
-    """The fields of a sent line that are looked at."""
+    """The fields of a sent line that show whether it is a prompt."""
 
     type: Any = None
     uuid: Any = None
@@ -38,7 +38,7 @@ class _Sent(msgspec.Struct):
 _decode_sent = msgspec.json.Decoder(_Sent).decode
 
 
-#: The types of the messages that may begin or end a turn.
+#: Types of messages that may begin or end a turn.
 _LOOKED_AT = ENDING | OPENING
 
 
@@ -53,23 +53,23 @@ def prompts_of(lines: bytes) -> Iterator[str | None]:
 
 
 class Exchange:
-    """Lines to a child, and what its messages and its exit code say of a turn.
+    """Writes lines to a child, and follows its turns, so that an output that ends within a turn raises an error.
 
     Args:
         settings: of the child, which :meth:`start` spawns.
-        sees_results: whether results are among the messages that are decoded.
+        sees_results: True if the decoder lets results through.
     """
 
     def __init__(self, settings: Settings, *, sees_results: bool) -> None:
         self._settings = settings
         self._sees_results = sees_results
-        #: The child, once it was started.
+        #: The child; None before :meth:`start`.
         self.child: Child | None = None
-        #: The prompts that were written, and the turns in what was decoded so far.
+        #: The state of the written prompts, and of the turns in the output so far.
         self.run: Run = Run()
         #: The last result that was decoded: typed, or a dict, as the decoder gives it.
         self.last_result: Any = None
-        # Whether a step has said how the output ended.
+        # True after ended() has raised, or has found no error.
         self._told = False
 
     @property
@@ -86,7 +86,7 @@ class Exchange:
         """The child.
 
         Raises:
-            HandleError: it was not started, or this is its copy in a forked process.
+            HandleError: the child was not started, or this is a forked process.
         """
         if self.child is None:
             raise not_started()
@@ -95,9 +95,11 @@ class Exchange:
         return self.child
 
     async def write(self, lines: bytes, begun: Callable[[], object] | None = None, *, is_answer: bool = False) -> None:
-        """Write lines. ``begun`` is called with the first byte that was written: they are as good as sent then.
+        """Write lines. ``begun`` is called after the first byte was written: from then on, all will be written.
 
-        An answer to a control request is no prompt, and its task, new as it is, need not let others go first.
+        Args:
+            is_answer: the lines answer a control request: do not look for prompts in them, and write at once, without
+                letting other tasks run first.
         """
 
         def first() -> None:
@@ -109,9 +111,9 @@ class Exchange:
         await self.started().stdin.write(lines, begun if is_answer else first, is_answer)
 
     def write_in_turn(self, line: bytes) -> bool:
-        """Write a line if a turn is under way or asked for, by what was sent and decoded. This never waits.
+        """Write a line if a turn is under way or a prompt waits for one. This never waits.
 
-        Returns whether the line was written. An input that is ended, full, or in use by a sender takes none.
+        Returns True if the line was written; False also if the input is ended, full, or in use by a sender.
         """
         child = self.child
         return (
@@ -125,7 +127,7 @@ class Exchange:
 
     def saw(self, batch: list[Any]) -> None:
         """As :class:`~claude_wire.io.receiver.Observer`."""
-        # Most batches lie within a turn and end nothing. Their types tell that.
+        # Most batches neither begin nor end a turn: their types are enough to see this.
         types = set(map(type, batch))
         is_plain = any(issubclass(cls, dict) for cls in types)
         if not is_plain and types.isdisjoint(ENDING if self.run.turn else _LOOKED_AT):
@@ -139,7 +141,7 @@ class Exchange:
                 self._saw_dict(cast("dict[str, Any]", message))
 
     def _saw_dict(self, message: dict[str, Any]) -> None:
-        """Look at a message of a decoder that gives dicts: only at what begins or ends a turn."""
+        """Follow the turns by the messages of a decoder that gives dicts."""
         kind = message.get("type")
         if kind == "result":
             self.last_result = message
@@ -150,13 +152,18 @@ class Exchange:
             self.run.see(InitMessage())
 
     async def ended(self, *, cut: bool) -> None:
-        """As :class:`~claude_wire.io.receiver.Observer`: wait for the exit code, and say once how the output ended."""
+        """As :class:`~claude_wire.io.receiver.Observer`: wait for the exit code, and raise once how the output ended.
+
+        Raises:
+            UnfinishedTurnError: the output ended within a line or a turn.
+            ProcessError: the exit code is not 0.
+        """
         child = self.started()
         if self._told or child.closed:
             return
         await child.wait(self._settings.grace)
         await child.read_stderr()
-        if child.closed:  # in the meantime, by another task: how it ended is its own doing
+        if child.closed:  # another task has closed the process in the meantime: its end is no error
             return
         self._told = True
         code = child.popen.returncode
@@ -179,7 +186,7 @@ def _begins_turn(message: dict[str, Any]) -> bool:
 
 
 def _of_dict(cls: type[M], message: dict[str, Any], *names: str) -> M:
-    """A typed message with a few of the fields of a dict; without those whose values do not fit."""
+    """A typed message with some fields of a dict; an empty one if a value does not fit its field."""
     try:
         return msgspec.convert({name: message[name] for name in names if name in message}, cls)
     except msgspec.ValidationError:
@@ -187,7 +194,7 @@ def _of_dict(cls: type[M], message: dict[str, Any], *names: str) -> M:
 
 
 class NotStarted:
-    """The chunks of a process that was not started."""
+    """The chunks of a process that was not started: reading them raises."""
 
     final: tuple[type[Exception], ...] = ()
 

@@ -1,4 +1,4 @@
-"""Where on this machine the Claude Code CLI is. Knows paths, and starts nothing."""
+"""Find the Claude Code CLI on this machine, without starting it."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from claude_wire.errors import CLINotFoundError
 
 __all__ = ["find_cli"]
 
-#: What a program begins with that ``claude-wire tap --install`` wrote.
+#: The first bytes of a program that ``claude-wire tap --install`` wrote.
 TAP_HEAD = b"#!/bin/sh\n# claude-wire tap\n"
 
 
 def find_cli() -> str:
     """Return the path of the Claude Code CLI on this machine.
 
-    The first that is found is taken: in ``PATH``; where its installers put it; in the wheel of claude-agent-sdk, if
-    that is installed. A tap (``claude-wire tap --install``) is passed over: it would find itself, so whoever wants one
-    names it. The CLI's version is not asked for. On Windows only a native ``claude.exe`` counts, as in
+    Looks in ``PATH``, then where the CLI's installers put it, then in an installed claude-agent-sdk. A tap
+    (``claude-wire tap --install``) is skipped, because a tap that looks for the CLI must not find itself: to run a tap,
+    give its path. The version of the CLI is not checked. On Windows only a native ``claude.exe`` counts, as in
     claude-agent-sdk: see :meth:`ClaudeOptions.argv`.
 
     Raises:
-        CLINotFoundError: it is in none of these places. The message says how to get it.
+        CLINotFoundError: the CLI is in none of these places. The message says how to install it.
     """
     for path in _candidates():
         # os.path.isfile is False in a directory that may not be read, where Path.is_file raises.
@@ -40,7 +40,7 @@ def find_cli() -> str:
 
 
 def is_tap(path: str | os.PathLike[str]) -> bool:
-    """Whether ``claude-wire tap --install`` wrote this program. False if it cannot be read."""
+    """True if ``claude-wire tap --install`` wrote this program. False if the file cannot be read."""
     try:
         with open(path, "rb") as file:
             return file.read(len(TAP_HEAD)) == TAP_HEAD
@@ -49,7 +49,7 @@ def is_tap(path: str | os.PathLike[str]) -> bool:
 
 
 def _candidates() -> list[str]:
-    """Paths at which the CLI may be, best first. The places are those where claude-agent-sdk looks."""
+    """Possible paths of the CLI, best first: the same as in claude-agent-sdk."""
     home = os.path.expanduser("~")
     if sys.platform == "win32":
         # shutil.which would look into the working directory first, and find npm's claude.cmd.

@@ -18,7 +18,7 @@ __all__ = ["MAX_ARGUMENT_BYTES", "ArgumentFiles", "arguments_too_long", "describ
 
 #: Limit of Linux for one argument, in bytes.
 MAX_ARGUMENT_BYTES = 128 * 1024 - 1
-#: By each flag that takes a text, the flag that takes the path of a file with that text.
+#: Flag that takes a text -> flag that takes the path of a file with this text.
 _BY_FILE = {
     "--agents": "--agents",
     "--append-system-prompt": "--append-system-prompt-file",

@@ -1,7 +1,7 @@
 """The command line of the Claude Code CLI, built from typed fields.
 
-Knows how the CLI is called. Starts nothing and reads no configuration: what :meth:`ClaudeOptions.argv` returns is for
-:func:`~claude_wire.open_process`. The flags are those of CLI 2.1.331.
+``ClaudeOptions(model="opus").argv()`` is a list of arguments for :func:`~claude_wire.open_process`. Making it starts
+nothing and reads no configuration. The flags are those of CLI 2.1.331.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE
 
 
 def _in_words(cls: type[T]) -> type[T]:
-    """Have the constructor refuse an argument that it does not have with the place where that goes."""
+    """Make the constructor's error for an unknown argument say where the argument goes instead."""
     told = tells_where(PLACES, owner=cls.__name__)(cls.__init__)
 
     @functools.wraps(told)
@@ -96,74 +96,74 @@ def _in_words(cls: type[T]) -> type[T]:
 class ClaudeOptions(Flags):
     """The flags of the Claude Code CLI, one field for each, and :meth:`argv` to write them out.
 
-    A field is named after its flag. None, False or an empty list writes nothing, but for ``tools`` and
-    ``setting_sources``, where an empty list is a wish of its own. Nothing else is added: without ``system_prompt`` the
-    CLI uses its own, for one. Linux takes no argument of 128 KiB or more (starting the CLI fails with ``OSError``);
-    longer texts go into files, which the flags for prompts, settings, servers and agents take. ``repr()`` and error
-    messages have the names of fields, and no values that may be prompts or keys.
+    A field is named after its flag. None, False or an empty list writes nothing, except for ``tools`` and
+    ``setting_sources``, where an empty list means "none". No other flags are added: without ``system_prompt``, for
+    example, the CLI uses its own. Linux refuses an argument of 128 KiB or more (starting the CLI fails with
+    ``OSError``); longer texts go into files, which the flags for prompts, settings, servers and agents accept.
+    ``repr()`` and error messages show names of fields, but no values that may be prompts or keys.
 
     Attributes:
-        cli_path: the CLI, taken as it is; None looks for it with :func:`find_cli`.
+        cli_path: path of the CLI, used unchanged; None looks for it with :func:`find_cli`.
         system_prompt: in place of the CLI's own.
         system_prompt_file: the same, as a file.
-        append_system_prompt: text behind the CLI's own system prompt.
+        append_system_prompt: text after the CLI's own system prompt.
         append_system_prompt_file: the same, as a file.
-        tools: the built-in tools that there are: names, none (an empty list) or ``["default"]``.
-        allowed_tools: tools and rules, such as ``"Bash(git *)"``, that are used without asking.
+        tools: the available built-in tools: names, none (an empty list) or ``["default"]``.
+        allowed_tools: tools and rules, such as ``"Bash(git *)"``, that need no permission question.
         max_turns: after this many turns the run ends with the result ``error_max_turns``.
         max_budget_usd: after this many dollars the run ends with the result ``error_max_budget_usd``.
         disallowed_tools: tools and rules that are refused.
-        task_budget: tokens that the model is told to make do with.
+        task_budget: token budget that the model is told.
         model: a model's full name or an alias (``"sonnet"``, ``"opus"``, ``"haiku"``).
-        fallback_model: when that one is overloaded; several are separated by commas.
+        fallback_model: used when ``model`` is overloaded; several are separated by commas.
         betas: beta headers for API requests.
         permission_prompt_tool: who is asked for permission: ``"stdio"`` asks the host, by control requests; else the
             name of an MCP tool.
         permission_mode: ``"default"`` (or ``"manual"``), ``"acceptEdits"``, ``"plan"``, ``"auto"``, ``"dontAsk"`` or
             ``"bypassPermissions"``.
-        continue_conversation: ``--continue``: go on with the last conversation of the working directory.
-        resume: the id or the name of the session to go on with.
+        continue_conversation: ``--continue``: continue the last conversation of the working directory.
+        resume: the id or the name of the session to continue.
         session_id: a UUID for a new session.
         settings: a settings file, or settings as JSON.
         add_dir: more directories that tools may use.
         mcp_config: MCP servers as the object ``{"mcpServers": {...}}``, as JSON or as a file; or several of them.
         include_partial_messages: ``stream_event`` messages.
         include_hook_events: messages about hooks that start and end.
-        strict_mcp_config: no MCP servers but those of ``mcp_config``.
+        strict_mcp_config: use only the MCP servers of ``mcp_config``.
         fork_session: give a resumed session a new id.
-        resume_session_at: the UUID of the last message of the resumed session that still counts.
-        resume_drops_turn: the UUID of the prompt whose turn that leaves out, for the CLI to check.
+        resume_session_at: the UUID of the last message to keep of the resumed session.
+        resume_drops_turn: the UUID of the prompt whose turn ``resume_session_at`` leaves out, for the CLI to check.
         session_mirror: ``transcript_mirror`` messages.
         setting_sources: of ``"user"``, ``"project"`` and ``"local"``; none with an empty list.
         plugin_dir: plugins for this session, as directories or zip files.
         agent: the agent that leads the session.
         agents: agents by name, as an object (its values are ``AgentDefinition`` or dicts), as JSON or as a file.
-        replay_user_messages: have user messages come back on standard output.
+        replay_user_messages: the CLI repeats user messages on its standard output.
         forward_subagent_text: text and thinking of subagents too, not only their tools.
         no_session_persistence: write no transcript; the session cannot be resumed.
-        project_config_root: the trusted folder, an absolute path, that project settings, ``.mcp.json`` and ``.claude``
-            are read from, where the working directory is a worktree of it.
-        managed_settings: settings of the policy tier, as an object or as JSON. The CLI keeps what restricts, and drops
-            all of it where an administrator has managed settings that do not let it in.
-        permission_prompts: who answers permission questions: ``"host"``, or ``"none"``, by which each is denied at
-            once, and ``can_use_tool`` is never called.
+        project_config_root: absolute path of the trusted folder with project settings, ``.mcp.json`` and ``.claude``,
+            if the working directory is a worktree of it.
+        managed_settings: settings of the policy tier, as an object or as JSON. The CLI keeps the settings that
+            restrict, and drops all of them if an administrator's managed settings do not allow them.
+        permission_prompts: who answers permission questions: ``"host"``; or ``"none"``: each is denied at once, and
+            ``can_use_tool`` is never called.
         debug: a debug log; a str chooses categories, such as ``"hooks,mcp"`` or ``"!hooks"``.
-        debug_file: the file of the debug log, which it turns on.
-        extra_args: flags that have no field, without their dashes, and their values; None for a flag without one.
+        debug_file: the file of the debug log; also turns the log on.
+        extra_args: flags that have no field, without their dashes -> their values; None for a flag without a value.
         thinking: ``"adaptive"``, ``"enabled"`` or ``"disabled"``.
-        max_thinking_tokens: tokens for thinking, of older models.
+        max_thinking_tokens: tokens for thinking, for older models.
         thinking_display: ``"summarized"``, ``"omitted"`` or ``"highlights"``.
         effort: ``"low"``, ``"medium"``, ``"high"``, ``"xhigh"`` or ``"max"``.
         json_schema: the schema that the result has to fit, as an object or as JSON.
 
-    Where the CLI takes one of a few words, or a number within limits, any other value is refused. A word that this
-    version does not know goes into ``extra_args``, with the name of the flag: ``{"permission-mode": "of_tomorrow"}``.
+    If the CLI accepts only a few words, or numbers within limits, any other value is refused. For a word that this
+    version does not know, use ``extra_args`` with the name of the flag: ``{"permission-mode": "of_tomorrow"}``.
 
     Raises:
-        TypeError: a field has a value of another type, or there is no field of that name; for those of
-            claude-agent-sdk's options the message says where they go.
-        ValueError: a value is none that the CLI takes; or two fields do not go together; or a value cannot be an
-            argument: it has a NUL character, or no form in JSON or the system's encoding.
+        TypeError: a field has the wrong type, or there is no field of that name; for options of claude-agent-sdk the
+            message says where they go.
+        ValueError: the CLI does not accept a value; or two fields exclude each other; or a value cannot be an
+            argument: it has a NUL character, or cannot be written in JSON or the system's encoding.
     """
 
     cli_path: Path | None = None
@@ -202,13 +202,13 @@ class ClaudeOptions(Flags):
         """Return the command line, the CLI's path first.
 
         Args:
-            prompt: None for a session: the CLI reads messages from its standard input and ends at the end of it.
-                Else for one answer: the CLI prints it and exits. It waits up to 3 seconds for its standard input to end
-                (CLI 2.1.331), so end that at once.
+            prompt: None for a session: the CLI reads messages from its standard input and ends at the end of it. A text
+                for one answer: the CLI prints the answer and exits. It waits up to 3 seconds for its standard input to
+                end (CLI 2.1.331), so close the input at once.
 
         Raises:
-            CLINotFoundError: ``cli_path`` is None, and there is no CLI to be found.
-            TypeError, ValueError: as in the constructor, of the prompt.
+            CLINotFoundError: ``cli_path`` is None, and no CLI was found.
+            TypeError, ValueError: the prompt is not a str, or cannot be an argument.
         """
         cli = find_cli() if self.cli_path is None else os.fspath(self.cli_path)
         _refuse_batch_file(cli)
@@ -222,14 +222,14 @@ class ClaudeOptions(Flags):
         argv += self.arguments()
         if prompt is None:
             return [*argv, "--input-format", "stream-json"]
-        # Behind "--" nothing is a flag, so that a prompt may begin with a dash.
+        # After "--" nothing is a flag, so a prompt may begin with a dash.
         return [*argv, "--", prompt]
 
 
 def _refuse_batch_file(cli: str) -> None:
     # Windows runs batch files by cmd.exe, which reads the whole command line again and runs what an argument makes it
     # run; there is no safe way to quote for it (CVE-2024-24576, CVE-2024-27980). claude-agent-sdk refuses them too.
-    # Every part of the path is looked at, as Windows drops dots, spaces and stream names at the end of some.
+    # Check every part of the path: Windows drops dots, spaces and stream names at the end of some.
     if sys.platform == "win32":
         parts = [part for folder in cli.replace("\\", "/").split("/") for part in folder.split(":")]
         if any(part.rstrip(". ").lower().endswith((".bat", ".cmd")) for part in parts):

@@ -1,7 +1,7 @@
 """A child process that speaks the protocol: its pipes, its standard error, its exit, and how it is ended.
 
-Knows the arguments of a process, and how it is entered and left; not the control protocol. Its output is read as that
-of any :class:`~claude_wire.MessageStream`, so nothing is lost while nobody iterates.
+A process is a :class:`~claude_wire.MessageStream` over its standard output, so nothing is lost while nobody iterates.
+For requests and callbacks of the control protocol, make a :class:`~claude_wire.Session` of it.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ __all__ = ["GRACE_SECONDS", "Process", "ProcessArguments", "exchange_of", "open_
 
 T = TypeVar("T")
 
-#: Default for ``grace``, in seconds: what claude-agent-sdk allows the CLI to write its session file.
+#: Default for ``grace``, in seconds: as long as claude-agent-sdk lets the CLI write its session file.
 GRACE_SECONDS = 5.0
 
 
 class ProcessArguments(OverflowArguments, total=False):
-    """The keyword arguments of :func:`open_process`, for functions that hand them on."""
+    """The keyword arguments of :func:`open_process`, for functions that pass them on."""
 
     cwd: StrPath | None
     env: Mapping[str, str] | None
@@ -78,31 +78,32 @@ def open_process(
 ) -> Process[Any]:
     """Run a process that speaks the protocol: ``async with open_process(argv) as process``.
 
-    The block begins when the process is spawned. However the block is left, the process has ended by then.
+    Entering the block spawns the process. After the block, however it is left, the process has ended.
 
     Args:
         argv: the program and its arguments; :class:`~claude_wire.ClaudeOptions` makes them for the Claude Code CLI.
-        decoder: says what messages are made of lines; ``Decoder()`` if not given. Nobody else may use it.
+        decoder: turns lines into messages; ``Decoder()`` if not given. Nobody else may use it.
         cwd: the working directory; the host's if None.
         env: the whole environment, in place of the host's; the host's if None.
-        extra_env: merged into that environment. With neither ``env`` nor a variable of that name in ``extra_env``, the
-            active span of OpenTelemetry, if the host has one, is added as ``TRACEPARENT`` and ``TRACESTATE``, in place
-            of those of the host, and beside it what else OpenTelemetry passes on, such as ``BAGGAGE``; as
-            claude-agent-sdk does. Nothing else is added or taken away.
+        extra_env: merged into that environment. Without ``env``, the host's active span of OpenTelemetry is added, too,
+            as ``TRACEPARENT`` and ``TRACESTATE`` in place of the host's, with other propagated values such as
+            ``BAGGAGE``; as claude-agent-sdk does. A variable in ``extra_env`` has precedence. Nothing else is added or
+            removed.
         user: name or number of the user to run as (POSIX).
         stderr: where the standard error goes. ``None`` keeps its last 64 KiB, for :attr:`Process.stderr_tail` and for
             errors. A function is also called with each line, in the event loop's thread: without the line's end,
             decoded as UTF-8, with wrong bytes replaced, and above 64 KiB in pieces; the type of what it raises is
             logged. ``"inherit"`` is the host's own standard error.
         overflow, spill_limit: as for :class:`~claude_wire.MessageStream`, for the standard output.
-        grace: seconds that the process is given to end, first after the end of its input, then after SIGTERM.
-        start_new_session: keep the signals of the host's terminal from it (POSIX): Ctrl-C then reaches the host alone.
+        grace: seconds to wait for the process to end, first after the end of its input, then after SIGTERM.
+        start_new_session: run the process in a session of its own (POSIX): Ctrl-C then reaches the host alone.
 
     Raises:
         CLINotFoundError: by entering the block, there is no such program.
         OSError: by entering the block, the process cannot be spawned: there is no such working directory
-            (``FileNotFoundError``), ``PermissionError``, or too many open files. Nothing is left behind.
-        TypeError: ``argv`` is no list of arguments, or empty, or ``decoder`` is no :class:`~claude_wire.Decoder`.
+            (``FileNotFoundError``), ``PermissionError``, or too many open files. No process or descriptor remains.
+        TypeError: ``argv`` is not a list of arguments, or empty; or ``decoder`` is not a
+            :class:`~claude_wire.Decoder`.
         ValueError: ``stderr``, ``overflow``, ``spill_limit`` or ``grace`` is none of the above.
     """
     if isinstance(argv, (str, bytes)):
@@ -135,10 +136,10 @@ def open_process(
 
 
 def require_environment(name: str, env: object) -> None:
-    """Refuse a value that cannot be the environment of a process. None can.
+    """Check an environment for a process: a dict of strings, or None.
 
     Raises:
-        TypeError: it is no dict of texts.
+        TypeError: ``env`` is neither.
     """
     if env is None:
         return
@@ -153,21 +154,21 @@ def require_environment(name: str, env: object) -> None:
 class Process(MessageStream[T], Generic[T]):
     """A running process, and an iteration over its messages; made by :func:`open_process`.
 
-    ``async for`` and :meth:`batches` are those of :class:`~claude_wire.MessageStream`. The step behind the last message
-    waits until the process has ended, for at most ``grace`` seconds, and raises, once:
+    ``async for`` and :meth:`batches` work as for :class:`~claude_wire.MessageStream`. After the last message, the
+    iteration waits until the process has ended, for at most ``grace`` seconds, and raises, once:
 
     * :class:`~claude_wire.UnfinishedTurnError`, if the output ended in the middle of a turn or of a line, or if a
       prompt was sent and no turn came after it, whatever the exit code;
     * else :class:`~claude_wire.ProcessError`, if the exit code is not 0.
 
-    A turn is open from its first ``init``, ``assistant``, ``user`` or ``stream_event`` message, those of subagents and
-    replays aside, until its ``result``. With ``only``, the messages that are let through are those that count; without
-    results among them no turn is unfinished. On Linux the output also ends with the process, once all that it wrote
-    has been read, even if a process that it started still holds the pipe.
+    A turn begins with an ``init``, ``assistant``, ``user`` or ``stream_event`` message, except those of subagents and
+    replays, and ends with its ``result``. A decoder with ``only`` shows this check only the kinds that it lets through;
+    if ``result`` is not among them, no turn counts as unfinished. On Linux the output ends when the process has ended
+    and all that it wrote was read, even if a process that it started still holds the pipe.
 
     When the block is left, the process gets the end of its input, SIGTERM and SIGKILL, with ``grace`` seconds between
-    them. If the host is killed, its end of the pipe is closed, too: the CLI then ends, and a child that ignores the end
-    of its input lives on. After a fork, only the parent may use this.
+    them. If the host is killed, its end of the pipe is closed, too: the CLI then ends, but a child that ignores the end
+    of its input lives on. After a fork, only the parent may use the object.
     """
 
     def __init__(self, settings: Settings, decoder: Decoder[T]) -> None:
@@ -186,7 +187,7 @@ class Process(MessageStream[T], Generic[T]):
             state = f"pid {child.popen.pid} {'running' if code is None else f'exited with {code}'}"
         return f"<{type(self).__name__} {state}: {self.stats.summary()}>"
 
-    # --- what is known of it
+    # --- its state
 
     @property
     def pid(self) -> int:
@@ -195,12 +196,12 @@ class Process(MessageStream[T], Generic[T]):
 
     @property
     def returncode(self) -> int | None:
-        """The exit code, or None while it runs. If a signal ended it: minus the number of the signal."""
+        """The exit code, or None while the process runs. After a signal: minus the number of the signal."""
         return self._exchange.started().popen.poll()
 
     @property
     def stderr_tail(self) -> bytes:
-        """The last 64 KiB of its standard error so far; nothing with ``stderr="inherit"``."""
+        """The last 64 KiB of the standard error so far; empty with ``stderr="inherit"``."""
         return self._exchange.started().stderr_tail()
 
     @property
@@ -224,14 +225,14 @@ class Process(MessageStream[T], Generic[T]):
         await self.send_bytes(encode(message))
 
     async def send_bytes(self, lines: bytes) -> None:
-        """Write lines that are encoded already, with their line feeds; else as :meth:`send`."""
+        """Write encoded lines, with their line feeds; otherwise as :meth:`send`."""
         await self._exchange.write(lines)
 
     async def end_input(self) -> None:
-        """Close the standard input, which tells the CLI to finish and end. May be called again.
+        """Close the standard input: the CLI then finishes its work and ends. May be called again.
 
         Waits for a send that is under way. If a sender was cancelled in the middle of its line, the rest of the line is
-        written first, for at most a second. If this is cancelled, the input stays open; leaving the block ends it.
+        written first, for at most a second. If this call is cancelled, the input stays open until the block is left.
         """
         await self._exchange.started().stdin.end()
 
@@ -240,8 +241,8 @@ class Process(MessageStream[T], Generic[T]):
     async def wait(self) -> int:
         """Wait until the process has ended, and return its exit code.
 
-        A process whose pipe is full may not end. Its output is read by an iteration, or, up to the byte budget, by the
-        drain.
+        A process may not end while its output pipe is full. Iterate to read the output; without that, it is read ahead
+        only up to the byte budget.
         """
         child = self._exchange.started()
         while not await child.wait(3600.0):
@@ -249,10 +250,10 @@ class Process(MessageStream[T], Generic[T]):
         return cast("int", child.popen.returncode)
 
     async def aclose(self) -> None:
-        """End the process if it runs, as described above, and release all that it holds. May be called again.
+        """End the process if it runs, as leaving the block does, and release its resources. May be called again.
 
         Cancellation does not cut this short, and is passed on afterwards. KeyboardInterrupt does: a thread then ends
-        the process, as it does for one that was dropped without being closed.
+        the process, as for a Process that was dropped without being closed.
         """
         self._receiver.forget()
         await self._exchange.close()
@@ -265,7 +266,7 @@ class Process(MessageStream[T], Generic[T]):
 
 
 def exchange_of(process: Process[Any]) -> Exchange:
-    """What passes between the host and a process, for a session that takes part in it."""
+    """The :class:`Exchange` of a process, for a session that writes to the process and follows its turns."""
     observer = receiver_of(process).observer
     assert isinstance(observer, Exchange)
     return observer

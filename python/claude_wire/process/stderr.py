@@ -1,4 +1,4 @@
-"""The standard error of a child, line by line. Knows lines of text; not what they say."""
+"""Call a function with each line of a child's standard error, and keep the last 64 KiB."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["STDERR_TAIL_BYTES", "StderrLines"]
 
-#: What is kept of the standard error, in bytes.
+#: Size of the kept tail of the standard error, in bytes.
 STDERR_TAIL_BYTES = 64 * 1024
 
 
@@ -37,9 +37,9 @@ class StderrLines:
         return bytes(self._tail)
 
     async def wait(self, seconds: float) -> None:
-        """Wait for the end, which may not come: a grandchild may hold the pipe open.
+        """Wait for the end of the standard error. A grandchild may hold the pipe open, so the wait has a limit.
 
-        The wait ends when nothing has come for so many seconds, or after ten times as many.
+        It ends when nothing has come for ``seconds``, or after ten times that.
         """
         for _ in range(10):
             before = self._bytes

@@ -1,4 +1,4 @@
-"""The standard input of a child. Knows pipes and senders; not what lines say."""
+"""Write lines to the standard input of a child, one sender at a time."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ LAST_SECONDS = 1.0
 
 
 class Stdin:
-    """The standard input: whole lines, of one sender at a time."""
+    """The standard input of a child. Lines of several senders never mix, even if a sender is cancelled."""
 
     def __init__(self, popen: subprocess.Popen[bytes]) -> None:
         self._popen = popen
         self._pipe = cast("io.FileIO", popen.stdin)
-        # No loop waits for pipes of Windows. There each write has a thread.
+        # On Windows no event loop can wait for a pipe, so each write runs in a thread.
         self._blocking = os.name == "nt"
         os.set_blocking(self._pipe.fileno(), self._blocking)
         self._room = Readiness(self._pipe.fileno(), writable=True)
@@ -48,11 +48,11 @@ class Stdin:
             await self._write(lines, begun, is_answer)
 
     def write_now(self, line: bytes) -> bool:
-        # A pipe that blocks, as on Windows, could hold up the caller.
+        # A blocking pipe, as on Windows, could block the caller.
         if self._blocking or self._unsent or self._pipe.closed or self._lock.locked() or len(line) > select.PIPE_BUF:
             return False
         try:
-            return os.write(self._pipe.fileno(), line) == len(line)  # up to PIPE_BUF all is written, or nothing
+            return os.write(self._pipe.fileno(), line) == len(line)  # up to PIPE_BUF bytes, a write is all or nothing
         except OSError:  # the pipe is full, or nobody reads it any more
             return False
 
@@ -91,7 +91,8 @@ class Stdin:
                     if not before and written and begun is not None:
                         begun()
                 except BlockingIOError:
-                    # Not for longer: while another process holds the pipe, the end of this one wakes nobody.
+                    # Check poll() again after this time: the end of the process does not wake this wait while another
+                    # process holds the pipe open.
                     with move_on_after(LAST_SECONDS):
                         await self._room.wait()
         except BrokenPipeError as error:

@@ -1,7 +1,7 @@
-"""The trace that a process is started in, as variables of its environment. Knows OpenTelemetry; not processes.
+"""Pass the active OpenTelemetry span to a child process, in environment variables.
 
-The names and rules are those of claude-agent-sdk: what OpenTelemetry would put into the headers of a request goes into
-variables, in capitals. So the spans of the CLI are below the active span of its host.
+So the spans of the CLI become children of the host's active span. As in claude-agent-sdk, each header that
+OpenTelemetry would add to a request becomes a variable: ``traceparent`` becomes ``TRACEPARENT``.
 """
 
 from __future__ import annotations
@@ -14,17 +14,18 @@ from typing import Any
 
 __all__ = ["join_trace", "trace_context"]
 
-#: What W3C names a trace by. Both go together: that of one trace does not fit the other of another trace.
+#: The variables of a W3C trace. They are replaced together: the two must belong to the same trace.
 W3C = ("TRACEPARENT", "TRACESTATE")
 
-#: Above this length a variable is left out. Baggage may be that of a request of anybody; W3C allows it as many bytes.
+#: Longest variable in bytes, with its name; longer ones are left out. W3C allows this much baggage, which may come from
+#: an untrusted request.
 MAX_BYTES = 8192
 
 
 def trace_context() -> dict[str, str]:
-    """The variables for the active span; none without one, or where nobody has imported OpenTelemetry. Never raises.
+    """The variables for the active span; empty without a span, or if OpenTelemetry is not imported. Never raises.
 
-    With a trace, what else OpenTelemetry passes on is among them, such as ``BAGGAGE``, if a process can be given it.
+    With a span, other values that OpenTelemetry propagates are included, such as ``BAGGAGE``, if they fit a variable.
     """
     if "opentelemetry.trace" not in sys.modules:  # nobody can have an active span
         return {}
@@ -41,7 +42,7 @@ def trace_context() -> dict[str, str]:
 
 
 def join_trace(environment: dict[str, str], trace: Mapping[str, str], given: Iterable[str]) -> None:
-    """Put a trace into an environment, in place of the one that is there. Variables of ``given`` stay as they are."""
+    """Replace the trace in an environment. Variables named in ``given`` stay as they are."""
     for name in {*W3C, *trace}.difference(given) if trace else ():
         environment.pop(name, None)
         if name in trace:
@@ -49,7 +50,7 @@ def join_trace(environment: dict[str, str], trace: Mapping[str, str], given: Ite
 
 
 def _fits(name: Any, value: Any) -> bool:
-    """Whether a process can be given a variable."""
+    """True if a process can get this variable in its environment."""
     try:
         plain = os.fsencode(name + value)
     except (TypeError, UnicodeEncodeError):
