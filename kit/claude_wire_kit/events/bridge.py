@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from claude_wire import messages as m
 from claude_wire.dialects.frames import as_stream_json
 from claude_wire.errors.turns import words_of
-from claude_wire.messages.registry import ResultSubtype
 from claude_wire.messages.union import require_message
 from claude_wire.support import MAX_OPERATIONS, SUBAGENT_TOOLS, Ids, Key, key_of, one_line, require_function, short_id
 from claude_wire_kit.events.content import block_name, has_content, parts_of
@@ -580,7 +579,7 @@ class Bridge:
             events.append(replace(notice, **_in(to), **about))
 
     _handlers: ClassVar[dict[type, Callable[[Bridge, Any, Events], None]]] = {
-        **dict.fromkeys((m.ResultMessage, *get_args(ResultSubtype)), _turn),
+        **dict.fromkeys((m.ResultMessage, *m.ResultMessage.__subclasses__()), _turn),
         **dict.fromkeys(get_args(Task), _task),
         m.AssistantMessage: _assistant,
         m.ControlCancelRequest: _cancel_request,

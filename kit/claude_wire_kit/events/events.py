@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from claude_wire.codec import encode
-from claude_wire.messages.base import Number, Wire
+from claude_wire.messages.base import Wire
 
 __all__ = [
     "Activity",
@@ -221,7 +221,7 @@ class PermissionRequest(_Event, tag="permission_request", kw_only=True, frozen=T
     the tool call.
     """
 
-    requestId: str | Number
+    requestId: str | float
     tool: str
     description: str | None = None
     input: dict[str, Any]
@@ -240,7 +240,7 @@ class PermissionCancelled(_Event, tag="permission_cancelled", kw_only=True, froz
     ``allowed`` is there if it was answered and the messages say how: the CLI says it in the result of the tool.
     """
 
-    requestId: str | Number
+    requestId: str | float
     reason: CancelReason
     allowed: bool | None = None
     conversationId: str | None = None
@@ -260,7 +260,7 @@ class TurnComplete(_Event, tag="turn_complete", kw_only=True, frozen=True):
 
     ok: bool
     costUsd: float | None = None
-    durationMs: Number | None = None
+    durationMs: float | None = None
     turns: int | None = None
     error: str | None = None
     background: int | None = None
@@ -287,7 +287,7 @@ class Notice(_Event, tag="notice", kw_only=True, frozen=True):
     kind: NoticeKind
     text: str
     level: NoticeLevel | None = None
-    until: Number | None = None
+    until: float | None = None
     detail: str | None = None
     fields: dict[str, Any] | None = None
     callId: str | None = None

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from claude_wire import messages
 from claude_wire.messages import Message
-from claude_wire.messages.base import Wire
 from claude_wire.transcripts import AttachmentRecord, Record, SystemRecord
 
 __all__ = ["message_name", "tag", "why_failed"]
 
 
-def tag(value: Wire | messages.Unknown) -> str:
+def tag(value: msgspec.Struct | messages.Unknown) -> str:
     """What tells a value of a union from the others, as it is on the wire, where anybody may have made it up.
 
     Empty if there is none.
@@ -62,5 +63,5 @@ def _steps(message: Message | Record) -> Iterator[str]:
             yield _known(message)
 
 
-def _known(value: Wire | messages.Unknown) -> str:
+def _known(value: msgspec.Struct | messages.Unknown) -> str:
     return "unknown" if isinstance(value, messages.Unknown) else tag(value) or type(value).__name__

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from claude_wire.codec import encode
 from claude_wire.errors import AnswerError, EncodeError
@@ -30,7 +30,6 @@ from claude_wire.messages import (
     ReplaceRules,
     SetMode,
 )
-from claude_wire.messages.control.envelopes import RequestId
 from claude_wire.support import Ids, Key, key_of, printable, require_int, short_id
 from claude_wire_kit.events.events import CancelReason, PermissionCancelled, PermissionRequest
 from claude_wire_kit.events.tools import call_name
@@ -43,6 +42,9 @@ MAX_QUESTION_BYTES = 16 * 1024 * 1024
 
 #: The size of a question whose input is nested too deeply for JSON: it is dropped, for an answer could not be encoded.
 TOO_DEEP = 1 << 62
+
+#: The id of a request as it came.
+RequestId: TypeAlias = "str | float | UnsetType | None"
 
 #: Called with the answer to a question, or with None if it needs none any more.
 Settled: TypeAlias = "Callable[[PermissionResultAllow | PermissionResultDeny | None], None]"

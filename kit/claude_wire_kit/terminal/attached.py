@@ -5,7 +5,7 @@ Knows sessions that are attached; not where their supervisor is.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Callable, Generator
+from collections.abc import AsyncIterable, Awaitable, Callable, Generator
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -22,8 +22,6 @@ from claude_wire.messages import (
     ResultMessage,
     StreamEvent,
 )
-from claude_wire.session.callbacks import CanUseTool
-from claude_wire.session.iterators import Ending
 from claude_wire_kit.terminal.page import Page
 from claude_wire_kit.terminal.session import TerminalSession
 
@@ -36,7 +34,7 @@ SECONDS_TO_SHOW = 0.05
 class Join(Protocol):
     """Makes a session that is attached when it is entered."""
 
-    def __call__(self, *, can_use_tool: CanUseTool) -> Session:
+    def __call__(self, *, can_use_tool: Callable[[CanUseToolRequest], Awaitable[PermissionResult]]) -> Session:
         """The session."""
         ...
 
@@ -97,7 +95,7 @@ class AttachedTerminalSession(TerminalSession):
             self._session = session
             await self._turns(session, prompt)
 
-    async def _end(self, session: Session, ending: Ending | None) -> None:
+    async def _end(self, session: Session, ending: str | None) -> None:
         pass  # of the input: the CLI goes on
 
     async def _talked(self, join: Join) -> None:

@@ -18,7 +18,6 @@ from claude_wire import Session, open_session
 from claude_wire.errors import ClaudeWireError, HandleError, ProcessInputError, SubagentStoppedError, TurnError
 from claude_wire.messages import CanUseToolRequest, InvalidLine, Message, PermissionResult, UserMessage
 from claude_wire.session.arguments import CEILING_SECONDS
-from claude_wire.session.iterators import Ending
 from claude_wire.session.open import STATE_VARIABLE
 from claude_wire_kit.terminal.asking import Terminal
 from claude_wire_kit.terminal.excerpts import detail
@@ -165,7 +164,7 @@ class TerminalSession:
             self._page.line(f"! {detail(str(run.error))}", ERROR)
         await self._end(session, run.end)
 
-    async def _end(self, session: Session, ending: Ending | None) -> None:
+    async def _end(self, session: Session, ending: str | None) -> None:
         """The run is over."""
         if ending == "shells":
             self._page.line("! commands still run in the background, and end with the CLI", WARNING)
