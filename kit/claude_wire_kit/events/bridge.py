@@ -52,8 +52,6 @@ MAX_PROMPTS, MAX_SAID = 1000, 100
 PRINTED = ("<local-command-stdout>", "<local-command-stderr>")
 #: What the CLI writes in the user's place when the user has interrupted a turn begins with this.
 INTERRUPTED = "[Request interrupted by user"
-#: Blocks of a prompt that are no attachments.
-NO_ATTACHMENTS = (m.TextBlock, m.ToolResultBlock)
 
 Events: TypeAlias = "list[UiEvent]"
 
@@ -106,7 +104,8 @@ class Bridge:
         self._latest: Conversation | None = None
         self._messages = 0
         # The uuids of prompts that were told: the CLI repeats a prompt each time that it is sent.
-        self._prompts: Ids | None = Ids() if prompts else None
+        self._prompts = Ids()
+        self._prompts_wanted = prompts
         self._work = Work(self._rules, details=details)
         self._permissions = Permissions(details=details)
         self._meter = UsageMeter()
@@ -147,8 +146,7 @@ class Bridge:
         events: Events = []
         match message:
             case m.UserMessage():
-                prompt = m.UserMessage(message=message.message)
-                self._show_prompt(prompt, prompt.content, None, self._conversation_of(None, events), events)
+                self._prompt(message, None, self._conversation_of(None, events), events, is_sent=True)
                 self.expect_prompt(message.text)
             case m.ControlRequest(request=request):
                 self._notify(describe_request(request), None, events)
@@ -217,7 +215,7 @@ class Bridge:
         events: Events = []
         self._agent_asks(events)
         id = self._permissions.make_id()
-        events += self._permissions.ask(request, id, *self._asked_in(request), settled)
+        events += self._permissions.ask(request, id, self._asked_in(request), settled)
         return id, events
 
     def withdraw(self, request_id: str | float) -> list[UiEvent]:
@@ -246,11 +244,11 @@ class Bridge:
         self._work.end(oldest, events, background=True)
         events += self._permissions.withdraw_all(oldest.id)
 
-    def _asked_in(self, asked: m.CanUseToolRequest) -> tuple[str | None, str | None]:
+    def _asked_in(self, asked: m.CanUseToolRequest) -> dict[str, Any]:
         """The conversation of a question, which does not name it: that of its tool call, or else the latest."""
         place = None if asked.tool_use_id is None else self._work.operations.find(short_id(asked.tool_use_id))
         found = self._latest if place is None else self._conversations[place[0]]
-        return (None, None) if found is None else (found.id, found.project)
+        return {} if found is None else found.fields
 
     # --- conversation -------------------------------------------------------------------------------------------------
 
@@ -260,7 +258,9 @@ class Bridge:
         at = message.timestamp if self._details else None
         if self._details:
             tokens, failed = _tokens(message.message.usage), True if message.error_reason else None
-            answer = Answer(id=message.message.id, model=message.model, failed=failed, tokens=tokens, at=at, **_in(to))
+            answer = Answer(
+                id=message.message.id, model=message.model, failed=failed, tokens=tokens, at=at, **to.fields
+            )
             events.append(answer)
         for block in message.message.content:
             if isinstance(block, m.TextBlock):
@@ -283,9 +283,9 @@ class Bridge:
         """Tell a block that is neither a text nor a call nor a result."""
         if isinstance(block, m.ThinkingBlock):
             id = to.finish(agent, message.message.id, "thinking")
-            events.append(Thinking(content=block.thinking, id=id, agentId=agent, **_in(to)))
+            events.append(Thinking(content=block.thinking, id=id, agentId=agent, **to.fields))
         elif isinstance(block, m.RedactedThinkingBlock):
-            events.append(Thinking(content="", redacted=True, agentId=agent, **_in(to)))
+            events.append(Thinking(content="", redacted=True, agentId=agent, **to.fields))
         else:
             text = block_name(block)
             self._notify(Notice(kind="block", text=text), message.session_id, events, agentId=agent)
@@ -304,7 +304,7 @@ class Bridge:
         if not self._details and (agent is not None or not text or text.isspace()):
             return
         id = to.finish(agent, message.message.id, "text")
-        response = ClaudeResponse(content=text, id=id, **_in(to))
+        response = ClaudeResponse(content=text, id=id, **to.fields)
         if self._details:
             failed = True if message.error_reason else None
             response = replace(response, agentId=agent, failed=failed, at=message.timestamp)
@@ -328,29 +328,42 @@ class Bridge:
             return
         to = self._conversation_of(message.session_id, events)
         agent = None if message.parent_tool_use_id is None else short_id(message.parent_tool_use_id)
-        match event:
-            case m.MessageStartEvent():
-                self._messages += 1
-                to.start_message(agent, short_id(event.message.id or f"message-{self._messages}"))
-            case m.ContentBlockDeltaEvent(index=index, delta=m.TextDelta(text=text)) if text:
-                # The CLI writes no whole block if nothing but white space comes.
-                if self._details or not text.isspace() or to.block_id(agent, index) in to.streamed:
-                    id = to.stream(agent, index, "text")
-                    events.append(ClaudeResponse(content=text, id=id, partial=True, agentId=agent, **_in(to)))
-            case m.ContentBlockDeltaEvent(index=index, delta=m.ThinkingDelta(thinking=text)) if text and self._details:
-                id = to.stream(agent, index, "thinking")
-                events.append(Thinking(content=text, id=id, partial=True, agentId=agent, **_in(to)))
-            case m.ContentBlockDeltaEvent(delta=m.InputJsonDelta(partial_json=text)) if self._details:
-                self._input_chars += len(text)
-                count = f"{self._input_chars:,} characters"
-                events.append(Activity(what="writing a tool's input", detail=count, **_in(to)))
-            case m.ContentBlockStartEvent():
-                self._input_chars = 0
-            case m.ContentBlockStopEvent(index=index) if self._details:
-                id = to.block_id(agent, index)
-                events.append(ClaudeResponse(content="", id=id, partial=True, agentId=agent, **_in(to)))
-            case _:
-                pass
+        if isinstance(event, m.ContentBlockDeltaEvent):
+            self._delta(event, agent, to, events)
+        elif isinstance(event, m.MessageStartEvent):
+            self._messages += 1
+            to.start_message(agent, short_id(event.message.id or f"message-{self._messages}"))
+        elif isinstance(event, m.ContentBlockStartEvent):
+            self._input_chars = 0
+        elif isinstance(event, m.ContentBlockStopEvent) and self._details:
+            id = to.block_id(agent, event.index)
+            events.append(ClaudeResponse(content="", id=id, partial=True, agentId=agent, **to.fields))
+
+    def _delta(self, event: m.ContentBlockDeltaEvent, agent: str | None, to: Conversation, events: Events) -> None:
+        delta = event.delta
+        if isinstance(delta, m.TextDelta):
+            text, id = delta.text, to.block_id(agent, event.index)
+            is_new = id not in to.streamed
+            # The CLI writes no whole block if nothing but white space comes.
+            if not text or (is_new and text.isspace() and not self._details):
+                return
+            if is_new:
+                to.stream(id, agent, "text")
+            response = ClaudeResponse(
+                content=text, conversationId=to.id, projectId=to.project, id=id, partial=True, agentId=agent
+            )
+            events.append(response)
+        elif not self._details:
+            pass
+        elif isinstance(delta, m.ThinkingDelta) and delta.thinking:
+            id = to.block_id(agent, event.index)
+            if id not in to.streamed:
+                to.stream(id, agent, "thinking")
+            events.append(Thinking(content=delta.thinking, id=id, partial=True, agentId=agent, **to.fields))
+        elif isinstance(delta, m.InputJsonDelta):
+            self._input_chars += len(delta.partial_json)
+            count = f"{self._input_chars:,} characters"
+            events.append(Activity(what="writing a tool's input", detail=count, **to.fields))
 
     # --- tools and tasks ----------------------------------------------------------------------------------------------
 
@@ -361,55 +374,43 @@ class Bridge:
             if self._work.result(result, message, agent, to, events):
                 allowed = decision_of(result, message.tool_result_meta)
                 events += self._permissions.withdraw_all(to.id, call=result.tool_use_id, allowed=allowed)
-        if self._details:
-            content = message.content
-            if not isinstance(content, str):
-                content = [block for block in content if not isinstance(block, m.ToolResultBlock)]
-            self._show_prompt(message, content, agent, to, events)
-        elif self._prompts is not None and message.isReplay and agent is None:
-            self._prompt(message, self._prompts, to, events)
+        self._prompt(message, agent, to, events)
 
-    def _prompt(self, message: m.UserMessage, told: Ids, to: Conversation, events: Events) -> None:
-        """Tell a prompt that the CLI repeats. It writes what its own commands print in the same way."""
-        text, content = message.text, message.content
-        if message.isSynthetic or text.startswith(PRINTED) or (message.uuid or "") in told:
-            return
-        if message.uuid:
-            told.add(message.uuid)
-        others = 0 if isinstance(content, str) else sum(not isinstance(block, NO_ATTACHMENTS) for block in content)
-        if others or text.strip():
-            prompt = UserPrompt(
-                content=text,
-                id=short_id(message.uuid) if message.uuid else None,
-                attachments=others or None,
-                **_in(to),
-            )
-            events.append(prompt)
-
-    def _show_prompt(
-        self,
-        message: m.UserMessage,
-        content: str | list[m.ContentBlock],
-        agent: str | None,
-        to: Conversation,
-        events: Events,
+    def _prompt(
+        self, message: m.UserMessage, agent: str | None, to: Conversation, events: Events, *, is_sent: bool = False
     ) -> None:
-        """Tell a prompt, whoever wrote it, unless it was told when the host sent it or a hook was asked about it."""
-        parts, text = parts_of(content), message.text
+        """Tell a prompt, unless it was told when the host sent it or a hook was asked about it."""
+        content, text, id = message.content, message.text, message.uuid or None
+        if not self._details and (not self._prompts_wanted or agent is not None or not self._is_new(message)):
+            return
+        if not is_sent and not isinstance(content, str):
+            content = [block for block in content if not isinstance(block, m.ToolResultBlock)]
+        parts = parts_of(content)
         if not has_content(parts) or (message.isReplay and _take(text, self._hooked, self._awaited)):
             return
-        origin: PromptOrigin | None = "interruption" if text.startswith(INTERRUPTED) else None
         prompt = UserPrompt(
             content=text,
-            id=short_id(message.uuid) if message.uuid else None,
-            parts=parts,
-            agentId=agent,
-            origin="cli" if message.isSynthetic else origin,
-            duringTurn=True if message.priority == "next" else None,
-            at=message.timestamp,
-            **_in(to),
+            id=None if id is None else short_id(id),
+            attachments=sum(part.text is None for part in parts) or None,
+            **to.fields,
         )
+        if self._details:
+            prompt = replace(prompt, parts=parts, agentId=agent)
+        if self._details and not is_sent:
+            origin: PromptOrigin | None = "interruption" if text.startswith(INTERRUPTED) else None
+            origin = "cli" if message.isSynthetic else origin
+            during = True if message.priority == "next" else None
+            prompt = replace(prompt, origin=origin, duringTurn=during, at=message.timestamp)
         events.append(prompt)
+
+    def _is_new(self, message: m.UserMessage) -> bool:
+        """Whether a message is a prompt that the CLI repeats for the first time. It also repeats its own output."""
+        if not message.isReplay or message.isSynthetic or message.text.startswith(PRINTED):
+            return False
+        is_new = (message.uuid or "") not in self._prompts
+        if message.uuid:
+            self._prompts.add(message.uuid)
+        return is_new
 
     def expect_prompt(self, text: str) -> None:
         """Do not tell this prompt when the CLI repeats it: the person who typed it has seen it."""
@@ -436,7 +437,7 @@ class Bridge:
             input=cast("dict[str, Any]", given) if isinstance(given, dict) else {},
             extra={"tool_use_id": block.id},
         )
-        events += self._permissions.ask(made, None, to.id, to.project)
+        events += self._permissions.ask(made, None, to.fields)
 
     def _agent_asks(self, events: Events) -> None:
         """The agent asks for permission itself: stop making questions from tool uses, and withdraw the open ones."""
@@ -448,7 +449,7 @@ class Bridge:
     def _control_request(self, message: m.ControlRequest, events: Events) -> None:
         if isinstance(message.request, m.CanUseToolRequest):
             self._agent_asks(events)
-            events += self._permissions.ask(message.request, message.request_id, *self._asked_in(message.request))
+            events += self._permissions.ask(message.request, message.request_id, self._asked_in(message.request))
         elif self._details:
             self._request(message.request, events)
         if self._details:
@@ -462,7 +463,7 @@ class Bridge:
         prompt = prompt_in(request)
         if prompt is not None and prompt.strip():
             if not _take(prompt, self._awaited):
-                self._show_prompt(m.UserMessage.of(prompt), prompt, None, self._conversation_of(None, events), events)
+                self._prompt(m.UserMessage.of(prompt), None, self._conversation_of(None, events), events)
             self._hooked.append(key_of(prompt))
         self._notify(describe_question(request), None, events)
 
@@ -498,7 +499,7 @@ class Bridge:
     def _permission_request(self, message: m.PermissionRequestMessage, events: Events) -> None:
         to = self._conversation_of(message.session_id, events)
         self._agent_asks(events)
-        events += self._permissions.ask(message, message.uuid or None, to.id, to.project)
+        events += self._permissions.ask(message, message.uuid or None, to.fields)
 
     def _permission_denied(self, message: m.PermissionDeniedMessage, events: Events) -> None:
         self._work.operations.deny(short_id(message.tool_use_id))
@@ -523,12 +524,12 @@ class Bridge:
             turns=result.num_turns,
             error=None if result.ok else failed,
             background=self._work.subagents.count(to.id) or None,
-            **_in(to),
+            **to.fields,
         )
         if self._details:
             text = result.result or ""
             if text.strip() and key_of(text.strip()) not in self._said and result.structured_output is None:
-                events.append(ClaudeResponse(content=text, failed=None if result.ok else True, **_in(to)))
+                events.append(ClaudeResponse(content=text, failed=None if result.ok else True, **to.fields))
             complete = replace(
                 complete,
                 reason=None if result.ok else why_failed(result),
@@ -550,8 +551,8 @@ class Bridge:
             )
             if started != self._started:  # the CLI writes it in every turn, mostly unchanged
                 self._started = started
-                events.append(replace(started, **_in(to)))
-            events.append(Activity(what="waiting for the model", **_in(to)))
+                events.append(replace(started, **to.fields))
+            events.append(Activity(what="waiting for the model", **to.fields))
 
     def _interrupted(self, message: m.InterruptedMessage, events: Events) -> None:
         self._work.end(self._conversation_of(message.session_id, events), events)
@@ -563,7 +564,7 @@ class Bridge:
         session = session if isinstance(session, str) else None
         activity = describe_activity(message) if self._details else None
         if activity is not None:
-            events.append(replace(activity, **_in(self._conversation_of(session, events))))
+            events.append(replace(activity, **self._conversation_of(session, events).fields))
         self._notify(describe_message(message), session, events)
 
     def _invalid(self, line: m.InvalidLine, events: Events, what: str = "line") -> None:
@@ -576,7 +577,7 @@ class Bridge:
         """Tell a notice of a session, unless it is a detail that nobody wants."""
         if notice is not None and (self._details or notice.kind in FOR_ALL):
             to = self._conversation_of(session, events)
-            events.append(replace(notice, **_in(to), **about))
+            events.append(replace(notice, **to.fields, **about))
 
     _handlers: ClassVar[dict[type, Callable[[Bridge, Any, Events], None]]] = {
         **dict.fromkeys((m.ResultMessage, *m.ResultMessage.__subclasses__()), _turn),
@@ -595,11 +596,6 @@ class Bridge:
         m.ToolResultMessage: _tool_result,
         m.UserMessage: _user,
     }
-
-
-def _in(to: Conversation) -> dict[str, Any]:
-    """The fields that say where an event belongs."""
-    return {"conversationId": to.id, "projectId": to.project}
 
 
 def _tokens(used: m.Usage | None) -> Tokens | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from claude_wire.support import short_id
 from claude_wire_kit.events.events import ProgressUpdate, UiEvent
 from claude_wire_kit.events.progress import ProgressRule, Step, find_step
@@ -16,11 +18,13 @@ MAX_STREAMED = 64
 class Conversation:
     """One session: how far its work is, and the text that is being streamed."""
 
-    __slots__ = ("_last", "_structured", "id", "messages", "project", "streamed", "tells_subagents", "todos")
+    __slots__ = ("_last", "_structured", "fields", "id", "messages", "project", "streamed", "tells_subagents", "todos")
 
     def __init__(self, id: str | None, project: str | None) -> None:
         self.id: str | None = id
         self.project: str | None = project
+        #: The fields that say where an event belongs.
+        self.fields: dict[str, Any] = {"conversationId": id, "projectId": project}
         # The latest progress event.
         self._last: Step | None = None
         # Whether a list of tasks has given progress in this turn.
@@ -49,13 +53,11 @@ class Conversation:
         """Return the id of a block of the message of a speaker that streams."""
         return f"{self.messages.get(agent, '')}.{index}"
 
-    def stream(self, agent: str | None, index: int, type: str) -> str:
-        """Take a delta of a block. Returns the id of the block."""
-        id = self.block_id(agent, index)
-        if id not in self.streamed and len(self.streamed) >= MAX_STREAMED:
+    def stream(self, id: str, agent: str | None, type: str) -> None:
+        """Take the first delta of a block."""
+        if len(self.streamed) >= MAX_STREAMED:
             del self.streamed[next(iter(self.streamed))]
         self.streamed[id] = agent, type
-        return id
 
     def finish(self, agent: str | None, message: str | None, type: str) -> str | None:
         """Take a whole block. Returns the id of the oldest block that streamed and may be this one."""
@@ -70,7 +72,7 @@ class Conversation:
         """Tell what a structured source says. From then on, text does not count until the turn ends."""
         if step is not None:
             self._structured = True
-            self._tell(step, events, self.id, self.project)
+            self._tell(step, events, self.fields)
 
     def read_progress(
         self, text: str, rules: tuple[ProgressRule, ...], events: list[UiEvent], *, follows: bool = False
@@ -78,9 +80,9 @@ class Conversation:
         """Tell the progress that a text speaks of. ``follows``: directly after the response with this text."""
         step = None if self._structured else find_step(text, rules)
         if step is not None:
-            self._tell(step, events, *((None, None) if follows else (self.id, self.project)))
+            self._tell(step, events, {} if follows else self.fields)
 
-    def _tell(self, step: Step, events: list[UiEvent], id: str | None, project: str | None) -> None:
+    def _tell(self, step: Step, events: list[UiEvent], fields: dict[str, Any]) -> None:
         if self._last is None or step[1:] != self._last[1:]:
             self._last = step
             update = ProgressUpdate(
@@ -88,7 +90,6 @@ class Conversation:
                 completedSteps=step.completed,
                 totalSteps=step.total,
                 percentage=round(100 * step.completed / step.total, 2),
-                conversationId=id,
-                projectId=project,
+                **fields,
             )
             events.append(update)

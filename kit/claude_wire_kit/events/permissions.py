@@ -94,14 +94,14 @@ class Permissions:
         self,
         asked: CanUseToolRequest | PermissionRequestMessage,
         id: RequestId,
-        conversation: str | None,
-        project: str | None,
+        fields: dict[str, Any],
         settled: Settled | None = None,
     ) -> Iterator[PermissionRequest | PermissionCancelled]:
         """Take a question, and give what there is to tell. One that came before is passed over.
 
         Args:
             id: the id of its request as it came. If there is none, the front end gets one that is made here.
+            fields: say where the event belongs.
         """
         shown = self.make_id() if id is None or id is UNSET else id
         key = _key(shown)
@@ -121,8 +121,7 @@ class Permissions:
             requestId=short_id(shown) if isinstance(shown, str) else shown,
             input={} if size == TOO_DEEP else event.input,
             options=["allow once", *map(suggestion, updates)],
-            conversationId=conversation,
-            projectId=project,
+            **fields,
         )
         question = self._open[key] = _Question(asked, id, event, updates, size, settled)
         self._size += question.size

@@ -61,8 +61,7 @@ class Work:
             name=one_line(name or "subagent"),
             status=status,
             summary=None if summary is None else cut(summary),
-            conversationId=to.id,
-            projectId=to.project,
+            **to.fields,
         )
         events += self.subagents.begin(begun)
         return id
@@ -86,8 +85,7 @@ class Work:
             name=name if self._details else None,
             input=block.input if self._details else None,
             at=at,
-            conversationId=to.id,
-            projectId=to.project,
+            **to.fields,
         )
         events += self.operations.start(started)
         if agent is None:
@@ -144,9 +142,7 @@ class Work:
 
     def _told(self, id: str, agent: str | None, to: Conversation) -> Operation:
         """A result whose call is not known."""
-        return Operation(
-            id=id, kind="other", title="", state="succeeded", agentId=agent, conversationId=to.id, projectId=to.project
-        )
+        return Operation(id=id, kind="other", title="", state="succeeded", agentId=agent, **to.fields)
 
     def task(self, message: Task, to: Conversation, events: Events) -> None:
         """Take what the CLI says of a task. Tasks that are no subagents, such as commands, give progress alone."""
