@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Batches", "Chunks", "DrainStats", "MessageStream", "Reader", "byte_budget", "set_byte_budget"]
 
-# Imported when they are first asked for: decoding needs none of them.
+# Imported on first use: decoding needs none of them.
 _LATER = {
     "Batches": "io.message_stream",
     "Chunks": "io.read_ahead",

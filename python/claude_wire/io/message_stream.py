@@ -1,7 +1,4 @@
-"""Messages from any source of bytes, asynchronously, on asyncio (with any loop) and trio.
-
-Knows chunks and when to wait for the next one; not what a process is.
-"""
+"""Messages from any source of bytes, asynchronously, on asyncio (with any loop) and trio."""
 
 from __future__ import annotations
 
@@ -36,23 +33,22 @@ class MessageStream(Generic[T]):
             one; an :class:`asyncio.StreamReader`; an anyio ``ByteReceiveStream``; an asynchronous iterable of bytes; or
             an object with ``receive``, ``final`` and ``aclose``, as :class:`~claude_wire.io.read_ahead.Chunks` says.
             A descriptor is duplicated and remains the caller's; a pipe becomes non-blocking until the stream is closed.
-            What a file object has read into its buffer already is not seen.
-            A step may be cancelled without loss, but for a generator, which ends by that.
-        decoder: says what messages are made of lines, and what of bad lines; ``Decoder()`` if not given. Nobody else
-            may use it.
-        overflow, spill_limit: for descriptors, what happens when nobody reads and the bytes that wait exceed the budget
+            Bytes in the buffer of a file object are not read. A step (one ``await`` of the iteration) may be cancelled
+            without loss, except that cancelling ends an asynchronous generator.
+        decoder: turns lines into messages; ``Decoder()`` if not given. Nobody else may use it.
+        overflow, spill_limit: for descriptors, what happens when nobody reads and the waiting bytes exceed the budget
             of the process (:func:`~claude_wire.io.set_byte_budget`). ``"pause"``: the writer has to wait. ``"spill"``:
-            they go to a temporary file, of at most ``spill_limit`` bytes; above that the writer has to wait.
+            the bytes go to a temporary file, of at most ``spill_limit`` bytes; above that the writer has to wait.
             ``"error"``: the writer has to wait, and the next step raises.
 
-    An exception does not end the iteration: the next step goes on behind its cause. When the source itself has failed,
-    the next steps give what was read before, with a last line that may be cut, and then the end. After the end, and
+    An exception does not end the iteration: the next step continues after its cause. When the source itself has failed,
+    the next steps give the messages read before, with a last line that may be cut, and then the end. After the end, and
     after :meth:`aclose`, there are no more steps. A stream belongs to one event loop, to one task at a time, and to the
     process that made it.
 
     Raises:
         OSError: the descriptor cannot be duplicated, or (by a step) read.
-        TypeError: ``source`` is none of the above, or ``decoder`` is no :class:`~claude_wire.Decoder`.
+        TypeError: ``source`` is none of the above, or ``decoder`` is not a :class:`~claude_wire.Decoder`.
         HandleError: by a step, another task is iterating, or this is another event loop or a forked child.
         InvalidLineError: by a step, with ``Decoder(on_invalid="raise")``.
         ByteBudgetError: by a step, with ``overflow="error"``.
@@ -82,12 +78,12 @@ class MessageStream(Generic[T]):
 
     @property
     def stats(self) -> DecoderStats:
-        """What was decoded so far."""
+        """Counts of lines, messages and bytes so far."""
         return self._receiver.decoder.stats
 
     @property
     def drain_stats(self) -> DrainStats | None:
-        """Where the bytes of a pipe have gone so far; None for a source without a drain."""
+        """Counts of the bytes of a pipe so far: read, kept, spilled; None for a source without a drain."""
         return self._receiver.drain_stats
 
     def __repr__(self) -> str:
@@ -104,14 +100,14 @@ class MessageStream(Generic[T]):
         return ready.popleft()
 
     def batches(self) -> Batches[T]:
-        """Iterate over lists instead. Each has the messages of one read, and at least one.
+        """Iterate over non-empty lists, each with the messages of one read.
 
-        A list costs less than its messages one by one: about 0.1 µs a message.
+        This saves about 0.1 µs a message.
         """
         return Batches(self, self._receiver.next_batch)
 
     async def aclose(self) -> None:
-        """End the iteration, and release what the stream holds. May be called again, and by another task.
+        """End the iteration, and release the stream's resources. May be called again, and by another task.
 
         A source that is an asynchronous generator is closed. Any other source remains the caller's.
         """
@@ -125,7 +121,7 @@ class MessageStream(Generic[T]):
 
 
 def receiver_of(stream: MessageStream[T]) -> Receiver[T]:
-    """What a stream reads with, for a session that takes it over."""
+    """The receiver of a stream, for a session that takes the stream over."""
     return stream._receiver  # pyright: ignore[reportPrivateUsage]  # of this module
 
 
@@ -133,8 +129,8 @@ class Batches(Generic[T]):
     """Iterates over a :class:`MessageStream` in lists; made by its ``batches()``.
 
     Args:
-        owner: what is iterated over.
-        take: gives its next list.
+        owner: the stream or session, for ``repr()``.
+        take: returns the next list.
     """
 
     __slots__ = ("_owner", "_take")

@@ -1,7 +1,6 @@
-"""The two ends of an agent: where its input comes from, and where its lines go, one after another.
+"""The input and the output of an agent: descriptors or anyio streams.
 
-Knows bytes, descriptors and event loops; not what the lines say. What an agent does not read waits in the pipe, and so
-does its host: no drain reads ahead.
+No drain reads ahead: bytes that the agent does not read stay in the pipe, and when the pipe is full, its host waits.
 """
 
 from __future__ import annotations
@@ -25,39 +24,39 @@ from claude_wire.support.waiting import Readiness
 
 __all__ = ["GONE", "Sink", "open_input", "open_sink"]
 
-#: Takes the next line to write; None if there is none.
+#: Returns the next line to write; None if there is none.
 Pop = Callable[[], bytes | None]
 
 
 class Sink(ABC):
-    """Writes the lines that ``pop`` gives, until it gives none. One task writes at a time."""
+    """Writes the lines that ``pop`` returns, until it returns None. One task writes at a time."""
 
-    #: Bytes of a line that has begun to be written.
+    #: The unwritten part of a partly written line.
     rest: bytes | memoryview = b""
 
     def write_now(self, pop: Pop) -> bool:
-        """Write what can be written without waiting. Returns whether that was all.
+        """Write as much as possible without waiting. Returns True if all lines were written.
 
         Raises:
-            OSError: nobody reads it any more.
+            OSError: the reader has closed its end.
         """
         return False
 
     @abstractmethod
     async def write(self, pop: Pop) -> None:
-        """Write all.
+        """Write all lines.
 
         Raises:
-            OSError, BrokenResourceError, ClosedResourceError: nobody reads it any more.
+            OSError, BrokenResourceError, ClosedResourceError: the reader has closed its end.
         """
 
     @abstractmethod
     def close(self) -> None:
-        """Give back what was changed."""
+        """Restore the descriptor's mode. Does not close it."""
 
 
 class _Descriptor(Sink):
-    """A descriptor. A pipe or a socket does not block until this is closed; a file or a terminal blocks."""
+    """A descriptor. A pipe or a socket is non-blocking until :meth:`close`; a file or a terminal stays blocking."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -78,7 +77,7 @@ class _Descriptor(Sink):
                         return True
                     self.rest = line
                     written = write(fd, line)
-                    # A view: what is left of a long line is not copied each time.
+                    # A view, so that the rest of a long line is not copied after each write.
                     self.rest = memoryview(line)[written:] if written < len(line) else b""
             except BlockingIOError:
                 pass
@@ -91,7 +90,7 @@ class _Descriptor(Sink):
             return
         while line := self.rest or pop():
             self.rest = line
-            # A terminal or a pipe of Windows may hold up its writer.
+            # In a thread: writing to a terminal, or to a pipe on Windows, may block.
             written = await to_thread.run_sync(os.write, self._fd, line)
             self.rest = memoryview(line)[written:] if written < len(line) else b""
 
@@ -116,7 +115,7 @@ class _Stream(Sink):
         pass
 
 
-#: What tells that nobody reads a sink any more.
+#: Exceptions that mean that the reader of a sink has closed its end.
 GONE = (OSError, BrokenResourceError, ClosedResourceError, ValueError)
 
 
@@ -149,7 +148,7 @@ def open_input(source: Any) -> Any:
 
 
 class _Input:
-    """The chunks of a descriptor, read only when they are asked for: what is not read waits in the pipe."""
+    """The chunks of a descriptor, read only on request: unread bytes stay in the pipe."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd

@@ -26,15 +26,15 @@ __all__ = ["Reader", "read"]
 T = TypeVar("T")
 F = TypeVar("F", bound=Family)
 Source = str | os.PathLike[str] | IO[bytes]
-#: By the end of a file's name, the module that unpacks it.
+#: Suffix of a file name -> module that unpacks the file.
 _COMPRESSED = {".gz": "gzip", ".xz": "lzma", ".bz2": "bz2"}
 
 
 class Reader(Generic[T]):
-    """Iterates over what the lines of a file say, reading 64 KiB at a time. Made by :func:`read`.
+    """Iterates over the messages of a file, reading 64 KiB at a time. Made by :func:`read`.
 
-    An exception, of ``on_invalid="raise"`` say, does not end the iteration: the next step goes on after the line. A
-    file that the reader opened is closed at its end, by :meth:`close`, or at the end of a ``with`` block.
+    An exception, for example with ``on_invalid="raise"``, does not end the iteration: the next step continues after the
+    line. A file that the reader opened is closed at its end, by :meth:`close`, or at the end of a ``with`` block.
     """
 
     __slots__ = ("_decoder", "_ended", "_file", "_owned", "_ready")
@@ -64,7 +64,7 @@ class Reader(Generic[T]):
 
     @property
     def stats(self) -> DecoderStats:
-        """What was seen so far."""
+        """Counts of lines, messages and bytes so far."""
         return self._decoder.stats
 
     def __iter__(self) -> Self:
@@ -83,7 +83,7 @@ class Reader(Generic[T]):
 
     def _chunk(self) -> bytes:
         """The next bytes; none at the end."""
-        # read1 returns what a pipe has instead of waiting for all of it.
+        # read1() returns the available bytes of a pipe, where read() waits for a whole block.
         data: bytes | None = getattr(self._file, "read1", self._file.read)(BLOCK_BYTES)
         if data is None:
             raise BlockingIOError("read() takes a blocking file")
@@ -143,7 +143,7 @@ def read(
     on_invalid: Literal["raise"] | Callable[[InvalidLine], object],
     **arguments: Unpack[DictArguments],
 ) -> Reader[dict[str, Any]]: ...
-# The last two take any type, so they overlap these: the first that fits is meant.
+# The last two overloads take any type and overlap these. Type checkers choose the first that fits.
 @overload
 def read(  # pyright: ignore[reportOverlappingOverload]  # as told above
     source: Source,

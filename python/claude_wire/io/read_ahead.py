@@ -1,7 +1,7 @@
-"""Reads a source of bytes ahead of its reader, who gets the same bytes later.
+"""Read a source of bytes ahead of its reader, which gets the same bytes later.
 
-Knows chunks, and the byte budget that kept chunks count in; not lines. It is for a task that must see bytes before the
-reader asks for them.
+For a task that must see bytes before the reader asks for them: a session looks for requests of the CLI while its user
+does not iterate. Kept bytes count in the byte budget of the process.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Chunks", "ReadAhead", "Tap", "show"]
 
-#: Bytes that may be kept for each reader, even when others have used up the byte budget: one slow consumer must not
-#: silence all sessions.
+#: Bytes that may be kept for each reader even if the byte budget is used up: one slow consumer must not stop all other
+#: sessions.
 SHARE_BYTES = 256 * 1024
 
 #: A function that is called with each chunk as it was read.
@@ -30,7 +30,7 @@ Tap = Callable[[bytes], object]
 
 
 def show(tap: Tap | None, data: bytes | memoryview, name: str = "on_received") -> None:
-    """Call a tap with bytes. If it raises, that is logged under ``name``, and reading goes on."""
+    """Call a tap with bytes. If the tap raises, log the error under ``name``, and go on."""
     if tap is not None and data:
         try:
             tap(bytes(data))
@@ -39,7 +39,7 @@ def show(tap: Tap | None, data: bytes | memoryview, name: str = "on_received") -
 
 
 class Chunks(Protocol):
-    """Where the bytes of a stream come from."""
+    """A source of bytes."""
 
     @property
     def final(self) -> tuple[type[Exception], ...]:
@@ -61,29 +61,29 @@ class ReadAhead:
 
     def __init__(self, source: Chunks, tap: Tap | None) -> None:
         self.source = source
-        #: How many chunks went from the source straight to the reader.
+        #: Number of chunks that the reader has read directly from the source.
         self.direct: int = 0
         #: Bytes that are kept.
         self.kept_bytes: int = 0
         #: Called with each chunk that is read.
         self.tap = tap
-        #: Whether some task may read ahead at present.
+        #: True while a session has taken over the stream.
         self.in_use = True
         #: Notes of the task that reads ahead about the kept chunks. A later task goes on with them.
         self.found: Any = None
         self._kept: deque[bytes | Exception] = deque()
         self._ended = self._advancing = False
-        # Set when the other task has read a chunk, for which the reader waits.
+        # While the reader waits for a chunk that the other task is reading: set when it is there.
         self._advanced: Event | None = None
         self._pid = os.getpid()
 
     @property
     def final(self) -> tuple[type[Exception], ...]:
-        """Those of the source."""
+        """As of the source."""
         return self.source.final
 
     def may_keep_more(self) -> bool:
-        """Whether there is room for one more chunk: in this reader's share, or in the byte budget."""
+        """True if there is room for one more chunk: in this reader's share, or in the byte budget."""
         return self.kept_bytes < SHARE_BYTES or has_room()
 
     async def receive(self) -> bytes | memoryview:
@@ -116,7 +116,7 @@ class ReadAhead:
         try:
             data = bytes(await self.source.receive())
             if data:
-                # A small chunk is joined to the one before: alone it would take more memory than the budget counts.
+                # Join a small chunk to the one before: as an object of its own it takes more memory than it counts for.
                 if self._kept and isinstance(last := self._kept[-1], bytes) and len(last) + len(data) <= JOINED_BYTES:
                     self._kept[-1] = last + data
                 else:
@@ -148,7 +148,7 @@ class ReadAhead:
 
     def _count(self, count: int) -> None:
         self.kept_bytes += count
-        if count and os.getpid() == self._pid:  # the budget of a forked child is another
+        if count and os.getpid() == self._pid:  # a forked child has a budget of its own
             count_kept(count)
 
     def __del__(self) -> None:

@@ -1,6 +1,6 @@
-"""Chunks to messages, one step at a time: what a :class:`~claude_wire.MessageStream` has, and what a process has.
+"""Read chunks and decode them, one step at a time; the common part of message streams and processes.
 
-Knows chunks, the decoder and who may read them at a time; not where the chunks come from.
+A session can take over the reading (:meth:`Receiver.take_over`) and give it back.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ T = TypeVar("T")
 
 
 def require_decoder(decoder: Decoder[Any] | None) -> Decoder[Any]:
-    """The decoder of a stream that is made with this one; ``Decoder()`` for None.
+    """Check the ``decoder`` argument of a stream; ``Decoder()`` for None.
 
     Raises:
-        TypeError: it is no :class:`~claude_wire.Decoder`.
+        TypeError: it is not a :class:`~claude_wire.Decoder`.
     """
     if not isinstance(decoder, (Decoder, type(None))):
         raise TypeError(f"decoder must be a Decoder(...), such as Decoder(dict), not {type_of(decoder)}")
@@ -36,17 +36,17 @@ def require_decoder(decoder: Decoder[Any] | None) -> Decoder[Any]:
 
 
 class Observer(Protocol):
-    """Is told what a receiver decodes, and gives it its end."""
+    """Follows the messages of a receiver, and decides which error ends the iteration."""
 
     def saw(self, batch: list[Any]) -> None:
         """Called with each batch, once, before anybody gets it."""
         ...
 
     async def ended(self, *, cut: bool) -> None:
-        """Called by each step behind the last message. The step raises what this raises.
+        """Called by each step after the last message. The step raises what this raises.
 
         Args:
-            cut: whether the stream ended in the middle of a line.
+            cut: True if the stream ended in the middle of a line.
         """
         ...
 
@@ -55,8 +55,8 @@ class Receiver(Generic[T]):
     """Receives chunks and decodes them, for one task at a time.
 
     Args:
-        decoder: is fed by this alone.
-        observer: without one, the chunks are closed at their end.
+        decoder: for this receiver alone.
+        observer: follows the messages. Without an observer, the chunks are closed at their end.
     """
 
     #: Where the bytes come from. Set before the first step.
@@ -66,15 +66,15 @@ class Receiver(Generic[T]):
         self.decoder: Decoder[T] = decoder
         decoder.raise_in_turn()
         self.observer: Observer | None = observer
-        #: What was decoded and not taken yet.
+        #: Decoded messages that nobody has taken yet.
         self.ready: deque[T] = deque()
-        #: Whether there are no more steps.
+        #: True after the last message, or after closing: no step gives a message any more.
         self.ended: bool = False
-        #: Whether that is because it was closed.
+        #: True after closing.
         self.closed: bool = False
-        # Whether the source has failed; whether it ended in the middle of a line; whether a task is in a step.
+        # True if the source has failed; if it ended in the middle of a line; while a task is in a step.
         self._failed = self._cut = self._busy = False
-        # What the chunks are read through, once somebody has read ahead.
+        # Reads the chunks after take_over(). None before.
         self._ahead: ReadAhead | None = None
 
     @property
@@ -84,7 +84,7 @@ class Receiver(Generic[T]):
         return chunks.drain.stats if isinstance(chunks, Drained) else None
 
     async def next_batch(self) -> list[T]:
-        """Wait until there are messages, and take them all."""
+        """Wait for messages, and return all that are ready."""
         if self._busy:
             raise HandleError("another task is iterating over this stream")
         self._busy = True
@@ -114,7 +114,7 @@ class Receiver(Generic[T]):
             self._busy = False
 
     def _take(self) -> list[T]:
-        """What is there already, or what an exception held back."""
+        """The messages that need no reading: those in ``ready``, or those that the decoder has held back."""
         ready = self.ready
         if ready:
             batch = list(ready)
@@ -126,7 +126,7 @@ class Receiver(Generic[T]):
         return batch
 
     def _end_of_data(self) -> list[T]:
-        """What is left in the decoder."""
+        """The source has ended: the message of a last line without line feed."""
         stats = self.decoder.stats
         invalid = stats.invalid
         try:
@@ -137,9 +137,10 @@ class Receiver(Generic[T]):
         return batch
 
     def take_over(self, tap: Tap | None) -> tuple[ReadAhead, list[T]]:
-        """Have the chunks read through a :class:`ReadAhead` from now on.
+        """Read the chunks through a :class:`ReadAhead` from now on. Returns it, and the messages decoded before.
 
-        It is returned with the messages that were decoded already.
+        Raises:
+            HandleError: a task is in a step, or a session has taken over the stream already.
         """
         if self._busy:
             raise HandleError("another task is iterating over this stream")
@@ -155,14 +156,14 @@ class Receiver(Generic[T]):
         return ahead, ready
 
     def give_back(self, untaken: Iterable[T]) -> None:
-        """Leave the stream to its owner again, with the messages that nobody has got."""
+        """Return the stream to its owner, with the messages that nobody has taken."""
         if self._ahead is not None:
             self._ahead.tap, self._ahead.in_use = None, False
         if not self.closed:
             self.ready.extendleft(reversed(list(untaken)))
 
     def forget(self) -> None:
-        """End the iteration, and keep nothing for it."""
+        """End the iteration, and drop all messages and kept chunks."""
         self.closed = self.ended = True
         self.ready.clear()
         self.decoder.forget()

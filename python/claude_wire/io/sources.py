@@ -1,7 +1,7 @@
-"""Where the bytes of a stream come from: descriptors, asyncio's readers, anyio's streams, asynchronous iterables.
+"""Sources of bytes for a stream: descriptors, asyncio's readers, anyio's streams, asynchronous iterables.
 
-Knows chunks and event loops; not what the bytes say. The bytes of a pipe, socket or terminal come through a
-:class:`~claude_wire.native.drain.Drain`, which reads them while nobody iterates.
+The bytes of a pipe, socket or terminal come through a :class:`~claude_wire.native.drain.Drain`, which reads them while
+nobody iterates.
 
 Waiting: while a task waits for messages, the event loop reads the pipe, on asyncio in the callback for its readability.
 When no task waits, that callback reads one chunk ahead and unregisters itself. From then on the drain's thread reads.
@@ -59,7 +59,7 @@ def open_source(source: Any, options: DrainOptions) -> Chunks:
     if asyncio is not None and isinstance(source, asyncio.StreamReader):
         return _FromStreamReader(source)
     if hasattr(source, "fileno"):
-        with suppress(UnsupportedOperation):  # a file in memory has the method, and no descriptor
+        with suppress(UnsupportedOperation):  # io.BytesIO has the method, but no descriptor
             source = source.fileno()
     if isinstance(source, int) and not isinstance(source, bool):
         try:
@@ -95,7 +95,7 @@ class Slices:
 
 
 class _FromOther(ABC):
-    """Chunks of an object that has its own way to wait. Closing ends a wait that is under way."""
+    """Chunks of an object with an asynchronous method of its own. Closing ends a wait that is under way."""
 
     final: tuple[type[Exception], ...] = ()
 
@@ -208,7 +208,7 @@ class Drained:
         waiter = self._waiter
         if waiter is None:
             waiter = self._waiter = _waiter(self.drain)
-        # Once the slice is over, wait even for what is there already: that lets other tasks run.
+        # After the slice, wait even if a chunk is there: this lets other tasks run.
         data = waiter.read() if monotonic() - self._resumed < SLICE_SECONDS else waiter.take()
         while data is None:
             if waiter.closed:
@@ -216,7 +216,8 @@ class Drained:
             if self.drain.watched:
                 from anyio.lowlevel import checkpoint
 
-                # The process may have written between the last read and its end. Another writer may go on.
+                # The process has ended. It may have written after the last read, so read once more; then stop, although
+                # another process may still write to the pipe.
                 await checkpoint()
                 self._resumed = monotonic()
                 return waiter.read() or b""
@@ -252,12 +253,12 @@ def _call_soon(call: Callable[[Callable[[], None]], object], function: Callable[
 
 
 class _AsyncioWaiter:
-    """Reads in the loop's callback, one chunk ahead of the task that takes it.
+    """Reads in a callback of the event loop, one chunk ahead of the task that takes it.
 
-    The callback stays registered between waits, as a registration costs two system calls. It is removed when nobody
-    has taken the chunk before: the loop would spin on a pipe that stays readable.
+    The callback stays registered between waits, because registering costs two system calls. If nobody has taken the
+    last chunk, the callback unregisters itself: otherwise the loop would spin on a pipe that stays readable.
 
-    The loop holds a :class:`_Registration`, which refers to this weakly, so that a dropped stream is collected.
+    The loop holds a :class:`_Registration`, which refers to the waiter weakly, so that a dropped stream is collected.
     """
 
     __slots__ = (
@@ -278,7 +279,7 @@ class _AsyncioWaiter:
     def __init__(self, drain: Drain | ThreadDrain, loop: asyncio.AbstractEventLoop) -> None:
         import asyncio
 
-        # __del__ needs these two even if fileno() raises, as that of a drain made before a fork does.
+        # Set first, for __del__: fileno() raises for a drain that was made before a fork.
         self._watching = False
         self._fd: int | None = None
         self._drain = drain
@@ -294,7 +295,7 @@ class _AsyncioWaiter:
         self.closed = False
 
     def take(self) -> bytes | memoryview | None:
-        """Take what the callback has read ahead. Returns None if that is nothing."""
+        """Take the chunk that the callback has read ahead. Returns None if there is none."""
         if self._error is not None:
             error, self._error = self._error, None
             raise error
@@ -302,7 +303,7 @@ class _AsyncioWaiter:
         return data
 
     def read(self) -> bytes | memoryview | None:
-        """Read without waiting. Returns None if nothing is there."""
+        """Read without waiting. Returns None if there is nothing to read."""
         data = self.take()
         return self._drain.read() if data is None and not self.closed else data
 
@@ -314,7 +315,7 @@ class _AsyncioWaiter:
             raise HandleError(
                 "this stream belongs to the event loop in which it was first read; open and use it in one asyncio.run()"
             )
-        # A ThreadDrain calls back once. A callback of the loop stays registered.
+        # Register again for a ThreadDrain, which calls back once. A callback of the loop stays registered.
         if not self._watching or self._fd is None:
             readable = self._registration.readable
             if self._fd is not None:
@@ -379,15 +380,15 @@ class _AsyncioWaiter:
 
 
 class _Registration:
-    """The object that the loop holds in place of a waiter."""
+    """The object that the event loop holds in place of a waiter."""
 
     __slots__ = ("_drain", "_waiter", "held")
 
     def __init__(self, waiter: _AsyncioWaiter, drain: Drain | None) -> None:
         self._waiter = weakref.ref(waiter)
-        # The descriptor stays open until it is unregistered; else another file might get its number.
+        # Keeps the descriptor open until it is unregistered: otherwise another file might get its number.
         self._drain = drain
-        #: The waiter, while a task waits. Nothing else may hold that task, which must not be collected meanwhile.
+        #: The waiter, while a task waits. This may be the only reference that keeps the waiting task alive.
         self.held: _AsyncioWaiter | None = None
 
     def readable(self) -> None:
@@ -419,8 +420,8 @@ class _TrioWaiter:
 
         if isinstance(self._drain, ThreadDrain):
             self._event = trio.Event()
-            # It calls back once, at once if there is something already. It knows the event only, and not this waiter,
-            # which would keep the drain alive.
+            # The drain calls back once, immediately if there is data. The callback refers to the event only: a
+            # reference to this waiter would keep the drain alive.
             call_soon = trio.lowlevel.current_trio_token().run_sync_soon
             self._drain.set_wakeup(partial(_call_soon, call_soon, self._event.set))
             await self._event.wait()

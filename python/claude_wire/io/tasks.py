@@ -1,10 +1,10 @@
-"""Tasks that belong to no task group, since they live from one call to another, on asyncio and trio.
+"""Tasks without a task group, on asyncio and trio, for work that outlives the call that starts it.
 
-Knows event loops; not what tasks do. Whoever makes a :class:`Task` owns it and keeps it: the task ends by itself,
-or its owner cancels it. If a loop of asyncio is gone, the task is collected with its owner, and nothing is logged.
+The object that makes a :class:`Task` owns it, and must keep a reference: the task ends by itself, or its owner cancels
+it. If a loop of asyncio is gone, the task is garbage collected with its owner, and nothing is logged.
 
 =======================================  ===========================================================================
-what the function of a task does         what becomes of it
+the function of a task                   result
 =======================================  ===========================================================================
 returns, or is cancelled by its task     nothing
 is cancelled because its loop ends       nothing: ``asyncio.run`` cancels all tasks, and trio its system tasks
@@ -40,7 +40,7 @@ _current: contextvars.ContextVar[Task | None] = contextvars.ContextVar("claude_w
 
 
 class EventLoopRef:
-    """The event loop in which this was made. Tells objects that may outlive their loop whether it still runs.
+    """Refers to the event loop in which it is made, for objects that may outlive their loop.
 
     Raises:
         RuntimeError: no event loop runs.
@@ -63,19 +63,19 @@ class EventLoopRef:
 
     @property
     def foreign(self) -> bool:
-        """Whether this is the copy in a forked child. The loop is the parent's, and nothing of it may be touched."""
+        """True in a forked child. The loop belongs to the parent: the child must not use it."""
         return os.getpid() != self._pid
 
     @property
     def gone(self) -> bool:
-        """Whether nothing will ever run in it again."""
+        """True if the loop will never run again."""
         if self._loop is None:
             return not self.call_soon(lambda: None)
         loop = self._loop()
         return loop is None or loop.is_closed()
 
     def runs_here(self) -> bool:
-        """Whether the caller runs in it."""
+        """True if the caller runs in this loop."""
         try:
             if running_trio():
                 import trio
@@ -88,7 +88,7 @@ class EventLoopRef:
             return False
 
     def call_soon(self, function: Callable[[], object]) -> bool:
-        """Have the loop call a function. May be called from any thread.
+        """Make the loop call a function soon. May be called from any thread.
 
         Returns:
             False if the loop does not run, and so does not call the function.
@@ -106,7 +106,7 @@ class EventLoopRef:
         return True
 
     async def can_wait(self) -> bool:
-        """Whether the caller may wait. One whose coroutine is being closed may not: no task runs it any more."""
+        """True if the caller may await. False while its coroutine is being closed: then no task runs it any more."""
         try:
             EventLoopRef()
         except RuntimeError:
@@ -116,8 +116,9 @@ class EventLoopRef:
         if not self.runs_here():
             return False
         if self._loop is not None:
-            # An asynchronous generator that is closed may wait. A task that was collected may not: its coroutine ends
-            # here, before it enters a cancel scope, which anyio would take for one of the task that is running.
+            # An asynchronous generator that is being closed may await; the coroutine of a garbage collected task may
+            # not. Such a coroutine ends at this sleep, before it enters a cancel scope, which anyio would attribute to
+            # the task that runs at the moment.
             import asyncio
 
             with suppress(asyncio.CancelledError):
@@ -126,15 +127,15 @@ class EventLoopRef:
 
 
 def set_event(event: Event) -> None:
-    """Set an event, also if the loop of a task that waits for it is gone."""
+    """Set an event, even if the loop of a waiting task is closed."""
     with suppress(RuntimeError):  # the loop is closed
         event.set()
 
 
 def cancelled_by_nobody() -> bool:
-    """Whether a cancellation that was just caught is not the catching task's: what it waited for was cancelled.
+    """True if a just caught cancellation was not meant for the current task: the task awaited something cancelled.
 
-    This happens on asyncio only, which can tell since Python 3.11.
+    This happens on asyncio only, and can be detected since Python 3.11. Always False before.
     """
     if running_trio():
         return False
@@ -145,23 +146,24 @@ def cancelled_by_nobody() -> bool:
 
 
 def current_task() -> Task | None:
-    """The task that the caller runs in, or that has started the one that it runs in. None if there is neither."""
+    """The :class:`Task` that the caller runs in, also through other tasks that it has started; else None."""
     return _current.get()
 
 
 class Task:
     """Runs ``function()`` in a task that belongs to no task group, in the context variables of the caller.
 
-    Keep it: asyncio collects a task that nobody keeps. Its methods are for the thread of its event loop, and may be
-    called by any task in there.
+    Keep a reference to it: asyncio garbage collects a task without one. Call its methods in the thread of its event
+    loop, from any task.
 
     Args:
-        function: what the task does.
-        name: what it is called, in logs and by debuggers; the name of the function if not given.
-        then: is called with the task when it has ended. That is before this returns if tasks of the loop begin at once.
+        function: runs in the task.
+        name: for logs and debuggers; the name of the function if not given.
+        then: called with the task when it has ended. If the loop starts tasks eagerly, this may be before the
+            constructor returns.
 
     Raises:
-        RuntimeError: no event loop runs, or (trio) it is about to end and takes no more system tasks.
+        RuntimeError: no event loop runs, or (trio) it is about to end and accepts no more system tasks.
     """
 
     __slots__ = ("_asyncio_task", "_cancelled", "_done", "_event", "_holds", "_on_trio", "_scope", "_then", "name")
@@ -177,13 +179,13 @@ class Task:
         self._on_trio = running_trio()
         self._scope = cancel_scope(on_trio=self._on_trio)
         self._done = False
-        # The number of blocks of cancelled_later() that it is in.
+        # Number of cancelled_later() blocks around the current await.
         self._holds = 0
-        # True once cancel() was called.
+        # True after cancel() was called.
         self._cancelled = False
-        # Kept here because the loop does not keep it.
+        # The only strong reference: asyncio keeps none.
         self._asyncio_task: Any = None
-        # Set at its end, once somebody waits for that.
+        # Set at the end of the task. Made by the first wait().
         self._event: Event | None = None
         self._start(function)
 
@@ -192,11 +194,11 @@ class Task:
 
     @property
     def done(self) -> bool:
-        """Whether it has ended. A task that was cancelled may run on for a while."""
+        """True if the task has ended. A cancelled task may still run for a while."""
         return self._done
 
     def cancel(self) -> None:
-        """Cancel it, by an anyio cancel scope: it is interrupted wherever it waits, unless a shield is there.
+        """Cancel the task, by an anyio cancel scope: every await is interrupted, except within a shield.
 
         A task that has not begun never calls its function. A task that has ended stays as it is. A task within
         :meth:`cancelled_later` is cancelled at the end of that block. This does not wait.
@@ -206,7 +208,7 @@ class Task:
             self._scope.cancel()
 
     def interrupt(self) -> None:
-        """Cancel it as its runtime does: on asyncio once, so that its cleanup may wait; on trio as :meth:`cancel`."""
+        """Cancel the task as its runtime does: on asyncio once, so its cleanup may await; on trio as :meth:`cancel`."""
         if self._asyncio_task is None:
             self.cancel()
         elif not self._done:
@@ -214,7 +216,7 @@ class Task:
 
     @contextlib.contextmanager
     def cancelled_later(self) -> Generator[None, None, None]:
-        """Put off :meth:`cancel` until the block is left. Other cancellations reach into the block."""
+        """Delay :meth:`cancel` until the block is left. Other cancellations still interrupt the block."""
         self._holds += 1
         try:
             yield
@@ -224,14 +226,14 @@ class Task:
                 self.cancel()
 
     def abandon(self) -> None:
-        """Close its coroutine where it waits. For a task whose loop does not run."""
+        """Close the coroutine of a task whose loop does not run."""
         if self._asyncio_task is not None and not self._done:
-            with suppress(RuntimeError, ValueError):  # its function ignores GeneratorExit; or it runs just now
+            with suppress(RuntimeError, ValueError):  # the function ignores GeneratorExit; or it is running
                 self._asyncio_task.get_coro().close()
-            self._end()  # _run() has not, if it had not begun
+            self._end()  # for a task that had not begun: _run() has not called this
 
     async def wait(self) -> None:
-        """Wait until it has ended. Never raises what the task raised; cancelling this does not cancel the task."""
+        """Wait until the task has ended. Never raises its exception; cancelling the wait does not cancel the task."""
         if not self._done:
             if self._event is None:
                 self._event = Event()
@@ -250,9 +252,9 @@ class Task:
         loop = asyncio.get_running_loop()
         run = self._run(function, (GeneratorExit, asyncio.CancelledError, KeyboardInterrupt, SystemExit))
         task: Any = loop.create_task(run, name=self.name)
-        if not self._done:  # at once, as eager tasks do
+        if not self._done:  # an eager task may have ended already
             self._asyncio_task = task
-        # asyncio would log a task that is collected while it waits. Here that means that its loop is gone.
+        # asyncio would log a task that is garbage collected while it waits. Here this is no error: its loop is gone.
         try:
             task._log_destroy_pending = False
         except AttributeError:  # a task factory may make other tasks
@@ -260,9 +262,9 @@ class Task:
 
         def ended(task: asyncio.Task[None]) -> None:
             self._asyncio_task = None
-            self._end()  # _run() has not, if the loop cancelled the task before its first step
+            self._end()  # if the loop cancelled the task before its first step, _run() has not called this
             if not task.cancelled():
-                task.exception()  # now asyncio does not log it: the loop has raised it
+                task.exception()  # marks it as seen, so asyncio does not log it: the loop has raised it
 
         task.add_done_callback(ended)
 
@@ -287,7 +289,7 @@ class Task:
             self._done = True
             if self._event is not None:
                 set_event(self._event)
-            then, self._then = self._then, None  # it may refer to this task
+            then, self._then = self._then, None  # break a reference cycle: `then` may refer to this task
             if then is not None:
                 try:
                     then(self)
@@ -296,7 +298,7 @@ class Task:
                         raise
 
     def _is_closed(self) -> bool:
-        """Whether its coroutine is being closed, because the task was collected, and not run by the task."""
+        """True if the coroutine is being closed, because the task was garbage collected, and is not run by its task."""
         if self._asyncio_task is None:
             return False
         import asyncio
@@ -317,7 +319,7 @@ class Task:
 
 
 class Tasks:
-    """Tasks of one event loop that end with their owner."""
+    """Tasks of one event loop that are cancelled together, at the end of their owner."""
 
     def __init__(self) -> None:
         self._tasks: set[Task] = set()
@@ -326,19 +328,19 @@ class Tasks:
         self._context = contextvars.copy_context()
 
     def __len__(self) -> int:
-        """How many have not ended."""
+        """Number of tasks that have not ended."""
         return len(self._tasks)
 
     @property
     def current(self) -> Task | None:
-        """The one of these tasks that the caller runs in, as :func:`current_task` tells; None if it has ended."""
+        """:func:`current_task`, if it is one of these tasks and has not ended; else None."""
         task = current_task()
         return task if task in self._tasks else None
 
     def remember_context(self) -> None:
-        """From now on, start tasks with the context variables of the caller of this.
+        """From now on, start tasks with the context variables of the caller.
 
-        Which task happens to read a request, and starts a task for it, is chance.
+        Without this, the task that happens to read a request, and starts a task for it, would determine them.
         """
         self._context = contextvars.copy_context()
 
@@ -348,7 +350,7 @@ class Tasks:
         """Run ``function()`` in a task of its own. ``then`` is called when the task has ended, even if it never began.
 
         Raises:
-            RuntimeError: no event loop runs, or another one than that of the first task.
+            RuntimeError: no event loop runs, or another loop than that of the first task.
         """
         if self._home is None:
             self._home = EventLoopRef()
@@ -368,19 +370,19 @@ class Tasks:
         return task
 
     def cancel(self) -> None:
-        """Cancel all, and each that is started from now on."""
+        """Cancel all tasks, and each that is started from now on."""
         self._closed = True
         for task in list(self._tasks):
             task.cancel()
 
     def abandon(self) -> None:
-        """Close the coroutines of all tasks, to release what they hold. For tasks whose loop does not run."""
+        """Close the coroutines of all tasks, to release their references. For tasks whose loop does not run."""
         self._closed = True
         for task in list(self._tasks):
             task.abandon()
 
     async def wait(self, seconds: float) -> None:
-        """Wait for at most so many seconds until all have ended, except the caller's."""
+        """Wait for at most ``seconds`` until all tasks have ended, except the caller's. Logs those that have not."""
         others = self._tasks - {current_task()}
         with move_on_after(seconds):
             for task in others:
