@@ -1,4 +1,4 @@
-"""The arguments of a :class:`~claude_wire.Decoder` that its overloads, and those of what makes one, have in common."""
+"""The types of keyword arguments for :class:`~claude_wire.Decoder`, and for functions that make one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["DecoderArguments", "DictArguments", "FamilyArguments"]
 
 
 class DecoderArguments(TypedDict, total=False):
-    """The arguments of a :class:`Decoder` that its overloads have in common."""
+    """Arguments of a :class:`Decoder` for any type of message."""
 
     only: Iterable[KindName | Kind] | None
     coalesce: bool
@@ -21,7 +21,7 @@ class DecoderArguments(TypedDict, total=False):
 
 
 class FamilyArguments(TypedDict, total=False):
-    """Those of one that gives messages of a family."""
+    """Arguments of a :class:`Decoder` for a family of messages."""
 
     only: Iterable[str | Kind] | None
     max_line_bytes: int
@@ -29,6 +29,6 @@ class FamilyArguments(TypedDict, total=False):
 
 
 class DictArguments(DecoderArguments, total=False):
-    """Those of one that gives dicts."""
+    """Arguments of a :class:`Decoder` for dicts."""
 
     loads: Callable[[bytes], Any] | None

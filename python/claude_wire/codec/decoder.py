@@ -1,7 +1,6 @@
 """The decoder: bytes in, messages out. Sans-IO: it reads and writes nothing itself.
 
-Knows lines, messages and what the caller wants done with bad lines; not where bytes come from. :func:`decode` is
-for a single line, :class:`Decoder` for a stream.
+:func:`decode` is for a single line, :class:`Decoder` for a stream.
 """
 
 # Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
@@ -50,7 +49,7 @@ _CHEAP_COPY = 1024
 
 _DEALT_WITH = object()
 
-#: Another one in each process, so that a forked child notices that a decoder is not its own.
+#: A different object in each process, so that a forked child notices that a decoder belongs to its parent.
 _process = object()
 
 
@@ -64,7 +63,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class _MessageByName:
-    """Stands for the union :data:`Message`, whose own repr is the names of all its classes, 4 KB of them."""
+    """Replaces the union :data:`Message` as a default: the union's own repr lists all its classes, 4 KB of names."""
 
     def __repr__(self) -> str:
         return "Message"
@@ -81,34 +80,35 @@ class Decoder(Generic[T]):
         type: ``Message`` for typed messages, ``dict`` for the plain JSON objects, or the base of a family of messages,
             as :class:`claude_wire.transcripts.Record` is.
         only: names of the kinds to decode, as :class:`~claude_wire.Kind` has them: ``{"result", "system/init"}``, or
-            ``"stream_event/content_block_delta/text_delta"``; a name stands for all kinds that begin with it. A line
-            that is certainly of another kind is passed over: only its structure is looked at, and nothing is said of
-            what is wrong within it. A line whose kind cannot be told is decoded. None for all lines. A kind that this
-            version does not know is given by its tags: ``Kind("system", "of_tomorrow")``.
-        coalesce: merge deltas of text, thinking or tool input into one where nothing stands between them but deltas of
-            other sessions, subagents or blocks, and where they are equal but for the text and the ``uuid``. The merged
-            message stands in the place of the first, with the whole text and the last ``uuid``. Nothing is held back
-            for it: only what one call of :meth:`feed` completes is merged. A stream starts plain: merging begins once
-            some thirty deltas behind other deltas were seen, and stops where it saves no time. With ``only`` it begins
-            at once.
+            ``"stream_event/content_block_delta/text_delta"``; a name includes all kinds that begin with it. A line that
+            is certainly of another kind is skipped: only its structure is scanned, and errors within it are not
+            reported. A line whose kind is uncertain is decoded. None for all lines. For a kind that this version does
+            not know, give its tags: ``Kind("system", "of_tomorrow")``.
+        coalesce: merge successive deltas of text, thinking or tool input into one if they are equal except for the text
+            and the ``uuid``. Between them, only deltas of other sessions, subagents or blocks may come. The merged
+            message takes the place of the first delta, with the whole text and the last ``uuid``. Nothing is held back:
+            only lines that the same call of :meth:`feed` completes are merged. Merging begins after some thirty
+            successive deltas (with ``only`` at once), and pauses while it saves no time.
         max_line_bytes: longest line that is decoded, in bytes without its line feed; a longer one is dropped in bounded
             memory and reported as invalid, with its length and its first 1024 bytes.
         on_invalid: what to do with a line that is not one JSON object. ``"return"`` puts an :class:`InvalidLine` in its
-            place; ``"raise"`` raises :class:`InvalidLineError`, with the messages before it, and the next call goes on
-            after it; a callable is called with each :class:`InvalidLine` in order, and nothing takes its place.
+            place; ``"raise"`` raises :class:`InvalidLineError`, with the messages before it, and the next call
+            continues after it; a callable is called with each :class:`InvalidLine` in order, and nothing takes its
+            place.
         surrogates: lone surrogates (``"\\ud83d"``, half of an emoji) are kept as :mod:`json` keeps them, or each is
-            replaced by U+FFFD (which may make two keys one). Lines without them are not touched.
-        loads: for ``dict`` only, the function that reads one line's bytes instead of msgspec, ``orjson.loads`` say.
-            A line for which it raises, or gives no dict, is read as without it; so are lines with ``\\u`` escapes if
+            replaced by U+FFFD (which may make two keys one). Lines without them do not change.
+        loads: for ``dict`` only, a function that reads one line's bytes instead of msgspec, such as ``orjson.loads``.
+            If it raises or returns no dict, the line is read as without it; so are lines with ``\\u`` escapes if
             surrogates are to be replaced.
 
-    The lines' rules: they end with 0x0A alone (not U+2028, not CR); one CR before it is ignored; blank lines are
-    skipped, as is a byte order mark at the start; a last line without line feed is decoded by :meth:`close`. A line is
-    invalid as a message if a tag, which tells what an object is, has two different values; as a dict it has the last.
+    Rules for lines: a line ends with 0x0A alone (not U+2028, not CR); one CR before it is ignored; blank lines are
+    skipped, as is a byte order mark at the start; :meth:`close` decodes a last line without line feed. If a tag (a key
+    that says what an object is, such as ``type``) has two different values, the line is invalid as a message; as a dict
+    it has the last value.
 
     A decoder belongs to one thread at a time and to the process that made it; other use raises :class:`HandleError`,
-    unless it is of several threads that feed nothing but whole lines. As a context manager it frees its native memory
-    at the end; else that happens when it is collected.
+    except that several threads may feed whole lines only. As a context manager it frees its native memory at the end of
+    the block; else this happens when it is garbage collected.
     """
 
     __slots__ = (
@@ -215,40 +215,40 @@ class Decoder(Generic[T]):
         self._on_invalid: OnInvalid = on_invalid
         # Messages of the lines that went through the buffer.
         self._messages = self._invalid = 0
-        # Whether somebody is using it now: a lock that costs next to nothing. It is looked at and set without a call
-        # in between, so no other thread can do so at the same time (in Python 3.10 one might).
+        # True while a call uses the decoder: a lock that costs almost nothing. There is no call between testing and
+        # setting it, so no other thread can come in between (in Python 3.10 one might).
         self._busy = False
-        # What was decoded and not returned, because an exception came in between.
+        # Messages that were decoded but not returned, because an exception was raised before.
         self._ready: list[Any] = []
-        # Before the one index all was returned, before the other no invalid line is left.
+        # Indexes in `_ready`: all messages before the first were returned; no invalid line is left before the second.
         self._returned = self._checked = 0
         self._in_turn = False
-        # What reads one whole line, if any line may be read that way.
+        # Decodes one whole line on the short cut of feed(); None if there is no short cut.
         decode_one: Callable[[bytes], Any] | None = self._lines.one_line_decoder()
-        # One line alone is merged with nothing, so it may be read that way with `coalesce`, too.
+        # A single line is merged with nothing, so the short cut is right with `coalesce`, too.
         self._has_short_cut = decode_one is not None and max_line_bytes >= BLOCK_BYTES and only is None
         self._decode_one = cast("Callable[[bytes], T]", decode_one or self._lines.line)
-        # `_process` while nobody uses the decoder, no line is unfinished, and nothing is held back; else anything else.
+        # `_process` while the decoder is not in use, no line is unfinished, and nothing is held back; else None.
         self._at_rest: object = None
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[T]:
-        """Take the next bytes of the stream, cut anywhere, and return what the lines that they complete say, in order.
+        """Decode the next bytes of the stream, cut anywhere. Returns the messages of the lines that they complete.
 
-        ``data`` must not change until this returns: other threads run meanwhile, as the native library needs no lock of
-        the interpreter. Afterwards the caller may use it again.
+        ``data`` must not change until this returns: other threads run meanwhile, because the native library works
+        without the interpreter's lock. Afterwards the caller may reuse it.
 
-        All of ``data`` is taken, also when an exception is raised: do not pass it again. (After a ``KeyboardInterrupt``
-        or a ``MemoryError`` the lines of ``data`` that were not decoded yet are lost; after the latter, line numbers
-        and offsets may not count them.)
+        All of ``data`` is consumed, even if this raises: do not pass it again. (After a ``KeyboardInterrupt`` or a
+        ``MemoryError`` the lines of ``data`` that were not decoded yet are lost; after the latter, line numbers and
+        offsets may not count them.)
 
         Raises:
-            InvalidLineError: with ``on_invalid="raise"``; what follows the line is returned by the next call.
+            InvalidLineError: with ``on_invalid="raise"``; the next call returns the messages after the line.
             TypeError: ``data`` is not bytes.
             ValueError: ``data`` is a view with gaps.
             HandleError: another thread is using the decoder, it belongs to another process, or its ``with`` block is
                 over.
         """
-        # A chunk that is just one whole line needs no framing. Most reads of a live process give that, so each
+        # A chunk that is exactly one line needs no framing. Most reads of a live process give such a chunk, so each
         # operation counts here. Is the only line feed the last byte? For a short chunk, copying it and testing with
         # `in` takes less time than one call of find(); a longer chunk is not copied.
         if self._at_rest is _process and type(data) is bytes:
@@ -263,58 +263,55 @@ class Decoder(Generic[T]):
                 buffer.passed_lines, buffer.passed_bytes = buffer.passed_lines + 1, buffer.passed_bytes + size
                 try:
                     return [decode(data)]
-                except REFUSED:  # the long way, then
+                except REFUSED:  # decode it again, in the general way
                     buffer.passed_lines, buffer.passed_bytes = buffer.passed_lines - 1, buffer.passed_bytes - size
         return self._take(data)
 
     def close(self) -> list[T]:
-        """End the stream: decode its last line if that has no line feed, and return it with whatever else is left.
+        """End the stream: decode a last line without line feed. Returns its message, with any that were held back.
 
-        If that line is not whole, it is an :class:`InvalidLine` with the kind ``truncated``. The next
-        bytes begin a new stream. Raises like :meth:`feed`; after :class:`InvalidLineError` call it again.
+        An incomplete last line is an :class:`InvalidLine` with the kind ``truncated``. The next bytes begin a new
+        stream. Raises like :meth:`feed`; after :class:`InvalidLineError` call it again.
         """
         return self._take(b"", ending=True)
 
     @property
     def typed(self) -> bool:
-        """Whether it gives typed messages, and no dicts."""
+        """True if it gives typed messages; False for dicts."""
         return isinstance(self._lines, TypedLines)
 
     @property
     def only(self) -> frozenset[str] | None:
-        """Names of the kinds that it decodes; None if it decodes all."""
+        """Names of the kinds that are decoded; None for all."""
         return self._only
 
     @property
     def coalesce(self) -> bool:
-        """Whether it merges deltas."""
+        """True if deltas are merged."""
         return self._coalesce
 
     @property
     def on_invalid(self) -> OnInvalid:
-        """What it does with invalid lines."""
+        """As the argument ``on_invalid``."""
         return self._on_invalid
 
     @property
     def holds_back(self) -> bool:
-        """Whether an exception came before messages that were decoded: ``feed(b"")`` returns them."""
+        """True if messages were held back because an exception was raised before them: ``feed(b"")`` returns them."""
         return bool(self._ready)
 
     def raise_in_turn(self) -> None:
-        """From now on return the messages before a line for which it raises, and raise by the next call.
-
-        That is how an iteration raises.
-        """
+        """For iterations: from now on, first return the messages before an invalid line, and raise in the next call."""
         self._in_turn = True
 
     def forget(self) -> None:
-        """Give up what was held back."""
+        """Drop the messages that were held back."""
         self._ready = []
         self._returned = self._checked = 0
 
     @property
     def stats(self) -> DecoderStats:
-        """What was seen so far."""
+        """Counts of lines, messages and bytes so far."""
         buffer, seen, invalid = self._buffer, self._lines, self._invalid
         messages = self._messages + buffer.passed_lines
         lines = messages + invalid
@@ -334,22 +331,22 @@ class Decoder(Generic[T]):
         self._at_rest = None
 
     def follower(self) -> Follower[T]:
-        """For whoever looks at lines before they are decoded: it stands where this decoder stands.
+        """A :class:`Follower` at this decoder's position in the stream, to look at lines before they are decoded.
 
-        What is fed to it from now on gives the same lines, none of them passed over or merged, and these decode to the
-        same messages. Of a line that is already too long it gives the rest.
+        Fed with the same bytes, it gives the same lines, and decodes them to the same messages; it skips and merges
+        none. Of a line that is already too long it gives the rest.
         """
         splitter = LineSplitter(max_line_bytes=self._buffer.max_line_bytes)
         if self._buffer.has_begun:
             unfinished = self._buffer.unfinished()
-            # The line feed, because a byte order mark is one at the start of a stream only. The rest of a line that is
-            # being dropped must not look like a line.
+            # A line feed first: a byte order mark counts only at the start of a stream. And for a line that is being
+            # dropped, a NUL byte, so that its rest cannot look like a valid line.
             splitter.feed(b"\n" + (b"\0" if unfinished is None else unfinished))
         return Follower(splitter, self._lines.fresh())
 
     def _refusal(self) -> Exception:
         try:
-            self._buffer.stats()  # raises if this is rather a forked child, which inherited the decoder in use
+            self._buffer.stats()  # raises in a forked child, which has inherited the decoder while it was in use
         except HandleError as error:
             return error
         return HandleError("this decoder is used by two threads at the same time, or from its own on_invalid or loads")
@@ -394,7 +391,7 @@ class Decoder(Generic[T]):
             self._ready += messages
 
     def _put_invalid(self, messages: list[Any], block: Block) -> None:
-        """Put an :class:`InvalidLine` in the place of each line of a decoded block that is none."""
+        """Replace each :class:`Bad` of a decoded block by an :class:`InvalidLine`, with its line and position."""
         lines, place = split_lines(bytes(block.data)), self._places(block)
         for index, message in enumerate(messages):
             if type(message) is Bad:
@@ -420,7 +417,7 @@ class Decoder(Generic[T]):
                     self._ready.append(InvalidLine(line, line_number, offset, reason, kind=kind))
 
     def _places(self, block: Block) -> Callable[[int], tuple[int, int]]:
-        """What gives the offset and the number of a line of a block, by its index."""
+        """A function from the index of a line in a block to its offset and line number."""
         if block.filtered:
             return self._buffer.places(block).__getitem__
         starts = line_starts(block.data, block.lines)
@@ -434,7 +431,7 @@ class Decoder(Generic[T]):
         self._ready.append(InvalidLine(line.head, line.line_number, line.offset, reason, line.length, kind))
 
     def _without_invalid(self) -> list[T]:
-        """Raise for the first invalid line, or call back for each. An exception leaves everything where it stood."""
+        """Raise for the first invalid line, or call back for each. After an exception, the next call continues."""
         ready, first = self._ready, self._returned
         for index in range(self._checked, len(ready)):
             message = ready[index]
@@ -449,7 +446,7 @@ class Decoder(Generic[T]):
                 return ready[first:index]
             else:
                 before, self._returned, self._checked = ready[first:index], index + 1, index + 1
-                if 2 * self._returned > len(ready):  # what was raised is let go of, and no message is moved often
+                if 2 * self._returned > len(ready):  # free the returned half; so no message is moved often
                     self._ready, self._returned, self._checked = ready[index + 1 :], 0, 0
                 raise InvalidLineError(message, before)
         messages = [message for message in ready[first:] if message is not _DEALT_WITH]
@@ -458,7 +455,7 @@ class Decoder(Generic[T]):
 
 
 def _decode_first(line: bytes | bytearray | memoryview | str) -> Any:
-    # Building the decoder takes tens of milliseconds, which an import should not.
+    # Built on first use, not at import: building takes tens of milliseconds.
     global _decode_one
     _decode_one = one_line_decoder(MESSAGES)
     return _decode_one(line)
@@ -475,9 +472,9 @@ def decode(line: bytes | bytearray | memoryview | str) -> Message:
         InvalidLineError: the line is not one JSON object.
         TypeError: neither bytes nor str.
     """
-    # The names are globals and not attributes of the decoder below, which would cost a tenth more.
+    # Globals, because attributes of an object would cost a tenth more.
     try:
-        # msgspec does not look at the bytes of fields that it skips, so they must be known to be UTF-8.
+        # Check UTF-8 first: msgspec does not check the bytes of fields that it skips.
         if line.isascii() or is_utf8(line):  # type: ignore[union-attr]  # a memoryview has no isascii()
             return _decode_one(line)  # type: ignore[no-any-return]  # a cast() is a call, on the fast way
     except _NOT_THIS_WAY:
@@ -492,7 +489,7 @@ def _decode_carefully(line: bytes | bytearray | memoryview | str) -> Message:
         raise TypeError(f"decode() takes bytes or str, not {type(line).__name__}")
     line = bytes(line).removeprefix(_BOM)
     try:
-        return cast("Message", TypedLines("keep").line(line))  # one for each call, since any thread may call
+        return cast("Message", TypedLines("keep").line(line))  # a new object for each call: any thread may call this
     except BadLine as bad:
         hint = "; several lines go into Decoder().feed()" if b"\n" in line.strip() else ""
         raise InvalidLineError(InvalidLine(line.removesuffix(b"\n"), 1, 0, bad.reason + hint, kind=bad.kind)) from None

@@ -27,7 +27,7 @@ class DictLines(Lines):
         super().__init__(surrogates)
         self._loads = loads
         if loads is not None:
-            self._refusals = (Exception,)  # whatever it is: no line may be lost for it
+            self._refusals = (Exception,)  # `loads` may raise anything, and no line may be lost
 
     def one_line_decoder(self) -> Callable[[bytes], dict[str, Any]] | None:
         return decode_dict if self._loads is None else None
@@ -50,7 +50,7 @@ class DictLines(Lines):
         return self.object(line)
 
     def _loaded(self, data: bytes) -> list[dict[str, Any]]:
-        """Lines by ``loads``. Raises ValueError for what that refuses or may read otherwise than is asked."""
+        """Read lines by ``loads``. Raises ValueError if it returns no dict, or might not replace surrogates."""
         if not self.keep and b"\\u" in data:
             raise ValueError("surrogates, perhaps, which are to be replaced")
         values = list(map(cast("Callable[[bytes], Any]", self._loads), split_lines(data)))

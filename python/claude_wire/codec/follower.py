@@ -1,4 +1,4 @@
-"""Lines that a decoder has not seen yet, for whoever looks at them before they are decoded."""
+"""Look at lines of a stream before its decoder does, as a session does to find requests of the CLI early."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Follower(Generic[T]):
-    """Lines that a :class:`~claude_wire.codec.decoder.Decoder` has not seen yet; made by its ``follower()``."""
+    """Splits and decodes the next lines of a stream, ahead of its decoder; made by ``Decoder.follower()``."""
 
     def __init__(self, splitter: LineSplitter, lines: Lines) -> None:
         self._splitter = splitter
@@ -24,9 +24,9 @@ class Follower(Generic[T]):
         self.long_lines: int = 0
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Take the next bytes of the stream, and return the lines that they complete; no bytes: it has ended.
+        """Split the next bytes of the stream, ``b""`` at its end. Returns the lines that they complete.
 
-        Lines come without their ends, those that are too long or blank not at all.
+        The lines are without their line ends. Lines that are too long, and blank ones, are left out.
         """
         lines: list[bytes] = []
         more = self._splitter.close if not data else lambda: self._splitter.feed(data)

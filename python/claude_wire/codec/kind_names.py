@@ -1,4 +1,4 @@
-"""Checks the names of kinds that a user gives as ``only``."""
+"""Check the names of kinds that a user gives as ``only``."""
 
 from __future__ import annotations
 
@@ -21,11 +21,14 @@ def known_kinds() -> frozenset[str]:
 
 
 def kind_names(only: Iterable[str | Kind], known: frozenset[str] | None = None) -> frozenset[str]:
-    """Checks what ``only`` was given, and returns the names. ``known`` are those that there are, if not the protocol's.
+    """Check the argument ``only``, and return the names.
+
+    Args:
+        known: all possible names; those of the protocol if None.
 
     Raises:
-        TypeError: one of them is neither a str nor a Kind, or there is one instead of several.
-        ValueError: the protocol has no kind of that name, or a Kind has no type, or an empty tag, or one with a slash.
+        TypeError: an element is neither a str nor a Kind, or ``only`` is a single name.
+        ValueError: there is no kind of this name; or a Kind has no type, an empty tag, or a tag with a slash.
     """
     if isinstance(only, (str, Kind)):
         raise TypeError(f"only takes a set of kinds, not one: only={{{shown(only)}}}")
@@ -49,7 +52,7 @@ def kind_names(only: Iterable[str | Kind], known: frozenset[str] | None = None) 
 
 
 def _nearest(name: str, known: frozenset[str]) -> str:
-    """The kind that was meant: one that ends like it (``text_delta``, ``init``), or whose name is like it."""
+    """A hint at the kind that was probably meant: one with the same end (``text_delta``), or with a similar name."""
     end = name.rpartition("/")[2]
     found = [kind for kind in known if kind.rpartition("/")[2] == end]
     return nearest(found[0], found) if len(found) == 1 else nearest(name, known)

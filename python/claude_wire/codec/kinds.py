@@ -1,10 +1,8 @@
-"""The kind of a line, without decoding it.
+"""Find the kind of a line, such as ``system/init``, without decoding it.
 
-What this module knows: the tags that tell what a line is, and how the native library finds them.
-What it must not know: messages.
-
-A line is scanned by its structure: a tag is found wherever it stands among the keys, however they are spaced or
-escaped, and never in a string or in a nested value that only looks like it. The rules are in rust/src/kinds/scan.rs.
+The native library scans the structure of the line for its tags: keys such as ``type`` and ``subtype``. It finds a tag
+at any position among the keys, with any spacing and escapes, but never within a string or a nested value that only
+looks like one. The rules are in rust/src/kinds/scan.rs.
 """
 
 from __future__ import annotations
@@ -20,18 +18,18 @@ from claude_wire.support.text import NAME_CHARS, one_line
 
 __all__ = ["Kind", "peek", "peek_lines"]
 
-#: Lines that one native call looks at, at most.
+#: Most lines for one native call.
 LINES = 4096
-#: Kinds that one native call tells apart, at most.
+#: Most different kinds in one native call.
 KINDS = 64
 _ABSENT = 2**64 - 1
 
 
 class Kind(NamedTuple):
-    """What a line is, as far as its tags tell. As a string, its parts joined by slashes: ``"system/init"``.
+    """The kind of a line, according to its tags. As a string, its parts joined by slashes: ``"system/init"``.
 
-    Where a tag has a slash in it, or is empty, or stands behind one that is missing, ``only`` does not take it. All
-    three are None if the line is no JSON object, has no ``type``, or has tags of more than one value.
+    ``only`` does not accept a Kind with a tag that is empty, has a slash, or follows a missing tag. All three are None
+    if the line is not a JSON object, has no ``type``, or has a tag with two different values.
     """
 
     #: The line's ``type``.
@@ -53,7 +51,7 @@ class Kind(NamedTuple):
 
 _NONE = Kind(None, None, None)
 _BOM = b"\xef\xbb\xbf"
-#: Kinds by the bytes of their tags: there are few of them in a process, and MAX_KNOWN at most.
+#: Cache: bytes of the tags -> kind. A process sees few kinds; MAX_KNOWN at most are kept.
 _known: dict[tuple[bytes | None, ...], Kind] = {}
 MAX_KNOWN = 1024
 #: Longest tags of a kind that is remembered, in bytes, all three together.
@@ -62,7 +60,7 @@ LONGEST_KNOWN = 256
 
 def peek(line: bytes | bytearray | memoryview | str) -> Kind:
     """The kind of one line, with or without its line feed. The line is scanned, not checked or decoded. A byte order
-    mark at its start is passed over, as by :func:`~claude_wire.decode`.
+    mark at its start is skipped, as by :func:`~claude_wire.decode`.
 
     Raises:
         TypeError: neither bytes nor str.
@@ -77,9 +75,8 @@ def peek(line: bytes | bytearray | memoryview | str) -> Kind:
 def peek_lines(block: bytes | bytearray | memoryview) -> list[Kind]:
     """The kinds of the lines of a block, in order: one for each line, blank ones included.
 
-    Lines end with 0x0A; what follows the last of them is a line, too, unless it is empty. A byte order mark at the
-    start of the block is passed over, as at the start of a stream. ``block`` must not change until this returns: other
-    threads run meanwhile.
+    Lines end with 0x0A; a last line without line feed counts, too. A byte order mark at the start of the block is
+    skipped, as at the start of a stream. ``block`` must not change until this returns: other threads run meanwhile.
 
     Raises:
         TypeError: ``block`` is not bytes.
@@ -91,7 +88,7 @@ def peek_lines(block: bytes | bytearray | memoryview) -> list[Kind]:
 def _peek_lines(
     data: bytes | bytearray | memoryview, *, taker: str = "peek_lines()", plain: bool = False
 ) -> list[Kind]:
-    """The kinds of the lines of ``data``; with ``plain`` by the native code that uses no vectors, for comparison."""
+    """The kinds of the lines of ``data``. With ``plain``, the native code uses no vectors, for comparison in tests."""
     source: bytes | memoryview
     if type(data) is bytes:
         source = chunk = data
@@ -101,10 +98,10 @@ def _peek_lines(
     length = len(source)
     kinds: list[Kind] = []
     try:
-        results = _results.pop()  # another thread may be here, too, and has taken others
+        results = _results.pop()  # so that no other thread uses the same object
     except IndexError:
         results = _Results()
-    # decode(), and a Decoder at the start of its stream, pass over a byte order mark, too.
+    # decode(), and a Decoder at the start of its stream, skip a byte order mark, too.
     at = len(_BOM) if length and source[0] == _BOM[0] and source[: len(_BOM)] == _BOM else 0
     while at < length:
         status = lib.cw_peek_lines(chunk, length, at, plain, results.ids, LINES, results.kinds, KINDS, results.peeked)
@@ -121,7 +118,7 @@ def _peek_lines(
 
 
 class _Results:
-    """Where the native library writes what it found. Making these takes longer than looking at a line."""
+    """Memory for the results of a native call. Reused, because making it takes longer than scanning a line."""
 
     __slots__ = ("ids", "ids_bytes", "kinds", "kinds_bytes", "peeked", "peeked_bytes")
 
@@ -134,7 +131,7 @@ class _Results:
         self.peeked_bytes = ffi.buffer(self.peeked)
 
 
-#: Those that nobody uses now.
+#: Result objects that no thread uses at the moment.
 _results: list[_Results] = []
 _PEEKED = struct.Struct("@3Q")
 _KIND = struct.Struct("@6Q")

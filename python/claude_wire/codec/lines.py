@@ -1,13 +1,13 @@
-"""From checked lines to messages: what a line means, without any state of a stream.
+"""Turn lines into messages, a block of lines at a time.
 
-Knows JSON and the messages; not where lines come from, nor what the caller wants done with bad ones. A line that is not
-one JSON object raises :class:`BadLine`; everything else becomes a message.
+A line that is not one JSON object raises :class:`BadLine`, or becomes a :class:`Bad` in its block; every other line
+becomes a message.
 
-The fast way is one ``decode_lines`` over the union of all messages for a block of lines that were checked natively. It
-is sound: between ``}`` and ``{`` JSON allows nothing but a value's end, and msgspec rejects raw line feeds within
-strings, so if every line begins with ``{`` and ends with ``}`` and the block holds as many objects as lines, each line
-is one object. Any exception, and any other number of objects, sends the block on in pieces. The exception's text says
-which line to look at first, and nothing else is read from it: it may say "truncated" of a lone surrogate.
+The fast way decodes a whole block with one call of msgspec's ``decode_lines``. Why each line is then one object: the
+native library has checked that every line begins with ``{`` and ends with ``}``; msgspec rejects raw line feeds within
+strings; and the number of objects equals the number of lines. After an exception, or with another number of objects,
+the block is decoded in pieces. The text of the exception only hints which line to try alone; its reason is not used,
+since msgspec says "truncated" for a lone surrogate.
 """
 
 # Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
@@ -34,19 +34,19 @@ __all__ = ["Bad", "Bytes", "Lines", "is_utf8"]
 
 Bytes = bytes | memoryview
 
-#: Lines that are decoded at once where a line of their block is odd. With one unknown delta in 200 a line takes 1.25
-#: times the instructions that it takes without.
+#: Lines that are decoded at once in a block with a line that msgspec refuses. With one unknown delta in 200 lines, a
+#: line takes 1.25 times the instructions of a line in a block without.
 RUN_LINES = 32
-#: Blocks that are decoded in such runs after an odd line was met.
+#: Number of blocks that are decoded in such runs after a refused line.
 WARY_BLOCKS = 4
 
-#: How msgspec says what it refuses: a value by the index of its line, malformed JSON by the byte of the block.
-#: Not compiled, which takes longer than the import of most modules; `re` keeps it compiled once it was used.
+#: Finds the place in an error message of msgspec: the index of the line for a wrong value, the byte in the block for
+#: malformed JSON. Not compiled at import, which would take longer than importing most modules; `re` caches it.
 _PLACE = r"`\$\[(\d{1,9})\]|\(byte (\d{1,9})\)$"
 
 
 class Bad:
-    """Stands in a block for a line that is not one JSON object, and says why as :class:`InvalidLine` does."""
+    """Takes the place of a line of a block that is not one JSON object; with a reason as in :class:`InvalidLine`."""
 
     __slots__ = ("kind", "reason")
 
@@ -56,24 +56,24 @@ class Bad:
 
 
 class Lines(Objects, ABC):
-    """Turns lines into messages, and counts those that were repaired, and that hold something unknown.
+    """Turns lines into messages. Counts lines with lone surrogates, and lines with unknown content.
 
-    A block of lines is decoded at once; where one of them is odd, the others at once and that one alone.
+    A block of lines is decoded at once. If one line is refused, it is decoded alone, and the others at once.
     """
 
-    #: What :meth:`_several` raises for lines that it does not take.
+    #: Exceptions by which :meth:`_several` refuses lines.
     _refusals: tuple[type[Exception], ...] = REFUSED
 
     def __init__(self, surrogates: str) -> None:
         super().__init__(surrogates)
-        #: Lines of blocks that are invalid; who reads it sets it back.
+        #: Number of invalid lines in the last block. The reader sets it to 0.
         self.bad: int = 0
-        # Blocks that are still to be decoded in runs.
+        # Number of blocks that are still to be decoded in runs.
         self._wary = 0
 
     @abstractmethod
     def _several(self, data: Bytes, count: int) -> list[Any]:
-        """The messages of ``count`` checked lines, all at once. Raises one of ``_refusals``, if some line is odd."""
+        """Decode ``count`` checked lines at once. Raises one of ``_refusals`` if any line needs to be decoded alone."""
 
     @abstractmethod
     def line(self, line: bytes) -> Any:
@@ -81,14 +81,14 @@ class Lines(Objects, ABC):
 
     @abstractmethod
     def one_line_decoder(self) -> Callable[[bytes], Any] | None:
-        """What makes the message of one line of UTF-8, or raises one of :data:`REFUSED`: then it needs :meth:`line`."""
+        """A fast decoder for one line of UTF-8. Raises one of :data:`REFUSED` for a line that needs :meth:`line`."""
 
     @abstractmethod
     def fresh(self) -> Self:
-        """Another one that makes the same messages, with counters of its own."""
+        """A new object that makes the same messages, with counters of its own."""
 
     def _refused(self, line: bytes) -> Any:
-        """As :meth:`line`, of a line that :meth:`_several` has refused."""
+        """As :meth:`line`, for a line that :meth:`_several` has refused."""
         return self.line(line)
 
     def block(self, data: Bytes, count: int) -> list[Any]:
@@ -103,11 +103,13 @@ class Lines(Objects, ABC):
         return self._in_runs(data, count, refusal)
 
     def _in_runs(self, data: Bytes, count: int, refusal: str | None) -> list[Any]:
-        """The messages of lines of which some are odd; ``refusal`` is what was said of all of them, if they were tried.
+        """Decode a block in which msgspec refuses some lines.
 
-        msgspec says which line it refuses. Those before it are decoded once more, at once, then that line alone. What
-        is said is a hint and no more: if it is wrong, that takes time only. Where one odd line is, there are often
-        more: then the next blocks begin with a few lines.
+        msgspec's error names the refused line. Decode the lines before it again, at once, then that line alone. If the
+        hint is wrong, only time is lost. Refused lines often come together, so the next blocks are decoded in runs.
+
+        Args:
+            refusal: the error for the whole block; None if it was not tried.
         """
         starts = line_starts(data, count)
         messages: list[Any] = []
@@ -128,11 +130,11 @@ class Lines(Objects, ABC):
             if odd > first:
                 try:
                     messages += self._run(data, starts, first, odd)
-                except self._refusals:  # it is another one
+                except self._refusals:  # the hint was wrong: the refused line comes earlier
                     odd = first
             line = bare_line(bytes(data[starts[odd] : starts[odd + 1]]))
             try:
-                # Whether that line was refused is certain only if it was alone.
+                # Only a line that was tried alone is certainly refused.
                 messages.append(self._refused(line) if last == first + 1 else self.line(line))
             except BadLine as bad:
                 messages.append(self._noted(bad))
@@ -149,12 +151,12 @@ class Lines(Objects, ABC):
 
 
 def _said(error: Exception) -> str:
-    """What msgspec says; nothing of others, who may say anything, and fail at it."""
+    """The text of an error of msgspec; empty for others: a user's ``loads`` may raise anything, even in ``str()``."""
     return str(error) if isinstance(error, msgspec.MsgspecError) else ""
 
 
 def _line_of(refusal: str, starts: list[int], first: int, last: int) -> int:
-    """Which line of a run msgspec refused, by what it says of it; the first if it does not say."""
+    """The index of the line that msgspec refused, according to its error; the first line if it names none."""
     found = re.search(_PLACE, refusal)
     if found is None:
         return first
@@ -164,9 +166,9 @@ def _line_of(refusal: str, starts: list[int], first: int, last: int) -> int:
 
 
 def is_utf8(line: Bytes | bytearray | str) -> bool:
-    """Whether bytes are UTF-8; false for a str. msgspec does not look at the bytes of fields that it skips."""
+    """True if bytes are UTF-8; False for a str. msgspec does not check the bytes of fields that it skips."""
     try:
-        str(line, "utf-8")  # type: ignore[arg-type]  # a TypeError for a str, which costs less than asking before
+        str(line, "utf-8")  # type: ignore[arg-type]  # raises TypeError for a str, which costs less than a test
     except (UnicodeDecodeError, TypeError):
         return False
     return True

@@ -1,6 +1,6 @@
-"""JSON objects as plain dicts, strictly, with lone surrogates kept or replaced.
+"""Read JSON objects as plain dicts, strictly, with lone surrogates kept or replaced.
 
-Knows JSON; not messages, nor streams. msgspec reads what it takes, :mod:`json` the rest.
+msgspec reads most lines; :mod:`json` reads those that msgspec refuses, such as lines with lone surrogates.
 """
 
 # Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
@@ -28,7 +28,7 @@ __all__ = [
     "decode_unambiguous_lines",
 ]
 
-#: What msgspec raises for input it does not take; MsgspecError covers DecodeError and ValidationError.
+#: Exceptions by which msgspec refuses input; MsgspecError covers DecodeError and ValidationError.
 REFUSED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
@@ -49,7 +49,7 @@ _decode_any = msgspec.json.Decoder().decode
 _encoder = msgspec.json.Encoder()
 _encode = _encoder.encode
 _dump = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":")).encode
-#: What these raise for a value that they have no form for, such as a whole number above 64 bits.
+#: Exceptions of these encoders for a value that they cannot encode, such as a whole number above 64 bits.
 _NO_FORM = (ValueError, OverflowError, RecursionError)
 _KINDS = {
     list: "an array",
@@ -63,9 +63,9 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def decode_unambiguous_lines(data: bytes, count: int) -> list[dict[str, Any]]:
-    """The objects of ``count`` checked lines, in which certainly no key stands twice. Raises one of :data:`REFUSED`.
+    """Decode ``count`` checked lines in which certainly no key occurs twice. Raises one of :data:`REFUSED`.
 
-    As of a single line, they are certain if they are what the objects are encoded to.
+    They are certain if encoding the objects again gives the same bytes, since no dict has a key twice.
     """
     values = decode_dict_lines(data)
     try:
@@ -88,7 +88,7 @@ def _finite(digits: str) -> float:
 
 
 def _noting(ambiguous: Ambiguities) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
-    """A hook for :mod:`json` that makes dicts as usual, and notes the keys that had two different values."""
+    """A hook for :mod:`json` that makes dicts as usual, and records keys with two different values."""
 
     def make(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         made = dict(pairs)
@@ -103,14 +103,14 @@ _NUMBERS: dict[str, Any] = {"parse_constant": _refuse_constant, "parse_float": _
 _strict = json.JSONDecoder(**_NUMBERS)
 
 
-#: Matches a text whose first character, white space aside, begins no JSON value. Tests show that json gives the same
-#: reason for it.
+#: Matches a text whose first character, after white space, begins no JSON value. Tests check that json gives the same
+#: reason for such a text.
 _NO_VALUE = re.compile(r"(?![ \t\r\n]*(?:[\[{\"0-9-]|true|false|null|NaN|Infinity|\Z))")
 _NO_VALUE_REASON = "not JSON: Expecting value at character 0 of the line"
 
 
 def _without_surrogates(value: Any) -> Any:
-    """The value with each lone surrogate replaced; lists and dicts are changed in place, for they are known by id."""
+    """The value with each lone surrogate replaced. Changes lists and dicts in place: Ambiguities refer to their ids."""
     if isinstance(value, str):
         return SURROGATE.sub("\ufffd", value)
     if isinstance(value, list):
@@ -123,7 +123,7 @@ def _without_surrogates(value: Any) -> Any:
 
 
 class Objects:
-    """Reads JSON objects as plain dicts, with lone surrogates kept or replaced; the base of both kinds of lines."""
+    """Reads JSON objects as plain dicts, with lone surrogates kept or replaced; base of DictLines and TypedLines."""
 
     def __init__(self, surrogates: str) -> None:
         if surrogates not in ("keep", "replace"):
@@ -131,14 +131,14 @@ class Objects:
         self.keep: bool = surrogates == "keep"
         self.repaired: int = 0
         self.unknown = 0
-        # Making a decoder takes as long as decoding a line with it; most streams never need it.
+        # Made on first use: making it takes as long as decoding a line, and most streams never need it.
         self._noting_decoder: json.JSONDecoder | None = None
         self._ambiguous: Ambiguities = {}
 
     def object(self, line: bytes) -> dict[str, Any]:
-        """The JSON object of a line; of a key that stands twice the last value. Raises :class:`BadLine`."""
+        """The JSON object of a line; if a key occurs twice, with the last value. Raises :class:`BadLine`."""
         text = _text(line)
-        if _NO_VALUE.match(text):  # a sixth of the time of the exceptions of two parsers; logs are full of such lines
+        if _NO_VALUE.match(text):  # logs are full of such lines; two parsers' exceptions would take six times as long
             raise BadLine("not_json", _NO_VALUE_REASON)
         try:
             value = _decode_any(text)
@@ -149,7 +149,10 @@ class Objects:
         return _as_object(value)
 
     def noted_object(self, line: bytes) -> tuple[dict[str, Any], Ambiguities]:
-        """The same, and what of it had two values, until :meth:`forget_ambiguous`. Raises :class:`BadLine`."""
+        """As :meth:`object`, with the keys that had two values. Call :meth:`forget_ambiguous` after use.
+
+        Raises :class:`BadLine`.
+        """
         if not line.lstrip(_BLANK).startswith(b"{"):
             return self.object(line), {}
         value = self._unambiguous_object(line)
@@ -160,14 +163,14 @@ class Objects:
         return _as_object(self._by_json(_text(line), self._noting_decoder)), self._ambiguous
 
     def forget_ambiguous(self) -> None:
-        """Let go of what had two values, which may be all of a line."""
+        """Free the keys and dicts that had two values: they may be as large as the line."""
         self._ambiguous.clear()
 
     def _unambiguous_object(self, line: bytes) -> dict[str, Any] | None:
-        """The object of a line in which certainly no key stands twice in an object, else None: perhaps one does.
+        """The object of a line in which certainly no key occurs twice in an object; None if one may.
 
-        A line that is what its object is encoded to is certain, for no dict has a key twice. The CLI's lines are, but
-        for those with rare escapes. This takes a third of the time that noting the keys takes.
+        A line is certain if encoding its object again gives the same bytes, since no dict has a key twice. This holds
+        for all lines of the CLI without rare escapes, and takes a third of the time of recording the keys.
         """
         line = line.strip(_BLANK)
         try:
@@ -192,7 +195,7 @@ class Objects:
         return mended
 
     def _by_json(self, text: str, decoder: json.JSONDecoder) -> Any:
-        """What json reads and msgspec may not have: a lone surrogate is the one thing it takes and msgspec refuses."""
+        """Read a text that msgspec may have refused. In addition, json accepts only lone surrogates."""
         try:
             value = decoder.decode(text.strip(" \t\r\n"))
             return self._mended(value, json.dumps(value, ensure_ascii=False)) if "\\u" in text else value
@@ -205,7 +208,7 @@ class Objects:
             raise BadLine("too_deep", "nested too deeply") from None
 
     def _mended(self, value: Any, dumped: str) -> Any:
-        """The value, of which ``dumped`` is the JSON text, with its lone surrogates counted, and replaced if asked."""
+        """The value, with lone surrogates counted, and replaced if wanted. ``dumped`` is its JSON text."""
         try:
             dumped.encode()
         except UnicodeEncodeError:

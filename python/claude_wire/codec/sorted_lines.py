@@ -1,7 +1,6 @@
-"""The lines of a block, sorted by the type and the subtype that they claim to have.
+"""Sort the lines of a block by type and subtype, with the native library (rust/src/kinds/sort.rs).
 
-What this module knows: how to talk to the native library, which finds and sorts them (rust/src/kinds/sort.rs).
-What it must not know: messages.
+So all lines of one subtype can be decoded at once. The library does not check lines: the tags are only a claim.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ _HEAD = struct.Struct("@3Q")
 _GROUP = struct.Struct("@6Q")
 
 
-#: Lines that claim to be of one type and subtype: the contents of both strings in the first of them, still escaped; the
-#: lines, with their line feeds; and how many they are.
+#: Lines that claim the same type and subtype: both tags as in the first line, still escaped; the lines, with their line
+#: feeds; and their number.
 Group: TypeAlias = tuple[tuple[bytes, bytes], memoryview, int]
 
 
 class Sorter:
-    """Sorts the lines of one block after another, in memory of its own: what it gives is good until the next block."""
+    """Sorts the lines of one block after another. The results are views of its memory, valid until the next block."""
 
     __slots__ = ("_groups", "_indexes", "_numbers", "_out", "_sorted", "_view", "groups", "picked", "rest")
 
@@ -37,15 +36,17 @@ class Sorter:
         self._view = memoryview(ffi.buffer(self._out))
         #: The lines that were not picked, with their line feeds, in their order.
         self.rest: memoryview = self._view[:0]
-        #: Those that were.
+        #: The picked lines, by type and subtype.
         self.groups: list[Group] = []
-        #: Of each picked line the index in the block, in order, and the index of its group.
+        #: For each picked line, in order: its index in the block, and the index of its group.
         self.picked: list[tuple[int, int]] = []
 
     def sort(self, data: bytes | memoryview, types: bytes) -> bool:
-        """Pick the lines that claim to be of one of these types, which line feeds separate, and to have a subtype.
+        """Pick the lines that claim one of these types, and a subtype. Returns False if there are none.
 
-        ``data`` are complete lines, at most ``BLOCK_BYTES`` of them. Whether there are such lines.
+        Args:
+            data: complete lines, at most ``BLOCK_BYTES`` bytes.
+            types: names of types, separated by line feeds.
         """
         source = data if type(data) is bytes else ffi.from_buffer("uint8_t[]", data)
         checked(lib.cw_sort_lines(source, len(data), types, len(types), self._out, self._sorted))

@@ -1,4 +1,4 @@
-"""What a decoder has seen."""
+"""Counts of a decoder."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ __all__ = ["DecoderStats"]
 
 
 class DecoderStats(NamedTuple):
-    """What a :class:`Decoder` has seen since it was made."""
+    """Counts of a :class:`Decoder` since it was made."""
 
     #: Bytes that were fed.
     bytes: int
-    #: Lines that were not blank, without those that were passed over or merged.
+    #: Lines, without those that were blank, skipped or merged.
     lines: int
-    #: Lines that became messages, the unknown among them.
+    #: Lines that became messages, unknown messages included.
     messages: int
     #: Lines that are not one JSON object.
     invalid: int
-    #: Messages that are, or have within them, something unknown; 0 when decoding to dicts.
+    #: Messages that are unknown, or contain something unknown; 0 when decoding to dicts.
     unknown: int
     #: Lines with lone surrogates, which msgspec does not read.
     repaired: int
-    #: Lines that were passed over because of ``only``.
+    #: Lines that were skipped because of ``only``.
     skipped: int = 0
     #: Lines whose text became part of an earlier message because of ``coalesce``.
     merged: int = 0
 
     def summary(self) -> str:
-        """How much was seen, in words."""
+        """The main counts as a text."""
         return f"{self.messages:,} messages, {self.invalid:,} invalid lines, {self.bytes:,} bytes"

@@ -1,9 +1,9 @@
-"""Lines as typed messages, of one vocabulary or another.
+"""Decode lines to typed messages, of a stream or of another vocabulary (such as transcripts).
 
-Some kinds need a second look. Of lines whose type has subtypes, such as ``system``, the fast way reads only the
-subtype, and of top-level types that no table knows nothing: they decode to a :class:`_Later`, whose making is noticed,
-and their lines are decoded again, the former by the Struct of their subtype, the latter to a dict. So a stream with
-such lines never leaves the fast way.
+msgspec decodes a block of lines as a union of all top-level types. Two kinds of lines must be decoded a second time:
+those whose type has subtypes, such as ``system``, by the Struct of their subtype; and those of unknown types, to a
+dict. In the first pass they become a :class:`_Later`, a placeholder that counts how often it is made. So blocks with
+such lines stay on the fast way.
 """
 
 # Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
@@ -37,44 +37,48 @@ if TYPE_CHECKING:
 
 __all__ = ["SUBTYPED", "TypedLines", "one_line_decoder", "union_decoder"]
 
-#: At most this many unknown top-level types are remembered in a process; lines of others take the slow way.
+#: Most unknown top-level types that a process remembers; lines of further types take the slow way.
 MAX_LEARNED = 32
 #: The longest type that is remembered, in characters. The CLI's have at most 23.
 LONGEST_LEARNED = 128
 
-#: What a line with something unknown counts for: as many good lines as lose by being looked through what it gains.
+#: Weight of one line with unknown content. `_looked_through` decodes such a line faster, and normal lines more slowly:
+#: one such line saves the time that six normal lines lose. So the score `_odd` rises by 6 for it, and falls by 1 for a
+#: normal line.
 ODD = 6
-#: From here on lines are looked through, and so many good ones at most may follow until they no longer are.
+#: Score from which blocks are decoded by `_looked_through`; and the highest score, which limits the number of normal
+#: lines until this ends.
 ODD_ENOUGH = 2 * ODD
 MAX_ODD = 96
-#: Odd lines that count for nothing after one that cannot be looked through.
+#: Negative score after a block that `_looked_through` refuses. The next 16 lines with unknown content only make up for
+#: it; a block without any resets it to 0.
 STRICT_LINES = 16 * ODD
 
-#: Lines that are decoded twice until blocks are sorted, which goes on up to the first block without such lines: sorting
-#: takes 5% of the time of a block. A session of nothing but deltas has three such lines. Of recorded sessions a line
-#: takes 0.88 of the time that it takes without sorting.
+#: After this many lines that were decoded twice, blocks are sorted by subtype, up to the first block without such
+#: lines. Sorting takes 5% of the time of a block. A session of nothing but deltas has three such lines. In recorded
+#: sessions a line takes 0.88 of its time without sorting.
 ENOUGH_TWICE = 4
-#: Blocks of fewer lines are not sorted: it takes as long as such a line does.
+#: Smaller blocks are not sorted: sorting takes as long as decoding a line twice.
 FEW_LINES = 4
 
 _later_made = itertools.count()
 
 
 class _Later(msgspec.Struct, frozen=True, gc=False):
-    """Stands for a line that must be decoded again. Making one is noticed through a counter, atomic under the GIL."""
+    """Placeholder for a line that must be decoded again. A counter, atomic under the GIL, shows that one was made."""
 
     def __post_init__(self) -> None:
         next(_later_made)
 
 
 class _Subtyped(_Later, frozen=True, gc=False):
-    """The base of the stand-ins for types that have subtypes."""
+    """The base of the placeholders for types with subtypes."""
 
     subtype: str
 
 
 class _Unlisted(_Later, frozen=True, gc=False):
-    """The base of the classes made for top-level types that no table knows."""
+    """The base of the placeholders for unknown top-level types."""
 
 
 def _stand_in(base: type[_Later], tag: str) -> type[_Later]:
@@ -88,18 +92,18 @@ def _union_type(later: Iterable[type], vocabulary: Vocabulary) -> Any:
 
 
 def union_decoder(later: Iterable[type], vocabulary: Vocabulary = MESSAGES) -> msgspec.json.Decoder[Any]:
-    """msgspec's decoder over all top-level types of a vocabulary, of which these are stand-ins."""
+    """msgspec's decoder for all top-level types of a vocabulary, and for the placeholders ``later``."""
     return msgspec.json.Decoder(_union_type(later, vocabulary))
 
 
 @cache
 def one_line_decoder(vocabulary: Vocabulary) -> Callable[[Bytes | bytearray | str], Any]:
-    """The decoder of single lines. It refuses the types that have subtypes, which saves a look at what it returns."""
+    """The decoder of single lines. It refuses types with subtypes, so the caller need not check the result."""
     return union_decoder((), vocabulary).decode
 
 
 class UnionDecoder:
-    """The decoder over all top-level types of a vocabulary, those learned included. All its streams share it."""
+    """The decoder for all top-level types of a vocabulary, learned ones included. All streams share it."""
 
     __slots__ = (
         "_learned",
@@ -122,11 +126,12 @@ class UnionDecoder:
         self._learning = threading.Lock()
         self._learned: set[str] = set()
         self.vocabulary: Vocabulary = vocabulary
-        #: The classes that a type's stand-in stands for, by their subtypes.
+        #: Placeholder of a type -> subtype -> class.
         self.subtyped: dict[type, Mapping[str, type[Wire]]] = {
             _stand_in(_Subtyped, tag): classes for tag, classes in vocabulary.by_subtype.items()
         }
-        #: The same by type and subtype, those that msgspec alone can decode, as it knows no keys but those of fields.
+        #: Type and subtype -> class, for classes that msgspec can decode alone. A class that keeps keys without a field
+        #: is not among them.
         self.claims: dict[tuple[bytes, bytes], type[Wire]] = {
             (tag.encode(), subtype.encode()): cls
             for tag, classes in vocabulary.by_subtype.items()
@@ -134,16 +139,16 @@ class UnionDecoder:
             if not cls.keeps_extra
         }
         self.subtyped_names: bytes = "\n".join(vocabulary.by_subtype).encode()
-        #: The classes whose instances must not get out.
+        #: All placeholder classes. No user may get an instance.
         self.later: set[type] = set(self.subtyped)
-        # Building takes tens of milliseconds, which an import should not.
+        # Built on first use, not at import: building takes tens of milliseconds.
         self.decode = lambda line: self._build().decode(line)
         self.decode_lines = lambda lines: self._build().decode_lines(lines)
         self._lines = None
 
     def convert(self, values: list[dict[str, Any]]) -> list[Any]:
-        """What the lines with these objects decode to. Raises one of :data:`REFUSED`."""
-        if self._lines is None:  # what a Struct holds is looked up once, a union each time
+        """Convert dicts to messages, as decoding their lines would. Raises one of :data:`REFUSED`."""
+        if self._lines is None:  # msgspec analyses a union at each call, but the fields of a Struct only once
             line = _union_type(tuple(self.later), self.vocabulary)
             self._lines = msgspec.defstruct("Lines", [("lines", types.GenericAlias(list, line))])
         return cast("list[Any]", msgspec.convert({"lines": values}, self._lines).lines)
@@ -156,10 +161,10 @@ class UnionDecoder:
         return self
 
     def learn(self, tag: str) -> None:
-        """From now on a line of this unknown type does not make its block fail."""
+        """Add an unknown type, so that its lines no longer make their blocks fail."""
         if len(tag) > LONGEST_LEARNED or SURROGATE.search(tag):
-            return  # the latter is no tag of a Struct
-        # Not worth waiting for: another thread is at it, or was when this process was forked.
+            return  # a Struct's tag cannot have surrogates
+        # Do not wait: another thread is learning; or was when this process was forked, and then never releases it.
         if not self._learning.acquire(blocking=False):
             return
         try:
@@ -183,7 +188,7 @@ def _union_of(vocabulary: Vocabulary) -> UnionDecoder:
 
 _union = _union_of(MESSAGES)
 
-#: The stand-ins of the messages' types that have subtypes.
+#: The placeholders of the message types with subtypes.
 SUBTYPED = frozenset(_union.subtyped)
 
 
@@ -197,21 +202,21 @@ def _lines_decoder_of(cls: type[Wire]) -> Callable[[Bytes], list[Any]]:
     return msgspec.json.Decoder(cls).decode_lines
 
 
-#: Those that no block is sorted with now. There are as many as threads decode at once.
+#: Sorters that no thread uses at the moment. There are as many as threads have decoded at once.
 _sorters: list[Sorter] = []
 
 
 class TypedLines(Lines):
-    """Lines as typed messages, those of a stream if no other vocabulary is given."""
+    """Lines as typed messages; of a stream if no other vocabulary is given."""
 
     def __init__(self, surrogates: str, vocabulary: Vocabulary = MESSAGES) -> None:
         super().__init__(surrogates)
         self._vocabulary = vocabulary
         self._union = _union_of(vocabulary)
         self._places = Places()
-        # Rises with each line that has something unknown in it, and falls with each that has not.
+        # Score: rises with each line with unknown content, and falls with each other line. See ODD.
         self._odd = 0
-        # Lines that were decoded twice since a block was sorted for nothing.
+        # Number of lines that were decoded twice, since sorting a block last found no line to pick.
         self._twice = 0
 
     def one_line_decoder(self) -> Callable[[bytes], Any]:
@@ -224,7 +229,7 @@ class TypedLines(Lines):
         if self._twice < ENOUGH_TWICE or count < FEW_LINES or len(data) > BLOCK_BYTES:
             return super().block(data, count)
         try:
-            sorter = _sorters.pop()  # another thread may be here, too, and has taken others
+            sorter = _sorters.pop()  # so that no other thread uses the same object
         except IndexError:
             sorter = Sorter()
         if sorter.sort(data, self._union.subtyped_names):
@@ -246,10 +251,10 @@ class TypedLines(Lines):
         return messages
 
     def _claimed(self, group: Group) -> list[Any]:
-        """The messages of lines that claim to be of one type and subtype.
+        """The messages of lines that claim the same type and subtype.
 
-        The class checks both, at each place where they stand in the line. For a subtype that has no class of its own
-        it is looked up what the type has.
+        Decoding by the class checks both tags, wherever they occur in the line. Without a class for the subtype, the
+        vocabulary builds the messages from plain dicts.
         """
         claim, data, count = group
         cls = self._union.claims.get(claim)
@@ -286,7 +291,7 @@ class TypedLines(Lines):
                 raise msgspec.DecodeError("not one object on each line")
             if self._odd:
                 self._odd = max(self._odd - count, 0)
-        if next(_later_made) != before + 1:  # here, or in another thread: then the search finds none
+        if next(_later_made) != before + 1:  # a placeholder was made; if by another thread, the search finds none
             later = self._union.later
             indexes = [index for index, cls in enumerate(map(type, messages)) if cls in later]
             starts = line_starts(data, count)
@@ -298,7 +303,7 @@ class TypedLines(Lines):
         return messages
 
     def _looked_through(self, data: Bytes, count: int) -> list[Any]:
-        """As the union decodes them, lines of which many have something unknown where others had it before."""
+        """Decode lines of which many have unknown content at known places: take it out, convert, and put it back."""
         try:
             values = decode_unambiguous_lines(bytes(data), count)
         except REFUSED:
@@ -313,7 +318,7 @@ class TypedLines(Lines):
         return messages
 
     def _again(self, later: _Later, line: Bytes) -> Any:
-        """Decode a line that the union has already read once, so its JSON is sound and its ``type`` has one value."""
+        """Decode a line for which the union gave a placeholder: its JSON is valid, and ``type`` has one value."""
         if not isinstance(later, _Subtyped):
             return self._unlisted(bytes(line))
         self._twice += 1
@@ -347,7 +352,7 @@ class TypedLines(Lines):
         return self._piecewise(line)
 
     def _piecewise(self, line: bytes) -> Any:
-        """A line that msgspec refuses: something in it is unknown or does not fit, or it is no JSON object at all."""
+        """Decode a line that msgspec refuses: something is unknown or does not fit, or it is not a JSON object."""
         findings = Findings()
         repaired = self.repaired
         try:
@@ -356,7 +361,7 @@ class TypedLines(Lines):
                 cls = self._vocabulary.class_of(value, findings)
                 if not isinstance(cls, str) and not cls.keeps_extra:
                     try:
-                        return msgspec.convert(value, cls)  # perhaps the surrogates are all that is odd
+                        return msgspec.convert(value, cls)  # perhaps only the surrogates were refused
                     except (*REFUSED, UnicodeEncodeError):
                         pass
             message = self._vocabulary.build(value, findings)
@@ -373,7 +378,7 @@ class TypedLines(Lines):
         return message
 
     def _met(self, value: dict[str, Any], message: Wire, findings: Findings) -> None:
-        """Remember where a message has something unknown. Messages told apart by their subtype are left out."""
+        """Remember where a message has unknown content. Not for messages of types with subtypes."""
         looking = self._odd >= ODD_ENOUGH
         self._odd = min(self._odd + ODD, MAX_ODD)
         tag = value.get("type")
