@@ -20,6 +20,7 @@ PACKAGES = [
     "claude_wire.errors",
     "claude_wire.io",
     "claude_wire.messages",
+    "claude_wire.protocol",
     "claude_wire.session",
     "claude_wire_kit.events",
     "claude_wire.dialects",

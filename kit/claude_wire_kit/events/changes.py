@@ -1,7 +1,6 @@
-"""What a call changes in a file, as lines taken out and put in.
+"""The change that a tool call makes in a file, as lines taken out and put in: ``-old`` and ``+new``.
 
-Knows the tools of the CLI that change files, by their names. Takes any JSON: a value that is not what the tool takes
-changes nothing.
+Inputs and results may be any JSON. A value of a type that the tool does not take gives no lines.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The tool calls that have not ended. Each one that started ends once, also when its result never comes.
+"""The open tool calls. Each call ends once, also when its result never comes.
 
-At most ``MAX_OPERATIONS`` are open. One more ends the oldest one as interrupted. They take 12 MB at most.
+At most ``MAX_OPERATIONS`` are open, which take up to 12 MB. One more ends the oldest one as interrupted.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""How far the work is, found in text: "Running test 5 of 20". Knows text only.
-
+"""How far the work is, found in text: "Running test 5 of 20".
 The model writes the text, so each rule takes time in proportion to its length, whatever it holds. An expression looks
 for two numbers; it is bounded in every repetition. Around them a rule looks at no more than some hundred characters.
 """

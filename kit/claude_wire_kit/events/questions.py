@@ -1,4 +1,4 @@
-"""Permission questions of a session, for a person at a front end. Knows the bridge and tasks; not the session."""
+"""Ask the person at a front end for permission, and wait for the answer: a session's ``can_use_tool``."""
 
 from __future__ import annotations
 

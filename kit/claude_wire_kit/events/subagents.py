@@ -1,4 +1,4 @@
-"""The subagents that have not ended: each ends once, however often and by whatever message its end is told."""
+"""The running subagents. Several messages tell the end of one; the first of them counts."""
 
 from __future__ import annotations
 

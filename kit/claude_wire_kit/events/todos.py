@@ -1,4 +1,4 @@
-"""The agent's own list of what is to do, as its tools keep it: how far it is. Knows the tools' inputs, of any JSON."""
+"""Progress by the agent's own list of tasks, as ``TodoWrite``, ``TaskCreate`` and ``TaskUpdate`` keep it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the agents do: from calls of tools, their results and tasks to operations, subagents and progress."""
+"""Turn tool calls, their results and tasks into operations, subagents and progress."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The page around the turns: its head, what it loads (nothing), and what it says of the session.
-
-Knows boxes of markup and facts; not messages.
-"""
+"""The HTML document around the turns: head, style, facts of the session, table of contents. It loads nothing."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A session of a supervisor, joined by a person at the terminal, or by one prompt.
-
-Knows sessions that are attached; not where their supervisor is.
-"""
+"""A session of a supervisor that a person at the terminal joins, or that gets one prompt."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Rows of numbers under headings, with bars beside them, in as many columns as a terminal has.
 
-Knows text and widths; not what is counted. Without rich, whose import takes as long as all else that a sum needs.
+Does not use rich: importing rich takes as long as everything else that ``claude-wire usage`` does.
 """
 
 from __future__ import annotations

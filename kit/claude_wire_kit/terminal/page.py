@@ -1,7 +1,7 @@
-"""What a live view writes on: lines, text that grows, and below them a row that says what goes on.
+"""The output of a live view: lines, text that grows, and at the bottom a row with the current activity.
 
-Knows a console; not what is written, which must be safe to print already. On a terminal lines are broken between words.
-Only the row is ever rewritten. It is shown on a terminal only, while nothing else is written.
+Text must be safe to print. On a terminal, lines are broken between words, and the row is shown while nothing is
+written. The row is the only output that is ever rewritten.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Writes a session down while it runs, as the recordings that :class:`claude_wire.testing.Recording` reads.
-
-Knows files and bytes; not what the bytes mean, nor where they come from.
-"""
+"""Write a session down while it runs, in the format that :class:`claude_wire.testing.Recording` reads."""
 
 from __future__ import annotations
 

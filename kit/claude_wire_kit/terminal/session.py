@@ -1,7 +1,4 @@
-"""A session with the CLI, from its start to its end, shown on a page and perhaps recorded.
-
-Knows processes and sessions; not the command line.
-"""
+"""A session with the CLI, from start to end, drawn on a page and perhaps recorded: ``claude-wire run``."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Breaks lines between words where a terminal is too narrow for them.
+"""Break lines between words where a terminal is too narrow for them.
 
-Knows text and widths; not what is written. A terminal by itself breaks lines in the middle of a word. rich breaks them
-between words, but only those that it has whole; here text may come in pieces.
+A terminal breaks lines in the middle of a word. rich breaks them between words, but needs the whole line first. Here
+the text may come in pieces.
 """
 
 from __future__ import annotations

@@ -154,3 +154,24 @@ def test_a_peer_that_never_ends_what_it_begins_fills_no_memory(name: str) -> Non
     numbers = drive(name)
     assert numbers["kept"] <= numbers["most"] * 1_000_000, numbers
     assert numbers["sent"] > 3 * numbers["kept"], numbers
+
+
+def test_what_a_bridge_keeps_for_details_is_bounded() -> None:
+    ui = Bridge(partial=True, details=True)
+    for number in range(3 * MAX_OPERATIONS):
+        hook = {"subtype": "hook_callback", "callback_id": "h", "input": {"hook_event_name": "UserPromptSubmit"}}
+        hook["input"] |= {"prompt": f"{number}" * 100, "session_id": "s", "transcript_path": "", "cwd": ""}
+        ui.add(line(type="control_request", request_id=f"{number}" * 100, request=hook))
+        ui.add(AssistantMessage.of(f"{number}" * 1000, session_id="s"))
+        ui.expect_prompt(f"{number}" * 1000)
+    assert (len(ui._asked), len(ui._awaited), len(ui._hooked), len(ui._said)) == (MAX_OPERATIONS, 1000, 1000, 100)
+    assert all(
+        not isinstance(key, str) or len(key) <= 128 for kept in (ui._asked, ui._hooked, ui._said) for key in kept
+    )
+
+
+def test_an_input_is_told_and_not_kept() -> None:
+    ui = Bridge(details=True)
+    ui.add(call("t", command="x" * 1_000_000))
+    [kept] = ui._work.operations._open.values()
+    assert (kept.name, kept.input) == (None, None)
