@@ -43,7 +43,7 @@ CHOICE = [
     "process/test_process_input",
     "session/test_session_callbacks",
     "tables/test_tables_arrow",
-    "io/test_tasks",
+    "streams/test_tasks",
 ]
 #: What stands on the packages that the wheels require: each example of the README, msgspec, cffi, anyio, jiter, click,
 #: rich, jsonschema, claude-agent-sdk, mcp, OpenTelemetry, Starlette and uvicorn.

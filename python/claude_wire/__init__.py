@@ -48,7 +48,6 @@ from claude_wire.errors import (
     TurnError,
     UnfinishedTurnError,
 )
-from claude_wire.io.read import read
 from claude_wire.messages import (
     AssistantMessage,
     AsyncHookOutput,
@@ -78,15 +77,16 @@ from claude_wire.messages import (
     UserMessage,
 )
 from claude_wire.native.line_splitter import LineSplitter
+from claude_wire.streams.read import read
 
 if TYPE_CHECKING:
     from claude_wire import sync as sync
     from claude_wire.accumulate import Accumulator
-    from claude_wire.io.message_stream import MessageStream
     from claude_wire.process.find_cli import find_cli
     from claude_wire.process.options import ClaudeOptions
     from claude_wire.process.process import Process, open_process
     from claude_wire.session import HookMatcher, McpServer, Session, ask, open_session
+    from claude_wire.streams.message_stream import MessageStream
 
 __all__ = [
     "PROTOCOL_VERSION",
@@ -165,7 +165,7 @@ _LATER = {
     "ClaudeOptions": "process.options",
     "HookMatcher": "session",
     "McpServer": "session",
-    "MessageStream": "io.message_stream",
+    "MessageStream": "streams.message_stream",
     "Process": "process.process",
     "Session": "session",
     "ask": "session",
@@ -204,7 +204,7 @@ def _package_of(name: str) -> str:
     """The end of the error for a name that one of the packages has; empty if none has it."""
     from importlib import import_module
 
-    for package in ("messages", "errors", "codec", "session", "accumulate", "io"):
+    for package in ("messages", "errors", "codec", "session", "accumulate", "streams"):
         if name in import_module(f"{__name__}.{package}").__all__:
             return f"; it is {__name__}.{package}.{name}"
     return ""

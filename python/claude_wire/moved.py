@@ -15,6 +15,7 @@ MOVED = {
     "bridge": f"{KIT}.events",
     "cli": f"{KIT}.commands",
     "host": f"{KIT}.supervisor",
+    "io": "claude_wire.streams",
     "integrations.fleet": f"{KIT}.fleet",
     "integrations.ray.Fleet": f"{KIT}.fleet.Fleet",
     "integrations.ray.NodeLostError": f"{KIT}.fleet.NodeLostError",
@@ -27,7 +28,9 @@ MOVED = {
 def place(name: str) -> str:
     """What the error for a name below ``claude_wire`` ends with; empty if nothing of this name has moved."""
     now = MOVED.get(name)
-    return "" if now is None else f"; it is {now} now, of the distribution claude-wire-kit"
+    if now is None:
+        return ""
+    return f"; it is {now} now" + (", of the distribution claude-wire-kit" if now.startswith(KIT) else "")
 
 
 class _Moved:

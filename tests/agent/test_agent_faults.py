@@ -20,8 +20,8 @@ from claude_wire.agent.questions import Decision
 from claude_wire.agent.service import MAX_UNWRITTEN
 from claude_wire.agent.session import MAX_ALLOWED, MAX_SERVER_BYTES, MAX_SERVERS
 from claude_wire.dialects import CLASSIC
-from claude_wire.io.pipes import open_sink
 from claude_wire.messages import ResultSuccess
+from claude_wire.streams.pipes import open_sink
 from virtual_time import VirtualBackend, every_virtual_backend
 
 ASKING = AgentOptions(permission_prompt_tool="stdio", replay_user_messages=True)

@@ -205,7 +205,7 @@ async def test_writing_to_a_cli_that_reads_no_more(cli: Callable[..., str], tmp_
 async def test_overflow_error_ends_the_session_with_an_error_of_the_sdk(cli: Callable[..., str]) -> None:
     script = "init()\nfor _ in range(1000): assistant('x' * 1000)\nresult(); hear()"
     transport = WireTransport("", ClaudeAgentOptions(cli_path=cli(script)), overflow="error")
-    claude_wire.io.set_byte_budget(100_000)
+    claude_wire.streams.set_byte_budget(100_000)
     try:
         await transport.connect()
         process = transport.process
@@ -217,7 +217,7 @@ async def test_overflow_error_ends_the_session_with_an_error_of_the_sdk(cli: Cal
         with pytest.raises(CLIConnectionError, match="Cannot write to process that exited with error"):
             await transport.write("{}\n")
     finally:
-        claude_wire.io.set_byte_budget(DEFAULT_BYTE_BUDGET)
+        claude_wire.streams.set_byte_budget(DEFAULT_BYTE_BUDGET)
         await transport.close()
 
 
@@ -233,7 +233,7 @@ async def test_spilled_output_is_delivered(cli: Callable[..., str], tmp_path: pa
     """
     options = ClaudeAgentOptions(cli_path=cli(script))
     transport = WireTransport("", options, overflow="spill", spill_limit=10_000_000)
-    claude_wire.io.set_byte_budget(100_000)
+    claude_wire.streams.set_byte_budget(100_000)
     try:
         await transport.connect()
         process = transport.process
@@ -244,7 +244,7 @@ async def test_spilled_output_is_delivered(cli: Callable[..., str], tmp_path: pa
         assert process.drain_stats is not None
         assert process.drain_stats.bytes_spilled > 0
     finally:
-        claude_wire.io.set_byte_budget(DEFAULT_BYTE_BUDGET)
+        claude_wire.streams.set_byte_budget(DEFAULT_BYTE_BUDGET)
         await transport.close()
     texts = [message["message"]["content"][0]["text"] for message in messages if message["type"] == "assistant"]
     assert texts == [str(number) + "x" * 1000 for number in range(1000)]

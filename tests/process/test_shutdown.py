@@ -17,8 +17,8 @@ import pytest
 from async_backends import Backend, every_backend
 from children import exists, linux_only, python
 from claude_wire import Decoder, ProcessError, open_process
-from claude_wire.io import set_byte_budget
 from claude_wire.native.budget import DEFAULT_BYTE_BUDGET
+from claude_wire.streams import set_byte_budget
 from ladders import Boom, Ladder, watched
 
 pytestmark = linux_only

@@ -53,7 +53,7 @@ def climbing(package: str, file: str, source: str, folders: dict[str, int]) -> l
     found: list[str] = []
     for text in strings_of(ast.parse(source)):
         name = text.removeprefix(f"{package}.")
-        # "io.message_stream" is in a table of lazy imports; a bare word such as "process" is a word.
+        # "streams.message_stream" is in a table of lazy imports; a bare word such as "process" is a word.
         if not re.fullmatch(r"[a-z_]+(\.[a-z_]+)+", name):
             continue
         is_module = (SOURCES[package] / Path(*name.split("."))).with_suffix(".py").is_file()
@@ -80,5 +80,5 @@ def test_a_climbing_string_is_found() -> None:
     source = (
         '_LATER = {"Session": "session.session"}\nimport_module("claude_wire.sync.session")\nfine = "codec.decoder"'
     )
-    found = climbing("claude_wire", "io/__init__.py", source, layers()["claude_wire"])
+    found = climbing("claude_wire", "streams/__init__.py", source, layers()["claude_wire"])
     assert found == ["session.session", "claude_wire.sync.session"]

@@ -152,7 +152,7 @@ def test_the_names_beside_the_message_classes_are_pinned() -> None:
         ("ApiError", "it is claude_wire.errors.ApiError"),
         ("peek_lines", "it is claude_wire.codec.peek_lines"),
         ("Guard", "it is claude_wire.session.Guard"),
-        ("set_byte_budget", "it is claude_wire.io.set_byte_budget"),
+        ("set_byte_budget", "it is claude_wire.streams.set_byte_budget"),
         ("nothing_of_this_name", "has no attribute 'nothing_of_this_name'"),
     ],
 )
@@ -277,7 +277,7 @@ import msgspec  # which imports subprocess on Python 3.10
 before = {*sys.modules}
 import claude_wire
 optional = "click", "rich", "jsonschema", "claude_agent_sdk", "orjson", "pydantic", "trio", "uvloop"
-slow = "anyio", "asyncio", "subprocess", "logging", "claude_wire.io.message_stream"
+slow = "anyio", "asyncio", "subprocess", "logging", "claude_wire.streams.message_stream"
 print([name for name in (*optional, *slow) if name in sys.modules and name not in before])
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)

@@ -330,12 +330,12 @@ def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
     from claude_wire import limits
     from claude_wire.accumulate import accumulator as accumulate
     from claude_wire.agent import protocol, questions, service
-    from claude_wire.io import read_ahead
     from claude_wire.messages import places
     from claude_wire.native import budget
     from claude_wire.process import tracing
     from claude_wire.protocol import questions as _control
     from claude_wire.session import control
+    from claude_wire.streams import read_ahead
     from claude_wire.support import ids as _ids
     from claude_wire_kit import events
     from claude_wire_kit.events import tools

@@ -43,8 +43,8 @@ from claude_wire import (
 )
 from claude_wire.dialects import CLASSIC, MIRIAD
 from claude_wire.errors import DialectError
-from claude_wire.io import set_byte_budget
 from claude_wire.messages import McpStatusRequest, MessageStopEvent
+from claude_wire.streams import set_byte_budget
 from claude_wire.testing import Recording, Replay, Stall, open_agent
 from claude_wire.transcripts import Transcript, find_sessions
 from claude_wire_kit.commands.app import cli

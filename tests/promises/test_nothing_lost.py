@@ -26,7 +26,7 @@ from async_backends import BACKENDS, Backend, backend_of, every_backend
 from children import PRELUDE, Host, held, in_own_process, linux_only, nothing_left, python
 from claude_wire import Decoder, Process, encode, open_process
 from claude_wire.errors import ByteBudgetError
-from claude_wire.io import DrainStats, byte_budget, set_byte_budget
+from claude_wire.streams import DrainStats, byte_budget, set_byte_budget
 from long_tests import LONG
 
 pytestmark = linux_only

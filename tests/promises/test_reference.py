@@ -18,7 +18,7 @@ PACKAGES = [
     "claude_wire.agent",
     "claude_wire.codec",
     "claude_wire.errors",
-    "claude_wire.io",
+    "claude_wire.streams",
     "claude_wire.messages",
     "claude_wire.protocol",
     "claude_wire.session",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from claude_wire.io import byte_budget, set_byte_budget
+from claude_wire.streams import byte_budget, set_byte_budget
 from session_peer import queued_bytes
 
 

@@ -11,9 +11,9 @@ import claude_wire.session.control as control_module
 from async_backends import Backend, every_backend
 from claude_wire import CanUseToolRequest
 from claude_wire.errors import ByteBudgetError
-from claude_wire.io import set_byte_budget
-from claude_wire.io.read_ahead import SHARE_BYTES
 from claude_wire.messages import PermissionResult
+from claude_wire.streams import set_byte_budget
+from claude_wire.streams.read_ahead import SHARE_BYTES
 from session_peer import Peer, numbered, numbers, opened_for_questions, queued_bytes, rest
 
 pytestmark = pytest.mark.usefixtures("nothing_is_queued")

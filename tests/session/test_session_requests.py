@@ -20,7 +20,6 @@ from claude_wire import (
 )
 from claude_wire.control.requests import Requests
 from claude_wire.errors import PayloadError
-from claude_wire.io.tasks import Tasks
 from claude_wire.messages import (
     CancelAsyncMessageRequest,
     CancelAsyncMessageResponse,
@@ -46,6 +45,7 @@ from claude_wire.messages import (
     StopTaskRequest,
 )
 from claude_wire.protocol.requests import SentRequests
+from claude_wire.streams.tasks import Tasks
 from session_peer import RESULT, Peer, numbered, numbers, opened
 from virtual_time import VirtualBackend, every_virtual_backend
 

@@ -10,7 +10,7 @@ import msgspec
 
 from async_backends import DEADLINE
 from claude_wire import MessageStream
-from claude_wire.io.message_stream import receiver_of
+from claude_wire.streams.message_stream import receiver_of
 from claude_wire_kit.supervisor.frames import NOTHING, Attached, Cursor, Ended, Life, Started
 from claude_wire_kit.supervisor.session import AttachedSession
 from session_peer import RESULT, Output, line

@@ -24,8 +24,8 @@ from claude_wire import (
     read,
 )
 from claude_wire.codec import DecoderStats, peek_lines
-from claude_wire.io import Reader
 from claude_wire.messages import KeepAlive
+from claude_wire.streams import Reader
 
 
 def handle(line: InvalidLine) -> None:

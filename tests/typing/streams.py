@@ -10,8 +10,8 @@ from typing_extensions import assert_type
 
 from claude_wire import Decoder, InvalidLine, Message, MessageStream, ResultMessage
 from claude_wire.codec import DecoderStats
-from claude_wire.io import Batches, DrainStats
 from claude_wire.messages import ResultSuccess
+from claude_wire.streams import Batches, DrainStats
 
 
 async def generate() -> AsyncIterator[bytes]:

@@ -30,7 +30,7 @@ from claude_wire_kit.supervisor.errors import SupervisorError
 from claude_wire_kit.supervisor.frames import Create, Cursor, Listed, Resume
 
 if TYPE_CHECKING:
-    from claude_wire.io import Chunks
+    from claude_wire.streams import Chunks
     from claude_wire_kit.supervisor.frames import Command
 
 __all__ = ["Fleet", "NodeLostError"]

@@ -27,7 +27,7 @@ from claude_wire_kit.supervisor.frames import (
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from claude_wire.io import Chunks
+    from claude_wire.streams import Chunks
     from claude_wire_kit.supervisor.frames import Command
     from claude_wire_kit.supervisor.transport import Transport
 

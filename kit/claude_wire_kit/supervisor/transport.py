@@ -15,15 +15,15 @@ from anyio import sleep
 
 from claude_wire.errors import ProcessInputError
 from claude_wire.errors.base import describe_end
-from claude_wire.io.sources import open_source
 from claude_wire.native.overflow import DrainOptions
 from claude_wire.process.child import Child, Settings
+from claude_wire.streams.sources import open_source
 from claude_wire.support import Readiness
 from claude_wire_kit.supervisor.errors import SupervisorError
 
 if TYPE_CHECKING:
-    from claude_wire.io import Chunks
     from claude_wire.process.child import StrPath
+    from claude_wire.streams import Chunks
 
 __all__ = ["CommandTransport", "SocketTransport", "Transport"]
 

@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from claude_wire import MessageStream
-from claude_wire.io.message_stream import receiver_of
 from claude_wire.messages import AssistantMessage, ResultMessage
+from claude_wire.streams.message_stream import receiver_of
 from claude_wire_kit.supervisor.frames import Attached
 from claude_wire_kit.supervisor.session import AttachedSession
 from supervisors import SECONDS, Client, hosting

@@ -29,8 +29,6 @@ from claude_wire.agent.session import AgentSession, McpConnection, TurnRecord, a
 from claude_wire.agent.turn import PlainTurn, Turn
 from claude_wire.control.answers import Answers
 from claude_wire.control.requests import Requests
-from claude_wire.io.pipes import GONE, Sink, open_input, open_sink
-from claude_wire.io.tasks import Task, Tasks, cancelled_by_nobody
 from claude_wire.messages import (
     ControlCancelRequest,
     ControlRequest,
@@ -42,6 +40,8 @@ from claude_wire.messages import (
 from claude_wire.protocol.questions import Event as QuestionEvent
 from claude_wire.protocol.questions import Questions as HostQuestions
 from claude_wire.protocol.requests import SentRequests
+from claude_wire.streams.pipes import GONE, Sink, open_input, open_sink
+from claude_wire.streams.tasks import Task, Tasks, cancelled_by_nobody
 from claude_wire.support.waiting import cancel_scope, move_on_after
 
 if TYPE_CHECKING:

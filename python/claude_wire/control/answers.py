@@ -15,9 +15,9 @@ from anyio import get_cancelled_exc_class, sleep
 
 from claude_wire.codec.encoder import encode
 from claude_wire.control.sending import Send, send_quietly
-from claude_wire.io.tasks import Task, Tasks, cancelled_by_nobody
 from claude_wire.messages import ControlResponse, UnknownRequest
 from claude_wire.protocol.questions import Event, Question, Questions
+from claude_wire.streams.tasks import Task, Tasks, cancelled_by_nobody
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -30,7 +30,7 @@ __all__ = ["Answers", "Followed", "Handler", "NoAnswer", "Refusal", "WrongAnswer
 #: The ``reason`` of an UnknownRequest whose subtype this version does not know.
 UNKNOWN_SUBTYPE = "unknown subtype"
 #: Packages whose frames are left out at the beginning of a logged traceback.
-_OURS = frozenset(f"claude_wire.{name}" for name in ("agent", "control", "integrations", "io", "session"))
+_OURS = frozenset(f"claude_wire.{name}" for name in ("agent", "control", "integrations", "streams", "session"))
 
 _log = logging.getLogger("claude_wire")
 

@@ -114,7 +114,7 @@ class HandleError(ClaudeWireError, RuntimeError):
 
 
 class ByteBudgetError(ClaudeWireError):
-    """More bytes wait to be read than :func:`~claude_wire.io.set_byte_budget` allows, and ``overflow="error"`` was
+    """More bytes wait to be read than :func:`~claude_wire.streams.set_byte_budget` allows, and ``overflow="error"`` was
     chosen.
 
     Nothing is lost by it: the writer is held up, and the next step of the iteration goes on.

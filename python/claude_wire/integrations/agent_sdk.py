@@ -89,9 +89,9 @@ if TYPE_CHECKING:
     from claude_agent_sdk._internal.session_resume import MaterializedResume
     from typing_extensions import Self
 
-    from claude_wire.io.message_stream import Batches
     from claude_wire.messages import InvalidLine
     from claude_wire.process.process import Process
+    from claude_wire.streams.message_stream import Batches
 
 __all__ = ["SUPPORTED", "WireProcessError", "WireTransport"]
 

@@ -25,7 +25,7 @@ import logging
 from contextlib import suppress
 from typing import Any
 
-from claude_wire.io.tasks import EventLoopRef
+from claude_wire.streams.tasks import EventLoopRef
 from claude_wire.support.extras import install_extra
 
 try:

@@ -31,7 +31,7 @@ from claude_wire.integrations.mcp_versions import (
     request_id_of,
     request_message,
 )
-from claude_wire.io.tasks import Task, cancelled_by_nobody
+from claude_wire.streams.tasks import Task, cancelled_by_nobody
 from claude_wire.support.waiting import cancel_scope, move_on_after
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from anyio import CancelScope, get_cancelled_exc_class
 from mcp.shared import exceptions, message
 from mcp.shared.message import SessionMessage
 
-from claude_wire.io.tasks import cancelled_by_nobody
+from claude_wire.streams.tasks import cancelled_by_nobody
 from claude_wire.support.waiting import cancel_scope
 
 __all__ = [

@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from anyio import sleep
 
 from claude_wire.errors import CLINotFoundError, HandleError
-from claude_wire.io.sources import Drained
-from claude_wire.io.tasks import EventLoopRef
 from claude_wire.native.drain import Drain, open_drain
 from claude_wire.native.drain_thread import ThreadDrain
 from claude_wire.native.overflow import DrainOptions
 from claude_wire.process.long_arguments import ArgumentFiles, arguments_too_long
 from claude_wire.process.stderr import STDERR_TAIL_BYTES, StderrLines
 from claude_wire.process.stdin import LAST_SECONDS, Stdin
+from claude_wire.streams.sources import Drained
+from claude_wire.streams.tasks import EventLoopRef
 from claude_wire.support.waiting import Readiness, cancel_scope, move_on_after
 
 if TYPE_CHECKING:

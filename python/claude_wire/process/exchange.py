@@ -126,7 +126,7 @@ class Exchange:
             await self.child.close(self._settings.grace)
 
     def saw(self, batch: list[Any]) -> None:
-        """As :class:`~claude_wire.io.receiver.Observer`."""
+        """As :class:`~claude_wire.streams.receiver.Observer`."""
         # Most batches neither begin nor end a turn: their types are enough to see this.
         types = set(map(type, batch))
         is_plain = any(issubclass(cls, dict) for cls in types)
@@ -152,7 +152,7 @@ class Exchange:
             self.run.see(InitMessage())
 
     async def ended(self, *, cut: bool) -> None:
-        """As :class:`~claude_wire.io.receiver.Observer`: wait for the exit code, and raise once how the output ended.
+        """As :class:`~claude_wire.streams.receiver.Observer`: wait for the exit code; raise once for a bad end.
 
         Raises:
             UnfinishedTurnError: the output ended within a line or a turn.

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
 from claude_wire.codec.encoder import encode
 from claude_wire.errors import HandleError
-from claude_wire.io.message_stream import MessageStream, receiver_of
-from claude_wire.io.receiver import Receiver, require_decoder
 from claude_wire.limits import DEFAULT_SPILL_BYTES
 from claude_wire.native.overflow import DrainOptions, Overflow, OverflowArguments
 from claude_wire.process.child import Settings
 from claude_wire.process.exchange import Exchange, NotStarted
 from claude_wire.process.tracing import join_trace, trace_context
+from claude_wire.streams.message_stream import MessageStream, receiver_of
+from claude_wire.streams.receiver import Receiver, require_decoder
 from claude_wire.support.arguments import (
     require_function,
     require_seconds,

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from anyio import Event
 
-from claude_wire.io.tasks import EventLoopRef, Task, set_event
 from claude_wire.limits import BLOCK_BYTES
+from claude_wire.streams.tasks import EventLoopRef, Task, set_event
 from claude_wire.support.waiting import closing_coroutine, move_on_after
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from claude_wire.io.sources import Drained
+    from claude_wire.streams.sources import Drained
 
 __all__ = ["STDERR_TAIL_BYTES", "StderrLines"]
 

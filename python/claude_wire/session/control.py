@@ -14,7 +14,6 @@ from claude_wire.codec.encoder import encode
 from claude_wire.control.answers import Answers
 from claude_wire.control.requests import Requests
 from claude_wire.errors import DialectError, EncodeError, HandleError, RequestRefusedError
-from claude_wire.io.tasks import Task, Tasks
 from claude_wire.messages import (
     McpMessageRequest,
     McpSdkServerConfig,
@@ -30,6 +29,7 @@ from claude_wire.protocol.host import (
     RequestAnswered,
 )
 from claude_wire.session.arguments import McpServer, require_server
+from claude_wire.streams.tasks import Task, Tasks
 from claude_wire.support.arguments import type_of
 from claude_wire.support.waiting import move_on_after
 

@@ -50,11 +50,11 @@ if TYPE_CHECKING:
     from claude_wire.codec.follower import Follower
     from claude_wire.control.requests import Requests
     from claude_wire.dialects import Connection, Dialect
-    from claude_wire.io.message_stream import MessageStream
-    from claude_wire.io.read_ahead import Tap
-    from claude_wire.io.tasks import Tasks
     from claude_wire.session.callbacks import Callbacks
     from claude_wire.session.control import Control
+    from claude_wire.streams.message_stream import MessageStream
+    from claude_wire.streams.read_ahead import Tap
+    from claude_wire.streams.tasks import Tasks
 
 __all__ = [
     "HostHooks",

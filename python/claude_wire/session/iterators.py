@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias, get_args
 
-from claude_wire.io.message_stream import Batches
+from claude_wire.streams.message_stream import Batches
 from claude_wire.support.arguments import require_one_of, require_seconds
 
 if TYPE_CHECKING:

@@ -16,18 +16,18 @@ from anyio import CancelScope, Event, sleep
 from anyio.lowlevel import checkpoint
 
 from claude_wire.errors import ByteBudgetError, HandleError
-from claude_wire.io.message_stream import receiver_of
-from claude_wire.io.tasks import set_event
 from claude_wire.messages import ControlCancelRequest, ControlRequest, ControlResponse, KeepAlive, UnknownMessage
 from claude_wire.protocol.host import is_control
+from claude_wire.streams.message_stream import receiver_of
+from claude_wire.streams.tasks import set_event
 from claude_wire.support.waiting import cancel_scope, move_on_after
 
 if TYPE_CHECKING:
     from claude_wire.codec.decoder import Decoder
     from claude_wire.codec.follower import Follower
-    from claude_wire.io.message_stream import MessageStream
-    from claude_wire.io.read_ahead import ReadAhead, Tap
     from claude_wire.session.control import Control
+    from claude_wire.streams.message_stream import MessageStream
+    from claude_wire.streams.read_ahead import ReadAhead, Tap
 
 __all__ = ["KEPT_BACK", "Router"]
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Protocol
 from anyio import Semaphore
 
 from claude_wire.errors import HandleError
-from claude_wire.io.read_ahead import Tap, show
+from claude_wire.streams.read_ahead import Tap, show
 
 if TYPE_CHECKING:
     from claude_wire.control.sending import Send
-    from claude_wire.io.tasks import Tasks
     from claude_wire.process.exchange import Exchange
+    from claude_wire.streams.tasks import Tasks
 
 __all__ = ["Sender"]
 

@@ -17,8 +17,6 @@ from claude_wire.codec.encoder import encode
 from claude_wire.control.sending import Send
 from claude_wire.dialects import STREAM_JSON, Dialect, dialect_of
 from claude_wire.errors import DialectError, HandleError
-from claude_wire.io.message_stream import MessageStream
-from claude_wire.io.tasks import EventLoopRef, Tasks
 from claude_wire.messages import (
     ControlRequestBody,
     GetStatusRequest,
@@ -53,6 +51,8 @@ from claude_wire.session.prompts import Prompt, Prompts, message_of
 from claude_wire.session.reading import Reading
 from claude_wire.session.sending import Sender
 from claude_wire.session.takeover import SessionPort, SessionTransport, Takeover, TakeoverRouter
+from claude_wire.streams.message_stream import MessageStream
+from claude_wire.streams.tasks import EventLoopRef, Tasks
 from claude_wire.support.arguments import (
     require_function,
     require_one_of,
@@ -110,7 +110,7 @@ class Session:
     from several. A session belongs to one event loop.
 
     While nobody iterates, incoming bytes are kept, up to the byte budget of the process
-    (:func:`~claude_wire.io.set_byte_budget`); a control message after more than that waits for the consumer. While
+    (:func:`~claude_wire.streams.set_byte_budget`); a control message after more than that waits for the consumer. While
     4,096 callbacks and answers wait (half as many callbacks if they have a time limit), or 64 MiB of them, the session
     reads nothing. Close a session, by its block or :meth:`aclose`. A dropped session is closed in its event loop. If
     the loop is closed or stopped, a dropped session ends at once: its callbacks are abandoned where they wait, and a

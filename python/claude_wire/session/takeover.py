@@ -31,13 +31,13 @@ from claude_wire.support.waiting import move_on_after
 
 if TYPE_CHECKING:
     from claude_wire.codec.follower import Follower
-    from claude_wire.io.message_stream import MessageStream
-    from claude_wire.io.read_ahead import Tap
-    from claude_wire.io.tasks import Tasks
     from claude_wire.messages import InitializeResponse
     from claude_wire.session.callbacks import Callbacks
     from claude_wire.session.control import Control
     from claude_wire.session.reading import Reading
+    from claude_wire.streams.message_stream import MessageStream
+    from claude_wire.streams.read_ahead import Tap
+    from claude_wire.streams.tasks import Tasks
 
 __all__ = ["Registered", "RunningCLI", "SessionPort", "SessionTransport", "Takeover", "TakeoverRouter"]
 

@@ -14,13 +14,13 @@ from anyio.abc import ByteSendStream, ObjectSendStream
 
 from claude_wire.agent import Agent, AgentOptions
 from claude_wire.agent.service import Service
-from claude_wire.io.message_stream import MessageStream
-from claude_wire.io.tasks import Tasks
 from claude_wire.messages import InitializeRequest
 from claude_wire.process.options import ClaudeOptions
 from claude_wire.session.callbacks import CanUseTool, Dialog, Elicit, HookMatcher, McpServer
 from claude_wire.session.open import STATE_VARIABLE
 from claude_wire.session.session import Session
+from claude_wire.streams.message_stream import MessageStream
+from claude_wire.streams.tasks import Tasks
 from claude_wire.support.arguments import type_of
 from claude_wire.support.waiting import cancel_scope
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from claude_wire.codec.decoder import Decoder
-from claude_wire.io.read import Reader, Source
 from claude_wire.limits import DEFAULT_MAX_LINE_BYTES
 from claude_wire.messages import InvalidLine, Message
+from claude_wire.streams.read import Reader, Source
 from claude_wire.transcripts.recognise import Head, LineDialect
 from claude_wire.transcripts.records.base import Record
 
@@ -20,7 +20,7 @@ def decoder_for(dialect: LineDialect, **arguments: Any) -> Decoder[Any]:
 
 
 class LineReader(Reader[Record | Message | InvalidLine]):
-    """A :class:`~claude_wire.io.Reader` that has found out what its file is. Made by :func:`read`.
+    """A :class:`~claude_wire.streams.Reader` that has found out what its file is. Made by :func:`read`.
 
     Attributes:
         dialect: ``"transcript"`` if it gives records, ``"stream"`` if it gives messages.

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from claude_wire.codec.decoder import Decoder
 from claude_wire.errors import HandleError
-from claude_wire.io.read_ahead import Chunks, ReadAhead, Tap
-from claude_wire.io.sources import Drained
+from claude_wire.streams.read_ahead import Chunks, ReadAhead, Tap
+from claude_wire.streams.sources import Drained
 from claude_wire.support.arguments import type_of
 
 if TYPE_CHECKING:

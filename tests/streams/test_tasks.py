@@ -12,7 +12,7 @@ import anyio.lowlevel
 import pytest
 
 from async_backends import ASYNCIO, TRIO, Backend, every_asyncio, every_backend
-from claude_wire.io.tasks import Task, current_task
+from claude_wire.streams.tasks import Task, current_task
 
 VARIABLE = contextvars.ContextVar("VARIABLE", default="none")
 

@@ -26,8 +26,8 @@ import pytest
 import recordings
 from async_backends import TRIO, Backend, every_backend
 from claude_wire import Decoder, InvalidLine, InvalidLineError, MessageStream, StreamEvent
-from claude_wire.io import Batches
 from claude_wire.messages import ResultSuccess
+from claude_wire.streams import Batches
 from stream_sources import (
     BAD,
     BAD_TYPES,

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from async_backends import ASYNCIO, Backend, every_backend
-from claude_wire.io import byte_budget, set_byte_budget
-from claude_wire.io.read_ahead import ReadAhead
 from claude_wire.native import budget
 from claude_wire.native.budget import DEFAULT_BYTE_BUDGET, count_kept, has_room
 from claude_wire.native.library import ffi, lib
+from claude_wire.streams import byte_budget, set_byte_budget
+from claude_wire.streams.read_ahead import ReadAhead
 
 
 def queued() -> int:

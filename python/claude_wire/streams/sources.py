@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from anyio import CancelScope
     from anyio.abc import ByteReceiveStream
 
-    from claude_wire.io.read_ahead import Chunks
     from claude_wire.native.overflow import DrainOptions
+    from claude_wire.streams.read_ahead import Chunks
 
     class HasFileno(Protocol):
         def fileno(self) -> int: ...

@@ -16,9 +16,9 @@ from anyio import BrokenResourceError, ClosedResourceError, to_thread
 from anyio.abc import ByteSendStream
 from anyio.lowlevel import checkpoint
 
-from claude_wire.io.sources import open_source
 from claude_wire.limits import BLOCK_BYTES, DEFAULT_SPILL_BYTES
 from claude_wire.native.overflow import DrainOptions
+from claude_wire.streams.sources import open_source
 from claude_wire.support.arguments import type_of
 from claude_wire.support.waiting import Readiness
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from claude_wire.io.message_stream import Batches, MessageStream
-    from claude_wire.io.read import Reader
-    from claude_wire.io.read_ahead import Chunks
     from claude_wire.native.budget import byte_budget, set_byte_budget
     from claude_wire.native.overflow import DrainStats
+    from claude_wire.streams.message_stream import Batches, MessageStream
+    from claude_wire.streams.read import Reader
+    from claude_wire.streams.read_ahead import Chunks
 
 __all__ = ["Batches", "Chunks", "DrainStats", "MessageStream", "Reader", "byte_budget", "set_byte_budget"]
 
 # Imported on first use: decoding needs none of them.
 _LATER = {
-    "Batches": "io.message_stream",
-    "Chunks": "io.read_ahead",
+    "Batches": "streams.message_stream",
+    "Chunks": "streams.read_ahead",
     "DrainStats": "native.overflow",
-    "MessageStream": "io.message_stream",
-    "Reader": "io.read",
+    "MessageStream": "streams.message_stream",
+    "Reader": "streams.read",
     "byte_budget": "native.budget",
     "set_byte_budget": "native.budget",
 }

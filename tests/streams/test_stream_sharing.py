@@ -27,12 +27,12 @@ from async_backends import DEADLINE, TRIO, Backend, every_backend
 from children import wait_until
 from claude_wire import Decoder, InvalidLineError, MessageStream, read
 from claude_wire.errors import ByteBudgetError
-from claude_wire.io import byte_budget, set_byte_budget
-from claude_wire.io.sources import SLICE_SECONDS, Drained
 from claude_wire.limits import BLOCK_BYTES
 from claude_wire.messages import ResultSuccess
 from claude_wire.native.drain import open_drain
 from claude_wire.native.drain_thread import ThreadDrain
+from claude_wire.streams import byte_budget, set_byte_budget
+from claude_wire.streams.sources import SLICE_SECONDS, Drained
 from stream_sources import (
     BAD,
     BAD_TYPES,
@@ -266,7 +266,7 @@ def test_the_pipe_is_emptied_while_the_loop_is_blocked(backend: Backend) -> None
 @contextmanager
 def through_a_thread(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, int]]:
     """A pipe. Streams that are made meanwhile are read as on systems without epoll; their threads have ended after."""
-    monkeypatch.setattr("claude_wire.io.sources.open_drain", ThreadDrain)
+    monkeypatch.setattr("claude_wire.streams.sources.open_drain", ThreadDrain)
     others = set(threading.enumerate())
     readable, writable = os.pipe()
     try:

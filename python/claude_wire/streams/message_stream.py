@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from claude_wire.codec.decoder import Decoder
 from claude_wire.codec.stats import DecoderStats
-from claude_wire.io.receiver import Receiver, require_decoder
-from claude_wire.io.sources import open_source
 from claude_wire.limits import DEFAULT_SPILL_BYTES
 from claude_wire.native.overflow import DrainOptions, DrainStats
+from claude_wire.streams.receiver import Receiver, require_decoder
+from claude_wire.streams.sources import open_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from typing_extensions import Self, Unpack
 
-    from claude_wire.io.sources import Source
     from claude_wire.messages import InvalidLine, Message
     from claude_wire.native.overflow import Overflow, OverflowArguments
+    from claude_wire.streams.sources import Source
 
 __all__ = ["Batches", "MessageStream", "receiver_of"]
 
@@ -31,14 +31,14 @@ class MessageStream(Generic[T]):
     Args:
         source: a descriptor (an ``int``) of a pipe, socket, terminal or file, or an object whose ``fileno()`` gives
             one; an :class:`asyncio.StreamReader`; an anyio ``ByteReceiveStream``; an asynchronous iterable of bytes; or
-            an object with ``receive``, ``final`` and ``aclose``, as :class:`~claude_wire.io.read_ahead.Chunks` says.
+            any :class:`~claude_wire.streams.read_ahead.Chunks`, with ``receive``, ``final`` and ``aclose``.
             A descriptor is duplicated and remains the caller's; a pipe becomes non-blocking until the stream is closed.
             Bytes in the buffer of a file object are not read. A step (one ``await`` of the iteration) may be cancelled
             without loss, except that cancelling ends an asynchronous generator.
         decoder: turns lines into messages; ``Decoder()`` if not given. Nobody else may use it.
         overflow, spill_limit: for descriptors, what happens when nobody reads and the waiting bytes exceed the budget
-            of the process (:func:`~claude_wire.io.set_byte_budget`). ``"pause"``: the writer has to wait. ``"spill"``:
-            the bytes go to a temporary file, of at most ``spill_limit`` bytes; above that the writer has to wait.
+            of the process (:func:`~claude_wire.streams.set_byte_budget`). ``"pause"``: the writer has to wait.
+            ``"spill"``: the bytes go to a temporary file, of at most ``spill_limit`` bytes; above that the writer has to wait.
             ``"error"``: the writer has to wait, and the next step raises.
 
     An exception does not end the iteration: the next step continues after its cause. When the source itself has failed,

@@ -12,9 +12,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from claude_wire.io.tasks import set_event
 from claude_wire.limits import JOINED_BYTES
 from claude_wire.native.budget import count_kept, has_room
+from claude_wire.streams.tasks import set_event
 
 if TYPE_CHECKING:
     from anyio import Event

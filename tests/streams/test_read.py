@@ -23,9 +23,9 @@ from claude_wire import (
     UnknownMessage,
     read,
 )
-from claude_wire.io import Reader
 from claude_wire.limits import BLOCK_BYTES
 from claude_wire.messages import KeepAlive, ResultSuccess
+from claude_wire.streams import Reader
 
 EVENT = (
     b'{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a"}}}'

@@ -22,15 +22,15 @@ import anyio.lowlevel
 import anyio.to_thread
 import pytest
 
-import claude_wire.io.sources as sources_module
+import claude_wire.streams.sources as sources_module
 from async_backends import ASYNCIO, TRIO, UVLOOP, Backend, every_asyncio, every_backend
 from claude_wire import (
     Decoder,
     HandleError,
     MessageStream,
 )
-from claude_wire.io.sources import Drained
 from claude_wire.native.drain import Drain
+from claude_wire.streams.sources import Drained
 from stream_sources import (
     RESULT,
     collect,
