@@ -38,7 +38,7 @@ class MessageStream(Generic[T]):
         decoder: turns lines into messages; ``Decoder()`` if not given. Nobody else may use it.
         overflow, spill_limit: for descriptors, what happens when nobody reads and the waiting bytes exceed the budget
             of the process (:func:`~claude_wire.streams.set_byte_budget`). ``"pause"``: the writer has to wait.
-            ``"spill"``: the bytes go to a temporary file, of at most ``spill_limit`` bytes; then the writer has to wait.
+            ``"spill"``: the bytes go to a temporary file; above ``spill_limit`` bytes in it the writer has to wait.
             ``"error"``: the writer has to wait, and the next step raises.
 
     An exception does not end the iteration: the next step continues after its cause. When the source itself has failed,
