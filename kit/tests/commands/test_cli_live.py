@@ -134,6 +134,20 @@ def test_block_that_never_had_the_floor_is_shown_when_it_is_whole() -> None:
     assert shown == "main \n| -- subagent\n| sub\ngoes on\n"
 
 
+def test_text_that_waits_for_the_floor_is_bounded_and_shown_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_module, "MAX_WAITING_CHARS", 10)
+    sub: dict[str, Any] = {"id": "n", "parent": "p"}
+    begun = [start(), block_start(), delta("main"), start(**sub)]
+    pieces = [delta("12345678", **sub), delta("90abc", **sub), stop(), delta("def", **sub)]
+    whole = [assistant("1234567890abcdef", **sub), stop(**sub)]
+    assert show(*begun, *pieces, *whole) == "main\n| -- subagent\n| 1234567890abcdef\n"
+    with closing(Page(Console(file=io.StringIO()))) as page:
+        live = LiveView(page)
+        for message in (*begun, *pieces):
+            live.show(decode(json.dumps(message)))
+            assert sum(len(block.waiting) for block in live._blocks.values()) <= 10
+
+
 def test_message_that_was_cut_off_gives_up_the_floor() -> None:
     shown = show(
         start(),

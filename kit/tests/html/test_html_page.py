@@ -166,6 +166,16 @@ def test_prompts_that_are_repeated_are_shown_once(tmp_path: Path) -> None:
     assert HtmlPage(view(folder).stdout).classes["user"] == 5
 
 
+def test_prompt_that_a_hook_is_asked_about_twice_is_shown_twice_and_a_repetition_of_it_is_not() -> None:
+    def asked(id: str) -> dict[str, Any]:
+        input = {"hook_event_name": "UserPromptSubmit", "prompt": "go on", "session_id": "s", "cwd": "/"}
+        request = {"subtype": "hook_callback", "callback_id": "h", "input": {**input, "transcript_path": ""}}
+        return {"type": "control_request", "request_id": id, "request": request}
+
+    assert page(asked("a"), asked("b")).classes["user"] == 2
+    assert page(asked("a"), user("go on", isReplay=True), asked("b")).classes["user"] == 2
+
+
 def test_pictures_are_shown_if_they_are_pictures() -> None:
     def picture(type: str, data: str) -> dict[str, Any]:
         return {"type": "image", "source": {"type": "base64", "media_type": type, "data": data}}
