@@ -1,4 +1,4 @@
-"""An agent: the author's function and what belongs to it, to be served over any pair of streams."""
+"""An agent: the author's function with its settings. It can serve hosts over any pair of streams."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ class Agent:
     """The CLI's side of the protocol: answers each prompt of a host by a function.
 
     Args:
-        answer: is called with a :class:`Turn` for each prompt, one at a time. What it returns is the result: None (the
-            last text that was said), a str, a dict or a Struct (structured output), or a whole ``ResultMessage``. One
-            that raises has failed. A plain function runs in a thread; its turn's methods are called, not awaited.
-        dialect: how messages stand on the wire; ``"auto"`` finds it out by what the host says.
-        options: how the agent was started; :meth:`main` reads them from the command line.
-        requests: functions by the class of a control request, such as ``{SetModelRequest: f}``: each gets the request
-            and returns the payload of the answer, or None for what the agent answers by itself.
+        answer: called with a :class:`Turn` for each prompt, one at a time. It returns the result: None (the last text
+            that was said), a str, a dict or a Struct (structured output), or a whole ``ResultMessage``. If it raises,
+            the turn fails. A plain function runs in a thread; it calls the turn's methods without ``await``.
+        dialect: the dialect of hosts; ``"auto"`` detects it by the host's messages.
+        options: the command line; :meth:`main` reads it from the process.
+        requests: class of a control request -> function, such as ``{SetModelRequest: f}``. The function gets the
+            request and returns the payload of the answer, or None for the agent's own answer.
         init: fields of ``system/init``: an :class:`~claude_wire.InitMessage`, or a dict of its fields.
-        model: the model's name, where ``--model`` gives none.
+        model: the model's name, unless ``--model`` gives one.
         version: of the agent; hosts read it as ``claude_code_version``.
-        lifespan: a function of the session that gives an asynchronous context manager: it is entered before the first
-            prompt and left at the end.
+        lifespan: gets the session and returns an asynchronous context manager, which is entered before the first prompt
+            and left at the end.
 
     Raises:
-        TypeError: an argument is of another type, or ``answer`` cannot be called with a turn.
+        TypeError: an argument has the wrong type, or ``answer`` cannot be called with a turn.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Agent:
         return f"<Agent {getattr(self.answer, '__qualname__', self.answer)!s}: {self.dialect!r}>"
 
     def init_message(self, session: AgentSession) -> InitMessage:
-        """The ``system/init`` message of a session, without what changes from turn to turn."""
+        """The ``system/init`` message of a session, without the fields that change from turn to turn."""
         default = InitMessage(
             cwd=session.cwd,
             slash_commands=[],
@@ -101,26 +101,26 @@ class Agent:
         return await Service(self).run(stdin, stdout)
 
     def main(self, argv: Sequence[str] | None = None, *, backend: str = "asyncio") -> NoReturn:
-        """Be the program of this process: serve the host that has started it, and exit.
+        """The main function of a program: serve the host that has started the process, and exit.
 
         The arguments are those of the CLI. ``--version`` prints one line. With a prompt (``-p "..."``, or an argument
-        alone) there is one turn, and its text is printed, or what ``--output-format`` says. Otherwise the host speaks
-        over the standard streams. While the agent runs, its standard output is the standard error, so that ``print``
-        writes nothing between two lines; its standard input is empty. SIGINT interrupts the turn and ends the agent,
-        SIGTERM ends it at once.
+        alone) there is one turn, and its text is printed, or the format of ``--output-format``. Otherwise the host
+        speaks over the standard streams. While the agent runs, ``print`` writes to the standard error, so that nothing
+        comes between two lines; the standard input is empty. SIGINT interrupts the turn and ends the agent; SIGTERM
+        ends it at once.
 
         Args:
-            argv: the command line, the program first; that of the process if not given.
+            argv: the command line, the program first; that of the process if None.
             backend: ``"asyncio"`` or ``"trio"``.
 
         Raises:
-            SystemExit: with the exit code: 0; 1 if the last result is an error, if a line of the input is wrong, or if
-                an argument is; 143 after SIGTERM; after SIGINT as the dialect has it.
+            SystemExit: with the exit code: 0; 1 if the last result is an error, or a line of the input or an argument
+                is wrong; 143 after SIGTERM. Some dialects have other codes, also after SIGINT.
         """
         from claude_wire.agent.main import INTERRUPTED, leave, run_program
 
         try:
             code = run_program(self, sys.argv if argv is None else argv, backend)
-        except KeyboardInterrupt:  # before there is an event loop, and on Windows
+        except KeyboardInterrupt:  # before the event loop runs; and on Windows
             code = INTERRUPTED
         leave(code)

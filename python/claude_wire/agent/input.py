@@ -1,15 +1,14 @@
-"""What an agent takes of its input, and what is wrong with the rest: the table of the CLI, line by line.
+"""Decide which input lines an agent accepts, ignores or rejects, as CLI 2.1.331 does.
 
-Knows messages and lines; not what is done with a prompt. CLI 2.1.331 ends with exit code 1 for few lines, and ignores
-most others:
+The CLI ends with exit code 1 for a "wrong" line:
 
 ==========================================  =========================================================================
-the line                                    what becomes of it
+line                                        result
 ==========================================  =========================================================================
-no JSON                                     wrong. The text tells its length, and its type if a pattern finds one
+no JSON                                     wrong. The error has its length, and its type if a pattern finds one
 ``null``                                    wrong
 any other value that is no object           ignored; wrong where ``strict``
-an object nested too deeply for Python      wrong: the CLI reads it, so it is not ignored without a word
+an object nested too deeply for Python      wrong: the CLI reads it, so ignoring it silently would lose it
 ``control_request`` without a ``request``   wrong
 ``user`` whose role is not ``user``         wrong, also without a role or a message
 ``user`` whose content is a number          ignored, as is any other content that is no text and no list
@@ -18,8 +17,8 @@ any other ``user``                          a prompt, also an empty one, and one
 another type, or none                       ignored; wrong where ``strict``, as CLI 2.1.7 has it
 ==========================================  =========================================================================
 
-A line is read as JavaScript reads it: bytes that are no UTF-8 become U+FFFD, and of two values for a key the last
-counts. A text about a wrong line has none of the line's content but its type, since it goes to logs.
+A line is read as JavaScript reads it: bytes that are not UTF-8 become U+FFFD, and of two values for a key the last
+counts. An error text shows no content of the line except its type, since it goes to logs.
 """
 
 # Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
@@ -58,13 +57,13 @@ MAX_TYPE_CHARS = 64
 #: Digits of a number that is read exactly.
 MAX_DIGITS = 4000
 
-#: What an agent has to do with.
+#: The messages that an agent handles.
 Taken = UserMessage | ControlRequest | ControlResponse | ControlCancelRequest
 
 _TYPE = re.compile(rf'"type"\s*:\s*"(\w{{1,{MAX_TYPE_CHARS}}})"')
-#: Begins the text that stands for an id that is neither text nor a number, while its request is answered.
+#: Prefix of the text that replaces a request id which is neither a text nor a number, until the answer is written.
 _JSON_ID = "\0json:"
-#: Fields of a prompt, with the type that each must have to be taken.
+#: Field of a prompt -> type of its value. A value of another type is ignored.
 _PROMPT_FIELDS = {
     "uuid": str,
     "session_id": str,
@@ -81,14 +80,14 @@ class WrongLine(Exception):
 
 
 def taken(message: Any, *, strict: bool = False) -> Taken | None:
-    """What a decoded line is to an agent; None for what is ignored.
+    """The message that an agent has to handle for a decoded line; None if the line is ignored.
 
     Args:
-        message: of the decoder, or an :class:`InvalidLine`.
-        strict: whether other types are wrong, as for CLI 2.1.7.
+        message: of the decoder; may be an :class:`InvalidLine`.
+        strict: True if other types are wrong, as for CLI 2.1.7.
 
     Raises:
-        WrongLine: it is wrong.
+        WrongLine: the line is wrong, as in the table of this module.
     """
     if isinstance(message, InvalidLine):
         message = _read_again(message, strict)
@@ -119,7 +118,7 @@ def taken(message: Any, *, strict: bool = False) -> Taken | None:
 
 
 def _read_again(line: InvalidLine, strict: bool) -> Any:
-    """Read as JavaScript does what is no JSON for the decoder."""
+    """Read a line again as JavaScript does, after the decoder has found it invalid."""
     text = line.raw.decode(errors="replace")
     try:
         if line.kind in ("too_long", "no_memory"):
@@ -145,7 +144,7 @@ def _read_again(line: InvalidLine, strict: bool) -> Any:
 
 
 def _prompt(line: UnknownMessage) -> UserMessage | None:
-    """A prompt of a line that fits no class: of its other fields, those that can be read."""
+    """The prompt of a ``user`` line that does not fit its class, with those of its fields that can be read."""
     given: Any = line.get("message")
     message: dict[str, Any] = given if isinstance(given, dict) else {}
     if message.get("role", "undefined") != "user":
@@ -173,7 +172,7 @@ def _request(line: UnknownMessage) -> ControlRequest | None:
 
 
 def with_its_id(response: ControlResponse) -> ControlResponse | dict[str, Any]:
-    """An answer with the id that its request had, which may be any JSON value."""
+    """An answer with the original id of its request, which may be any JSON value."""
     request_id = response.request_id
     if not isinstance(request_id, str) or not request_id.startswith(_JSON_ID):
         return response
@@ -187,7 +186,7 @@ def _refuse(constant: str) -> Any:
 
 
 def _number(digits: str) -> float:
-    """A number as JavaScript has it: Python reads no integer of more than 4,300 digits."""
+    """A number; a very long integer as a float, as in JavaScript: Python reads at most 4,300 digits."""
     return int(digits) if len(digits) < MAX_DIGITS else float(digits)
 
 
@@ -207,14 +206,14 @@ def _wrong_type(kind: str) -> WrongLine:
 
 
 def _in_javascript(value: object) -> str:
-    """A value as JavaScript puts it into a text."""
+    """A value as a text, as JavaScript writes it."""
     if isinstance(value, str):
         return value[:MAX_TYPE_CHARS]
     return "[object Object]" if isinstance(value, dict) else json.dumps(value)[:MAX_TYPE_CHARS]
 
 
 def joined(prompts: list[UserMessage], between: str) -> UserMessage:
-    """Prompts that waited as one, with the uuid of the last: texts joined, or the blocks of all if some have blocks."""
+    """Join waiting prompts to one, with the uuid of the last: joined texts, or all blocks if some have blocks."""
     if len(prompts) == 1:
         return prompts[0]
     if all(isinstance(prompt.content, str) or _is_text(prompt.content) for prompt in prompts):

@@ -1,7 +1,4 @@
-"""An agent as a program: its arguments, standard streams, signals and exit code.
-
-Knows processes; not what is said over the streams. The rules are those of CLI 2.1.331.
-"""
+"""Run an agent as a program: its arguments, standard streams, signals and exit code, as in CLI 2.1.331."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ __all__ = ["INTERRUPTED", "leave", "run_program", "take_standard_streams"]
 
 #: Exit code of an agent that could not begin.
 FAILED = 1
-#: What a shell reports for a process that SIGINT ended.
+#: Exit code that a shell reports for a process that SIGINT ended.
 INTERRUPTED = 128 + 2
 
 HELP = """\
@@ -52,24 +49,24 @@ The flags of the Claude Code CLI are read, too. What they do is up to the agent:
 {flags}
 """
 
-#: Seconds that threads have at the end.
+#: Seconds to wait for threads at the end.
 THREAD_SECONDS = 1.0
 
 _taken: tuple[int, int] | None = None
 
 
 def take_standard_streams() -> tuple[int, int]:
-    """Set standard input and output aside: the descriptors that the agent speaks over. Later calls return the same.
+    """Keep standard input and output for the protocol alone. Returns their new descriptors; later calls the same.
 
-    In their place are an empty input and the standard error. So nothing else can write between two lines or read one:
-    no ``print``, no library, and no child process.
+    An empty input and the standard error take their place. So nothing else can write between two lines or read one: no
+    ``print``, no library, and no child process.
     """
     global _taken
     if _taken is None:
-        if sys.stdout is not None:  # it was closed
+        if sys.stdout is not None:  # None if the program was started with a closed output
             sys.stdout.flush()
         nothing = os.open(os.devnull, os.O_RDWR)
-        while nothing <= 2:  # it takes the place of a stream that is closed
+        while nothing <= 2:  # descriptors 0 to 2 that were closed: fill them
             nothing = os.dup(nothing)
         _taken = os.dup(0), os.dup(1)
         os.dup2(nothing, 0)
@@ -90,7 +87,7 @@ def run_program(agent: Agent, argv: Sequence[str], backend: str) -> int:
     """
     stdin, stdout = take_standard_streams()
     if hasattr(signal, "SIGPIPE"):
-        # A host that reads no more is an error of a write, which ends the agent without noise.
+        # If the host stops reading, let the write fail with an error, which ends the agent without a message.
         signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     try:
         options = AgentOptions.parse(argv)
@@ -123,7 +120,7 @@ def run_program(agent: Agent, argv: Sequence[str], backend: str) -> int:
 
 
 def leave(code: int) -> NoReturn:
-    """End the process. The interpreter would wait for a thread, and one that runs a function cannot be stopped."""
+    """End the process, even if a thread still runs: the interpreter would wait for it, and nothing can stop it."""
     deadline = monotonic() + THREAD_SECONDS
     others = [one for one in threading.enumerate() if not one.daemon and one is not threading.current_thread()]
     for thread in others:
@@ -153,7 +150,7 @@ async def _serve(service: Service, stdin: Any, stdout: Any) -> int:
             except Exception as error:
                 tell(error)
             if service.left_behind and not isinstance(stdout, _Results):
-                _leave_at_once(code)  # the event loop would wait for the author's function
+                _leave_at_once(code)  # else the event loop waits for the author's function
             group.cancel_scope.cancel()
     return code
 
@@ -167,12 +164,12 @@ async def _obey(service: Service, received: AsyncIterator[signal.Signals]) -> No
 
 
 async def _only(prompt: str, dialect: Dialect) -> AsyncIterator[bytes]:
-    """The input of an agent whose prompt was an argument."""
+    """The input of an agent that got its prompt as an argument: one line."""
     yield dialect.connect().to_agent(UserMessage(message=MessageParam("user", prompt)))
 
 
 class _Results(ByteSendStream):
-    """Takes what an agent writes, and keeps the results."""
+    """An output that keeps only the results."""
 
     def __init__(self, dialect: Dialect) -> None:
         self.results: list[ResultMessage] = []
@@ -197,7 +194,7 @@ def _text(result: ResultMessage) -> str:
 
 
 def _write(fd: int, data: bytes) -> None:
-    """Write to what was the standard output. A reader that is gone misses nothing."""
+    """Write to the original standard output. Errors are ignored: the reader may have closed it."""
     try:
         with open(fd, "wb", closefd=False) as file:
             file.write(data)

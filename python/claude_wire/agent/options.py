@@ -1,6 +1,6 @@
-"""How a host has started an agent: the command line and the environment, read into typed fields.
+"""Read the command line and the environment of an agent into typed fields, by the rules of CLI 2.1.331.
 
-Knows flags. Reads no file, and starts nothing. The rules are those by which CLI 2.1.331 reads its arguments.
+This reads no files and starts nothing.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ ALIASES = {
     "-w": "--worktree",
 }
 
-#: Flags without a field and without a value: an argument behind one of them is the prompt. Behind a flag that is not
-#: known at all, an argument without a dash is its value.
+#: Flags without a field and without a value: an argument after one of them is the prompt. After an unknown flag, an
+#: argument without a dash is the value of the flag.
 WITHOUT_VALUE = frozenset(
     [
         "--allow-dangerously-skip-permissions",
@@ -57,21 +57,21 @@ WITHOUT_VALUE = frozenset(
 
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False, eq=True)
 class AgentOptions(Flags):
-    """What a host wants of an agent: the flags of the CLI, one field for each, by :meth:`parse`.
+    """The command line of an agent: the flags of the CLI, one field for each; made by :meth:`parse`.
 
     The fields of flags are those of :class:`~claude_wire.ClaudeOptions`. Lists are tuples of str, and paths are str. A
-    JSON object is a dict; a text that is none stays a str, which names a file. ``mcp_config`` is a tuple. A flag, or a
-    word of one, that this version does not know stands in ``extra_args``, and nothing of it is refused.
+    JSON object is a dict; any other text for such a flag stays a str, the path of a file. ``mcp_config`` is a tuple.
+    Unknown flags, and unknown words of a flag, are not refused: they are in ``extra_args``.
 
     Attributes:
-        prompt: the argument that is no flag; None if there is none.
+        prompt: the argument that is not a flag; None without one.
         print: ``--print``: give one answer, and end.
-        version: ``--version``: say which version this is, and end.
-        help: ``--help``: say which flags there are, and end.
+        version: ``--version``: print the version, and end.
+        help: ``--help``: print the flags, and end.
         verbose: ``--verbose``.
         input_format: ``"text"`` or ``"stream-json"``.
         output_format: ``"text"``, ``"json"`` or ``"stream-json"``.
-        reads_session_state: the host wants to be told of ``session_state_changed``: the environment has
+        reads_session_state: the host wants ``session_state_changed`` messages: the environment has
             ``CLAUDE_CODE_SDK_READS_SESSION_STATE=1``, as both official SDKs set it.
         argv: the arguments that were parsed, without the program.
     """
@@ -90,15 +90,15 @@ class AgentOptions(Flags):
     def parse(cls, argv: Sequence[str], environ: Mapping[str, str] = os.environ) -> AgentOptions:
         """Read a command line, such as :meth:`ClaudeOptions.argv` writes.
 
-        Both ``--flag value`` and ``--flag=value`` are read. Of a flag that stands there twice the last one counts; one
-        that takes several values has all of them. Behind ``--`` nothing is a flag.
+        Both ``--flag value`` and ``--flag=value`` are read. If a flag is repeated, the last value counts; a flag with
+        several values keeps all of them. After ``--`` nothing is a flag.
 
         Args:
             argv: the program first, as in ``sys.argv``.
             environ: the environment.
 
         Raises:
-            ValueError: a value is missing, or none that the flag takes. The message begins with the flag.
+            ValueError: a value is missing, or the flag does not accept it. The message begins with the flag.
         """
         return cls(
             **_Parser(argv[1:]).values,
@@ -107,7 +107,7 @@ class AgentOptions(Flags):
         )
 
 
-#: The fields of flags, by the names of the flags.
+#: Name of a flag -> its field.
 FLAGS: dict[str, tuple[str, Flag]] = {
     flag.name: (one.name, flag) for one in dataclasses.fields(Flags) for flag in [flag_of(one)] if flag
 }
@@ -119,7 +119,7 @@ _FORMATS = {
 
 
 class _Parser:
-    """The fields that one command line gives."""
+    """Parses one command line into the values of fields."""
 
     def __init__(self, arguments: Sequence[str]) -> None:
         self.values: dict[str, Any] = {}
@@ -168,7 +168,7 @@ class _Parser:
                     self._read(field, flag, more)
 
     def _next(self) -> str | None:
-        """The next argument, if it is no flag."""
+        """The next argument, unless it is a flag."""
         if not self._rest or (self._rest[-1].startswith("-") and self._rest[-1] != "-"):
             return None
         return self._rest.pop()

@@ -1,4 +1,4 @@
-"""What an author's function has returned, as the result of its turn. Knows values and results, not turns.
+"""Turn the return value of an author's function into the result of its turn.
 
 The table is in docs/agent.md, "Return a result".
 """
@@ -27,15 +27,15 @@ from claude_wire.support.text import one_line
 
 __all__ = ["content_of", "failure", "misfit", "result_of"]
 
-#: The most characters of what jsonschema says, which may repeat a value or a schema.
+#: Most characters of an error text of jsonschema, which may repeat a whole value or schema.
 MAX_CHARS = 400
 
 
 def result_of(returned: object, last_text: str, schema: Mapping[str, Any] | None) -> ResultMessage:
-    """The result for what a function has returned, without what its turn knows.
+    """The result for the return value of a function, without the counts and costs of its turn.
 
     Raises:
-        TypeError: it returned what is no result.
+        TypeError: the value cannot be a result.
         ImportError, ValueError: the schema cannot be used.
     """
     if returned is None or isinstance(returned, str):
@@ -75,13 +75,13 @@ def failure(error: str, reason: str | None = None) -> ResultMessage:
 
 
 def misfit(value: Any, schema: Mapping[str, Any]) -> str | None:
-    """What in a value, as JSON, does not fit a JSON schema, and where; None if it fits.
+    """Check a JSON value against a JSON schema. Returns the problem and its place; None if the value fits.
 
     Nothing is fetched: a ``$ref`` to another document cannot be resolved. ``format`` is not checked.
 
     Raises:
         ImportError: the package jsonschema is missing.
-        ValueError: it is no JSON schema, refers to what is not in it, or refers to itself without end.
+        ValueError: the schema is not valid, has a ``$ref`` that cannot be resolved, or refers to itself without end.
     """
     try:
         from jsonschema import Draft202012Validator
@@ -99,7 +99,7 @@ def misfit(value: Any, schema: Mapping[str, Any]) -> str | None:
         problem = f"{wrong.json_path}: {wrong.message}"
     except RecursionError:
         problem = "it refers to itself without end, or is nested too deeply"
-    except Exception as wrong:  # a reference that leads nowhere, and whatever else a host can write
+    except Exception as wrong:  # a reference that cannot be resolved, or anything else that a host may write
         problem = str(wrong) or type(wrong).__name__
     else:
         return None if error is None else one_line(f"{error.json_path}: {error.message}", MAX_CHARS)
@@ -107,7 +107,7 @@ def misfit(value: Any, schema: Mapping[str, Any]) -> str | None:
 
 
 def content_of(returned: Any) -> tuple[str | list[Any], Any]:
-    """What a tool's function has returned, for the model and for programs."""
+    """The return value of a tool's function, as content for the model, and as JSON for programs (None for a text)."""
     if returned is None:
         return "", None
     if isinstance(returned, str):

@@ -78,10 +78,11 @@ from claude_wire.support.ids import Ids
 
 __all__ = ["AgentProtocol", "Event", "Finished", "Interrupted", "InvalidInput", "TurnStarted", "TurnStopped"]
 
-#: The most prompts that wait, and the most bytes of their JSON. Above that, :meth:`AgentProtocol.full` is true.
+#: Limits for waiting prompts: their number, and their size as JSON in bytes. At a limit, :meth:`AgentProtocol.full` is
+#: true.
 MAX_PROMPTS = 1000
 MAX_PROMPT_BYTES = 16 * 1024 * 1024
-#: The most uuids of prompts that are remembered, each by a digest of 16 bytes.
+#: Most uuids of prompts that are remembered, each by a digest of 16 bytes.
 MAX_UUIDS = 100_000
 
 
@@ -107,7 +108,7 @@ class TurnStopped(NamedTuple):
 
 
 class Interrupted(NamedTuple):
-    """The host has asked for an interrupt: withdraw the questions to it, and give this answer, before all else."""
+    """The host has requested an interrupt: first withdraw the questions to the host, and send this answer."""
 
     answer: ControlResponse
 
@@ -124,7 +125,7 @@ class Finished(NamedTuple):
     code: int
 
 
-#: What :meth:`AgentProtocol.feed` gives; control messages are those that came.
+#: The events of :meth:`AgentProtocol.feed`. Control messages of the host are events themselves.
 Event = (
     TurnStarted
     | Interrupted
@@ -140,7 +141,7 @@ Event = (
 class _Waiting(NamedTuple):
     prompt: UserMessage
     size: int
-    #: Whether it has a turn of its own.
+    #: True if the prompt gets a turn of its own, without other prompts.
     alone: bool
 
 
@@ -148,10 +149,10 @@ class AgentProtocol:
     """One connection of an agent.
 
     Args:
-        session: what the agent knows of its session.
-        dialect: how messages stand on the wire.
-        states: ``session_state_changed`` messages: ``None`` for none, or the value of ``sdk_host_only``.
-        init: gives the ``system/init`` message of a turn that begins.
+        session: the state of the agent's session.
+        dialect: the dialect of the host.
+        states: whether to write ``session_state_changed`` messages: None for none, else their ``sdk_host_only``.
+        init: template for the ``system/init`` message of each turn.
     """
 
     def __init__(
@@ -164,7 +165,7 @@ class AgentProtocol:
     ) -> None:
         self.session: AgentSession = session
         self.connection: Connection = dialect.connect()
-        #: Whether frames are those of STREAM_JSON, which need no connection.
+        #: True for STREAM_JSON, whose messages need no translation.
         self.plain: bool = dialect.plain
         self._decoder = Decoder()
         self._states = states
@@ -172,56 +173,58 @@ class AgentProtocol:
         #: The turn under way.
         self.turn: TurnRecord | None = None
         self._queue: deque[_Waiting] = deque()
-        # Prompts that asked no model, for the next turn that does.
+        # Prompts without a call of the model (``shouldQuery`` false), as context for the next turn.
         self._context: deque[_Waiting] = deque()
         self._uuids = Ids(MAX_UUIDS)
-        # What has happened, for the caller.
+        # Events that the caller has not got yet.
         self._events: list[Event] = []
         self._input_ended = self._over = False
-        # Whether the input had a wrong line, and whether the last turn has failed.
+        # True if the input had a wrong line; if the last turn has failed.
         self._wrong = self._failed = False
         self._results = 0
         self._said_state = "idle"
-        # How many questions to the host are open.
+        # Number of open questions to the host.
         self._questions = 0
         # Bytes to write: answers to control requests, and everything else.
         self._answers: deque[bytes] = deque()
         self._frames: deque[bytes] = deque()
-        #: Bytes that wait to be taken by :meth:`pop`.
+        #: Bytes that wait for :meth:`pop`.
         self.unwritten: int = 0
-        # Uuids of messages: a random UUID whose last group is a number. A `uuid4()` takes ten times as long.
+        # Uuids of messages: the head of a random UUID, with a number as its last group. `uuid4()` takes ten times as
+        # long.
         self.uuid_head: str = str(uuid4())[:24]
         self.uuid_count: int = 0
 
     @property
     def state(self) -> State:
-        """The state that it is in; see the module's table."""
+        """The present state; see the module's table."""
         if self.turn is not None:
             return State.RUNNING if self.turn.stopped is None else State.STOPPING
         return State.OVER if self._over else State.IDLE
 
     @property
     def dialect(self) -> Dialect:
-        """What the host speaks, as far as it is known."""
+        """The dialect of the host, as far as it is known."""
         return self.connection.dialect
 
     def full(self, *, asking: bool = False) -> bool:
-        """Whether so many prompts wait that no more input is to be read.
+        """True if so many prompts wait that no more input may be read.
 
-        While the turn waits for an answer of the host, which may stand behind more prompts, twice as many may wait.
+        With ``asking`` the limits are doubled: the turn waits for an answer of the host, and the answer may come after
+        more prompts.
         """
         times = 2 if asking else 1
         return len(self._queue) >= times * MAX_PROMPTS or _size(self._queue) >= times * MAX_PROMPT_BYTES
 
     @property
     def input_ended(self) -> bool:
-        """Whether no more input is taken."""
+        """True after the end of the input, and after a wrong line."""
         return self._input_ended
 
     # --- what comes in
 
     def feed(self, data: bytes | memoryview) -> list[Event]:
-        """Take bytes that were read. Bytes behind a wrong line, and behind the end of input, are dropped."""
+        """Handle bytes of the host. Bytes after a wrong line, and after the end of input, are dropped."""
         if not self._input_ended:
             for message in self._decoder.feed(data):
                 self._see(message)
@@ -266,7 +269,7 @@ class AgentProtocol:
             self._events.append(message)
 
     def _interrupted(self, message: ControlRequest, request: InterruptRequest) -> None:
-        # It concerns the turn that is under way where it stands in the input, not one that begins behind it.
+        # An interrupt is for the turn under way at its position in the input, not for a turn of a later prompt.
         cancelled = self.withdraw() if request.cancel_queued else None
         receipt = InterruptResponse(still_queued=self.queued, cancelled=cancelled)
         self._events.append(Interrupted(ControlResponse.success(message.request_id, receipt)))
@@ -277,7 +280,7 @@ class AgentProtocol:
             if prompt.uuid in self.session.answered:
                 self._lifecycle([prompt], "completed")
                 if self.turn is None:
-                    self._said_state = ""  # it is told again
+                    self._said_state = ""  # so that "idle" is written again
                     self._state("idle")
                 return
             digest = blake2b(prompt.uuid.encode("utf-8", "surrogatepass"), digest_size=16).digest()
@@ -292,7 +295,7 @@ class AgentProtocol:
         if busy and self.dialect.busy == "inject":
             self.send(QueuedMessage(session_id=prompt.session_id or self.session.id, position=len(self._queue) + 1))
         if prompt.priority == "now":
-            # The others have turns of their own behind it.
+            # The other waiting prompts get turns of their own after this one.
             self._queue = deque((waiting, *(one._replace(alone=True) for one in self._queue)))
             self._stop("now")
         else:
@@ -303,7 +306,7 @@ class AgentProtocol:
     # --- turns
 
     def _go_on(self) -> None:
-        """Begin the next turn, if one is due, or rest."""
+        """Begin the next turn if a prompt waits; else become idle, or finish after the end of the input."""
         while self.turn is None and self._queue:
             self._begin()
         if self.turn is None and not self._queue:
@@ -333,7 +336,7 @@ class AgentProtocol:
         self._finish(turn, ResultSuccess(is_error=False, num_turns=0, result="", duration_api_ms=0, usage=Usage()))
 
     def open_turn(self, turn: TurnRecord) -> None:
-        """Write what stands at the beginning of a turn, unless that was done: ``system/init``, and echoes."""
+        """Write the first frames of a turn, unless they are written: ``system/init``, and echoes of the prompts."""
         if turn is self.turn and not turn.opened:
             turn.opened = True
             self.send(self._init_of())
@@ -362,12 +365,12 @@ class AgentProtocol:
             self._events.append(TurnStopped(self.turn))
 
     def interrupt(self, why: str = "interrupt") -> list[Event]:
-        """Stop the turn under way. It ends with an error, whatever its author makes of it."""
+        """Stop the turn under way. It ends with an error, whatever the author's function returns."""
         self._stop(why)
         return self._happened()
 
     def end_turn(self, turn: TurnRecord, result: ResultMessage) -> list[Event]:
-        """The turn has ended with this result. The next one begins, if prompts wait."""
+        """End a turn with this result. The next turn begins, if prompts wait."""
         if turn is self.turn:
             self._finish(turn, result)
             self._go_on()
@@ -392,7 +395,7 @@ class AgentProtocol:
         self.turn = None
 
     def inject(self) -> list[UserMessage]:
-        """Put the prompts that wait into the turn under way, those apart that have a turn of their own."""
+        """Put the waiting prompts into the turn under way, except those that get a turn of their own."""
         turn = self.turn
         if turn is None or turn.stopped is not None or self.dialect.busy not in ("merge", "inject"):
             return []
@@ -410,7 +413,7 @@ class AgentProtocol:
         return prompts
 
     def withdraw(self, uuid: str | None = None) -> list[str]:
-        """Take a prompt out of the queue, or all. Returns the uuids of those that were in it."""
+        """Remove a prompt from the queue, or all. Returns the uuids of the removed prompts."""
         out = [one for one in self._queue if uuid is None or one.prompt.uuid == uuid]
         self._queue = deque(one for one in self._queue if uuid is not None and one.prompt.uuid != uuid)
         self._lifecycle([one.prompt for one in out], "cancelled")
@@ -418,24 +421,24 @@ class AgentProtocol:
 
     @property
     def queued(self) -> list[str]:
-        """The uuids of the prompts that wait, of those that have one."""
+        """The uuids of the waiting prompts, without those that have none."""
         return [one.prompt.uuid for one in self._queue if one.prompt.uuid]
 
     @property
     def status(self) -> dict[str, Any]:
-        """What a host may ask for in some dialects."""
+        """The answer to a status request, which some dialects have."""
         running = self.turn is not None
         return {"running": running, "session_id": self.session.id, "queued_messages": len(self._queue)}
 
     @property
     def code(self) -> int:
-        """The exit code, as things are: 1 behind a wrong line, or if the last turn has failed."""
+        """The exit code if the agent ended now: 1 after a wrong line, or by the dialect if the last turn has failed."""
         return 1 if self._wrong else self.dialect.failed_code if self._failed else 0
 
     # --- what goes out
 
     def new_uuid(self) -> str:
-        """The uuid of a message to write."""
+        """A new uuid for a message."""
         self.uuid_count += 1
         return f"{self.uuid_head}{self.uuid_count:012x}"
 
@@ -444,19 +447,19 @@ class AgentProtocol:
         self.write(encode(message) if self.plain else self.connection.to_host(message))
 
     def write(self, line: bytes) -> None:
-        """Write a line that is encoded already; nothing if it is empty."""
+        """Write an encoded line; nothing if it is empty."""
         if line:
             self._frames.append(line)
             self.unwritten += len(line)
 
     def write_first(self, line: bytes) -> None:
-        """Write the answer to a control request: it goes before all that waits, but for other answers."""
+        """Write the answer to a control request: before all waiting lines, but after other answers."""
         if line:
             self._answers.append(line)
             self.unwritten += len(line)
 
     def encode_control(self, message: Message) -> bytes:
-        """A control message as one line, an answer with the id that its request had."""
+        """A control message as one line; an answer with the original id of its request."""
         given = with_its_id(message) if isinstance(message, ControlResponse) else message
         return encode(given) if self.plain else self.connection.to_host(given)
 
@@ -469,7 +472,7 @@ class AgentProtocol:
         return line
 
     def drop_output(self) -> None:
-        """Forget what waits to be written: nobody reads it any more."""
+        """Drop all waiting output: nobody reads it any more."""
         self._answers.clear()
         self._frames.clear()
         self.unwritten = 0

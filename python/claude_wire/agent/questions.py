@@ -1,7 +1,7 @@
-"""What an agent asks its host: permission, hooks, MCP servers in the host, and the user behind it.
+"""Questions of an agent to its host: permission, hooks, MCP servers in the host, and questions to the user.
 
-Knows the meaning of each request and of its answer; not the turn that asks. A question has no time limit but that of
-its hook. It ends with its answer, with the end of the input, or with the turn.
+Only hooks and MCP handshakes have a timeout. Any other question ends with its answer, with the end of the input, or
+with the turn.
 """
 
 # Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
@@ -48,12 +48,12 @@ from claude_wire.messages import (
 
 __all__ = ["Decision", "Hooked", "McpResult", "Questions", "ToolOutcome"]
 
-#: Seconds that an MCP server in the host may take for each step of the handshake.
+#: Timeout in seconds for an MCP server in the host, for each step of the handshake.
 HANDSHAKE_SECONDS = 60.0
 MCP_VERSION = "2025-11-25"
-#: The most bytes of what the hooks for one event answer, as JSON.
+#: Most bytes, as JSON, of all answers of the hooks for one event.
 MAX_HOOK_BYTES = 16 * 1024 * 1024
-#: What the model is told of an answer that is none. (CLI 2.1.331.)
+#: The text for the model after an invalid answer of the host. (CLI 2.1.331.)
 INVALID_ANSWER = (
     "The canUseTool callback returned an invalid permission result. Expected {behavior: 'allow', updatedInput?: "
     "object} or {behavior: 'deny', message: string}. updatedPermissions may hold at most 4096 updates, rules and "
@@ -62,19 +62,19 @@ INVALID_ANSWER = (
 
 
 class Decision(NamedTuple):
-    """Whether a tool may be used."""
+    """The decision about a tool use."""
 
     ok: bool
-    #: Why not, for the model.
+    #: If not ok, the reason for the model.
     message: str
-    #: What it is to be used with: the host may have changed it.
+    #: The input for the tool, which the host may have changed.
     input: dict[str, Any]
-    #: Whether the turn is to end.
+    #: True if the host also wants the turn to end.
     interrupt: bool = False
 
 
 class McpResult(NamedTuple):
-    """What an MCP tool has returned: blocks of content, as JSON objects."""
+    """The result of an MCP tool: blocks of content, as JSON objects."""
 
     content: list[Any]
     is_error: bool
@@ -82,25 +82,25 @@ class McpResult(NamedTuple):
 
 
 class Hooked:
-    """What the hooks of the host have answered for one event, all together."""
+    """The combined answers of the host's hooks for one event."""
 
     def __init__(self) -> None:
-        #: The answers as they came.
+        #: The answers as received, in the order of the hooks.
         self.outputs: list[dict[str, Any]] = []
         #: Why the action is refused; None if no hook refuses it.
         self.refusal: str | None = None
-        #: Whether the turn is to end, and the reason for the user.
+        #: True if the turn has to end; and the reason for the user.
         self.stop: bool = False
         self.stop_reason: str = ""
-        #: What ``PreToolUse`` decides: ``allow``, ``deny``, ``ask`` or None. The strictest counts.
+        #: The decision of ``PreToolUse``: ``allow``, ``deny``, ``ask`` or None. The strictest one counts.
         self.decision: str | None = None
-        #: The input that the tool is to have; None for that which it has.
+        #: A new input for the tool; None to keep the input.
         self.updated_input: dict[str, Any] | None = None
         #: Texts for the model.
         self.context: list[str] = []
 
     def add(self, output: dict[str, Any]) -> None:
-        """Take the answer of one hook."""
+        """Add the answer of one hook."""
         self.outputs.append(output)
         specific = output.get("hookSpecificOutput")
         specific = specific if isinstance(specific, dict) else {}
@@ -127,15 +127,15 @@ class Hooked:
 
 
 class ToolOutcome(NamedTuple):
-    """What became of a use of a tool."""
+    """The outcome of a tool use."""
 
     use: ToolUseBlock
-    #: What the model is told: a text or blocks.
+    #: The result for the model: a text or blocks.
     content: str | list[Any]
     is_error: bool
-    #: Whether the tool was run. It was not if the host or a hook has refused it.
+    #: True if the tool was run; False if the host or a hook has refused it.
     ran: bool
-    #: What the host's hooks tell the model beside the content.
+    #: Texts of the host's hooks for the model, in addition to the content.
     context: Sequence[str] = ()
 
 
@@ -191,7 +191,7 @@ class Questions:
         return Decision(False, INVALID_ANSWER, given)
 
     async def hooks(self, event: str, fields: dict[str, Any], use_id: str | None = None) -> Hooked:
-        """Ask the hooks that the host has for an event, all at the same time."""
+        """Call the host's hooks for an event, all at the same time."""
         hooked = Hooked()
         subject = fields.get("tool_name") if event in TOOL_EVENTS else None
         matchers = [
@@ -223,8 +223,8 @@ class Questions:
                 if room >= 0:
                     outputs[number] = answer.response or {}
                     return
-                problem = "answered with too much"  # which may say that the action is refused
-            except EncodeError:  # as deeply nested as could just be decoded
+                problem = "answered with too much"  # the answer might refuse the action, so this blocks it
+            except EncodeError:  # nested too deeply for the encoder
                 problem = "answered with too much"
             except RequestTimeoutError:
                 problem = "took longer than its timeout"
@@ -249,7 +249,7 @@ class Questions:
     # --- MCP servers in the host
 
     async def greet(self, server: McpConnection) -> None:
-        """Begin to shake hands with a server. One that fails is marked so."""
+        """The first step of the handshake with a server. Sets its status to ``failed`` after an error."""
         client = {"name": "claude-wire", "version": self._session.version}
         params = {"protocolVersion": MCP_VERSION, "capabilities": {}, "clientInfo": client}
         try:
@@ -258,7 +258,7 @@ class Questions:
             server.status = "failed"
 
     async def connect(self, server: McpConnection) -> None:
-        """Ask a server that was greeted for its tools."""
+        """The second step of the handshake: ask the server for its tools. Sets its status."""
         try:
             await self.mcp_message(server, {"jsonrpc": "2.0", "method": "notifications/initialized"})
             listed = await self._result(server, "tools/list", None, HANDSHAKE_SECONDS)
@@ -267,7 +267,7 @@ class Questions:
             server.status = "failed"
 
     async def call(self, server: McpConnection, tool: str, arguments: dict[str, Any], use_id: str | None) -> McpResult:
-        """Call a tool of a server in the host. What fails is a result that says so."""
+        """Call a tool of a server in the host. A failure is returned as a result with ``is_error``."""
         params: dict[str, Any] = {"name": tool, "arguments": arguments}
         if use_id is not None:
             params["_meta"] = {"claudecode/toolUseId": use_id, "progressToken": server.next_id}
@@ -304,7 +304,7 @@ class Questions:
         """Send a JSON-RPC message to a server in the host. Returns the payload of the answer.
 
         Raises:
-            RequestError: the host fails to answer, or has removed the server. Another one may have its name by now.
+            RequestError: the host does not answer, or has removed the server (even if a new server has its name).
         """
         if self._session.mcp_servers.get(server.name) is not server:
             raise RequestRefusedError("mcp_message", f"the host has removed the MCP server {server.name}")
@@ -312,7 +312,7 @@ class Questions:
         return (await self._requests.ask(request, "mcp_message", seconds)).response or {}
 
     async def elicit(self, request: ElicitationRequest) -> ElicitationResponse:
-        """Ask the user behind the host. A host that cannot ask has declined."""
+        """Ask the user of the host. The answer is ``decline`` if the host cannot ask."""
         try:
             with self._protocol.asking():
                 answer = await self._requests.ask(request, "elicitation", None)
@@ -323,10 +323,10 @@ class Questions:
             return ElicitationResponse(action="decline")
 
     async def dialog(self, request: RequestUserDialogRequest) -> UserDialogResult:
-        """Have the host show a dialog. One that no host shows, or that the host fails to show, is cancelled."""
+        """Let the host show a dialog. The answer is "cancelled" if the host does not know the kind, or fails."""
         initialize = self._session.initialize
         if initialize is None or request.dialog_kind not in (initialize.supportedDialogKinds or ()):
-            return UserDialogCancelled()  # a host does not answer for a kind that it has not listed
+            return UserDialogCancelled()  # a host does not answer a request for a kind that it has not listed
         try:
             with self._protocol.asking():
                 answer = await self._requests.ask(request, "request_user_dialog", None)
@@ -336,4 +336,4 @@ class Questions:
 
 
 class _McpError(Exception):
-    """An MCP server has answered with an error, or with nothing that is an answer."""
+    """An MCP server has answered with an error, or with something that is not an answer."""

@@ -105,7 +105,7 @@ __all__ = ["HostRequests"]
 Payload = Wire | dict[str, Any] | None
 Answer = Payload | Followed
 
-#: What an agent answers that has no tasks, models, skills, plugins or checkpoints of its own.
+#: Answers of an agent without tasks, models, skills, plugins and checkpoints.
 NOTHING: dict[type, Payload] = {
     StopTaskRequest: {},
     BackgroundTasksRequest: BackgroundTasksResponse(backgrounded=False),
@@ -119,7 +119,7 @@ NOTHING: dict[type, Payload] = {
 
 
 class HostRequests:
-    """The handlers of one agent."""
+    """The handlers of one agent for requests of its host."""
 
     def __init__(self, service: Service, handlers: dict[type, Callable[[Any], Any]]) -> None:
         self._service = service
@@ -147,9 +147,10 @@ class HostRequests:
             self._own[GetStatusRequest] = lambda body: service.protocol.status
 
     def find(self, body: object) -> Handler | None:
-        """The handler for what a request asks for.
+        """The handler for the body of a request; None if there is none.
 
-        What the agent does by itself is done here: a prompt behind ``set_model`` begins with the new model.
+        Without a handler of the author, this already changes the session: a prompt right after ``set_model`` must begin
+        with the new model.
         """
         kind = type(body)
         own = self._own.get(kind)
@@ -186,7 +187,7 @@ class HostRequests:
         return {**answer, **(given.to_dict() if isinstance(given, Wire) else given or {})}
 
     async def _asked(self, body: Any) -> Payload:
-        """What the author's handler answers."""
+        """The answer of the author's handler; None without one."""
         handler = self._handlers.get(type(body))
         return None if handler is None else await self._service.call(handler, body)
 
@@ -259,7 +260,7 @@ class HostRequests:
 
     def _mcp_set_servers(self, body: McpSetServersRequest) -> Payload:
         session = self._service.session
-        configs = cast("dict[str, dict[str, Any]]", body.servers)  # as they are decoded, of whatever kind
+        configs = cast("dict[str, dict[str, Any]]", body.servers)  # the decoder gives dicts, for any kind of server
         wanted = [name for name, config in configs.items() if config.get("type") == "sdk"]
         removed = [name for name in session.mcp_servers if name not in wanted]
         for name in removed:

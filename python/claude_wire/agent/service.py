@@ -1,8 +1,7 @@
-"""An agent at work over one pair of streams, on asyncio and trio.
+"""Run an agent over one pair of streams, on asyncio and trio.
 
-Knows tasks and who runs when; what is said and when is in ``protocol``, ``speech`` and ``questions``. Three tasks: one
-reads, one writes what could not be written at once, and one runs the author's function. Requests of the host are
-answered in tasks of their own.
+Three tasks: one reads; one writes lines that could not be written at once; one runs the author's function. Requests of
+the host are answered in tasks of their own. The messages come from ``protocol``, ``speech`` and ``questions``.
 """
 
 from __future__ import annotations
@@ -49,17 +48,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Service"]
 
-#: Bytes of output that wait above which a turn waits, too.
+#: Above this many bytes of waiting output, a turn waits, too.
 CROWDED_BYTES = 1024 * 1024
-#: The most tasks that answer requests of the host, and the most bytes of requests and answers that wait. Above that,
-#: nothing is read.
+#: Limits above which nothing is read: tasks that answer requests of the host; bytes of waiting requests and answers.
 MAX_TASKS = 4096
 MAX_WAITING_BYTES = 64 * 1024 * 1024
-#: Bytes of output that wait above which nothing is read: each line of a host may have an answer.
+#: Above this many bytes of waiting output, nothing is read: each line of a host may need an answer.
 MAX_UNWRITTEN = 16 * 1024 * 1024
-#: Seconds that the author's function has for its cleanup when its turn was stopped.
+#: Timeout for the cleanup of the author's function after its turn was stopped.
 CLEANUP_SECONDS = 2.0
-#: Seconds at the end for answers that are under way, and for output that the host does not read.
+#: Timeout at the end for answers under way, and for output that the host does not read.
 LAST_SECONDS = 5.0
 
 
@@ -67,8 +65,8 @@ class Service:
     """One run of an agent.
 
     Args:
-        agent: what is to be run.
-        options: how it was started.
+        agent: the author's agent.
+        options: the command line; ``agent.options`` if None.
     """
 
     def __init__(self, agent: Agent, options: AgentOptions | None = None) -> None:
@@ -80,7 +78,7 @@ class Service:
         )
         self._tasks = Tasks()
         self._answering = Tasks()
-        # What the host has asked, and what the agent asks it.
+        # Requests of the host, and requests of the agent.
         self._asked = HostQuestions(remembers=False)
         self._sent = SentRequests()
         self.requests: Requests = Requests(self._sent, self._send, self._tasks, self.protocol.encode_control)
@@ -89,24 +87,24 @@ class Service:
         self._answers = Answers(
             self._asked, self._host.find, self._send_first, self._answering, self.protocol.encode_control
         )
-        # The initialize requests that are being answered.
+        # Number of initialize requests that are being answered.
         self._initializing = 0
         self._turn: Turn | None = None
         self._turn_task: Task | None = None
         self._code: int | None = None
-        # What the input or the output has raised.
+        # The exception of the input or the output.
         self._error: Exception | None = None
         self._broken = self._writing = False
-        #: Whether a function of the author's goes on at the end, although it was cancelled.
+        #: True if a function of the author still runs at the end, although it was cancelled.
         self.left_behind: bool = False
-        # Of the run, once it has begun; and whether the author's lifespan has.
+        # The cancel scope of run(); and True after the author's lifespan was entered.
         self._scope: CancelScope | None = None
         self._started = False
         self._sink: Sink | None = None
         self._pop_now = self.protocol.pop
-        # How many tasks wait for `_moved`.
+        # Number of tasks that wait for `_moved`.
         self._waiters = 0
-        # Set at the end; when less waits than before; and when output waits for the writer.
+        # Set at the end; when a queue has become shorter; and when output waits for the writer task.
         self._over, self._moved, self._to_write = Event(), Event(), Event()
 
     async def run(self, stdin: Any, stdout: Any) -> int:
@@ -117,7 +115,7 @@ class Service:
             stdout: a descriptor, or an anyio ``ByteSendStream``.
 
         Raises:
-            Exception: what one of them raised, other than that nobody is at its other end.
+            Exception: an exception of one of them, except those that mean that the other end was closed.
         """
         self._tasks.remember_context()
         self._answering.remember_context()
@@ -140,7 +138,7 @@ class Service:
                 await self._over.wait()
                 if self._code is None:
                     await self._answering.wait(LAST_SECONDS)
-                # A host that reads late gets all, unless the agent was told to end.
+                # A slow host still gets all output, unless a signal has ended the agent.
                 with move_on_after(None if self._code is None else LAST_SECONDS):
                     await self._until(lambda: self._broken or not (self.protocol.unwritten or sink.rest))
             finally:
@@ -153,20 +151,20 @@ class Service:
                 self.left_behind = len(self._tasks) + len(self._answering) > 0
                 sink.close()
 
-    # --- from outside
+    # --- called by signals and by turns
 
     def interrupt(self) -> None:
-        """Interrupt the turn, and end: what SIGINT does."""
+        """Interrupt the turn, and end, as after SIGINT."""
         self._end(self.protocol.dialect.interrupted_code)
         if self._scope is not None and not self._started:
             self._scope.cancel()
         self.interrupt_turn(self.protocol.turn)
 
     def terminate(self) -> None:
-        """End at once, without another frame: what SIGTERM does."""
+        """End at once, without writing another frame, as after SIGTERM."""
         self._gone(143)
         self._over.set()
-        if self._scope is not None:  # the author's lifespan has its time to end, and need not begin
+        if self._scope is not None:  # time for the author's lifespan to end; none if it has not begun
             self._scope.deadline = anyio.current_time() + (2 * CLEANUP_SECONDS if self._started else 0)
 
     def interrupt_turn(self, record: TurnRecord | None) -> None:
@@ -176,11 +174,11 @@ class Service:
             self._handle(self.protocol.interrupt())
 
     def start(self, function: Callable[[], Any]) -> None:
-        """Run a function in a task that the end waits for."""
+        """Run a function in a task. The end of the agent waits for it."""
         self._answering.start(function, "claude-wire-answer")
 
     def end_input(self) -> None:
-        """Take no more input: what ``end_session`` asks for."""
+        """Read no more input, as after an ``end_session`` request."""
         self._handle(self.protocol.end_input())
         self.requests.fail("the session has ended")
 
@@ -190,7 +188,7 @@ class Service:
         self.end_input()
 
     def _withdraw(self) -> None:
-        # A question that waits to be written comes first.
+        # A question may still wait to be written: then its withdrawal goes after it.
         write = self.protocol.write if self.protocol.unwritten else self.protocol.write_first
         for line in self.requests.withdraw_waiting():
             write(line)
@@ -215,7 +213,7 @@ class Service:
     def _has_room(self) -> bool:
         asking = self.requests.waiting
         if self.protocol.full(asking=asking):
-            if asking:  # for ever, if the answer stands behind still more prompts
+            if asking:  # the answer may come after still more prompts: without this, both sides would wait for ever
                 self.requests.fail_waiting("too many prompts wait before the answer", None)
             return False
         if self.protocol.unwritten >= MAX_UNWRITTEN:
@@ -305,10 +303,10 @@ class Service:
         except get_cancelled_exc_class() as error:
             if not cancelled_by_nobody():
                 raise
-            turn.result = _failed(error)  # what the function waited for was cancelled
+            turn.result = _failed(error)  # the function awaited something that was cancelled
 
     def _ended(self, turn: Turn) -> None:
-        """The turn's task has ended, or was given up."""
+        """The task of a turn has ended, or did not end in time: write the result."""
         record = turn.record
         if self.protocol.turn is not record:
             return
@@ -324,14 +322,14 @@ class Service:
             result = turn.result
         try:
             events = self.protocol.end_turn(record, self._completed(turn, result))
-        except Exception as error:  # the author's result, or what it has used, is none that JSON has
+        except Exception as error:  # the author's result or usage cannot be encoded as JSON
             bare = msgspec.structs.replace(_failed(error, self._agent.answer), duration_api_ms=0, num_turns=0)
             events = self.protocol.end_turn(record, bare)
         self.moved()
         self._handle(events)
 
     def _completed(self, turn: Turn, result: ResultMessage) -> ResultMessage:
-        """A result with what the turn knows, where it has nothing of its own."""
+        """The result, with counts and costs of the turn in the fields that it has not set."""
         spent, used, total = turn.spent.by_model, self.session.used, turn.spent.total
         for name, one in spent.items():
             used[name] = added_up(used.get(name), one)
@@ -353,7 +351,7 @@ class Service:
         return filled(result, given)
 
     async def _stop(self, turn: Turn, task: Task | None) -> None:
-        """Cancel the author's function as its runtime does. After a while, end its turn all the same."""
+        """Cancel the author's function as its runtime does. If it does not end in time, end its turn anyway."""
         if task is not None:
             task.interrupt()
             with move_on_after(CLEANUP_SECONDS):
@@ -363,7 +361,7 @@ class Service:
                 self._ended(turn)
 
     async def call(self, function: Callable[..., Any], argument: Any) -> Any:
-        """Call a function of the author: an async one here, a plain one in a thread."""
+        """Call a function of the author: an async function in this task, a plain one in a thread."""
         called = getattr(function, "__call__", None)  # noqa: B004 - of an object whose class has an async __call__
         if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called):
             return await function(argument)
@@ -375,7 +373,7 @@ class Service:
     # --- what goes out
 
     def flush(self) -> bool:
-        """Write what can be written now. The writer writes the rest. Returns whether that was all."""
+        """Write as much as possible now; the writer task writes the rest. Returns True if all was written."""
         sink = self._sink
         if sink is None or self._broken or self._writing:
             return False
@@ -393,15 +391,15 @@ class Service:
 
     @property
     def crowded(self) -> bool:
-        """Whether so much output waits that a turn has to wait."""
+        """True while so much output waits that a turn has to wait."""
         return self.protocol.unwritten > CROWDED_BYTES
 
     async def room(self) -> None:
-        """Wait until less output waits."""
+        """Wait until the service is no longer :attr:`crowded`, or the output is closed."""
         await self._until(lambda: self._broken or not self.crowded)
 
     async def _until(self, ready: Callable[[], bool]) -> None:
-        """Wait until this is so: it is looked at whenever less waits, of prompts, of requests or of output."""
+        """Wait until ``ready()`` is true. Checked again whenever a queue (prompts, requests, output) shrinks."""
         self._waiters += 1
         try:
             while not ready():
@@ -436,7 +434,7 @@ class Service:
         return self.protocol.pop()
 
     def _gone(self, code: int | None = None) -> None:
-        """Nothing is written any more, since the host reads no more: end without noise."""
+        """The host reads no more, or the agent is terminated: stop writing, and end without a message."""
         self._broken = True
         self.moved()
         self._end(self.protocol.code if code is None else code)
@@ -449,7 +447,7 @@ class Service:
         self.flush()
 
     def moved(self) -> None:
-        """Have those look again who wait for room: less may wait than before."""
+        """A queue may have become shorter: wake the tasks that wait for room."""
         self._moved.set()
 
     async def _send_first(self, line: bytes) -> None:
@@ -464,10 +462,10 @@ def _failed(error: BaseException, function: object = None) -> ResultMessage:
 
 
 def tell(error: BaseException, function: object = None) -> None:
-    """Tell a mistake of the author, with the author's line, on standard error.
+    """Print an exception of the author's code on standard error, with the author's lines only.
 
     Args:
-        function: the author's, whose first line it is if none of the author's lines has raised.
+        function: the author's function. Its first line is shown if the traceback has no line of the author.
     """
     frames = traceback.extract_tb(error.__traceback__)
     ours = (os.path.dirname(os.path.dirname(__file__)), os.path.dirname(anyio.__file__))
@@ -480,7 +478,7 @@ def tell(error: BaseException, function: object = None) -> None:
 
 
 def _states(options: AgentOptions) -> bool | None:
-    """Whether changes of state are told, and whether for the host alone: the host asks by its environment."""
+    """How to write changes of state, according to the environment: True for ``sdk_host_only``, None for not at all."""
     if options.reads_session_state:
         return True
     return False if os.environ.get("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS") == "1" else None

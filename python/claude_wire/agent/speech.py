@@ -1,14 +1,14 @@
-"""What a turn says, as frames: messages of the model, their blocks, uses of tools and the results of these.
+"""The frames of a turn: messages of the model with their blocks, tool uses and tool results.
 
-Knows the order of frames; not why something is said. One message of the model has blocks, and one ``assistant`` line
-comes for each finished block. With ``--include-partial-messages`` stream events come around them::
+A message of the model has blocks, and each finished block is one ``assistant`` line. With
+``--include-partial-messages`` stream events come around these lines::
 
     message_start
         content_block_start, content_block_delta..., assistant, content_block_stop      for each block
     message_delta, message_stop
 
 A message ends when a tool's result is written, when the host is asked whether a tool may be used, and at the end of the
-turn. Then the next block begins a new one.
+turn. The next block then begins a new message.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from claude_wire.messages import (
 
 __all__ = ["Speech"]
 
-#: What a model is told of a tool that the user kept from running, or stopped. (CLI 2.1.331.)
+#: Texts for the model after the user has refused or interrupted a tool use. (CLI 2.1.331.)
 REJECTED = (
     "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the "
     "new_string was NOT written to the file). STOP what you are doing and wait for the user to tell you how to proceed."
@@ -58,27 +58,27 @@ class Speech:
         self._turn = turn
         self._parent = parent
         self._partial = protocol.session.options.include_partial_messages
-        # The id of the open message, the index of its next block, and whether any of its blocks uses a tool.
+        # The id of the open message, the index of its next block, and True if any of its blocks uses a tool.
         self._id: str | None = None
         self._index = 0
         self._uses_tool = False
-        # The open block: its kind, "text" or "thinking"; its pieces; and what stands around a piece on the wire.
+        # The open block: its kind, "text" or "thinking"; its pieces; and the constant parts of a delta's line.
         self._kind: str | None = None
         self._pieces: list[str] = []
         self._head = self._middle = self._tail = b""
         # Token counts of the open message, or of the next message if none is open. The keys are the API's.
         self._usage: dict[str, Any] = dict(_NO_USAGE)
-        #: How many messages of the model were begun.
+        #: Number of messages of the model that were begun.
         self.messages: int = 0
         #: The last text that was said.
         self.last_text: str = ""
-        #: Uses of tools that have no result yet.
+        #: Tool uses without a result.
         self.open_uses: dict[str, ToolUseBlock] = {}
 
     # --- blocks
 
     def add(self, piece: str, kind: str = "text") -> None:
-        """Add to the open block of this kind, or begin one."""
+        """Add a piece to the open block of this kind, or begin a block."""
         if self._kind != kind:
             self.finish_block()
             self._begin_message()
@@ -92,15 +92,15 @@ class Speech:
             protocol = self._protocol
             if self._head:
                 protocol.uuid_count += 1
-                # From its constant parts a line takes 0.6 of the time that it takes from Structs. With the write,
-                # a word takes 0.3 of what uuid4, json.dumps and print take (benches/test_agent.py).
+                # A line from constant parts takes 0.6 of the time of a line from Structs. With the write, a word takes
+                # 0.3 of the time of uuid4, json.dumps and print (benches/test_agent.py).
                 text, number = encode_value(piece), protocol.uuid_count
                 protocol.write(b"%b%b%b%012x%b" % (self._head, text, self._middle, number, self._tail))
             else:
                 self._delta(**{"type": f"{kind}_delta", kind: piece})
 
     def finish_block(self, signature: str = "") -> None:
-        """Finish the open block, if there is one, and say it as a whole."""
+        """Finish the open block, if there is one, and write it as a whole."""
         if self._kind is None:
             return
         text = "".join(self._pieces)
@@ -117,7 +117,7 @@ class Speech:
         self._stop_block()
 
     def block(self, block: ContentBlock) -> None:
-        """Say a whole block."""
+        """Write a whole block."""
         self.finish_block()
         self._begin_message()
         if self._partial:
@@ -138,7 +138,7 @@ class Speech:
             self._end_message("tool_use" if self._uses_tool else "end_turn")
 
     def add_usage(self, **counts: int) -> None:
-        """Add to what the open message has used, or the next one if none is open."""
+        """Add to the token counts of the open message, or of the next message if none is open."""
         for name, count in counts.items():
             if count or name in self._usage:
                 self._usage[name] = self._usage.get(name, 0) + count
@@ -146,7 +146,7 @@ class Speech:
     # --- tools
 
     def tool_result(self, use_id: str, content: str | list[ContentBlock], is_error: bool, structured: Any) -> None:
-        """Say what a tool has returned."""
+        """Write the result of a tool."""
         self.close_message()
         self.open_uses.pop(use_id, None)
         block = ToolResultBlock(tool_use_id=use_id, content=content, is_error=is_error)
@@ -155,9 +155,9 @@ class Speech:
     # --- the end of a turn that was stopped
 
     def abort(self, *, by_user: bool) -> str:
-        """Say what was cut off, and that it was. Returns the ``terminal_reason`` of the result.
+        """Write the unfinished text, and that the turn was interrupted. Returns the ``terminal_reason`` of the result.
 
-        A dialect of its own has no words for it but the result.
+        In other dialects than stream-json this writes nothing: they have only the result.
         """
         if not self._protocol.plain:
             return "aborted_tools" if self.open_uses else "aborted_streaming"
@@ -250,7 +250,7 @@ class Speech:
         )
 
     def _make_frame(self, kind: str, field: str) -> None:
-        """The constant parts of the deltas of a block, for a dialect whose lines are plain JSON."""
+        """Prepare the constant parts of a block's deltas, for stream-json, which needs no connection."""
         if self._protocol.plain:
             event = {"type": "content_block_delta", "index": self._index, "delta": {"type": kind, field: "\0"}}
             head = self._protocol.uuid_head

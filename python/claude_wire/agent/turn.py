@@ -1,4 +1,7 @@
-"""A turn, as its author sees it. Knows what an author may do; how it stands on the wire is in ``speech``."""
+"""The turn that the author's function of an agent gets: say texts, use tools, ask the host.
+
+The module ``speech`` turns these calls into messages.
+"""
 
 # Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
@@ -45,17 +48,17 @@ if TYPE_CHECKING:
 
 __all__ = ["PlainTurn", "Turn"]
 
-#: What a question of a turn that was interrupted, or has ended, is answered with. Its host is not asked.
+#: The answer to questions of a turn that was interrupted, or has ended. The host does not get them.
 OVER = "The turn is over."
-#: Lines that a turn writes before other tasks may run, the one that reads an interrupt among them.
+#: Lines that a turn writes before other tasks may run, such as the one that reads an interrupt.
 LINES_AT_ONCE = 64
 
 
 class Turn:
-    """What an author's function is called with: a prompt to answer, and what may be done for it.
+    """The argument of an author's function: a prompt to answer, and methods to answer it.
 
-    All that a turn does is written in its order. Once the turn was interrupted, or has ended, what it says is dropped,
-    and what it asks is refused without the host.
+    Lines are written in the order of the calls. After the turn was interrupted, or has ended, messages are dropped, and
+    questions are refused without asking the host.
     """
 
     def __init__(
@@ -63,7 +66,7 @@ class Turn:
     ) -> None:
         self._service = service
         self._protocol = service.protocol
-        #: The turn of the protocol, the frames of what is said, and what was used: for the service.
+        #: For the service: the turn of the protocol; the frames to write; tokens and costs; and the result.
         self.record: TurnRecord = record
         self._parent = parent
         self.speech: Speech = Speech(service.protocol, record, None if parent is None else parent.id)
@@ -73,7 +76,7 @@ class Turn:
         self._subagents: dict[str, Turn] = {}
         #: The session of the agent.
         self.session: AgentSession = service.session
-        #: What the host's ``UserPromptSubmit`` hooks tell the model beside the prompt.
+        #: Texts of the host's ``UserPromptSubmit`` hooks for the model, in addition to the prompt.
         self.hook_context: list[str] = []
 
     def __repr__(self) -> str:
@@ -82,7 +85,7 @@ class Turn:
 
     @property
     def prompt(self) -> UserMessage:
-        """What is to be answered. Several prompts that waited together are one, their texts joined by line feeds."""
+        """The prompt to answer. Prompts that waited together are joined to one, their texts with line feeds."""
         return self.record.prompt
 
     @property
@@ -97,17 +100,17 @@ class Turn:
 
     @property
     def context(self) -> list[UserMessage]:
-        """Prompts that came before this one, and of which the host wanted no answer (``shouldQuery`` false)."""
+        """Earlier prompts for which the host wanted no answer (``shouldQuery`` false)."""
         return list(self.record.context)
 
     @property
     def schema(self) -> dict[str, Any] | None:
-        """The JSON schema that the structured output is to fit; None if the host wants none."""
+        """The JSON schema for the structured output; None if the host has given none."""
         return self.session.schema
 
     @property
     def cancelled(self) -> bool:
-        """Whether the turn was interrupted. For functions that run in a thread, which nothing else tells."""
+        """True if the turn was interrupted, or is over. For functions in a thread, which cannot be cancelled."""
         return self.record.stopped is not None or self._protocol.turn is not self.record
 
     # --- saying
@@ -122,10 +125,10 @@ class Turn:
         await self._written()
 
     async def stream(self, text: str | AsyncIterable[str]) -> None:
-        """Say a text piece by piece. What is streamed without anything else between is one block.
+        """Say a text piece by piece. Successive pieces form one block.
 
-        Each piece is a ``stream_event``, if the host has asked for these. The block comes as a whole when something
-        else is done, when an iterable ends, and at the end of the turn.
+        Each piece is a ``stream_event``, if the host has asked for these. The whole block is written before anything
+        else is said or done, when an iterable ends, and at the end of the turn.
 
         Args:
             text: one piece, or an asynchronous iterable of pieces. An iterable is closed if the turn is interrupted.
@@ -156,7 +159,7 @@ class Turn:
         await self._written()
 
     async def thinking(self, text: str, *, signature: str = "") -> None:
-        """Say what the model thinks, as one block."""
+        """Say a thinking text of the model, as one block."""
         _require("thinking()", text, "a str", str)
         if self._ready():
             self.speech.finish_block()
@@ -165,7 +168,7 @@ class Turn:
         await self._written()
 
     async def emit(self, message: Message | dict[str, Any]) -> None:
-        """Write a message of one's own, behind all that was said. It gets no ids: give it those that it needs."""
+        """Write any message, after everything said before. No ids are added: set those that it needs."""
         if self._ready():
             self.speech.finish_block()
             self._protocol.send(message)
@@ -191,10 +194,10 @@ class Turn:
         return use
 
     async def allowed(self, use: ToolUseBlock) -> Decision:
-        """Whether the tool may be used: by a rule, by the mode, or because the host says so.
+        """Ask whether the tool may be used. A rule or the mode decides; else the host.
 
         Returns:
-            ``.ok``; ``.message``, for the model, if it may not; ``.input``, which the host may have changed.
+            ``.ok``; if not ok, ``.message`` for the model; ``.input``, which the host may have changed.
         """
         if self._ready():
             self.speech.close_message()
@@ -210,11 +213,11 @@ class Turn:
     async def tool_result(
         self, use: ToolUseBlock, content: str | list[Any], is_error: bool = False, *, structured: Any = None
     ) -> None:
-        """Say what a tool has returned.
+        """Write the result of a tool.
 
         Args:
-            content: a text, or blocks.
-            structured: the same for programs, any JSON.
+            content: for the model: a text, or blocks.
+            structured: the result for programs: any JSON.
         """
         if not isinstance(use, ToolUseBlock):
             raise TypeError(f"tool_result() takes what use_tool() has returned, not {type_of(use)}")
@@ -233,8 +236,8 @@ class Turn:
         Args:
             name: of the tool. ``mcp__SERVER__TOOL`` is a tool of an MCP server in the host, and needs no function.
             input: for the function.
-            function: is called with the input, which the host may have changed; a plain function runs in a thread.
-                It returns a text, blocks, or any JSON. One that raises has failed, and the turn goes on.
+            function: called with the input, which the host may have changed; a plain function runs in a thread. It
+                returns a text, blocks, or any JSON. If it raises, the tool has failed, and the turn goes on.
         """
         use = await self.use_tool(name, input)
         about = {"tool_name": name, "tool_input": use.input}
@@ -276,11 +279,11 @@ class Turn:
         return ToolOutcome(changed, content, is_error, True, [*hooked.context, *after.context])
 
     async def hook(self, event: str, *, tool_use_id: str | None = None, **fields: Any) -> Hooked:
-        """Ask the hooks that the host has for an event.
+        """Call the host's hooks for an event.
 
         Args:
             event: ``PreToolUse`` or ``pre-tool-use``, and so on.
-            fields: what the hooks are told, as in the class of the event: ``tool_name=``, ``tool_input=``.
+            fields: the input of the hooks, as in the class of the event: ``tool_name=``, ``tool_input=``.
 
         Raises:
             ValueError: the protocol has no such event.
@@ -298,7 +301,7 @@ class Turn:
         return await self._service.questions.hooks(known, given, tool_use_id)
 
     async def call_mcp(self, server: str, tool: str, arguments: Mapping[str, Any] | None = None) -> McpResult:
-        """Call a tool of an MCP server in the host, without saying so.
+        """Call a tool of an MCP server in the host, without messages about the tool use.
 
         Raises:
             KeyError: the host has no such server.
@@ -310,10 +313,10 @@ class Turn:
     async def elicit(
         self, message: str, schema: dict[str, Any] | None = None, *, server: str = "agent"
     ) -> ElicitationResponse:
-        """Ask the user behind the host. A host that cannot ask has declined.
+        """Ask the user of the host. The answer is ``decline`` if the host cannot ask.
 
         Args:
-            schema: of what the user is to fill in.
+            schema: JSON schema of the form for the user.
             server: the name of the MCP server that asks.
         """
         request = ElicitationRequest(mcp_server_name=server, message=message, mode="form", requested_schema=schema)
@@ -322,21 +325,21 @@ class Turn:
     async def show_dialog(
         self, kind: str, payload: Mapping[str, Any], *, use: ToolUseBlock | None = None
     ) -> UserDialogResult:
-        """Have the host show a dialog, and wait for the user's choice.
+        """Let the host show a dialog, and wait for the user's choice.
 
         The answer is a :class:`~claude_wire.messages.UserDialogCancelled` at once if the host has not listed the kind.
 
         Args:
             kind: one of ``supportedDialogKinds`` of the host's ``initialize``.
-            payload: what the dialog shows. Its keys depend on the kind.
-            use: the use of a tool that the dialog is about.
+            payload: the content of the dialog. Its keys depend on the kind.
+            use: the tool use that the dialog belongs to.
         """
         id = None if use is None else use.id
         request = RequestUserDialogRequest(dialog_kind=kind, payload=dict(payload), tool_use_id=id)
         return await self._service.questions.dialog(request) if self._ready() else UserDialogCancelled()
 
     async def injected(self) -> list[UserMessage]:
-        """The prompts that have come since, and become part of this turn. Ask before each call of a model."""
+        """New prompts that become part of this turn. Call this before each call of a model."""
         prompts: list[UserMessage] = []
         if self._ready():
             self.speech.close_message()
@@ -357,13 +360,13 @@ class Turn:
         cache_read_input_tokens: int = 0,
         cache_creation_input_tokens: int = 0,
     ) -> None:
-        """Add to what the turn has used, which its result says. Costs are in US dollars.
+        """Add to the token counts and costs of the turn, for its result. Costs are in US dollars.
 
-        The tokens also count for the message of the model that is being said, or for the next one: call this before
-        what the model says, as soon as its answer is known. Lines that are written already do not change.
+        The tokens also count for the open message of the model, or for the next one: call this as soon as the model's
+        answer is known, before saying its text. Lines that are written already do not change.
 
         Raises:
-            TypeError: a count is no int, the cost no number, or the model no str. A result could not say it.
+            TypeError: a count is not an int, the cost not a number, or the model not a str.
             ValueError: a count is negative.
         """
         require_int("input_tokens of usage()", input_tokens, 0)
@@ -388,7 +391,7 @@ class Turn:
         )
 
     def subagent(self, use: ToolUseBlock, *, description: str = "", kind: str = "general-purpose") -> Turn:
-        """A subagent that works for a use of a tool: a turn whose messages carry ``parent_tool_use_id``.
+        """A subagent that works for a tool use: a turn whose messages have ``parent_tool_use_id``.
 
         It ends with the ``tool_result`` of that use, or with its block: ``async with turn.subagent(use) as helper:``.
         """
@@ -423,7 +426,7 @@ class Turn:
         return {**ids, "uuid": self._protocol.new_uuid(), "session_id": self.record.session_id}
 
     def _end_task(self, status: str, summary: str | None = None) -> None:
-        """Say that a subagent has ended, once. Without a summary, its last text is one."""
+        """Write once that a subagent has ended. The default summary is its last text."""
         if self._parent is not None:
             self.speech.close_message()
             summary = self.speech.last_text if summary is None else summary
@@ -432,7 +435,7 @@ class Turn:
             self._parent = None
 
     def finished(self) -> str:
-        """End what is open. Returns the last text that was said."""
+        """End open subagents and the open message. Returns the last text that was said."""
         if self._ready():
             for subagent in self._subagents.values():
                 subagent._end_task("completed")
@@ -441,19 +444,19 @@ class Turn:
         return self.speech.last_text
 
     def abort(self, *, by_user: bool) -> str:
-        """End what was cut off, in subagents first. Returns the ``terminal_reason`` of the result."""
+        """Write the end of an interrupted turn, subagents first. Returns the ``terminal_reason`` of the result."""
         for subagent in self._subagents.values():
             subagent.abort(by_user=False)
             subagent._end_task("stopped")
         return self.speech.abort(by_user=by_user)
 
     def _ready(self) -> bool:
-        """Whether what the turn says is written."""
+        """True while messages of this turn are written; False after an interrupt, and after its end."""
         record = self.record
         return record.stopped is None and self._protocol.turn is record
 
     async def _written(self) -> None:
-        """Write what can be written now. Wait if too much is unwritten; let others run now and then."""
+        """Write as much as possible now. Wait if too much is unwritten; let other tasks run from time to time."""
         self._lines += 1
         service = self._service
         service.flush()
@@ -464,7 +467,7 @@ class Turn:
             await checkpoint()
 
     async def _interrupt(self) -> None:
-        """Interrupt this turn, as the host wants it."""
+        """Interrupt this turn, because the host's answer says so."""
         self._service.interrupt_turn(self.record)
         await checkpoint()
 
@@ -487,7 +490,7 @@ class Turn:
 
 
 class PlainTurn:
-    """A turn for a plain function, which runs in a thread: what is awaited elsewhere is called here."""
+    """A turn for a plain function, which runs in a thread: its methods are called, not awaited."""
 
     def __init__(self, turn: Turn) -> None:
         self._turn = turn
