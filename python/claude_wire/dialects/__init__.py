@@ -1,6 +1,6 @@
-"""Dialects of compatible agents: how the messages of the protocol stand on their wires.
+"""Dialects of compatible agents: other forms of the protocol's messages on the wire.
 
-Knows messages; not streams, sessions and processes.
+Hosts and agents always use the messages of stream-json; a dialect translates them to lines, and back.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A connection that finds out which dialect the other side speaks, by the first line that only one of them has.
+"""A connection that detects the dialect of the other side, by the first line that only one dialect has.
 
-Until then it speaks stream-json. A prompt means the same in all dialects but JSON-RPC. An agent of that one answers
-nothing else, so a host that starts one has to name its dialect.
+Until then it uses stream-json. A prompt is the same in all dialects except JSON-RPC. An agent with JSON-RPC does not
+answer the prompts of others, so a host that starts such an agent has to name the dialect.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from claude_wire.messages import (
 
 __all__ = ["AUTO"]
 
-#: By the class of a message, the dialect that alone has it, on either side.
+#: Class of a message -> the only dialect that has it, on either side.
 _TELLING: dict[type, Dialect] = {
     **dict.fromkeys((*CONTROL, CommandLifecycleMessage, SessionStateChangedMessage, StreamEvent), STREAM_JSON),
     **dict.fromkeys((ControlMessage, InjectedMessage, InterruptedMessage, QueuedMessage), MIRIAD),
@@ -44,14 +44,14 @@ _TELLING: dict[type, Dialect] = {
 
 
 class _Auto(Connection):
-    # Those of all dialects, until one is found.
+    # The marks of all dialects, until the dialect is found.
     marks = tuple(mark for each in (STREAM_JSON, CLASSIC, MIRIAD, JSON_RPC) for mark in each.connection.marks)
 
     def __init__(self, dialect: Dialect) -> None:
         super().__init__(dialect)
         self._decided = False
         self._now: Connection = STREAM_JSON.connect()
-        # Of an agent, the beginning of the turn that is under way, which the next connection has to know.
+        # For an agent: the init message of the turn under way, which the connection of the found dialect has to see.
         self._begun: InitMessage | None = None
 
     def _look_at(self, message: Any) -> None:
@@ -108,7 +108,7 @@ class _Auto(Connection):
 
 
 def _told_by(message: Any) -> Dialect | None:
-    """The dialect that alone has such a message; None for what several have."""
+    """The only dialect that has such a message; None if several have it."""
     if isinstance(message, UnknownMessage):
         if "jsonrpc" in message:
             return JSON_RPC
@@ -124,5 +124,5 @@ def _told_by(message: Any) -> Dialect | None:
     return _TELLING.get(message.__class__)
 
 
-#: The dialect that the other side turns out to speak; what an agent does in it is what STREAM_JSON says.
+#: Detects the dialect of the other side. An agent behaves as with STREAM_JSON.
 AUTO: Dialect = Dialect("auto", _Auto, busy="merge", permission="flag", failed_code=1)

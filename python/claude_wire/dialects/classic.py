@@ -1,6 +1,6 @@
 """The dialect whose permission questions are ``system/permission_request``, answered by ``{"allow": true}``.
 
-Neither has an id, so one question is open at a time, and answers are in the order of the questions.
+Questions and answers have no ids. So one question is open at a time, and answers come in the order of the questions.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from claude_wire.messages import (
 
 __all__ = ["CLASSIC"]
 
-#: Questions of an agent that wait at a time. It asks one at a time; more of them are not answered.
+#: Most open questions of an agent; further ones are not answered. A correct agent asks one at a time.
 MAX_OPEN = 1024
-#: Stands for the id of a question that was withdrawn. Its answer comes all the same, and must not answer the next one.
+#: Replaces the id of a withdrawn question. The host still answers it, and the answer must not count for the next one.
 _WITHDRAWN = object()
 
 
 class _Asked:
-    """A question that a host has to answer, and the answer when it is given."""
+    """A question that a host has to answer, and its answer, once there is one."""
 
     __slots__ = ("answer", "input")
 
@@ -63,7 +63,7 @@ class _Classic(Connection):
         self._count = 0
         # Questions that a host has to answer, in their order.
         self._asked: dict[Any, _Asked] = {}
-        # Of an agent: the id of the question that is open, and the questions that wait behind it.
+        # For an agent: the id of the open question, and the questions that wait after it.
         self._open: Any = None
         self._waiting: deque[tuple[Any, bytes]] = deque()
 
@@ -91,7 +91,7 @@ class _Classic(Connection):
         if payload.get("updatedInput") not in (None, asked.input):
             raise self.cannot("has no updatedInput in the answer to a permission request: allow the input, or deny it")
         asked.answer = encode(PermissionReply(allow=payload.get("behavior") == "allow"))
-        asked.input = {}  # which may be large, and the answer may wait for those before it
+        asked.input = {}  # free it: it may be large, and this answer may wait for earlier ones
         lines = b""
         while self._asked and (first := next(iter(self._asked.items())))[1].answer is not None:
             lines += first[1].answer
@@ -155,14 +155,14 @@ class _Classic(Connection):
         if isinstance(message, UserMessage):
             return [prompt_of(message)] if message.message.role == "user" else [message]
         if isinstance(message, CONTROL):
-            return []  # of another dialect
+            return []  # a message of another dialect
         if isinstance(message, PermissionReply):
             if not message.allow:
                 return self._answered({"behavior": "deny", "message": "The user said no."})
             changed = {} if message.updatedInput is None else {"updatedInput": message.updatedInput}
             return self._answered({"behavior": "allow", **changed})
         if isinstance(message, UnknownMessage) and "allow" in message and "type" not in message:
-            return self._answered({})  # no answer that can be read
+            return self._answered({})  # an unreadable answer
         if isinstance(message, InvalidLine):
             words = f"The line is not one JSON object: {message.reason}"
             self._replies.append(encode(_error(words, "invalid_input")))
@@ -181,7 +181,7 @@ def _is_question(message: Any) -> bool:
 
 
 def _frames(message: Any) -> list[dict[str, Any]]:
-    """The frames of what an agent says; none for what the dialect does not know."""
+    """The frames for a message of an agent; none for a message that the dialect does not have."""
     if isinstance(message, dict):
         return [message]
     if isinstance(message, InitMessage):

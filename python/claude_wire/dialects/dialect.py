@@ -1,7 +1,7 @@
-"""What a dialect is: how the messages of the protocol stand on the wire of one kind of agent, and what it can say.
+"""The base classes of dialects: the form of messages on the wire for one kind of agent, and the features it has.
 
-Knows messages; not lines, nor who sends and reads them. The messages inside a host and inside an agent are always those
-of stream-json; a :class:`Connection` turns them into frames of its dialect, and back.
+The messages inside a host and inside an agent are always those of stream-json; a :class:`Connection` turns them into
+frames of its dialect, and back.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from claude_wire.messages import ControlCancelRequest, ControlRequest, ControlRe
 
 __all__ = ["CONTROL", "SILENCE_SECONDS", "Connection", "Dialect"]
 
-#: Seconds without a line after which an agent that may have nothing more to say has nothing more to say.
+#: Seconds without a line after which an expected line is given up, if the agent is known to leave it out sometimes.
 SILENCE_SECONDS = 3.0
 
-#: The messages that requests are made of.
+#: The types of control messages.
 CONTROL = (ControlRequest, ControlResponse, ControlCancelRequest)
 
 
 class Connection:
-    """What one stream in a dialect remembers.
+    """Translates the messages of one stream, and keeps the state that this needs.
 
     A host calls :meth:`to_agent`, :meth:`from_agent` and :meth:`urgent`; an agent calls :meth:`to_host`,
     :meth:`from_host` and :meth:`reply`.
 
-    The methods here are those of stream-json: a message stands on the wire as it is.
+    The methods here are those of stream-json, which needs no translation.
     """
 
-    #: Each line of an agent that may concern a request, in either direction, has one of these.
+    #: A line of an agent that belongs to a request, in either direction, contains one of these.
     marks: tuple[bytes, ...] = (b"control_",)
-    #: What the other side speaks, as far as it is known.
+    #: The dialect of the other side, as far as it is known.
     dialect: Dialect
-    #: Prompts that a host has sent and that no result has answered.
+    #: Number of prompts that a host has sent and that have no result yet.
     owed: int = 0
 
     def __init__(self, dialect: Dialect) -> None:
@@ -44,61 +44,61 @@ class Connection:
         self._replies: list[bytes] = []
 
     def to_agent(self, message: Any) -> bytes:
-        """The line of what a host says; nothing if the agent is not told.
+        """Translate a message of a host to a line; ``b""`` if the dialect does not send it.
 
         Raises:
-            DialectError: the dialect has no words for it. Nothing has changed then.
+            DialectError: the dialect cannot express the message. The state has not changed then.
         """
         return encode(message)
 
     def from_agent(self, message: Any) -> list[Any]:
-        """What a decoded line means to a host.
+        """Translate a decoded line of an agent to messages for a host.
 
-        Each line is given once. One that is :meth:`urgent` may be given before lines that came earlier.
+        Call this once for each line. An :meth:`urgent` line may be translated before earlier lines.
         """
         return [message]
 
     def urgent(self, message: Any) -> bool:
-        """Whether a decoded line concerns a request, so that a host takes it at once."""
+        """True if a decoded line belongs to a request, so that a host handles it at once."""
         return isinstance(message, CONTROL)
 
     @property
     def result_may_be_missing(self) -> bool:
-        """Whether the agent has stopped the turn under way, and may leave the turn without a result.
+        """True if the agent has stopped the turn under way, and may write no result for it.
 
-        After :data:`SILENCE_SECONDS` without a line a host then takes :meth:`missing_result`.
+        After :data:`SILENCE_SECONDS` without a line, a host then uses :meth:`missing_result`.
         """
         return False
 
     def missing_result(self) -> list[Any]:
-        """The result of a turn that the agent has left without one."""
+        """A result for a turn that the agent has stopped without one."""
         return []
 
     @property
     def interrupt_may_be_unanswered(self) -> bool:
-        """Whether the agent may say nothing to an interrupt that is sent now, since no turn is known to run."""
+        """True if the agent may not answer an interrupt that is sent now, because no turn is known to run."""
         return False
 
     def to_host(self, message: Any) -> bytes:
-        """The lines of what an agent says; nothing if the dialect leaves it out.
+        """Translate a message of an agent to lines; ``b""`` if the dialect leaves it out.
 
         Raises:
-            DialectError: it is a request that the dialect has no words for. Nothing has changed then.
+            DialectError: the message is a request that the dialect does not have. The state has not changed then.
         """
         return encode(message)
 
     def from_host(self, message: Any) -> list[Any]:
-        """What a decoded line, or an :class:`~claude_wire.InvalidLine`, means to an agent."""
+        """Translate a decoded line of a host, or an :class:`~claude_wire.InvalidLine`, to messages for an agent."""
         return [message]
 
     def reply(self) -> bytes:
-        """Take the lines that an agent writes at once because of what was last read; often nothing."""
+        """Take the lines with which an agent answers the last input at once; often ``b""``."""
         replies = b"".join(self._replies)
         self._replies.clear()
         return replies
 
     def cannot(self, problem: str) -> DialectError:
-        """The error for what the dialect has no words for: "the dialect NAME", and then the ``problem``."""
+        """The error for something that the dialect cannot express: "the dialect NAME", and then the ``problem``."""
         return DialectError(self.dialect.name, problem)
 
     def cannot_ask(self, message: ControlRequest) -> DialectError:
@@ -110,22 +110,22 @@ class Connection:
 
 @dataclass(frozen=True, eq=False)
 class Dialect:
-    """How messages stand on the wire, and what an agent does that speaks so. A value, which is compared by identity.
+    """The form of messages on the wire, and the behaviour of agents with this dialect. Compared by identity.
 
     Attributes:
         name: such as ``"stream-json"``.
-        connection: the class of what one stream remembers.
-        initializes: whether a host begins with ``initialize``.
-        has_status: whether a host can ask for the status, while a turn is under way, too.
-        signals: whether a host interrupts by SIGINT.
-        host_hooks: whether hooks have no form on the wire, and a host calls them itself.
-        busy: what becomes of a prompt that comes during a turn. ``merge``: it enters the turn before the next request
-            to the model, and those left at the end begin one turn together. ``inject``: those that wait enter the turn
-            as one message, and those left have turns of their own; the agent says ``queued`` and ``injected``.
-            ``each``: it has a turn of its own. ``refuse``: it is answered with an error, by the connection.
-        strict: whether a line of another type than ``user`` and ``control_request`` ends the agent.
-        permission: whether an agent asks before it uses a tool: as its flags say, always or never.
-        names_session: whether the id of the session is the one that the prompt has.
+        connection: the class that translates the messages of one stream.
+        initializes: true if a host begins with ``initialize``.
+        has_status: true if a host can ask for the status, also during a turn.
+        signals: true if a host interrupts by SIGINT.
+        host_hooks: true if the dialect has no messages for hooks, so that a host calls them itself.
+        busy: the handling of prompts during a turn. ``merge``: they enter the turn before the next request to the
+            model, and those left at the end begin one turn together. ``inject``: waiting prompts enter the turn as one
+            message, and those left get turns of their own; the agent reports ``queued`` and ``injected``. ``each``:
+            each prompt gets a turn of its own. ``refuse``: the connection answers with an error.
+        strict: true if a line of another type than ``user`` and ``control_request`` ends the agent.
+        permission: whether an agent asks before it uses a tool: ``flag`` (as its flags say), ``always`` or ``never``.
+        names_session: true if a prompt sets the id of the session.
         failed_code: exit code of an agent whose last result is an error.
         interrupted_code: exit code of an agent that SIGINT has ended.
         usage_code: exit code of an agent whose arguments are wrong.
@@ -147,16 +147,16 @@ class Dialect:
 
     @property
     def plain(self) -> bool:
-        """Whether each message stands on the wire as it is, so that nobody needs a connection."""
+        """True if messages need no translation (stream-json)."""
         return self.connection is Connection
 
     @property
     def merges(self) -> bool:
-        """Whether prompts that wait are answered together. Otherwise each that is not injected has its own result."""
+        """True if waiting prompts are answered together. Else each prompt that is not injected has its own result."""
         return self.busy == "merge"
 
     def connect(self) -> Connection:
-        """What a new stream remembers."""
+        """A connection for a new stream."""
         return self.connection(self)
 
     def __repr__(self) -> str:
@@ -166,7 +166,7 @@ class Dialect:
         return _named, (self.name,)
 
 
-#: The dialects of this package by their names; :mod:`~claude_wire.dialects.known` fills it.
+#: Name -> dialect of this package; filled by :mod:`~claude_wire.dialects.known`.
 BY_NAME: dict[str, Dialect] = {}
 
 

@@ -1,6 +1,6 @@
-"""What the dialects of simple agents share: frames without nulls and ids, and their messages as those of stream-json.
+"""Functions for the dialects of simple agents: make frames without nulls and ids, and translate frames to messages.
 
-A frame is the JSON object that a message is on the wire. Knows single frames; not what a connection remembers.
+A frame is the JSON object of a message on the wire.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
     "without_nulls",
 ]
 
-#: The fields of a prompt that a simple agent reads, and those that are left out without a loss.
+#: Fields of a prompt that a simple agent reads, or that may be left out without a loss.
 _PROMPT_FIELDS = frozenset(("message", "session_id", "uuid", "parent_tool_use_id", "timestamp", "client_composed"))
 _COUNTS = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
@@ -50,10 +50,10 @@ def without_nulls(**fields: Any) -> dict[str, Any]:
 
 
 def require_prompt(connection: Connection, prompt: UserMessage, *blocks: type[Wire]) -> None:
-    """Refuse a prompt that the agent would not read as a whole.
+    """Check that the agent would read a whole prompt.
 
     Raises:
-        DialectError: it has a field that the agent does not know, or a block of another class than ``blocks``.
+        DialectError: the prompt has a field that the agent does not know, or a block of another class than ``blocks``.
     """
     for name in prompt.__struct_fields__:
         if name not in _PROMPT_FIELDS and getattr(prompt, name) is not None:
@@ -69,7 +69,7 @@ def sent_prompt(connection: Connection, prompt: UserMessage) -> dict[str, Any]:
     """The frame of a prompt.
 
     Raises:
-        DialectError: it has a field that the agent would not read, or a block that is no text and no tool's.
+        DialectError: the prompt has a field that the agent would not read, or a block other than text and tools.
     """
     require_prompt(connection, prompt, TextBlock, ToolUseBlock, ToolResultBlock)
     given = prompt.content
@@ -79,7 +79,7 @@ def sent_prompt(connection: Connection, prompt: UserMessage) -> dict[str, Any]:
 
 
 def prompt_of(message: UserMessage) -> UserMessage:
-    """A prompt as an agent gets it: without a uuid, by which it would tell what becomes of the prompt."""
+    """A prompt for an agent: without its uuid, for which the agent would report states that the dialect lacks."""
     return UserMessage(message=message.message, session_id=message.session_id or None)
 
 
@@ -87,18 +87,18 @@ def prompt_of(message: UserMessage) -> UserMessage:
 
 
 def assistant_content(message: AssistantMessage) -> list[dict[str, Any]]:
-    """The text and the tool calls of a message, as frames have them; none of a subagent's."""
+    """The text and tool use blocks of a message for a frame; empty for a message of a subagent."""
     blocks = message.content if message.parent_tool_use_id is None else []
     return [_block(block) for block in blocks if isinstance(block, (TextBlock, ToolUseBlock))]
 
 
 def tool_results(message: UserMessage) -> list[dict[str, Any]]:
-    """The results of tools in a message, as frames have them; none of a subagent's."""
+    """The tool results of a message for frames; empty for a message of a subagent."""
     return [_tool_result(block) for block in message.tool_results] if message.parent_tool_use_id is None else []
 
 
 def _tool_result(block: ToolResultBlock) -> dict[str, Any]:
-    """The block as frames have it; ``is_error`` only if it is true."""
+    """The block for a frame; with ``is_error`` only if it is true."""
     given = block.content
     content = [_block(item) for item in given] if isinstance(given, list) else given or None
     is_error = True if block.is_error else None
@@ -106,7 +106,7 @@ def _tool_result(block: ToolResultBlock) -> dict[str, Any]:
 
 
 def usage_counts(usage: Usage | None) -> dict[str, int] | None:
-    """The counts of tokens, in the order of the frame; those of the cache only if there are some."""
+    """The token counts in the order of the frame; counts of the cache only if they are not 0."""
     if usage is None:
         return None
     counts = {name: getattr(usage, name) or 0 for name in _COUNTS}
@@ -114,7 +114,7 @@ def usage_counts(usage: Usage | None) -> dict[str, int] | None:
 
 
 def error_text(message: ResultMessage | SystemErrorMessage) -> str:
-    """What a failed result, or a ``system/error``, says."""
+    """The error text of a failed result, or of a ``system/error``."""
     if isinstance(message, SystemErrorMessage):
         return message.message or (message.error.message if message.error else "")
     if message.error is not None:
@@ -132,11 +132,11 @@ def _block(block: Wire | dict[str, Any]) -> dict[str, Any]:
     return block.to_dict() if isinstance(block, Wire) else block
 
 
-# --- what a host reads
+# --- messages for a host
 
 
 def as_stream_json(message: Any) -> Any:
-    """What a message of a simple agent is in stream-json. Its dialect has no control messages: they are unknown."""
+    """Translate a message of a simple agent to stream-json. Control messages, which it cannot have, become unknown."""
     if isinstance(message, SystemToolResultMessage):
         block = message.tool_result
         if block is None and message.tool_use_id is not None:

@@ -1,6 +1,7 @@
 """The dialect in which a JSON-RPC 2.0 request ``run`` has many responses: each is one message of the turn.
 
-The last response to a ``run`` has a ``result``, or is an error. So no library for JSON-RPC fits.
+The last response to a ``run`` has a ``result``, or is an error. Libraries for JSON-RPC expect one response
+to a request, so none fits.
 """
 
 # Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
@@ -46,9 +47,9 @@ INTERNAL_ERROR = -32603
 BUSY = -32001
 NOT_RUNNING = -32002
 CANCELLED = -32003
-#: Answers to ``cancel`` that wait for the result of the run; more of them go before it.
+#: Most answers to ``cancel`` that wait for the result of the run; further ones are written before it.
 MAX_HELD = 64
-#: The names of a host's requests.
+#: Action -> JSON-RPC method of a host's request.
 _METHODS = {"interrupt": "cancel", "status": "status"}
 
 
@@ -57,10 +58,10 @@ class _JsonRpc(MiriadConnection):
 
     def __init__(self, dialect: Dialect) -> None:
         super().__init__(dialect)
-        # Requests of a host without an answer, and what each asks for; and how many prompts had no uuid.
+        # For a host: id of each open request -> its action; and the number of prompts that had no uuid.
         self._asked: dict[Any, str] = {}
         self._unnamed = 0
-        # Of an agent: the id of the run under way, and the answers that wait for the result of the run.
+        # For an agent: the id of the run under way, and the answers that wait for the result of the run.
         self._run: Any = None
         self._held: list[bytes] = []
 
@@ -202,7 +203,7 @@ def _error_line(request_id: Any, code: int, words: str, data: Any = None) -> byt
 
 
 def _failure(message: UnknownMessage, failed: dict[str, Any], named: list[str] | None) -> Any:
-    """What an error means that answers no request but a run, or nothing."""
+    """The message for an error response to a run, or to nothing (without an id)."""
     code, words = failed.get("code"), failed.get("message")
     info = ErrorInfo(message=words if isinstance(words, str) else "", code=str(code))
     if message.get("id") is None:

@@ -1,4 +1,4 @@
-"""The dialects by their names."""
+"""Find a dialect by its name."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ BY_NAME.update((dialect.name, dialect) for dialect in (STREAM_JSON, STREAM_JSON_
 
 
 def dialect_of(given: Dialect | Literal["auto"]) -> Dialect:
-    """The dialect that a user has named.
+    """The dialect for a ``dialect`` argument.
 
     Raises:
-        TypeError: it is none.
-        ValueError: it is another word than ``"auto"``.
+        TypeError: it is not a dialect.
+        ValueError: it is another text than ``"auto"``.
     """
     if isinstance(given, Dialect):
         return given

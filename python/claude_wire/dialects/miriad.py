@@ -45,26 +45,25 @@ from claude_wire.messages.union import build_message
 
 __all__ = ["MIRIAD", "MiriadConnection", "action_of", "frames_of", "problem_of", "status_payload"]
 
-#: What an agent says to an interrupt when there is nothing to interrupt.
+#: The error text of an agent for an interrupt without a turn.
 NOT_RUNNING = "No turn is currently running"
-#: Characters of a foreign word in an error.
+#: Most characters of an unknown word of the host in an error text.
 MAX_WORD_CHARS = 64
 
 
-#: What says that a turn goes on, or ends.
+#: Types of messages that show that a turn goes on, or ends.
 _OF_TURNS = (InjectedMessage, InterruptedMessage, ResultMessage, SystemErrorMessage)
 
 
 class MiriadConnection(Connection):
-    """What miriad-code's two dialects share: the frames of a turn, and an agent's view of its host's requests."""
+    """The common part of miriad-code's two dialects: the frames of a turn, and requests of the host to an agent."""
 
     def __init__(self, dialect: Dialect) -> None:
         super().__init__(dialect)
-        # Of the turn under way, or the last one.
+        # The session id of the turn under way, or of the last one; True while a turn is under way.
         self._session_id: str | None = None
         self._running = False
-        # Requests of a host that an agent has to answer: by the id that each has within the agent, its action, and the
-        # id that it has on the wire.
+        # Open requests of a host: id within the agent -> action, and id on the wire.
         self._open: dict[Any, tuple[str, Any]] = {}
         self._count = 0
 
@@ -75,7 +74,7 @@ class MiriadConnection(Connection):
         return ControlRequest(own_id, GetStatusRequest() if action == "status" else InterruptRequest())
 
     def _frames(self, message: Any) -> list[dict[str, Any]]:
-        """The frames of what an agent says; and whether a turn is under way behind it."""
+        """The frames for a message of an agent. Also follows whether a turn is under way."""
         if isinstance(message, InitMessage):
             self._running, self._session_id = True, message.session_id
         elif isinstance(message, ResultMessage):
@@ -86,9 +85,9 @@ class MiriadConnection(Connection):
 class _Miriad(MiriadConnection):
     """The host's side follows which turn is under way.
 
-    The document promises a ``result`` with the subtype ``cancelled`` for an interrupt. miriad-code says ``interrupted``
-    first, and often no result at all: a turn that is aborted within a request to the model just ends. So an interrupt
-    is answered by whichever of the two comes first, and a turn that was ``interrupted`` ends for the host at the
+    The document promises a ``result`` with the subtype ``cancelled`` for an interrupt. miriad-code writes
+    ``interrupted`` first, and often no result at all: a turn that is aborted within a request to the model just ends.
+    So the first of the two messages answers an interrupt. For the host, a turn that was ``interrupted`` ends at the
     latest after :data:`~claude_wire.dialects.dialect.SILENCE_SECONDS` without a line.
     """
 
@@ -96,11 +95,11 @@ class _Miriad(MiriadConnection):
 
     def __init__(self, dialect: Dialect) -> None:
         super().__init__(dialect)
-        # The ids of a host's requests by action: the frames have no ids, and the answers come in the order of requests.
+        # Action -> ids of the host's open requests. Frames have no ids; answers come in the order of requests.
         self._asked: dict[str, deque[Any]] = {"interrupt": deque(), "status": deque()}
-        # What the agent said when it interrupted the turn under way, until the turn has its result.
+        # The agent's `interrupted` message for the turn under way, until the turn has its result.
         self._interrupted: InterruptedMessage | None = None
-        # Whether a turn was given a result here, so that one that the agent still writes is not taken for another's.
+        # True if missing_result() gave the last turn a result: a late result of the agent must not count for another.
         self._was_given_result = False
 
     # --- the host's side
@@ -112,7 +111,7 @@ class _Miriad(MiriadConnection):
             return line
         if isinstance(message, ControlCancelRequest):
             for asked in self._asked.values():
-                with suppress(ValueError):  # it is no request of this action
+                with suppress(ValueError):  # a request of the other action
                     asked.remove(message.request_id)
             return b""
         if not isinstance(message, ControlRequest):
@@ -147,7 +146,7 @@ class _Miriad(MiriadConnection):
             return self._answers()
         before: list[Any] = []
         if self._interrupted is not None and self.owed > 1 and not result.cancelled:
-            before = self.missing_result()  # this result is the next turn's
+            before = self.missing_result()  # this result belongs to the next turn
         self._interrupted = None
         self._was_given_result = False
         self.owed = max(self.owed - 1, 0)
@@ -170,7 +169,7 @@ class _Miriad(MiriadConnection):
         return not self.owed
 
     def _answers(self) -> list[Any]:
-        """The answers to all interrupts so far: no turn that they meant goes on, however often the agent says so."""
+        """Answers to all interrupts so far: their turns have ended, even if the agent reports this only once."""
         asked = self._asked["interrupt"]
         answers = [ControlResponse.success(request_id, {}) for request_id in asked]
         asked.clear()
@@ -199,7 +198,7 @@ class _Miriad(MiriadConnection):
 
     def from_host(self, message: Any) -> list[Any]:
         if isinstance(message, UserMessage) and message.message.role == "user":
-            if not self._running:  # it begins a turn
+            if not self._running:  # the prompt begins a turn
                 self._running, self._session_id = True, message.session_id or self._session_id
             return [prompt_of(message)]
         if isinstance(message, ControlMessage):
@@ -245,7 +244,7 @@ def action_of(connection: Connection, message: ControlRequest) -> str:
 
 
 def problem_of(message: Any) -> str:
-    """What is wrong with a line that a host sent."""
+    """The error text for a wrong line of a host."""
     if isinstance(message, InvalidLine):
         return f"The line is not one JSON object: {message.reason}"
     if isinstance(message, UserMessage) or (isinstance(message, UnknownMessage) and message.type == "user"):
@@ -255,12 +254,12 @@ def problem_of(message: Any) -> str:
 
 
 def status_payload(status: StatusMessage) -> dict[str, Any]:
-    """What a status says, as the payload of an answer."""
+    """The fields of a status as the payload of an answer."""
     return without_nulls(running=status.running, session_id=status.session_id, queued_messages=status.queued_messages)
 
 
 def frames_of(message: Any) -> list[dict[str, Any]]:
-    """The frames of what an agent says, without nulls and uuids; none for what miriad-code does not know."""
+    """The frames for a message of an agent, without nulls and uuids; none for a message that miriad-code lacks."""
     if isinstance(message, dict):
         return [message]
     if isinstance(message, AssistantMessage):
@@ -306,5 +305,5 @@ def _status(payload: dict[str, Any]) -> dict[str, Any]:
     return without_nulls(type="system", subtype="status", **fields)
 
 
-#: What miriad-code speaks over its pipes.
+#: The dialect of miriad-code over its pipes.
 MIRIAD: Dialect = Dialect("miriad", _Miriad, has_status=True, busy="inject", names_session=True)
