@@ -202,7 +202,7 @@ class Answers:
         except (GeneratorExit, get_cancelled_exc_class()):  # trio's, whose loop ends
             raise
         except BaseException as error:
-            # KeyboardInterrupt and the like: answer in another task, and pass the exception on (see io/tasks.py).
+            # KeyboardInterrupt and the like: answer in another task, and pass the exception on (see streams/tasks.py).
             if question.is_open:
                 line = self._failure(question.id, type(error).__name__)
                 self._tasks.start(lambda: self._answer(question, line), "claude-wire-answer")
