@@ -1,6 +1,6 @@
-"""Records as the messages of the stream, so that what takes a stream takes a transcript, too.
+"""Convert records of a transcript to messages of the stream, for code that is written for streams.
 
-The uuids are those of the stream: the CLI gives a record and its message the same.
+A message has the same uuid as on the stream: the CLI gives a record and its message the same one.
 """
 
 from __future__ import annotations
@@ -28,22 +28,21 @@ from claude_wire.transcripts.tree import Node
 
 __all__ = ["message_of", "messages"]
 
-#: What ``api_retry`` calls the errors of the API, by their HTTP status.
+#: HTTP status of the API -> name of the error in ``api_retry``.
 ERRORS = {401: "authentication_failed", 429: "rate_limit", 529: "overloaded"}
 
-#: What a command of the CLI has printed, as it stands in its record.
+#: The output of a CLI command in its record.
 _PRINTED = re.compile(r"<local-command-(?:stdout|stderr)>(.*)</local-command-(?:stdout|stderr)>", re.DOTALL)
 
 
 def message_of(record: Record | m.UnknownMessage, subagent: Subagent | None = None) -> m.Message | None:
-    """The message that the stream has for a record; None if it has none, as for most attachments.
+    """The stream's message for a record; None if the stream has none, as for most attachments.
 
-    A prompt is one that the CLI repeats (``isReplay``). A prompt that was sent during a turn, and became part of that
-    turn, has the ``priority`` ``next``. The usage of an answer is the final one, where that of the stream is the one at
-    its start.
+    Prompts are as the CLI repeats them (``isReplay``). A prompt that was sent during a turn, and became part of that
+    turn, has the ``priority`` ``next``. The usage of an answer is the final one; on the stream it is that at the start.
 
     Args:
-        subagent: the one that the record is of.
+        subagent: the subagent that has written the record.
     """
     match record:
         case AssistantRecord():
@@ -79,21 +78,21 @@ def message_of(record: Record | m.UnknownMessage, subagent: Subagent | None = No
 def messages(
     transcript: Transcript, leaf: str | None = None, *, subagents: bool = True, max_bytes: int = MAX_BYTES
 ) -> Iterator[m.Message]:
-    """The conversation of a transcript, as the messages that its stream had: those of the active branch.
+    """The conversation of a transcript, on the active branch, as messages of the stream.
 
-    What a subagent said comes after the call that started it, also where it ran in the background. A transcript has no
-    results and no deltas.
+    Messages of a subagent come after the tool call that started it, even if it ran in the background. A transcript has
+    no results and no deltas.
 
     Args:
-        leaf: the uuid that ends another branch.
-        subagents: whether those of subagents are among them. Their files are loaded one by one.
-        max_bytes: a subagent's file above this size is left out, as one that is missing is.
+        leaf: the last uuid of another branch.
+        subagents: include the messages of subagents. Their files are loaded one by one.
+        max_bytes: a subagent's file above this size is skipped, like a missing file.
 
     Raises:
         KeyError: there is no such leaf.
     """
     left = dict(transcript.subagents) if subagents else {}
-    # Each subagent comes once, so this ends, however they name each other.
+    # Each subagent is used once, so the loop ends even if subagents name each other.
     speakers: list[tuple[Iterator[Node], Subagent | None]] = [(iter(transcript.branch(leaf)), None)]
     while speakers:
         records, speaker = speakers[-1]
@@ -120,7 +119,7 @@ def _place(record: Entry) -> dict[str, Any]:
 
 
 def _speaker(record: AssistantRecord | UserRecord | AttachmentRecord, subagent: Subagent | None) -> dict[str, Any]:
-    """What messages of both sides say of where they stand, and who speaks."""
+    """The common fields of user and assistant messages: ids, time and subagent."""
     said = {**_place(record), "timestamp": record.timestamp, "agent_id": record.agentId}
     if subagent is not None:
         meta = subagent.meta
@@ -165,12 +164,12 @@ def _user(record: UserRecord, subagent: Subagent | None) -> m.UserMessage:
 
 
 def _structured(record: UserRecord) -> Any:
-    """The structured output of a tool; that of an MCP tool in the object that the stream has."""
+    """The structured output of a tool; for an MCP tool within an object, as on the stream."""
     return record.toolUseResult if record.mcpMeta is None else {"content": record.toolUseResult, **record.mcpMeta}
 
 
 def _queued(record: AttachmentRecord, queued: QueuedCommand, subagent: Subagent | None) -> m.UserMessage:
-    """A prompt that was sent during a turn, with the uuid and the time that its message has on the stream."""
+    """A prompt that was sent during a turn, with the uuid and the time of its message on the stream."""
     said = _speaker(record, subagent)
     said |= {"uuid": queued.source_uuid or record.uuid, "timestamp": queued.timestamp or record.timestamp}
     return m.UserMessage(
@@ -184,7 +183,7 @@ def _queued(record: AttachmentRecord, queued: QueuedCommand, subagent: Subagent 
 
 
 def _decided(record: UserRecord) -> list[dict[str, Any]] | None:
-    """What was decided about a call, beside its result; None beside anything else."""
+    """The permission decision about a tool call, from the record of its result; None without a decision."""
     outcome = record.permissionDecision
     decided: dict[str, Any] = {}
     if record.toolDenialKind is not None:
@@ -197,7 +196,7 @@ def _decided(record: UserRecord) -> list[dict[str, Any]] | None:
 
 
 def _printed(record: LocalCommandRecord) -> m.AssistantMessage | None:
-    """What a command printed. The stream has it in the model's place, as it has what the CLI itself says."""
+    """The output of a command. As on the stream, it is a message of the model ``<synthetic>``."""
     printed = _PRINTED.fullmatch(record.content or "")
     if printed is None:
         return None

@@ -1,6 +1,6 @@
-"""Files that anybody may have put into the CLI's folder: opened without waiting, and read up to a limit.
+"""Open files of the CLI's folder safely: anybody may have put a FIFO or a huge file there.
 
-Knows files; not what is in them.
+Opening never waits, and reading has a limit.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ __all__ = ["open_regular", "read_small"]
 
 
 def open_regular(path: str | os.PathLike[str]) -> IO[bytes]:
-    """Open a regular file for reading. A FIFO may never have a writer, and a device may never end.
+    """Open a regular file for reading. Refuses FIFOs, which may never get a writer, and devices, which may never end.
 
     Raises:
-        OSError: the file cannot be opened, or is no regular file.
+        OSError: the file cannot be opened, or is not a regular file.
     """
     return open(path, "rb", opener=_open)
 
@@ -25,7 +25,7 @@ def read_small(path: str | os.PathLike[str], most_bytes: int) -> bytes:
     """The whole of a small file.
 
     Raises:
-        OSError: the file cannot be read, is no regular file, or has more than ``most_bytes``.
+        OSError: the file cannot be read, is not a regular file, or has more than ``most_bytes``.
     """
     with open_regular(path) as file:
         data = file.read(most_bytes + 1)
@@ -38,7 +38,7 @@ def _open(path: str, flags: int) -> int:
     # Opening a FIFO waits for its writer unless told not to.
     file = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
     mode = os.fstat(file).st_mode
-    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # open() says of a directory what it is
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # for a directory, open() raises IsADirectoryError
         os.close(file)
         raise OSError("not a regular file")
     return file

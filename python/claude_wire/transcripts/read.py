@@ -1,4 +1,4 @@
-"""Reading a file of lines without knowing what they are: the output of the CLI, or what it keeps on disk."""
+"""Read a file that is either the output of the CLI or a transcript on disk; the first lines show which."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["LineReader", "decoder_for", "read"]
 
 
 def decoder_for(dialect: LineDialect, **arguments: Any) -> Decoder[Any]:
-    """A decoder for such lines; ``arguments`` are those of :class:`~claude_wire.Decoder`."""
+    """A decoder for lines of this dialect; ``arguments`` as for :class:`~claude_wire.Decoder`."""
     return Decoder(Record, **arguments) if dialect == "transcript" else Decoder(**arguments)
 
 
 class LineReader(Reader[Record | Message | InvalidLine]):
-    """A :class:`~claude_wire.streams.Reader` that has found out what its file is. Made by :func:`read`.
+    """A :class:`~claude_wire.streams.Reader` that has detected the kind of its file. Made by :func:`read`.
 
     Attributes:
         dialect: ``"transcript"`` if it gives records, ``"stream"`` if it gives messages.
@@ -47,8 +47,8 @@ class LineReader(Reader[Record | Message | InvalidLine]):
 def read(source: Source, *, max_line_bytes: int = DEFAULT_MAX_LINE_BYTES) -> LineReader:
     """Iterate over the records of a transcript, or over the messages of the CLI's output, in constant memory.
 
-    The first lines tell which of the two it is; its ``dialect`` says so. They are read at once, the others as they are
-    asked for. A line that is not one JSON object is an ``InvalidLine`` in its place, with its number and its offset.
+    The first lines show which of the two it is; see ``dialect`` of the result. These lines are read at once, the others
+    during the iteration. A line that is not one JSON object is an ``InvalidLine``, with its number and its offset.
 
     Args:
         source: a path, a binary file, or ``"-"`` for standard input.

@@ -1,6 +1,6 @@
-"""What a stream of lines is, by its first lines: what the CLI writes to its output, or what it keeps on disk.
+"""Detect by the first lines whether a stream is the output of the CLI or a transcript on disk. Sans-IO.
 
-Sans-IO. Nothing is guessed: a line is a record of a transcript if it has the envelope, or a type that only records
+A line is a record of a transcript if it has the envelope (``uuid`` and ``parentUuid``), or a type that only records
 have.
 """
 
@@ -18,10 +18,10 @@ from claude_wire.transcripts.records.base import Entry, Record
 
 __all__ = ["Head", "LineDialect", "dialect_of"]
 
-#: ``stream`` is what the CLI writes to its output, ``transcript`` what it keeps on disk.
+#: ``stream``: the output of the CLI. ``transcript``: the file of a session on disk.
 LineDialect: TypeAlias = Literal["stream", "transcript"]
 
-#: A stream is one of messages if none of so many lines says what it is.
+#: If none of this many lines decides, the stream is taken as the output of the CLI.
 MAX_LINES = 64
 
 
@@ -32,9 +32,9 @@ def _types_without_envelope() -> frozenset[str]:
 
 
 def dialect_of(line: dict[str, Any]) -> LineDialect | None:
-    """What the object of a line says of its stream; None for one that either may have.
+    """The dialect of a line's JSON object; None for an object that both dialects may have.
 
-    ``parentUuid`` and ``uuid`` make an envelope: no message has the former.
+    ``parentUuid`` and ``uuid`` make an envelope: no message has ``parentUuid``.
     """
     type = line.get("type")
     if ("parentUuid" in line and "uuid" in line) or type in _types_without_envelope():
@@ -43,13 +43,13 @@ def dialect_of(line: dict[str, Any]) -> LineDialect | None:
 
 
 class Head:
-    """The start of a stream, which is held back until its lines say what they are.
+    """Holds back the start of a stream until its dialect is known.
 
     Args:
-        max_line_bytes: as for :class:`~claude_wire.Decoder`; about as much is held back at most.
+        max_line_bytes: as for :class:`~claude_wire.Decoder`; at most about this many bytes are held back.
 
     Attributes:
-        dialect: what the stream is, or None as long as that is not known.
+        dialect: of the stream; None while it is unknown.
     """
 
     def __init__(self, max_line_bytes: int = DEFAULT_MAX_LINE_BYTES) -> None:
@@ -60,7 +60,7 @@ class Head:
         self._lines = 0
 
     def feed(self, data: bytes) -> bytes:
-        """Take the next bytes. Returns those that can be decoded now: none as long as the dialect is not known."""
+        """Add the next bytes. Returns the bytes that can be decoded now: none while the dialect is unknown."""
         if self.dialect is not None:
             return data
         self._held += data
@@ -70,7 +70,7 @@ class Head:
         return self._let_go()
 
     def close(self) -> bytes:
-        """End the stream. Returns the bytes that were still held back; ``dialect`` is known now."""
+        """End the stream. Returns the bytes that were held back; ``dialect`` is known after this."""
         if self.dialect is None:
             self._look(self._decoder.close())
             self.dialect = self.dialect or "stream"

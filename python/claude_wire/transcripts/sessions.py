@@ -1,4 +1,4 @@
-"""The sessions in a folder, by the beginnings and ends of their files."""
+"""List the sessions in a folder. Only the beginning and the end of each file are read."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from claude_wire.transcripts.records.state import (
 
 __all__ = ["SessionInfo", "find_sessions", "session_files", "session_info"]
 
-#: So much of a file's beginning is read, and so much of its end.
+#: Bytes that are read at the beginning of a file, and at its end.
 END_BYTES = 64 * 1024
 
-#: Titles and prompts are cut to so many characters.
+#: Titles and prompts are cut to this many characters.
 MAX_CHARS = 1000
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -50,14 +50,14 @@ Lines = list[Record | UnknownMessage | InvalidLine]
 
 
 class SessionInfo(NamedTuple):
-    """What the beginning and the end of a session's file say of it."""
+    """A session, as described by the beginning and the end of its file."""
 
-    #: The session's id, which ``--resume`` takes.
+    #: The session's id, for ``--resume``.
     id: str
     path: Path
-    #: What the user called it, or else the model; None if neither did.
+    #: The title by the user, or else by the model; None without a title.
     title: str | None
-    #: The working directory in which it began; None if the beginning of the file does not say it.
+    #: The first working directory; None if the beginning of the file has none.
     project: str | None
     #: When its first record was written, and its last.
     started: datetime | None
@@ -81,7 +81,7 @@ def find_sessions(folder: str | os.PathLike[str], *, newest_first: bool = False)
             file, so the files that were changed last are read first, and the others when their turn comes. If not,
             sessions come in the order of their paths.
 
-    A file that is gone, cannot be read, or is no regular file is left out. Titles and prompts have at most 1,000
+    A file that is missing, cannot be read, or is not a regular file is left out. Titles and prompts have at most 1,000
     characters. Times are in UTC.
 
     Raises:
@@ -89,7 +89,7 @@ def find_sessions(folder: str | os.PathLike[str], *, newest_first: bool = False)
     """
     if not Path(folder).expanduser().is_dir():
         raise NotADirectoryError(errno.ENOTDIR, "find_sessions() takes a folder, and there is none", str(folder))
-    # By time, those that were read and that a file still to be read may have to precede.
+    # Heap by time: sessions that were read, but wait because an unread file may be newer.
     waiting: list[tuple[float, int, SessionInfo]] = []
     for number, path in enumerate(session_files(folder, newest_first=newest_first)):
         changed = _changed(path)
@@ -131,7 +131,7 @@ def _changed(path: Path) -> float:
 
 
 def session_info(path: Path) -> SessionInfo:
-    """What the file of a session says. Raises OSError if it cannot be read, or is no regular file."""
+    """Describe a session by its file. Raises OSError if the file cannot be read, or is not a regular file."""
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
         first = file.read(END_BYTES)

@@ -1,4 +1,4 @@
-"""A session as the CLI keeps it on disk: its records, its tree, turns, decisions about permission, subagents."""
+"""A session on disk: its records, tree, turns, permission decisions and subagents."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 __all__ = ["MAX_BYTES", "MAX_SUBAGENTS", "Permission", "Subagent", "SubagentMeta", "Transcript", "Turn"]
 
-#: A file above this size is not loaded, if no other limit is given. The records take several times as much.
+#: Default limit for the size of a loaded file. The records take several times as much memory.
 MAX_BYTES = 1 << 30
 
-#: Of a session at most so many subagents are found.
+#: Most subagents that are found for a session.
 MAX_SUBAGENTS = 10_000
 
 #: A ``.meta.json`` above this size is not read. Those of the CLI have 0.5 KB.
@@ -43,9 +43,9 @@ MAX_META_BYTES = 1 << 20
 
 
 class Turn(NamedTuple):
-    """What followed a prompt, in the order of the file."""
+    """A prompt with the records that followed it, in the order of the file."""
 
-    #: None for what stands before the first prompt.
+    #: None for the records before the first prompt.
     prompt: UserRecord | None
     #: Begins with the prompt.
     records: list[Node]
@@ -58,16 +58,16 @@ class Turn(NamedTuple):
 
 
 class Permission(NamedTuple):
-    """What was decided about a tool call."""
+    """The permission decision about a tool call."""
 
     tool_use_id: str
     #: The name of the tool; None if the call is not in the file.
     tool: str | None
-    #: Whether it was allowed; None if the record does not say.
+    #: True if the call was allowed; None if the record does not say.
     allowed: bool | None
     #: Who decided, and why.
     outcome: PermissionOutcome | None
-    #: Of a call that was not allowed, ``interrupted``, ``user-rejected`` or ``permission-rule``; an open set.
+    #: Why a call was not allowed: ``interrupted``, ``user-rejected``, ``permission-rule`` or another word.
     denial: str | None
 
 
@@ -111,18 +111,18 @@ class Subagent(NamedTuple):
 
 
 class Transcript:
-    """A session as its records say it.
+    """A session, made of its records.
 
     Args:
-        lines: what a decoder of records gives.
-        path: its file, in whose folder the subagents are found.
+        lines: the output of a decoder of records.
+        path: the session's file. Subagents are found in its folder.
 
     Attributes:
-        path: its file, or None.
-        records: all records, in the order of the file, also those of unknown types.
-        invalid: the lines that are not one JSON object, such as one that a crash has torn, each with its number and
-            its offset in bytes. They cost nothing but themselves.
-        tree: the records by their uuids.
+        path: the session's file, or None.
+        records: all records, in the order of the file, unknown types included.
+        invalid: the lines that are not one JSON object, such as a line that a crash has cut, each with its number and
+            its offset in bytes. All other lines are still used.
+        tree: the records as a tree.
     """
 
     def __init__(
@@ -165,13 +165,13 @@ class Transcript:
 
     @property
     def session_id(self) -> str | None:
-        """The id that its records have; None if none has one."""
+        """The session id in the records; None if no record has one."""
         return next(
             (record.sessionId for record in self.records if isinstance(record, Record) and record.sessionId), None
         )
 
     def branch(self, leaf: str | None = None, *, logical: bool = True) -> list[Node]:
-        """The records of the active branch, or of that which ends with the uuid ``leaf``; see :meth:`Tree.branch`."""
+        """The records of the active branch, or of the branch that ends with ``leaf``; see :meth:`Tree.branch`."""
         return self.tree.branch(leaf, logical=logical)
 
     @cached_property
@@ -187,12 +187,12 @@ class Transcript:
 
     @property
     def queue(self) -> list[QueueOperationRecord]:
-        """What was put into the queue of prompts, and taken out of it, in the order of the file."""
+        """The operations on the queue of prompts (put in, taken out), in the order of the file."""
         return [record for record in self.records if isinstance(record, QueueOperationRecord)]
 
     @cached_property
     def permissions(self) -> list[Permission]:
-        """What was decided about tool calls, in the order of the file, on all branches."""
+        """The permission decisions about tool calls, in the order of the file, on all branches."""
         tools = {
             block.id: block.name
             for record in self.records
@@ -282,7 +282,7 @@ _decode_meta = msgspec.json.Decoder(SubagentMeta).decode
 
 
 def _meta(file: Path) -> SubagentMeta | None:
-    """What a ``.meta.json`` says; None if it is torn, too large or gone."""
+    """The content of a ``.meta.json``; None if the file is damaged, too large or missing."""
     try:
         return _decode_meta(read_small(file, MAX_META_BYTES))
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

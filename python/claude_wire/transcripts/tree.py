@@ -1,7 +1,7 @@
-"""The records of a session by their uuids: who follows whom, and the branch that is active.
+"""The records of a session as a tree: which record follows which, and which branch is active.
 
-Knows records; not files. Nothing is taken for granted: uuids may come twice, parents may be missing or go round in a
-circle. Every question is answered in a time that grows with the number of records and no faster.
+The tree accepts any file: uuids may come twice, parents may be missing or form a circle. Every method takes at most
+linear time in the number of records.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Node = Entry | UnknownMessage
 
 
 def uuid_of(record: Record | UnknownMessage) -> str | None:
-    """The uuid of a record of the tree; None for one beside it."""
+    """The uuid of a record; None for a record that does not belong to the tree."""
     if isinstance(record, Entry):
         return record.uuid
     uuid = record.get("uuid") if isinstance(record, UnknownMessage) else None
@@ -42,7 +42,7 @@ def _calls(node: Node) -> list[str]:
 
 
 def _writer(node: Node) -> tuple[bool, str | None] | None:
-    """Which agent has written a record."""
+    """Identifies the agent that has written a record."""
     return (bool(node.isSidechain), node.agentId) if isinstance(node, Entry) else None
 
 
@@ -51,10 +51,10 @@ MAIN = 4
 
 
 def _rank(node: Node) -> int:
-    """How well a record can be the end of the active branch; 0 if it is no message.
+    """How well a record can be the end of the active branch; 0 if it is not a message.
 
-    Older CLIs kept what subagents said among the records of the session. What the CLI adds (``isMeta``) may stand at a
-    message that has long been left.
+    Older CLIs kept messages of subagents among the records of the session: these rank lower. So do texts that the CLI
+    adds (``isMeta``): they may follow a message of an abandoned branch.
     """
     if isinstance(node, AttachmentRecord):
         return (2 if node.isSidechain else MAIN) if node.message is not None else 0
@@ -67,24 +67,24 @@ def _rank(node: Node) -> int:
 class Tree:
     """The records of one file as a tree.
 
-    Of two records with the same uuid the first counts, as in a file to which a copy was added.
+    If several records have the same uuid, the first counts: a copy may have been appended to the file.
 
     Attributes:
-        nodes: the records of the tree by their uuids, in the order of the file.
-        children: the uuids of the records after each uuid, in the order of the file.
-        roots: the uuids of records whose parent is null or missing. Each but the first begins after a compaction, in
-            files that are whole.
+        nodes: uuid -> record of the tree, in the order of the file.
+        children: uuid -> uuids of the records after it, in the order of the file.
+        roots: the uuids of records whose parent is null or missing. In a complete file, each root except the first
+            begins after a compaction.
         missing: the uuids of parents that no record has.
-        leaf: the uuid with which the active branch ends, or None if there are no records. The newest message since the
-            last ``last-prompt`` decides; if there is none, the record that this ``last-prompt`` names. What follows
-            that record belongs to the branch, wherever its lines are.
+        leaf: the uuid of the last record of the active branch; None if there are no records. The newest message since
+            the last ``last-prompt`` decides; if there is none, the record that this ``last-prompt`` names. Descendants
+            of that record belong to the branch, wherever their lines are.
     """
 
     def __init__(self, records: Iterable[Record | UnknownMessage]) -> None:
         self.nodes: dict[str, Node] = {}
         self.children: dict[str, list[str]] = {}
         self._places: dict[str, int] = {}
-        # The boundary of a compaction has no parent. It comes after the record that it names.
+        # Record -> boundaries of compactions after it. A boundary has no parent, but names this record.
         self._boundaries: dict[str, list[str]] = {}
         named, named_at = None, -1
         for place, record in enumerate(records):
@@ -111,9 +111,9 @@ class Tree:
     def _end(self, named: str | None, named_at: int) -> str | None:
         """The end of the active branch.
 
-        Lines are not always in the order of the conversation: the results of parallel calls come as their tools end,
-        and a subagent's answer may stand before what it follows. So the newest message says which branch is active,
-        and the tree says where this branch ends.
+        Lines are not always in the order of the conversation: results of parallel calls are written as their tools end,
+        and a subagent's answer may be written before the record that it follows. So the newest message decides which
+        branch is active, and the tree where this branch ends.
         """
         newest, rank = None, 0
         for uuid, node in reversed(self.nodes.items()):
@@ -136,7 +136,7 @@ class Tree:
         return self._last(newest, -1)
 
     def _call_elsewhere(self, uuid: str) -> str | None:
-        """The record of the call that a record has the result of, if it is not among the records before that one."""
+        """The record of the tool call for a record with its result, if the call is not on the path to this record."""
         node = self.nodes[uuid]
         ids = {result.tool_use_id for result in node.tool_results} if isinstance(node, UserRecord) else set[str]()
         if not ids:
@@ -160,13 +160,13 @@ class Tree:
             ]
             if not after:
                 break
-            # A branch that goes on comes before a record at its side.
+            # Prefer a record with children, which continues the branch, to one without.
             uuid = max(after, key=lambda child: (child in self.children, self._places[child]))
         within = [each for each in answer if self._places[each] > since and each not in self.children]
         return max(within, key=self._places.__getitem__, default=uuid)
 
     def _answer(self, uuid: str) -> list[str]:
-        """The records of an answer and of its results, which may lead on from any of them; else the record alone."""
+        """The records of an answer and its tool results, any of which may have children; else this record alone."""
         start = uuid
         node = self.nodes[uuid]
         seen = {uuid}
@@ -186,7 +186,7 @@ class Tree:
     def parent(self, uuid: str, *, logical: bool = True) -> str | None:
         """The uuid of the record before one; None for a root.
 
-        With ``logical`` that of a compaction's boundary is the record that the summary takes the place of.
+        With ``logical``, the parent of a compaction's boundary is the last record that the summary replaces.
         """
         node = self.nodes[uuid]
         parent = _parent_of(node)
@@ -195,7 +195,7 @@ class Tree:
         return parent if parent in self.nodes else None
 
     def path(self, leaf: str, *, logical: bool = True) -> list[str]:
-        """The uuids from a root to a leaf; it ends where a parent is missing, or comes a second time."""
+        """The uuids from a root to a leaf. Begins after a missing parent, or one that occurs a second time."""
         path: dict[str, None] = {}
         at: str | None = leaf
         while at is not None and at not in path:
@@ -209,8 +209,8 @@ class Tree:
         One exception to this order: a record always comes after its parent.
 
         The parent of a tool result is the record of the call, and so is the parent of the answer's next block. So
-        after parallel calls some results are not on the path to the leaf. They belong to the branch all the same, and
-        so does a result whose parent is another record or is missing.
+        after parallel calls some results are not on the path to the leaf. They still belong to the branch, and so does
+        a result whose parent is another record or is missing.
 
         Raises:
             KeyError: there is no such leaf.
@@ -219,7 +219,7 @@ class Tree:
         if leaf is None:
             return []
         path = self.path(leaf, logical=logical)
-        # Each record with its place, or with that of its parent where this is greater. Parents come first.
+        # Record -> its place in the file, or the place of its parent if that is greater. So parents come first.
         places: dict[str, int] = {}
         place = -1
         for uuid in path:
@@ -235,10 +235,10 @@ class Tree:
         return [self.nodes[uuid] for uuid in sorted(places, key=places.__getitem__)]
 
     def _strays(self, branch: Iterable[str]) -> dict[str, str]:
-        """Results of calls of a branch that hang on another record than their call, each with the record of the call.
+        """Record of a tool result whose parent is not its call -> record of the call, for calls of a branch.
 
-        Only calls count that have no result on the branch, and whose id no other answer has. A result after the call
-        is no stray: it belongs to what follows there.
+        Only for calls without a result on the branch, and with an id that no other answer has. A result that comes
+        after its call in the tree is no stray: it belongs to the records that follow there.
         """
         waiting: dict[str, str] = {}
         answered: set[str] = set()
@@ -273,7 +273,7 @@ class Tree:
         return uuid == other or (isinstance(node, AssistantRecord) and self._goes_on(node, after))
 
     def _after(self, uuids: Iterable[str]) -> set[str]:
-        """These records and all that follow them, on any branch."""
+        """These records and all their descendants."""
         waiting = list(uuids)
         seen = set(waiting)
         while waiting:
@@ -285,13 +285,13 @@ class Tree:
 
     @staticmethod
     def _goes_on(node: AssistantRecord, after: Node) -> bool:
-        """True if a record after one of an answer is of the same answer, or a result of its calls."""
+        """True if ``after`` belongs to the same answer as ``node``, or is a tool result."""
         if isinstance(after, AssistantRecord):
             return after.message.id is not None and after.message.id == node.message.id
         return isinstance(after, UserRecord) and bool(after.tool_results)
 
     def _beside(self, answer: AssistantRecord, uuid: str, taken: Container[str]) -> Iterator[str]:
-        """The rest of an answer, the results of its calls, and what the CLI has added to these, off the path."""
+        """The other records of an answer that are not on the path: blocks, tool results, and additions of the CLI."""
         seen = {uuid}
         waiting = [uuid]
         while waiting:
