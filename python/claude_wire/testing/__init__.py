@@ -1,4 +1,4 @@
-"""Recordings of the CLI, played by a child process that stands in for it, with faults that can be ordered.
+"""Play recordings of the CLI in a child process that takes its place, with injected faults if wanted.
 
 ::
 
@@ -10,13 +10,13 @@
 
 For pytest there is a fixture in :mod:`claude_wire.testing.fixtures`; for a shell, the command ``claude-wire replay``.
 
-An agent of your own is tested without a process by :func:`open_agent`::
+To test an agent of your own without a process, use :func:`open_agent`::
 
     async with open_agent(answer) as session:
         assert (await session.ask("hi")).result == "You said: hi"
 
-Which module holds what: ``recording`` reads recordings, ``faults`` names what can be ordered, ``replay`` makes commands
-and scripts of both, ``player`` is the program that they start; ``in_memory`` joins an agent and a session.
+The modules: ``recording`` reads recordings, ``faults`` has the faults, ``replay`` makes commands and scripts of both,
+``player`` is the program that they start; ``in_memory`` connects an agent and a session.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ += faults.__all__
 
 
 def __getattr__(name: str) -> Any:
-    # Not imported before: what plays recordings needs neither agents nor sessions.
+    # Imported on first use: playing recordings needs neither agents nor sessions.
     if name != "open_agent":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from claude_wire.testing.in_memory import open_agent

@@ -1,11 +1,11 @@
-"""Faults of a child process, which can be ordered: each class is a fault for :class:`~claude_wire.testing.Replay`.
+"""Faults of a child process to inject into a test: each class is a fault for :class:`~claude_wire.testing.Replay`.
 
-Positions are bytes and lines of the recording's standard output, so that they can be found in ``recording.stdout``.
-What the player adds (answers to requests that were not recorded, lines of :class:`GarbageLine`) is not counted.
+Positions are bytes and lines of ``recording.stdout``. Lines that the player adds (answers to unrecorded requests,
+:class:`GarbageLine`) are not counted.
 
-A fault after a byte happens as soon as that byte is written, even if the next byte waits for input. A fault before a
-line, or at byte 0, happens when that line is due: behind the input that the line waits for. Several faults at one place
-happen in the order in which they were given. One that is given behind a fault that waits for the line waits, too.
+A fault after a byte happens as soon as this byte is written, even if the next byte waits for input. A fault before a
+line, or at byte 0, happens when this line is due: after the input that the line waits for. Several faults at one place
+happen in the given order. A fault that is given after one that waits for the line waits, too.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class _Checked:
-    """Refuses at once a value that the stand-in would fail with."""
+    """Checks values at once, because the stand-in would fail later."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -45,7 +45,7 @@ class _Checked:
 
 @dataclass(frozen=True)
 class CutOutput(_Checked):
-    """Write so many bytes of the output, then exit, in the middle of a line maybe, without a word."""
+    """Write ``at_byte`` bytes of the output, then exit without a message, perhaps in the middle of a line."""
 
     at_byte: int
     exit_code: int = 0
@@ -53,16 +53,16 @@ class CutOutput(_Checked):
 
 @dataclass(frozen=True)
 class Kill:
-    """Write so many bytes of the output, then die by SIGKILL."""
+    """Write ``at_byte`` bytes of the output, then die by SIGKILL."""
 
     at_byte: int
 
 
 @dataclass(frozen=True)
 class Stall(_Checked):
-    """Stand still for so many seconds, once, after ``at_byte`` bytes or before line ``before_line`` (1 is the first).
+    """Pause once for ``seconds``, after ``at_byte`` bytes or before line ``before_line`` (1 is the first).
 
-    Nothing is written or answered meanwhile. One of the two positions must be given.
+    During the pause nothing is written or answered. Give exactly one of the two positions.
     """
 
     seconds: float
@@ -88,16 +88,16 @@ class GarbageLine:
 
 @dataclass(frozen=True)
 class FloodStderr(_Checked):
-    """Write so many bytes of text to the standard error before anything else: all of them, however long that takes."""
+    """First write ``size`` bytes of text to the standard error: all of them, however long this takes."""
 
     size: int
 
 
 @dataclass(frozen=True)
 class IgnoreTerm(_Checked):
-    """Ignore SIGTERM, and live on when all is played and the input has ended.
+    """Ignore SIGTERM, and stay alive after the output is written and the input has ended.
 
-    For so many seconds, so that a host that fails to kill it does not have it forever.
+    At most for ``seconds``, so that the process does not stay for ever if a host fails to kill it.
     """
 
     seconds: float = 60.0
@@ -105,14 +105,14 @@ class IgnoreTerm(_Checked):
 
 @dataclass(frozen=True)
 class HoldStdout(_Checked):
-    """Leave a child behind that has the standard output open for so many seconds after the stand-in has ended."""
+    """Leave a child process that keeps the standard output open for ``seconds`` after the stand-in has ended."""
 
     seconds: float
 
 
 @dataclass(frozen=True)
 class CloseStdout(_Checked):
-    """Close the standard output when all is played, and live on for so many seconds, whatever the input does."""
+    """Close the standard output after all is written, and stay alive for ``seconds``, whatever the input does."""
 
     seconds: float
 
@@ -126,7 +126,7 @@ class ExitAtOnce(_Checked):
 
 @dataclass(frozen=True)
 class WriteFirst:
-    """Write so many bytes of ``keep_alive`` lines before any input is read; 22 is the least, one such line."""
+    """Write ``size`` bytes of ``keep_alive`` lines before any input is read; at least 22, which is one such line."""
 
     size: int
 
@@ -137,17 +137,17 @@ class WriteFirst:
 
 @dataclass(frozen=True)
 class Silence(_Checked):
-    """Write nothing, ever. It ends with its input, or after so many seconds if the prompt was an argument."""
+    """Write nothing. The stand-in ends with its input, or after ``seconds`` if the prompt was an argument."""
 
     seconds: float = 60.0
 
 
 @dataclass(frozen=True)
 class GiveUp(_Checked):
-    """Exit with the recorded code when nobody has read for so many seconds, and leave the rest unwritten.
+    """Exit with the recorded code if nobody has read the output for ``seconds``, and leave the rest unwritten.
 
-    The CLI does so 2 seconds after it has finished, if its prompt was an argument or its input has ended. While there
-    may be more input, it waits; so does this.
+    The CLI does so 2 seconds after it has finished, if its prompt was an argument or its input has ended. While more
+    input may come, the CLI waits, and so does the stand-in.
     """
 
     seconds: float = 2.0

@@ -14,7 +14,7 @@ __all__ = ["replay_cli"]
 
 @pytest.fixture(scope="session")
 def replay_cli(tmp_path_factory: pytest.TempPathFactory) -> ReplayCLI:
-    """Makes stand-ins for the CLI: ``replay_cli(recording, ...)`` is the path of one, to be used as ``cli_path``.
+    """Makes stand-ins for the CLI: ``replay_cli(recording, ...)`` returns the path of one, for ``cli_path``.
 
     ::
 

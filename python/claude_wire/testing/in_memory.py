@@ -1,7 +1,4 @@
-"""A host and an agent in one process, without a program: for tests of an agent.
-
-Knows how the two are joined; what they say to each other is theirs.
-"""
+"""Connect a host and an agent in one process, without starting a program: for tests of an agent."""
 
 from __future__ import annotations
 
@@ -26,9 +23,9 @@ from claude_wire.support.waiting import cancel_scope
 
 __all__ = ["open_agent"]
 
-#: Lines that may wait in each direction.
+#: Most lines that wait in each direction.
 MAX_LINES = 64
-#: Seconds that the agent has to end.
+#: Timeout in seconds for the end of the agent.
 LAST_SECONDS = 5.0
 
 
@@ -53,16 +50,16 @@ async def open_agent(
                 result = await session.ask("hi")
                 assert result.result == "You said: hi"
 
-    At the beginning of the block ``initialize`` is sent and answered; at its end, the agent has ended.
+    Entering the block sends ``initialize`` and waits for the answer. After the block, the agent has ended.
 
     Args:
         agent: an :class:`~claude_wire.agent.Agent`, or the function of one.
-        options: the flags that the agent is started with, but for ``cli_path``.
+        options: the flags of the agent; ``cli_path`` is ignored.
 
     The other arguments are those of :func:`~claude_wire.open_session`.
 
     Raises:
-        Exception: what the ``lifespan`` of the agent raised.
+        Exception: an exception of the agent's ``lifespan``.
     """
     if not isinstance(agent, Agent) and not callable(agent):
         raise TypeError(f"open_agent takes an Agent or its function, not {type_of(agent)}; open_session runs a program")
@@ -116,14 +113,14 @@ async def open_agent(
         tasks.cancel()
         with cancel_scope(shield=True):
             await tasks.wait(LAST_SECONDS)
-        at_agent.close()  # a task that was cancelled before it began has closed neither
+        at_agent.close()  # needed if the task was cancelled before it began
         to_host.close()
     if failed:
         raise failed[0]
 
 
 class _Lines(ByteSendStream):
-    """One direction, as an agent writes it."""
+    """The output of the agent, as an anyio stream."""
 
     def __init__(self, lines: ObjectSendStream[bytes]) -> None:
         self._lines = lines

@@ -1,7 +1,6 @@
-"""A recorded session: what went over the CLI's streams, in which order and when, and how it ended.
+"""A recorded session: the lines of the CLI's streams with their order and times, and the exit code.
 
-Knows files; not what lines mean, nor how a recording is played. What reads them is in ``player``, which needs it where
-this package is not imported.
+The code that reads the files is in ``player``, which runs without the rest of this package.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ __all__ = ["Recording", "Step"]
 class Step(NamedTuple):
     """One line of a session."""
 
-    #: Since the CLI was started; 0.0 where no times were recorded.
+    #: Time since the start of the CLI; 0.0 if no times were recorded.
     seconds: float
     #: ``in``: the host wrote it to the CLI's standard input. ``out``: the CLI wrote it to its standard output.
     direction: str
@@ -36,26 +35,26 @@ class Step(NamedTuple):
 class Recording:
     """A recorded session, from :meth:`load` or :meth:`from_files`.
 
-    The files of a recording; only the first must be there:
+    The files of a recording; only the first is required:
 
     =======================  ======================================================================================
-    ``stdout.ndjson``        what the CLI wrote, byte for byte
-    ``stdin.ndjson``         what the host wrote; missing where the prompt was an argument
+    ``stdout.ndjson``        the output of the CLI, byte for byte
+    ``stdin.ndjson``         the input from the host; missing if the prompt was an argument
     ``order.jsonl``          ``[seconds, "in" or "out", bytes without the line feed]`` for each line of both, or for
                              lines that came at once, with the line feeds between them
     ``stdout.reads.jsonl``   ``[seconds, bytes]`` for each read of the CLI's standard output
-    ``cmd.json``             ``{"argv": [...]}``, how the CLI was started
-    ``exit.json``            ``{"rc": 0}``, its exit code, as :mod:`subprocess` has it
-    ``stderr.txt``           what it wrote to its standard error
+    ``cmd.json``             ``{"argv": [...]}``, the command line of the CLI
+    ``exit.json``            ``{"rc": 0}``, its exit code, as in :mod:`subprocess`
+    ``stderr.txt``           its standard error
     =======================  ======================================================================================
 
-    Without ``order.jsonl`` the order is what the protocol makes likely: a request before its answer, the second prompt
-    after the first result.
+    Without ``order.jsonl`` the order is guessed by the protocol: a request before its answer, the second prompt after
+    the first result.
 
     Attributes:
-        name: what it is called, such as the name of its folder.
-        files: the bytes of each file, by its name.
-        path: where it was loaded from, or None.
+        name: such as the name of the folder.
+        files: file name -> bytes.
+        path: where the recording was loaded from, or None.
     """
 
     name: str
@@ -64,20 +63,20 @@ class Recording:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Recording:
-        """Read a recording: a folder with the files above, or one file that is the standard output alone.
+        """Read a recording: a folder with the files above, or a single file with the standard output.
 
         Each file may be compressed, with ``.gz`` or ``.xz`` at the end of its name.
 
         Raises:
-            OSError: it cannot be read, or the folder has no ``stdout.ndjson``.
-            ValueError: a compressed file is damaged, or all together unpack to more than 256 MiB.
+            OSError: a file cannot be read, or the folder has no ``stdout.ndjson``.
+            ValueError: a compressed file is damaged, or the unpacked files have more than 256 MiB in all.
         """
         location = os.path.abspath(path)
         return cls(os.path.basename(location), _files.read_files(location), location)
 
     @classmethod
     def from_files(cls, files: Mapping[str, bytes], name: str = "recording") -> Recording:
-        """Make a recording of the contents of its files, out of an archive, say.
+        """Make a recording of the contents of its files, for example from an archive.
 
         Raises:
             ValueError: ``stdout.ndjson`` is missing.
@@ -87,13 +86,12 @@ class Recording:
         return cls(name, {file: bytes(data) for file, data in files.items() if file in _files.FILES})
 
     def save(self, folder: str | os.PathLike[str]) -> Recording:
-        """Write the files into ``folder``, which is made if need be, and return the recording that is there.
+        """Write the files into ``folder``, which is made if it is missing. Returns the recording at this path.
 
-        They can be read by their owner alone: recordings have prompts in them. A symbolic link in the place of a file
-        is not followed.
+        Only their owner can read the files, because recordings contain prompts. Symbolic links are not followed.
 
         Raises:
-            OSError: it cannot be written, or there is something else than a file in the place of one.
+            OSError: a file cannot be written, or something else is in its place.
         """
         os.makedirs(folder, mode=0o700, exist_ok=True)
         for name, data in self.files.items():
@@ -103,35 +101,35 @@ class Recording:
 
     @property
     def stdout(self) -> bytes:
-        """What the CLI wrote, all of it."""
+        """The whole output of the CLI."""
         return self.files["stdout.ndjson"]
 
     @property
     def stdin(self) -> bytes:
-        """What the host wrote, all of it; empty where the prompt was an argument."""
+        """The whole input from the host; empty if the prompt was an argument."""
         return self.files.get("stdin.ndjson", b"")
 
     @property
     def stderr(self) -> bytes:
-        """What the CLI wrote to its standard error."""
+        """The standard error of the CLI."""
         return self.files.get("stderr.txt", b"")
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
-        """Every line of both streams, in the order in which they went.
+        """Every line of both streams, in their order.
 
         Raises:
-            ValueError: a file of the recording is not what it should be.
+            ValueError: a file of the recording is damaged.
         """
         steps = _steps.steps_of(self.files)
         return tuple(Step(step.seconds, "in" if step.is_input else "out", step.data) for step in steps)
 
     @cached_property
     def reads(self) -> tuple[bytes, ...]:
-        """The standard output in the pieces in which it was read; in one piece where that was not recorded.
+        """The standard output, one item for each recorded read; one item in all if reads were not recorded.
 
         Raises:
-            ValueError: ``stdout.reads.jsonl`` is not what it should be.
+            ValueError: ``stdout.reads.jsonl`` is damaged.
         """
         sizes = [size for _, size in _steps.reads_of(self.files)]
         stream = io.BytesIO(self.stdout)
@@ -140,24 +138,24 @@ class Recording:
 
     @cached_property
     def argv(self) -> tuple[str, ...]:
-        """The flags that the CLI was started with, without its own name; empty if they were not recorded."""
+        """The recorded flags of the CLI, without the program; empty if they were not recorded."""
         return tuple(_files.flags_of(self.files))
 
     @cached_property
     def exit_code(self) -> int:
-        """The CLI's exit code, minus the number of a signal that ended it; 0 if it was not recorded."""
+        """The CLI's exit code; after a signal, minus its number; 0 if it was not recorded."""
         return _files.exit_code_of(self.files)
 
 
 def write_private(path: str | os.PathLike[str], data: bytes, mode: int) -> None:
-    """Write a file of this mode, also if there was one of another, and through no symbolic link.
+    """Write a file with this mode, also over an existing file, but never through a symbolic link.
 
     Raises:
-        OSError: it cannot be written, or there is a link, a pipe or a device.
+        OSError: the file cannot be written, or a link, a pipe or a device is in its place.
     """
     if os.path.lexists(path) and not stat.S_ISREG(os.lstat(path).st_mode):
         raise OSError(errno.EEXIST, "in its place is a link, or something else that is no file", os.fspath(path))
-    # What is put there after that look is not followed, nor waited for.
+    # Something else may be put there after this check: these flags neither follow a link nor wait for a pipe.
     flags = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     with open(os.open(path, flags, mode), "wb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):

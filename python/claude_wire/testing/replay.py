@@ -1,7 +1,4 @@
-"""A recording that can be started in place of the CLI.
-
-Knows how the player is called: as an argument list, or as a script with the recording in it.
-"""
+"""Start a recording in place of the CLI: by an argument list, or by a script that contains the recording."""
 
 from __future__ import annotations
 
@@ -27,35 +24,34 @@ Writes = Literal["lines", "blocks", "bytes"]
 
 
 class Replay:
-    """A recording as a child process, which stands in for the CLI with any host, whatever flags it is given.
+    """A recording as a child process: a stand-in for the CLI that works with any host and any flags.
 
-    The child plays the recorded output, and waits for the host where the recorded CLI had to: each prompt, control
-    request and control response that was recorded is waited for, and anything that the host sends of the same kind
-    counts. Answers carry the ids of the host's own requests. A request that was not recorded at that place is answered
-    at once, as it was answered elsewhere in the recording, or with a success. When the input ends, the rest is played
-    without waiting.
+    The child plays the recorded output. Where the recorded CLI got a prompt, a control request or a control response,
+    the child waits until the host sends a line of the same kind, with any content. Its answers have the ids of the
+    host's own requests. It answers an unrecorded request at once, as elsewhere in the recording, or with a success.
+    After the end of its input it plays the rest without waiting.
 
-    It has as many turns as were recorded. A prompt beyond them gets no answer, so give a test that waits for one a time
-    limit, such as ``anyio.fail_after(10)``. Where several prompts were recorded before the first result, it waits for
-    that many: callers of :meth:`~claude_wire.Session.ask` take turns, and would wait for each other.
+    It has as many turns as were recorded. A further prompt gets no answer, so give a test that waits for one a time
+    limit, such as ``anyio.fail_after(10)``. If several prompts were recorded before the first result, it waits for all
+    of them: concurrent callers of :meth:`~claude_wire.Session.ask`, which take turns, would then wait for ever.
 
-    If its flags say ``--input-format stream-json``, it waits for a first prompt even if the recorded CLI had its
-    prompt as an argument, and ends when its input does. If they say ``--print`` or another format, it waits for
-    nothing. Otherwise it does as the recorded CLI did: so a host that has a ``can_use_tool`` runs
+    With ``--input-format stream-json``, it waits for a first prompt even if the recorded CLI got its prompt as an
+    argument, and ends when its input ends. With ``--print`` or another format, it waits for nothing. Without these
+    flags it does what the recorded CLI did: so a host that has a ``can_use_tool`` runs
     ``[*Replay(...).argv(), "--permission-prompt-tool", "stdio"]``. At the end it writes the recorded standard error and
-    exits with the recorded code. A line of input that is not JSON ends it with code 1, as it does the CLI, SIGTERM with
-    143, SIGINT with 130. ``--version`` prints the recorded version.
+    exits with the recorded code. Like the CLI, it ends with code 1 after an input line that is not JSON, with 143 after
+    SIGTERM, and with 130 after SIGINT. ``--version`` prints the recorded version.
 
     Args:
         recording: a :class:`Recording`, or the path of one.
         speed: None for as fast as it is read, 1.0 for the recorded times, 10.0 for ten times as fast.
         writes: ``lines`` for one write a line, as the CLI does; ``blocks`` of 64 KiB; or single ``bytes``.
-        faults: what is to go wrong.
+        faults: the faults to inject.
         wait: False to wait for no input at all, and to end without it.
 
     Raises:
         ValueError: a wrong argument; a fault is beyond the end of the recording.
-        TypeError: ``faults`` is no list, or one of the faults is none.
+        TypeError: ``faults`` is not a list of faults.
         OSError: the path cannot be read.
     """
 
@@ -86,7 +82,7 @@ class Replay:
         self._settings = json.dumps(settings)
 
     def argv(self) -> list[str]:
-        """The command that plays it, to be started by :func:`~claude_wire.open_process`, :mod:`subprocess` and others.
+        """The command that plays the recording, for :func:`~claude_wire.open_process`, :mod:`subprocess` and others.
 
         Raises:
             ValueError: the recording is not on disk; :meth:`Recording.save` it, or use :meth:`script`.
@@ -96,18 +92,18 @@ class Replay:
         return [*_player_command(), self.recording.path, self._settings]
 
     def script(self, path: str | os.PathLike[str]) -> str:
-        """Write an executable file that plays it, to be given to a host as the path of its CLI, and return its path.
+        """Write an executable file that plays the recording, as the path of a host's CLI. Returns the path.
 
-        The recording is in it, so it depends on nothing but this installation of Python and of this package. Only its
+        The file contains the recording, so it needs only this installation of Python and of this package. Only its
         owner can read it.
 
         Raises:
-            OSError: it cannot be written, or there is something else than a file in its place, such as a symbolic link.
-            NotImplementedError: on Windows, where a script is no executable file; use :meth:`argv`.
+            OSError: the file cannot be written, or something else is in its place, such as a symbolic link.
+            NotImplementedError: on Windows, where a script is not an executable file; use :meth:`argv`.
         """
         if os.name != "posix":
             raise NotImplementedError("a script is no executable file here; use argv()")
-        # By way of the shell: after #! the path of an interpreter can neither be long nor have spaces.
+        # Through the shell: after #! the path of an interpreter can neither be long nor have spaces.
         command = " ".join(shlex.quote(part) for part in _player_command())
         head = f'exec {command} "$0" {shlex.quote(self._settings)} "$@"'
         write_private(path, packed(os.fsencode(head), self.recording.files), 0o700)
@@ -115,7 +111,7 @@ class Replay:
 
 
 class ReplayCLI:
-    """Makes stand-ins, each with a folder of its own: what the pytest fixture ``replay_cli`` is.
+    """Makes stand-ins for the CLI, each in a folder of its own. The pytest fixture ``replay_cli`` is one.
 
     Args:
         new_folder: returns the path of a new folder with each call.
@@ -139,7 +135,7 @@ class ReplayCLI:
 
 
 def _player_command() -> list[str]:
-    """The command that runs the player in an isolated Python. An imported player is compiled once only."""
+    """The command that runs the player in an isolated Python. It imports the player, so Python caches the bytecode."""
     folder = os.path.dirname(os.path.abspath(__file__))
     program = f"import sys; sys.path.append({folder!r}); from player.program import main; main(sys.argv)"
     return [sys.executable, "-IS", "-c", program]

@@ -1,7 +1,4 @@
-"""The files of a recording: read from a folder, from a script or alone, and unpacked.
-
-Knows files and their compression, not the lines in them.
-"""
+"""Read and unpack the files of a recording: from a folder, from a script, or a single file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The live host: what it sends, and the recorded lines they stand for."""
+"""Match the lines of the live host with the recorded lines that they correspond to."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What a line means to the player, in either direction; and the flags that say what the input is.
+"""Recognise the lines that the player needs to follow a live host: prompts, control requests and control responses.
 
-Knows of the protocol what it takes to follow a live host: prompts, control requests and control responses.
+Also reads the flags that decide the format of the input.
 """
 
 from __future__ import annotations

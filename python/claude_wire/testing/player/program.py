@@ -1,9 +1,7 @@
 """The program that plays a recording in place of the CLI.
 
 Its arguments are ``RECORDING SETTINGS [FLAGS...]``: the folder or file of the recording, a JSON object (see
-``replay``), and the flags that the host means for the CLI.
-
-Knows recordings, pipes and signals.
+``replay``), and the flags that the host gives to its CLI.
 """
 
 from __future__ import annotations

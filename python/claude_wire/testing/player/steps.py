@@ -1,4 +1,4 @@
-"""The lines of a recording in the order in which they went, with their times."""
+"""The lines of a recording in their order, with their times."""
 
 from __future__ import annotations
 
