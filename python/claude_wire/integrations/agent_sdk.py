@@ -9,13 +9,13 @@
     async for message in query(prompt=prompt, options=options, transport=WireTransport(prompt, options)):
         ...
 
-Knows claude-agent-sdk, its private parts included: the SDK prepares options only for the transport that it makes
-itself, so what its ``query()`` and its ``SubprocessCLITransport.connect()`` do is done here. The command line and the
-search for the CLI are inherited. What had to be written again is marked with where it is from; the tests compare each
-with the original, and fail when the SDK moves.
+This uses private parts of claude-agent-sdk: the SDK prepares options only for the transport that it makes itself, so
+the module repeats what ``query()`` and ``SubprocessCLITransport.connect()`` do. The command line and the search for the
+CLI are inherited. Comments name the source of repeated code; tests compare it with the original, and fail when the SDK
+changes.
 """
 
-# The SDK has no public way to what its own transport does.
+# The SDK has no public names for these functions of its own transport.
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations

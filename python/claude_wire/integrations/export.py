@@ -1,9 +1,6 @@
 # pyright: basic, reportMissingImports=false
 # pyarrow need not be installed.
-"""A table of lines as files of Parquet or CSV, written by threads in bounded memory: all of them, or none.
-
-What this module knows: pyarrow, days and files. What it must not know: the command line.
-"""
+"""Write a table of lines as Parquet or CSV files, by threads in bounded memory: all of them, or none."""
 
 from __future__ import annotations
 

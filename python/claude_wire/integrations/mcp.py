@@ -12,11 +12,10 @@
 
     async with open_session(options, mcp_servers={"calc": InProcessMcpServer(calculator)}) as session: ...
 
-Knows JSON-RPC as far as ids go, and how mcp runs a server over its in-memory streams; every method is mcp's own affair.
-Knows nothing of the control protocol: the session brings the CLI's messages, and takes the server's.
+This module only matches requests and responses by their JSON-RPC ids; the package mcp handles the methods. The session
+carries the messages to and from the CLI.
 
-Made for mcp 1.23 and above, and mcp 2. What differs between them is in ``mcp_versions``; ``mcp_run`` has one run of a
-server.
+Made for mcp 1.23 and above, and mcp 2. Their differences are in ``mcp_versions``; ``mcp_run`` has one run of a server.
 """
 
 from __future__ import annotations

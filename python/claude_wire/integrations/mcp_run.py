@@ -1,6 +1,6 @@
-"""One run of an MCP server: a ``Server.run()`` over in-memory streams, the calls to it, and what it writes.
+"""One run of an MCP server: a ``Server.run()`` over in-memory streams, the calls to it, and its output.
 
-Knows the ids of JSON-RPC messages; not when a server is run, and run again.
+The module ``mcp`` decides when to run a server again.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""JSON-RPC as the package ``mcp`` has it, and all that differs between mcp 1 and mcp 2.
+"""The JSON-RPC types of the package ``mcp``, and all differences between mcp 1 and mcp 2.
 
-Nobody else asks which it is. Knows single messages and handlers, not the run that they belong to.
+No other module asks which version is installed.
 """
 
 from __future__ import annotations

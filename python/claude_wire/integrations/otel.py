@@ -16,8 +16,7 @@ so that they may be added up. Texts, inputs and results are left out, unless the
 
 The messages of a transcript give the same spans as those of its stream, where both say the same.
 
-Knows messages and the API of OpenTelemetry (the package ``opentelemetry-api``, extra ``otel``); not where messages come
-from, nor where spans go. At most ``MAX_OPERATIONS`` calls and as many agents are
+This needs the package ``opentelemetry-api`` (extra ``otel``). At most ``MAX_OPERATIONS`` calls and as many agents are
 open at a time: one more ends the oldest.
 """
 

@@ -1,7 +1,4 @@
-"""What stands on a span, by the semantic conventions of OpenTelemetry for generative AI.
-
-The names are those of the conventions 1.41. Knows messages and spans; not which span is of what.
-"""
+"""The attributes of spans, by the semantic conventions of OpenTelemetry for generative AI (version 1.41)."""
 
 from __future__ import annotations
 

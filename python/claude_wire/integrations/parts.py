@@ -1,6 +1,6 @@
-"""Folders of lines in parts of about one size, for what reads them in tasks; and the log of what did not fit.
+"""Split files and folders into parts of about equal size, for libraries that read them in parallel tasks.
 
-What this module knows: files, ranges and reports. What it must not know: any library that reads Arrow.
+Also logs the values and lines that did not fit their columns.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def parts(paths: Paths, part_bytes: int = PART_BYTES) -> list[list[Range]]:
 
 
 def total(reports: Iterable[Report]) -> Report:
-    """What several passes came to together, with the first 100 problems of all."""
+    """The sum of several reports, with the first 100 problems of all."""
     surrogates, misfits = Counter[str](), Counter[str]()
     sums = Counter[str]()
     problems: list[Problem] = []
@@ -86,7 +86,7 @@ def total(reports: Iterable[Report]) -> Report:
 
 
 def lost(report: Report) -> str:
-    """What did not fit in a pass: how much, and where the first of it is. Empty if all did."""
+    """The text of a warning about values that did not fit: their number, and the first place. Empty if all fit."""
     counts = [f"{number:,} lone surrogates in {name}" for name, number in report.surrogates.items()]
     counts += [f"{number:,} values that do not fit {name}" for name, number in report.misfits.items()]
     counts += [f"{report.invalid:,} lines that gave no row"] if report.invalid else []
@@ -98,6 +98,6 @@ def lost(report: Report) -> str:
 
 
 def tell(scan: Scan) -> None:
-    """Log a warning of what did not fit in the last pass of a scan, if anything did not."""
+    """Log a warning if values did not fit in the last pass of a scan."""
     if said := lost(scan.report):
         _log.warning("Table %s: %s", scan.table, said)
