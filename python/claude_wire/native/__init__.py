@@ -1,1 +1,1 @@
-"""The native library, and all that touches it: lines in a buffer, and pipes that nobody reads."""
+"""The native library and its wrappers: split bytes into lines, and empty pipes while their reader is busy."""

@@ -1,4 +1,4 @@
-"""Blocks of complete lines, and the bytes of what is fed. Knows bytes and ends of lines; not where blocks come from."""
+"""Blocks of complete lines, and functions to split them."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def split_lines(data: bytes) -> list[bytes]:
 
 
 def bare_line(line: bytes) -> bytes:
-    """What a line says: without its line feed and one CR before it. Empty for a blank one: only spaces, tabs, CRs."""
+    """A line without its line feed, and without one CR before it. Empty for a blank line: only spaces, tabs, CRs."""
     bare = line.removesuffix(b"\n").removesuffix(b"\r")
     return bare if bare.strip(b" \t\r") else b""
 
 
 def line_starts(block: bytes | memoryview, count: int) -> list[int]:
-    """Where each of the ``count`` lines of a block begins, and where the block ends. About 28 ns a line."""
+    """The offsets of the ``count`` lines of a block, and the block's end. About 28 ns a line."""
     starts = ffi.new("uint64_t[]", count)
     source = block if type(block) is bytes else ffi.from_buffer("uint8_t[]", block)
     checked(lib.cw_line_starts(source, len(block), starts, count))
@@ -69,7 +69,7 @@ def line_starts(block: bytes | memoryview, count: int) -> list[int]:
 
 
 def byte_view(data: bytes | bytearray | memoryview, taker: str = "feed()") -> memoryview:
-    """The bytes of ``data``, where they are; ``taker`` is who takes them, for the errors."""
+    """A view of the bytes of ``data``, without a copy. ``taker`` is the caller's name for error messages."""
     if isinstance(data, str):
         raise TypeError(f"{taker} takes bytes, not str; encode it as UTF-8 first")
     try:

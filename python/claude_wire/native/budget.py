@@ -1,4 +1,4 @@
-"""The byte budget: how much the drains of a process may queue in memory, all together."""
+"""The byte budget: how many bytes all drains of a process together may queue in memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DEFAULT_BYTE_BUDGET = 256 * 1024 * 1024
 
 
 class Budget:
-    """What the :class:`ThreadDrain` objects of this process share."""
+    """The common state of all :class:`ThreadDrain` objects of this process."""
 
     def __init__(self, limit: int) -> None:
         self.limit: int = limit
@@ -73,7 +73,7 @@ def count_kept(count: int) -> None:
 
 
 def has_room() -> bool:
-    """Whether more may be queued, by the budget."""
+    """True if the budget allows to queue more."""
     limit, queued = ffi.new("uint64_t *"), ffi.new("uint64_t *")
     status = lib.cw_budget(limit, queued)
     if status == lib.CW_ERROR_UNSUPPORTED:

@@ -1,4 +1,4 @@
-"""Arrow streams in capsules, as the Arrow PyCapsule interface has them. Knows capsules; not what streams are of."""
+"""Arrow streams in capsules, by the Arrow PyCapsule interface."""
 
 from __future__ import annotations
 
@@ -36,6 +36,6 @@ def stream_in(capsule: object) -> Any:
     """The address of the ``ArrowArrayStream`` in a capsule.
 
     Raises:
-        ValueError: it is no capsule of a stream.
+        ValueError: it is not a capsule of a stream.
     """
     return ffi.cast("void *", _pointer_of(capsule, _NAME))

@@ -1,12 +1,10 @@
-"""Drains: nobody's pipe fills up, whatever its reader does.
+"""Drains: they keep a pipe from filling up while its reader is busy.
 
-What this module knows: descriptors and bytes. What it must not know: lines, messages, event loops.
-
-The Claude Code CLI exits 2 seconds after it has finished although its pipe is still full, and what it had not written
-is lost. A :class:`Drain` is read like a descriptor in non-blocking mode, straight from the system and without a thread
-between. But what its reader has left unread for 10 to 20 ms, a thread of the native library takes into memory, up to a
-budget for the whole process. That thread needs nothing of Python: it goes on while a callback blocks the event loop,
-and while C code keeps the interpreter's lock. ``rust/src/drain`` says how.
+Why: the Claude Code CLI exits 2 seconds after it has finished even if its pipe is still full, and the unwritten output
+is lost. A :class:`Drain` is read like a non-blocking descriptor, directly from the system. But bytes that its reader
+has left unread for 10 to 20 ms are moved into memory by a thread of the native library, up to a budget for the whole
+process. This thread does not need Python: it works even while a callback blocks the event loop, or C code keeps the
+interpreter's lock. See ``rust/src/drain``.
 
 What it costs (CPython 3.11, Linux 6.18, two cores, one run): ``read()`` of a line of 285 bytes that is in the pipe
 1.0 µs, of which 0.3 are the call into the library; ``os.read`` 0.5. With 100 idle pipes the thread does not run; with
@@ -213,7 +211,7 @@ class Drain:
 
     @property
     def stats(self) -> DrainStats:
-        """What was done so far, also once the drain is closed."""
+        """Counts so far; also after the drain was closed."""
         if self._final_stats is not None:
             return self._final_stats
         out = ffi.new("CwDrainStats *")

@@ -1,4 +1,4 @@
-"""A drain where no pipe can be polled: a thread of its own reads the pipe ahead of its reader."""
+"""A drain for systems that cannot poll a pipe: a Python thread reads the pipe ahead of its reader."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = ["ThreadDrain"]
 
 
 class _Pump:
-    """A stream as its thread sees it. It does not know its :class:`ThreadDrain`, so that one can be collected."""
+    """The thread's part of a stream. It does not refer to its :class:`ThreadDrain`, which can so be collected."""
 
     def __init__(self, fd: int, options: DrainOptions) -> None:
         self.fd = fd
@@ -55,7 +55,7 @@ class _Pump:
         self.spilled = self.spill_errors = self.discarded = self.queued = 0
 
     def run(self) -> None:
-        """The thread. It reads ahead, always: that is all a system without readiness of pipes allows."""
+        """The function of the thread. It always reads ahead, since it cannot ask whether the pipe is readable."""
         try:
             while True:
                 with budget.changed:
@@ -263,7 +263,7 @@ class ThreadDrain:
 
     @property
     def ready(self) -> bool:
-        """Whether :meth:`read` has something to give."""
+        """True if :meth:`read` has data, the end or an error to report."""
         pump = self._own()
         with budget.changed:
             return pump.ready()

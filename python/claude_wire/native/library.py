@@ -1,4 +1,4 @@
-"""The native library: found, checked and typed. What it must not know: what its functions are used for.
+"""Find and check the native library, and give its functions types.
 
 Only the modules of this folder, :mod:`claude_wire.tables`, and ``kinds`` and ``sorted_lines`` of
 :mod:`claude_wire.codec` import it.
@@ -125,7 +125,7 @@ class Library(Protocol):
 
 
 class FFI(Protocol):
-    """What is used of ``cffi.FFI``."""
+    """The used part of ``cffi.FFI``."""
 
     NULL: Any
 

@@ -1,13 +1,10 @@
-"""Lines: chunks of bytes cut anywhere go in, complete lines come out.
+"""Split a stream of bytes into lines: chunks cut anywhere go in, blocks of complete lines come out.
 
-What this module knows: bytes and lines, and how to talk to the native library.
-What it must not know: JSON types and messages.
+The decoder uses :class:`LineBuffer`. The native library finds and checks the lines, and copies only lines that a chunk
+cuts.
 
-:class:`LineBuffer` is what the decoder stands on: it gives *blocks* of complete lines, found and checked natively, and
-copies only lines that are cut by a chunk's end.
-
-The stream's position, an offset and a line number, is kept here alone: the native code tells of each step how many
-lines it passed. So a line that needs no framing may pass it by.
+The position in the stream, an offset and a line number, is kept in Python alone: the native code only reports how many
+lines each step has passed. So a chunk that is one whole line may bypass the native code.
 
 The rules of a line: it ends with 0x0A and nothing else (U+2028, U+0085 and a lone CR are ordinary bytes of
 JSON text); a UTF-8 byte order mark at the very start of a stream is not part of it; a line above ``max_line_bytes``

@@ -1,4 +1,4 @@
-"""Bare lines, for those who want the lines themselves. Knows the rules of :mod:`claude_wire.native.line_buffer`."""
+"""Split a stream into lines as bytes, without decoding, by the rules of :mod:`claude_wire.native.line_buffer`."""
 
 from __future__ import annotations
 

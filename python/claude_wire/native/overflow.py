@@ -1,4 +1,4 @@
-"""What all drains have in common: what they do without room, and what they count."""
+"""The options and counts of all drains: what a drain does when its memory is full, and what it has read."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class OverflowArguments(TypedDict, total=False):
 
 @dataclasses.dataclass(frozen=True)
 class DrainOptions:
-    """What a drain does with the bytes that its reader has not taken.
+    """The options of a drain for unread bytes.
 
     Raises:
         TypeError, ValueError: an option is out of range, or ``keep_last`` is given with an ``overflow``.
@@ -74,7 +74,7 @@ DEFAULTS = DrainOptions()
 
 
 class DrainStats(NamedTuple):
-    """What a drain has done since it was made, and what it holds now."""
+    """Counts of a drain since it was made, and its present memory."""
 
     #: Bytes that ``read()`` has returned.
     bytes_read: int
