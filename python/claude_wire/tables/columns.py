@@ -1,6 +1,4 @@
-"""Which tables there are, and where in a line the values of their columns stand.
-
-What this module knows: the keys of messages on streams and in transcripts. What it must not know: how values are found.
+"""The tables, with the place in a line for each of their columns. The native library extracts the values.
 
 A column has a type, a rule and what the rule needs: keys of the line, with dots between, or of a content block after
 ``*.``. The rules, and the lines that begin with ``!``, are those of ``rust/src/columns/spec.rs``.

@@ -1,4 +1,4 @@
-"""Ranges of files, to be read by several threads, processes or machines. Knows sizes of files; not what is in them."""
+"""Cut files into ranges that several threads, processes or machines can read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Range", "plan"]
 
 
 class Range(NamedTuple):
-    """Bytes of a file. The lines that begin in there belong to it, also one that goes on behind its end.
+    """A range of bytes of a file. It has all lines that begin in it, also a line that ends after it.
 
     So each line of a file is in one of its ranges, wherever they are cut, and a range in the middle of a long line is
     empty. A range can be pickled; the path must mean the same file where it is read.
@@ -22,7 +22,7 @@ class Range(NamedTuple):
     path: str
     #: First byte.
     start: int
-    #: Behind the last byte.
+    #: One after the last byte.
     stop: int
 
 

@@ -1,4 +1,4 @@
-"""What a scan came to: how much it read, and what did not fit. Knows counts; not files."""
+"""The report of a scan: counts of lines and rows, and the values that did not fit their columns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ProblemKind = Literal["surrogate", "misfit", "invalid", "too_long", "too_many_bl
 
 
 class Problem(NamedTuple):
-    """Something that did not fit, and where it was."""
+    """A value or a line that did not fit, with its place."""
 
     #: ``surrogate``: half of a surrogate pair, which UTF-8 has no form for, became U+FFFD. ``misfit``: a value is of
     #: another type than its column, or out of its range, and became null. ``invalid``: a line is no JSON object;
@@ -30,7 +30,7 @@ class Problem(NamedTuple):
 
 @dataclass(frozen=True)
 class Report:
-    """What one pass over the sources of a scan came to so far."""
+    """The counts of one pass over the sources of a scan so far."""
 
     #: Bytes that were read.
     bytes: int = 0

@@ -1,10 +1,7 @@
-"""Files, ranges of files, and bytes as an Arrow stream of one table.
+"""Read files, ranges of files, or bytes as an Arrow stream of one table.
 
-What this module knows: which sources and options a scan has, and how the native library is asked for it. What it must
-not know: Arrow's structs, and any library that reads them.
-
-The native code reads, extracts and hands over; no lock of the interpreter is held meanwhile. A line that it does not
-understand it gives to :func:`_decode`, which reads it as a Decoder does and writes the same object clearly.
+The native code reads the lines and extracts the values, without the interpreter's lock. For a line that it does not
+understand it calls :func:`_decode`, which reads the line as a Decoder does, and encodes the same object plainly.
 """
 
 from __future__ import annotations
@@ -106,7 +103,7 @@ class Scan:
 
     @property
     def report(self) -> Report:
-        """What the pass that began last has come to so far."""
+        """The report of the last pass so far."""
         columns = len(self._columns)
         most = _COUNTS + 2 * columns + _CASE * _MAX_CASES
         out = ffi.new("uint64_t[]", most)

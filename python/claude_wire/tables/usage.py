@@ -1,4 +1,4 @@
-"""Answers once each: rows of the table ``usage`` without their duplicates. Knows the columns of the key; not files."""
+"""Count each answer once: remove duplicate rows from tables ``usage``."""
 
 from __future__ import annotations
 
