@@ -1,4 +1,4 @@
-"""Stream events put together: whole messages, readable at any moment. Sans-IO."""
+"""Put stream events together to whole messages, which can be read at any moment. Sans-IO."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stream events put together: the message that the model is writing, readable at any moment.
+"""Put stream events together to the message that the model is writing, which can be read at any moment.
 
 ::
 
@@ -8,16 +8,16 @@
         if partial is not None and partial.blocks:
             show(partial.blocks[-1])
 
-Knows the messages; not where they come from. No stream, whatever it holds, makes it raise.
+No content of a stream makes it raise.
 
-A message is a list of marks: all its events, but for a delta that goes on where the one before it ended. Of such a
-delta only the text is kept, as one more piece of the text that goes on. So a snapshot is two lengths: that of the
-marks, and that of those pieces. What a snapshot says is found by applying its marks again, of which each block has a
-few. A text is joined when it is read.
+The idea: a message is a list of marks and a list of text pieces. Most events are deltas that continue the text of the
+delta before. For such a delta only its text is kept, as one more piece. Every other event is a mark. So a snapshot is
+just two numbers, the lengths of both lists. When a snapshot is read, its marks are applied again (each block has only a
+few), and the pieces of a text are joined.
 
-The result is what the CLI puts into the ``assistant`` lines, by the CLI's own rules. Only the input of tools is as the
-model wrote it: the CLI changes that of some of its own tools (``Edit`` gets ``replace_all``, ``Write`` loses white
-space at the ends of lines).
+The result is the same as in the CLI's ``assistant`` lines, by the CLI's own rules, except for the input of tools, which
+is as the model wrote it: the CLI changes the input of some of its own tools (``Edit`` gets ``replace_all``, ``Write``
+loses white space at the ends of lines).
 
 * The text, signature or input in the start of a ``text``, ``thinking``, ``tool_use`` or ``server_tool_use`` block does
   not count. Only its deltas do. Blocks of other types are as they start.
@@ -124,7 +124,7 @@ class _Log:
         self.parent: str | None = message.parent_tool_use_id
         self.id: str | None = message.api_message_id
         self.ttft_ms: int | float | None = message.ttft_ms
-        #: Characters of all but the pieces.
+        #: Size in characters of everything in this log except the text pieces.
         self.marked: int = EVENT_CHARS + len(self.session_id or "") + len(self.parent or "") + len(self.id or "")
         #: Each event, the number of pieces that the text before it has then, and the pieces of the text that goes on.
         self.marks: list[tuple[Event | None, int, list[str]]] = []
@@ -138,7 +138,7 @@ class _Log:
         self.api_id: str | None = None
 
     def mark(self, event: Event | None) -> int:
-        """Take an event that is more than a piece of text; None abandons the message. Return what it counts."""
+        """Add an event that is more than a piece of text; None abandons the message. Returns its size in characters."""
         chars = EVENT_CHARS
         if type(event) not in _SHORT:
             try:
@@ -154,7 +154,7 @@ class _Log:
         return chars
 
     def chars(self) -> int:
-        """Characters of all that is kept."""
+        """Size in characters of everything that is kept."""
         texts = {id(pieces): pieces for _, _, pieces in self.marks}
         return self.marked + sum(sum(map(len, pieces)) + DELTA_CHARS * len(pieces) for pieces in texts.values())
 
@@ -226,12 +226,12 @@ class PartialMessage:
 
     @property
     def started(self) -> bool:
-        """Whether its start was seen. If not, text may be missing at the front."""
+        """True if the start of the message was seen. If not, text may be missing at the front."""
         return self._now().started
 
     @property
     def done(self) -> bool:
-        """Whether its stop was seen."""
+        """True if the stop of the message was seen."""
         return self._now().done
 
     @property

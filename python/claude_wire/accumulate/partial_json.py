@@ -1,6 +1,6 @@
-"""The input of a tool call as JSON: what can be read while it still streams, and what it says when it is whole.
+"""Read the JSON input of a tool call, while it still streams and when it is complete.
 
-Knows JSON text only. jiter reads a text that is cut off. A whole text is read strictly, so nothing in it is guessed.
+jiter reads a text that is cut off. A complete text is read strictly, so nothing in it is guessed.
 """
 
 from __future__ import annotations

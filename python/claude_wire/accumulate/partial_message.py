@@ -1,7 +1,7 @@
-"""What a streamed message says so far: its blocks, and what stands around them.
+"""The state of a streamed message so far: its blocks, and the fields around them.
 
-Knows events, one at a time and in any order; not lines, and not which conversation an event belongs to. The rules are
-those that :mod:`claude_wire.accumulate.accumulator` states.
+Events may come in any order. The rules are those of :mod:`claude_wire.accumulate.accumulator`, which also decides to
+which message an event belongs.
 """
 
 # Only a State changes blocks, and users see blocks: so what it calls of them is private.
@@ -299,7 +299,7 @@ def _final_input(text: str) -> tuple[Any, str | None]:
 
 
 class State:
-    """What a message says, by its marks up to some point."""
+    """The content of a message, made by applying its marks up to some point."""
 
     __slots__ = ("abandoned", "blocks", "done", "error", "message", "others", "started", "text")
 
