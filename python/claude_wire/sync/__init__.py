@@ -1,4 +1,4 @@
-"""Sessions for code that is not async: the same, with an event loop in a thread behind it.
+"""Sessions for code that is not async: the same sessions, run by an event loop in a thread.
 
 ::
 

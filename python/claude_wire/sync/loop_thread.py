@@ -1,7 +1,4 @@
-"""A thread with an event loop, for code that is not async.
-
-Knows threads, event loops and futures; not what is entered and called in the loop.
-"""
+"""A thread with an event loop, for code that is not async."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ __all__ = ["LoopThread"]
 
 R = TypeVar("R")
 
-#: Seconds that the interpreter waits at its exit for all threads that nobody has closed.
+#: Seconds that the interpreter waits at its exit for all unclosed threads together.
 LAST_SECONDS = 5.0
 
 
@@ -121,14 +118,14 @@ class LoopThread:
             raise error
 
     def stop(self) -> None:
-        """Have the thread end, without waiting for that. Any thread may call this, at any moment."""
+        """Tell the thread to end, without waiting for its end. Any thread may call this, at any moment."""
         self._stopping = True
         if self._loop is not None and os.getpid() == self._pid:
             with suppress(RuntimeError):  # it is closed
                 self._loop.call_soon_threadsafe(self._cancel)
 
     def join(self, seconds: float) -> None:
-        """Wait until the thread has ended, for so many seconds at most."""
+        """Wait until the thread has ended, for at most ``seconds``."""
         self._thread.join(seconds)
 
     def _cancel(self) -> None:

@@ -1,4 +1,4 @@
-"""Session, ask and open_session of the sync API. Knows which method waits for which; not threads."""
+"""Session, ask and open_session of the sync API: each method calls the async one in the thread's loop, and waits."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class Session:
 
     @property
     def info(self) -> InitializeResponse | None:
-        """What the CLI answered to ``initialize``."""
+        """The CLI's answer to ``initialize``."""
         return self.session.info
 
     @property
@@ -176,7 +176,7 @@ class Session:
         return self._thread.call(self.session.set_mcp_servers, servers)
 
     def end_input(self) -> None:
-        """Tell the CLI to finish and end. Callbacks cannot be answered then."""
+        """Tell the CLI to finish and end. Callbacks can no longer answer."""
         self._thread.call(self.session.end_input)
 
     def __iter__(self) -> Messages[Message | InvalidLine]:
