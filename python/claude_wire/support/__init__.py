@@ -1,4 +1,4 @@
-"""What the library and the kit both stand on. The kit takes the names from here, the library from the modules."""
+"""Helpers of the library and the kit. The kit imports the names from here, the library from the modules."""
 
 from __future__ import annotations
 

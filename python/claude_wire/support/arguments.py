@@ -1,7 +1,4 @@
-"""Checks of arguments. A wrong argument is refused at once, and the message says what to write instead.
-
-Knows functions and names; not what an argument is for.
-"""
+"""Checks of arguments. A wrong argument is refused at once, and the message says what to write instead."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Ids that the other side of a stream chose, remembered within bounds of number and of bytes.
-
-Knows strings and numbers; not what has these ids.
-"""
+"""Remember ids that the other side of a stream has chosen, with limits for their number and their bytes."""
 
 from __future__ import annotations
 
@@ -64,7 +61,7 @@ class Ids:
         return key_of(id) in self._keys
 
     def has_key(self, key: object) -> bool:
-        """Whether the id with this key is remembered."""
+        """True if the id with this key is remembered."""
         return key in self._keys
 
     def add(self, id: str | float) -> None:

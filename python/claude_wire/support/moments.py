@@ -1,4 +1,4 @@
-"""Times as messages say them. Knows text only."""
+"""Read the times in messages."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Foreign text made safe to print: no control characters, no escapes, and no more than fits.
 
 Names and texts come from lines that anyone may have written. A terminal obeys escape sequences, direction marks reorder
-what is read, some characters are drawn as nothing, and a lone surrogate has no bytes at all. Knows text only.
+what is read, some characters are invisible, and a lone surrogate cannot be encoded.
 """
 
 from __future__ import annotations

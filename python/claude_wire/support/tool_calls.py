@@ -1,4 +1,4 @@
-"""Calls of tools, for whatever follows them: how many at most, and which of them start a subagent."""
+"""Constants for code that follows tool calls: the most open calls, and the tools that start a subagent."""
 
 from __future__ import annotations
 

@@ -1,11 +1,9 @@
 """Cancel scopes and waits that let their task be collected with its event loop.
 
 A loop may be closed while its tasks wait. anyio keeps each task that is in a cancel scope, or waits for a descriptor,
-in a table of the process. When the loop is gone, that task and all that its coroutine holds are never collected, and
-closing the coroutine makes anyio's scopes raise RuntimeError. The scopes here hold their task weakly and end quietly,
-and only the loop holds what waits for a descriptor.
-
-Knows event loops, anyio's scopes and descriptors.
+in a table of the process. When the loop is gone, that task and all objects of its coroutine are never collected, and
+closing the coroutine makes anyio's scopes raise RuntimeError. The scopes of this module hold their task weakly and end
+without an error, and only the loop refers to a wait for a descriptor.
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ __all__ = ["Lock", "Readiness", "cancel_scope", "closing_coroutine", "move_on_af
 
 
 def running_trio() -> bool:
-    """Whether the caller runs in trio rather than in asyncio."""
+    """True if the caller runs in trio; False for asyncio."""
     if "trio" not in sys.modules:
         return False
     import sniffio
@@ -42,7 +40,7 @@ def running_trio() -> bool:
 
 
 def closing_coroutine() -> bool:
-    """Whether the caller runs because its coroutine, or the asynchronous generator around it, is being closed."""
+    """True if the caller runs because its coroutine, or the asynchronous generator around it, is being closed."""
     return sys.exc_info()[0] is GeneratorExit
 
 
@@ -173,7 +171,7 @@ class Lock:
         self._lock = anyio.Lock(fast_acquire=True)
 
     def locked(self) -> bool:
-        """Whether a task has it."""
+        """True while a task holds the lock."""
         return self._lock.locked()
 
     async def __aenter__(self) -> None:
