@@ -1,4 +1,4 @@
-"""The root of all exceptions, and those that are not of a turn. Knows what the CLI says of a failure, and where."""
+"""The root of all exceptions, and all exceptions except those of failed turns."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class LineTooLongError(ClaudeWireError, ValueError):
 
 
 class EncodeError(ClaudeWireError, ValueError):
-    """A message holds a value that JSON has no form for, such as an object of a foreign class."""
+    """A message has a value that JSON cannot express, such as an object of a foreign class."""
 
 
 class DialectError(ClaudeWireError, ValueError):

@@ -1,4 +1,4 @@
-"""What became of a turn whose result is an error."""
+"""The exceptions for turns whose result is an error."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class AuthenticationError(ApiError):
 
 
 class BillingError(ApiError):
-    """There is no credit (HTTP 402)."""
+    """The account has no credit (HTTP 402)."""
 
     _remedy = "add credit to the account, or use another one"
 
