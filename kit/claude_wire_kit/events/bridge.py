@@ -34,7 +34,7 @@ from claude_wire_kit.events.events import (
     UserPrompt,
 )
 from claude_wire_kit.events.names import tag, why_failed
-from claude_wire_kit.events.notices import FOR_ALL, describe_activity, describe_message
+from claude_wire_kit.events.notices import FOR_ALL, MAY_BE_FOR_ALL, describe_activity, describe_message
 from claude_wire_kit.events.permissions import Permissions, Settled
 from claude_wire_kit.events.progress import MAX_READ, PROGRESS_RULES, ProgressRule
 from claude_wire_kit.events.requests import describe_answer, describe_question, describe_request, prompt_in
@@ -380,9 +380,9 @@ class Bridge:
         self, message: m.UserMessage, agent: str | None, to: Conversation, events: Events, *, is_sent: bool = False
     ) -> None:
         """Tell a prompt, unless it was told when the host sent it or a hook was asked about it."""
-        content, text, id = message.content, message.text, message.uuid or None
         if not self._details and (not self._prompts_wanted or agent is not None or not self._is_new(message)):
             return
+        content, text, id = message.content, message.text, message.uuid or None
         if not is_sent and not isinstance(content, str):
             content = [block for block in content if not isinstance(block, m.ToolResultBlock)]
         parts = parts_of(content)
@@ -560,6 +560,8 @@ class Bridge:
 
     def _other(self, message: Any, events: Events) -> None:
         """Tell what a message says beside the conversation; most say nothing."""
+        if not self._details and type(message) not in MAY_BE_FOR_ALL:
+            return
         session = getattr(message, "session_id", None)
         session = session if isinstance(session, str) else None
         activity = describe_activity(message) if self._details else None

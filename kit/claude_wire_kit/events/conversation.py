@@ -61,6 +61,8 @@ class Conversation:
 
     def finish(self, agent: str | None, message: str | None, type: str) -> str | None:
         """Take a whole block. Returns the id of the oldest block that streamed and may be this one."""
+        if not self.streamed:
+            return None
         prefix = "" if message is None else f"{short_id(message)}."
         found = (id for id, about in self.streamed.items() if about == (agent, type) and id.startswith(prefix))
         id = next(found, None)

@@ -12,15 +12,34 @@ from claude_wire.support import one_line
 from claude_wire_kit.events.events import Activity, Notice
 from claude_wire_kit.events.tools import call_name
 
-__all__ = ["FOR_ALL", "describe_activity", "describe_message"]
+__all__ = ["FOR_ALL", "MAY_BE_FOR_ALL", "describe_activity", "describe_message"]
 
-#: The kinds of notices that every front end gets. The others are details.
+#: The kinds of notices that every front end gets, and the messages that may give one. The others are details.
 FOR_ALL = frozenset(("error", "retry", "auth", "rate_limit", "info"))
+MAY_BE_FOR_ALL: frozenset[type] = frozenset(
+    (
+        m.ApiRetryMessage,
+        m.AuthStatusMessage,
+        m.InformationalMessage,
+        m.LocalCommandOutputMessage,
+        m.MirrorErrorMessage,
+        m.ModelFallbackMessage,
+        m.ModelRefusalFallbackMessage,
+        m.ModelRefusalNoFallbackMessage,
+        m.NotificationMessage,
+        m.RateLimitEvent,
+        m.SessionWritesLostMessage,
+        m.StatusMessage,
+        m.SystemErrorMessage,
+    )
+)
 
 
 def describe_message(message: Any) -> Notice | None:
     """Return what a message tells a person, or None if it tells nothing or something other than a notice."""
     match message:
+        case m.StatusMessage():  # the most frequent one
+            return _describe_status(message)
         case m.ApiRetryMessage():
             status = f" {message.error_status}" if message.error_status is not None else ""
             tries = f"try {message.attempt} of {message.max_retries} in {message.retry_delay_ms / 1000:.1f} s"
@@ -68,6 +87,16 @@ def describe_message(message: Any) -> Notice | None:
             return _describe_state(message)
 
 
+def _describe_status(message: m.StatusMessage) -> Notice | None:
+    if message.compact_result == "failed":
+        return Notice(kind="error", text=f"not compacted: {message.compact_error or ''}")
+    if message.status == "compacting":
+        return Notice(kind="status", text="compacting the conversation")
+    if message.permissionMode is not None:
+        return Notice(kind="status", text=f"permission mode: {message.permissionMode}")
+    return None
+
+
 def _describe_hook(message: m.HookResponseMessage) -> Notice:
     code = f", exit code {message.exit_code}" if message.exit_code else ""
     return Notice(
@@ -81,12 +110,6 @@ def _describe_hook(message: m.HookResponseMessage) -> Notice:
 def _describe_state(message: Any) -> Notice | None:
     """What the CLI tells of its own state and of its tasks."""
     match message:
-        case m.StatusMessage(compact_result="failed"):
-            return Notice(kind="error", text=f"not compacted: {message.compact_error or ''}")
-        case m.StatusMessage(status="compacting"):
-            text = "compacting the conversation"
-        case m.StatusMessage(permissionMode=str(mode)):
-            text = f"permission mode: {mode}"
         case m.CompactBoundaryMessage(compact_metadata=done):
             after = f" to {done.post_tokens:,}" if done.post_tokens is not None else ""
             text = f"compacted ({one_line(done.trigger)}): {done.pre_tokens:,}{after} tokens"

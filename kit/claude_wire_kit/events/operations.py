@@ -74,10 +74,11 @@ class Operations:
         if state != "succeeded" and place[1] in self._denied:
             self._denied.discard(place[1])
             state = "denied"
-        told = result or ended
-        yield msgspec.structs.replace(
-            ended, state=state, content=told.content, change=told.change, decision=told.decision, at=told.at
-        )
+        if result is None:
+            yield msgspec.structs.replace(ended, state=state)
+        else:
+            details = {"content": result.content, "change": result.change, "decision": result.decision}
+            yield msgspec.structs.replace(ended, state=state, at=result.at, **details)
 
     def end_all(self, conversation: str | None, of: Callable[[str | None], bool]) -> Iterator[Operation]:
         """End as interrupted what is open in a conversation, of the agents for which ``of(agentId)`` is true."""

@@ -106,9 +106,8 @@ class Work:
         if call is None and not self._details:
             return False
         meta = _about(result, message.tool_result_meta)
-        told = None
-        if self._details:
-            told = self._told(id, agent, to)
+        told = self._told(id, agent, to) if self._details else None
+        if told is not None:
             told = msgspec.structs.replace(
                 told,
                 content=parts_of(result.content or ()),
