@@ -1,7 +1,4 @@
-"""Which flags the CLI has, each as a field with a type.
-
-Knows flags; not who writes or reads them. The flags are those of CLI 2.1.331.
-"""
+"""The flags of CLI 2.1.331, each as a field with a type. Hosts write them, and agents read them."""
 
 from __future__ import annotations
 

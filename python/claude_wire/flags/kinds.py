@@ -1,7 +1,4 @@
-"""What the value of a flag can be, as text and as a value.
-
-Knows texts and Python values; not which flags there are.
-"""
+"""The kinds of values of flags, such as a number, a path or a JSON object: how each is written as text, and read."""
 
 from __future__ import annotations
 
