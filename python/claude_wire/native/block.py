@@ -11,7 +11,7 @@ __all__ = ["Block", "LongLine", "bare_line", "byte_view", "line_starts", "split_
 
 @final
 class Block(NamedTuple):
-    """Complete lines that follow each other in the stream."""
+    """Successive complete lines of the stream."""
 
     #: The lines with their line feeds: the caller's ``bytes`` if they are all of it, else a view of the caller's
     #: memory; or a view of native memory, which is released when the block was handled.

@@ -66,18 +66,18 @@ def _put_back(scratch: tuple[Any, Any]) -> None:
 
 
 class Drain:
-    """Takes the bytes of a pipe, socket or terminal off the system's hands, whatever the reader does.
+    """Reads a pipe, socket or terminal, and empties it into memory while its reader is busy.
 
-    It reads a duplicate of ``fd``, whose number may be closed from now on. Until it is closed the descriptor is in
-    non-blocking mode, for all who share it; nobody else should read it. It costs two descriptors, with ``watch()`` too,
-    and one more while bytes are in a file. As long as there are drains, a process has one thread for all of them, with
-    two descriptors, and one more for every 50 drains.
+    The drain reads a duplicate of ``fd``, so the caller may close ``fd``. Until the drain is closed, the descriptor is
+    non-blocking for all who share it; nobody else should read it. A drain takes two descriptors, with ``watch()`` too,
+    and one more while bytes are in a file. All drains of a process share one thread with two descriptors, and one more
+    for every 50 drains.
 
-    Belongs to one thread at a time and to the process that made it. When it is collected it is closed.
+    A drain belongs to one thread at a time and to the process that made it. It is closed when it is garbage collected.
 
     Args:
         fd: the number of a descriptor that can be read.
-        options: what becomes of bytes that are not read. With ``keep_last``, :meth:`tail` gives them.
+        options: for unread bytes. With ``keep_last``, :meth:`tail` returns them.
 
     Raises:
         OSError: EPERM (PermissionError) if ``fd`` is a regular file, which is never waited for; EBADF if it is closed,
@@ -88,7 +88,7 @@ class Drain:
 
     __slots__ = ("__weakref__", "_final_stats", "_finalize", "_handle", "_keep_last", "_lent", "_warned", "watched")
 
-    #: Whether what :meth:`watch` was given has become readable, as far as :meth:`read` has noticed.
+    #: True after :meth:`read` has noticed that the descriptor given to :meth:`watch` is readable.
     watched: bool
 
     def __init__(self, fd: int, options: DrainOptions = DEFAULTS) -> None:
@@ -172,14 +172,14 @@ class Drain:
         _put_back(scratch)
 
     def fileno(self) -> int:
-        """The number of a descriptor to poll for readability: it is readable when :meth:`read` has something to give.
+        """A descriptor to poll: it becomes readable when :meth:`read` has something to return.
 
-        That may be wrong, and then :meth:`read` gives None. The number stays the same until the drain is closed.
+        This may be wrong: then :meth:`read` returns None. The number stays the same until the drain is closed.
         """
         return checked(lib.cw_drain_fileno(self._handle))
 
     def watch(self, fd: int) -> None:
-        """Makes :meth:`fileno` readable also when ``fd`` is, once; as that of ``os.pidfd_open`` is after a process.
+        """Make :meth:`fileno` readable also when ``fd`` is, once; for example a descriptor of ``os.pidfd_open``.
 
         :meth:`read` then gives None, and :attr:`watched` becomes true. ``fd`` must stay open until then.
 
@@ -191,14 +191,14 @@ class Drain:
         self.watched = False
 
     def discard(self) -> None:
-        """Throws away what is queued, and from now on all that comes, so that the writer never has to wait.
+        """Drop the queue, and from now on all new bytes, so that the writer never has to wait.
 
         :meth:`read` then gives None, and at the end of the stream ``b""``.
         """
         checked(lib.cw_drain_discard(self._handle))
 
     def tail(self) -> bytes:
-        """The last ``keep_last`` bytes of all that came, those included that are in the pipe now.
+        """The last ``keep_last`` bytes of the stream so far, including bytes that are still in the pipe.
 
         Raises:
             ValueError: the drain was made without ``keep_last``.
@@ -220,7 +220,7 @@ class Drain:
         return DrainStats._make((*counts, bool(paused)))
 
     def close(self) -> None:
-        """Closes the descriptors and forgets what is queued. May be called again."""
+        """Close the descriptors and drop the queue. May be called again."""
         if not self._finalize.alive:
             return
         stats = None

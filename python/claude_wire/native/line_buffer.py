@@ -63,7 +63,7 @@ _new = cast(
 
 
 class Stats(NamedTuple):
-    """Work done by a :class:`LineBuffer` since it was made, and the memory it holds now, in bytes."""
+    """Counts of the work of a :class:`LineBuffer` since it was made, and its present memory in bytes."""
 
     searched: int
     copied: int
@@ -142,12 +142,12 @@ class LineBuffer:
 
     @property
     def fed(self) -> int:
-        """Bytes that were fed since it was made, those included that passed by."""
+        """Bytes that were fed since it was made, including those that bypassed it."""
         return self._taken + self.passed_bytes
 
     @property
     def has_begun(self) -> bool:
-        """Whether anything of the stream has come."""
+        """True if any byte of the stream was fed."""
         return self.fed > self._start
 
     def feed(self, data: bytes | bytearray | memoryview, handle: Callable[[Block | LongLine], None]) -> None:
@@ -248,7 +248,7 @@ class LineBuffer:
             self._busy = False
 
     def places(self, block: Block) -> list[tuple[int, int]]:
-        """Offset and line number of each line of the block that a filter gave last, while it is handled."""
+        """Offset and line number of each line of a filtered block. Valid while the block is handled."""
         out = ffi.new("uint64_t[]", 2 * block.lines)
         checked(lib.cw_buffer_places(self._handle, out, block.lines))
         numbers = ffi.unpack(out, 2 * block.lines)
