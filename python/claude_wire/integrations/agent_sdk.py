@@ -99,7 +99,7 @@ _log = logging.getLogger("claude_wire")
 
 
 class WireProcessError(ProcessError):
-    """The SDK's ProcessError, with what claude_wire knows of the end of the CLI.
+    """The SDK's ProcessError, with more details about the end of the CLI.
 
     If the CLI's output ended in the middle of a turn, ``__cause__`` is a :class:`~claude_wire.UnfinishedTurnError`; the
     exit code may then be 0. Else it is a :class:`~claude_wire.ProcessError`.
@@ -267,7 +267,7 @@ class WireTransport(SubprocessCLITransport):
                 _log.warning("on_invalid raised %s; going on", type(error).__name__)
 
     def read_messages(self) -> AsyncIterator[dict[str, Any]]:
-        """Iterate over what the CLI says, as dicts, until its output ends.
+        """Iterate over the CLI's messages, as dicts, until its output ends.
 
         Raises:
             CLIConnectionError: by a step: :meth:`connect` was not called, or reading failed.
@@ -322,7 +322,7 @@ class WireTransport(SubprocessCLITransport):
             raise self._exit_error from error
 
     async def end_input(self) -> None:
-        """Close the CLI's standard input, once what is being written is written. May be called again."""
+        """Close the CLI's standard input after a write that is under way. May be called again."""
         if self.process is not None:
             await self.process.end_input()
             self._input_ended = True

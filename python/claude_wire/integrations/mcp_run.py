@@ -59,7 +59,7 @@ _log = logging.getLogger("claude_wire")
 
 
 class Refused(Exception):
-    """Raised for a message that is not given to the server. Its text and code are those of the JSON-RPC error."""
+    """Raised for a message that the server does not get, with the text and code of the JSON-RPC error."""
 
     def __init__(self, why: str, code: int = INTERNAL_ERROR) -> None:
         super().__init__(why)
@@ -217,7 +217,7 @@ class Run:
                 del self._calls[request_id]
 
     def _cancel(self, request_id: RequestId, call: Call) -> None:
-        """Have the server cancel its work on a request."""
+        """Tell the server to cancel its work on a request."""
         if call.method == "initialize":  # MCP's specification forbids to cancel it
             return
         if CANCELS_BY_SCOPE:

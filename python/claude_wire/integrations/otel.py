@@ -73,7 +73,7 @@ __all__ = ["SpanRecorder", "record", "traced"]
 #: The name of the agent that is no subagent.
 AGENT = "claude-code"
 
-#: What the CLI writes in the user's place when a turn is interrupted.
+#: The text that the CLI writes as a user message when a turn is interrupted.
 INTERRUPTED = "[Request interrupted by user"
 
 P = ParamSpec("P")
@@ -406,7 +406,7 @@ class SpanRecorder:
         self._safely(end, of.span, at, error)
 
     def _safely(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
-        """Do something with a span. The provider is somebody else's: a session does not fail for it."""
+        """Do something with a span. An error of the provider of spans must not make the session fail."""
         try:
             return work(*args, **kwargs)
         except Exception as error:
@@ -418,10 +418,10 @@ class SpanRecorder:
 
 
 async def traced(messages: AsyncIterable[M], tracer: trace.Tracer | None = None) -> AsyncGenerator[M, None]:
-    """Give the messages of a live session as they come, and make spans of them.
+    """Yield the messages of a live session as they come, and make spans of them.
 
-    All spans are ended when the messages end, raise, or are cancelled, and when this generator is closed: who may leave
-    the loop early closes it, with :class:`contextlib.aclosing`.
+    All spans are ended when the messages end, raise, or are cancelled, and when this generator is closed. If your code
+    may leave the loop early, close the generator with :class:`contextlib.aclosing`.
 
     Args:
         messages: such as ``session``, ``session.receive_response()`` or a :class:`~claude_wire.Process`.

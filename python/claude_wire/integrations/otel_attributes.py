@@ -52,12 +52,12 @@ FINISHES = {"end_turn": "stop", "stop_sequence": "stop", "max_tokens": "length",
 
 
 def captures_content() -> bool:
-    """Whether the environment asks for content on spans."""
+    """True if the environment asks for content on spans."""
     return os.environ.get(CAPTURE, "").strip().lower() in ON_SPANS
 
 
 def name_of(text: str) -> str:
-    """A name or an id, which anybody may have made up, safe for any exporter."""
+    """A name or an id from untrusted input, made safe for any exporter."""
     return one_line(text, NAME_CHARS)
 
 
@@ -77,7 +77,7 @@ def as_json(value: Any) -> str | None:
 
 
 def asked(prompt: str) -> list[dict[str, Any]]:
-    """A prompt as ``gen_ai.input.messages`` has it."""
+    """A prompt in the form of ``gen_ai.input.messages``."""
     return [{"role": "user", "parts": [{"type": "text", "content": prompt}]}]
 
 
@@ -101,7 +101,7 @@ def end(span: Span, at: int, error: str | None) -> None:
 
 
 def why(message: m.UserMessage, result: m.ToolResultBlock) -> str | None:
-    """Why a call has failed; None if it has not."""
+    """The reason why a call has failed; None if it has not."""
     about = map(fields_of, items_of(message.tool_result_meta))
     kind = next((each.get("non_execution_kind") for each in about if each.get("id") == result.tool_use_id), None)
     return name_of(kind) if isinstance(kind, str) else "tool_error" if result.is_error else None
