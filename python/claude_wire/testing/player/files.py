@@ -24,11 +24,11 @@ FILES = (
     "stderr.txt",
 )
 
-#: What a file with a packed recording begins with, and what stands before the recording in it.
+#: The first bytes of a file with a packed recording, and the bytes directly before the recording in it.
 PACKED = b"#!/bin/sh\n"
 PACKED_FILES = b"\n#recording "
 
-#: A recording is held in memory. All its compressed files together may unpack to so many bytes.
+#: Most bytes that all compressed files of a recording may unpack to: a recording is held in memory.
 MAX_UNPACKED_BYTES = 256 * 1024 * 1024
 
 #: Unpacking .xz may take so much memory; what ``xz -9`` packs takes 65 MiB.

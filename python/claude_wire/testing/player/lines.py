@@ -90,10 +90,10 @@ INPUT_FLAGS = ("-p", "--print", "--input-format")
 
 
 def says_input(flags: list[str]) -> bool:
-    """Whether flags say how the CLI gets its prompt: ``--permission-prompt-tool stdio`` alone does not."""
+    """True if the flags decide how the CLI gets its prompt: ``--permission-prompt-tool stdio`` alone does not."""
     return any(flag.partition("=")[0] in INPUT_FLAGS for flag in flags)
 
 
 def speaks_stream_json(flags: list[str]) -> bool:
-    """Whether flags make the CLI take its input as lines of JSON, until its standard input ends."""
+    """True if the flags make the CLI read lines of JSON until its standard input ends."""
     return "--input-format=stream-json" in flags or ("--input-format", "stream-json") in itertools.pairwise(flags)

@@ -65,7 +65,7 @@ class Output:
 
 
 def write_all(fd: int, data: bytes) -> None:
-    """Write to a descriptor. If nobody reads any more, nothing is written."""
+    """Write to a descriptor. Errors are ignored: the reader may have closed it."""
     view = memoryview(data)
     try:
         while view:

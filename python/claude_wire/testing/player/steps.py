@@ -118,7 +118,7 @@ def _timed(reads: list[Any], written: list[bytes]) -> list[Step]:
 
 
 def _likely_order(outputs: list[Step], sent: list[bytes]) -> list[Step]:
-    """Both streams in an order that they may have had, where no order was recorded.
+    """The lines of both streams in a likely order, if no order was recorded.
 
     A request goes before its answer, a response after what it responds to, a prompt after the answers to requests that
     were sent before it, the second prompt after the first result.
