@@ -83,7 +83,7 @@ class EncodeError(ClaudeWireError, ValueError):
 
 
 class DialectError(ClaudeWireError, ValueError):
-    """The dialect that the other side speaks has no words for this. Nothing was sent.
+    """The dialect of the other side cannot express a message or a request. Nothing was sent.
 
     Attributes:
         dialect: its name, such as ``"miriad"``.

@@ -35,7 +35,7 @@ def shown(value: object) -> str:
 
 
 def type_of(value: object) -> str:
-    """What a wrong value is, for a message: the name of its type, or ``the class X`` if it is a class itself.
+    """Describe a wrong value for an error message: the name of its type, or ``the class X`` for a class.
 
     Classes of claude-agent-sdk have the same names as ours, so theirs are marked.
     """

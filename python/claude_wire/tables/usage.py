@@ -20,7 +20,7 @@ class ArrowStream(Protocol):
 
 
 class Combined:
-    """The rows that count, as an Arrow stream that may be read several times. Made by :func:`combine`."""
+    """The remaining rows, as an Arrow stream that may be read several times. Made by :func:`combine`."""
 
     __slots__ = ("__weakref__", "_finalize", "_handle")
 
