@@ -68,7 +68,7 @@ class Receiver(Generic[T]):
         self.observer: Observer | None = observer
         #: Decoded messages that nobody has taken yet.
         self.ready: deque[T] = deque()
-        #: True after the last message, or after closing: no step gives a message any more.
+        #: True after the end of the data was decoded, and after closing.
         self.ended: bool = False
         #: True after closing.
         self.closed: bool = False
