@@ -14,7 +14,7 @@ __all__ = ["WHOLE"]
 #: The names of these fields, by the reason.
 WHOLE: Mapping[str, set[str]] = {
     "things are counted": {
-        *("attachments", "background", "completedSteps", "totalSteps", "turns"),
+        *("attachments", "background", "completedSteps", "denied", "totalSteps", "turns"),
         *("attempt", "cleared_thinking_turns", "cleared_tool_uses", "compact_output_chars", "content_length", "count"),
         *("deletions", "entries_archived", "entries_created", "entries_updated", "error_count", "hookCount"),
         *("hooks_when_unanswered_kept", "includedCommands", "includedSkills", "insertions", "iterations", "maxTurns"),
@@ -37,7 +37,7 @@ WHOLE: Mapping[str, set[str]] = {
         *("max_thinking_tokens", "outputTokens", "output_tokens", "rawMaxTokens", "raw_max_tokens", "resultTokens"),
         *("redirectedContextTokens", "thinkingTokens", "thinking_tokens", "tokens", "tokens_at_start", "tokens_over"),
         *("toolCallTokens", "toolResultTokens", "totalTokens", "total_tokens", "unattributedTokens"),
-        "userMessageTokens",
+        *("cached", "input", "output", "userMessageTokens"),
     },
     "bytes are counted": {"max_bytes", "size_bytes", "total_bytes"},
     "a place in a list or a text": {
