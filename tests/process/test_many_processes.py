@@ -173,11 +173,16 @@ def open_and_close_again_and_again(backend: str) -> None:
     async def main() -> None:
         await cycles(60)  # what is made once is made now
         before, objects_before, resident_before = await measured()
-        await cycles(CYCLES)
-        after, objects_after, resident_after = await measured()
-        assert after == before
-        # Less than one object in ten cycles, and a few pages.
-        assert objects_after - objects_before < CYCLES // 10
+        grown: list[int] = []
+        for _ in range(3):
+            await cycles(CYCLES // 3)
+            after, objects_after, resident_after = await measured()
+            assert after == before
+            grown.append(objects_after - objects_before)
+            objects_before = objects_after
+        # Less than one object in ten cycles, and a few pages. What is kept for each process shows in each round; a path
+        # that the timing of a process seldom takes makes some objects the first time, in one round only.
+        assert min(grown) < CYCLES // 30
         assert resident_after - resident_before < 2 * MIB
 
     backend_of(backend).run(main)
