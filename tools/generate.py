@@ -159,6 +159,7 @@ def registry_source(registry: Registry) -> str:
     by_base = registry.by_base
     return f'''"""All messages: their union, their kinds and their names. {HEAD}"""
 
+# Nobody edits this file, so it is neither linted nor formatted.
 # ruff: noqa
 # fmt: off
 
@@ -187,6 +188,7 @@ def payload_source(registry: Registry) -> str:
         names.setdefault(cls.module, []).append(cls.name)
     return f'''"""The union of all control requests. {HEAD}"""
 
+# Nobody edits this file, so it is neither linted nor formatted.
 # ruff: noqa
 # fmt: off
 

@@ -1,5 +1,6 @@
 """All messages: their union, their kinds and their names. Written by `make generate` out of the message classes."""
 
+# Nobody edits this file, so it is neither linted nor formatted.
 # ruff: noqa
 # fmt: off
 

@@ -131,7 +131,8 @@ class HostProtocol:
 
     def __init__(self, *, merges: bool = True) -> None:
         #: The prompts, the turns and the background work.
-        self.run: Run = Run(merges=merges)
+        self.run: Run = Run(merges=merges, reports=True)
+        self._merges = merges
         #: What the CLI has asked.
         self.questions: Questions = Questions()
         #: What the host has asked.
@@ -197,7 +198,7 @@ class HostProtocol:
         died = self.questions.open
         for question in died:
             self.questions.settle(question, Event.END)
-        self.run = Run()
+        self.run = Run(merges=self._merges, reports=True)
         return died
 
     def _control(self, message: Any) -> list[HostEvent]:

@@ -45,7 +45,6 @@ The last three are final. Which event a message is for which prompt:
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable
 from enum import Enum
 from itertools import islice, takewhile
@@ -228,9 +227,10 @@ class Run:
     Args:
         merges: whether a result that names nobody may answer several prompts. Otherwise it is for the oldest alone, and
             for those that are FOLDED.
+        reports: whether :meth:`take_finished` is called, again and again. Otherwise ended prompts are not kept.
     """
 
-    def __init__(self, *, merges: bool = True) -> None:
+    def __init__(self, *, merges: bool = True, reports: bool = False) -> None:
         self._merges = merges
         # What the CLI has last said of its state; None if it says nothing of it.
         self._state: str | None = None
@@ -243,7 +243,8 @@ class Run:
         self._unnamed: dict[SentPrompt, None] = {}
         self._folded: dict[SentPrompt, None] = {}
         self._count = 0
-        self._finished: deque[SentPrompt] = deque(maxlen=MAX_PROMPTS)
+        # The prompts that have ended since take_finished(), with their results; None if nobody takes them.
+        self._finished: list[SentPrompt] | None = [] if reports else None
         # Whether a turn is under way; whether the CLI ever said that one begins; how many it says are queued.
         self._turn = self._announces = False
         # Whether older messages are read than those behind which the prompts were sent.
@@ -393,8 +394,8 @@ class Run:
 
     def take_finished(self) -> list[SentPrompt]:
         """The prompts whose state has become final since this was last asked."""
-        finished = list(self._finished)
-        self._finished.clear()
+        finished = self._finished or []
+        self._finished = []
         return finished
 
     def unnamed(self) -> list[SentPrompt]:
@@ -511,7 +512,8 @@ class Run:
         if prompt is not None:
             prompt.happens(event, result)
             if prompt.ended:
-                self._finished.append(prompt)
+                if self._finished is not None:
+                    self._finished.append(prompt)
                 self._forget(prompt)
             elif prompt.state is State.FOLDED:
                 self._folded[prompt] = None
