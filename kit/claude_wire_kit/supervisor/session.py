@@ -74,6 +74,11 @@ class AttachedSession(Session):
         """The prompts and answers that the supervisor has not acknowledged, as lines, the oldest first."""
         return self._supervised.unacknowledged.lines
 
+    @property
+    def refusal(self) -> str | None:
+        """Why the supervisor refused a prompt, the last one that it refused; None if it has refused none."""
+        return self._supervised.refusal
+
 
 class SupervisorTransport(SessionTransport):
     """A session's way to its supervisor: keeps each line that was sent until the supervisor has acknowledged it."""
@@ -87,6 +92,7 @@ class SupervisorTransport(SessionTransport):
         self.drives: bool = False
         self.unacknowledged: Unacknowledged = Unacknowledged()
         self.attached: Attached | None = None
+        self.refusal: str | None = None
         self._why_not = "this session is not attached yet"
         self._stderr = b""
 
@@ -187,8 +193,11 @@ class SupervisorTransport(SessionTransport):
     def _refused(self, number: int, reason: str) -> None:
         sent = self.unacknowledged.settle(number)
         kind, id = ("line", None) if sent is None else (sent.kind, sent.id)
+        if not self.drives:  # It was sent before we read that another client drives, so tell what happened.
+            reason = self._why_not
         _log.warning("the supervisor has refused a %s: %s", kind, reason)
         if kind == "user" and id is not None:
+            self.refusal = reason
             self._port.refuse_prompt(id, f"the supervisor has refused it: {reason}")
         elif kind == "control_request" and id is not None:
             self._port.refuse_request(id, reason)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, Awaitable, Callable, Generator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import anyio
 
 from claude_wire import Session
-from claude_wire.errors import ClaudeWireError
+from claude_wire.errors import ClaudeWireError, HandleError
 from claude_wire.messages import (
     AssistantMessage,
     CanUseToolRequest,
@@ -22,16 +22,19 @@ from claude_wire.messages import (
 from claude_wire_kit.terminal.page import Page
 from claude_wire_kit.terminal.session import TerminalSession
 
+if TYPE_CHECKING:
+    from claude_wire_kit.supervisor.session import AttachedSession
+
 __all__ = ["AttachedTerminalSession", "Join"]
 
-#: Between two looks whether what is to be shown was shown, before somebody may type again.
+#: Between two looks whether somebody may type again.
 SECONDS_TO_SHOW = 0.05
 
 
 class Join(Protocol):
     """Makes a session that is attached when it is entered."""
 
-    def __call__(self, *, can_use_tool: Callable[[CanUseToolRequest], Awaitable[PermissionResult]]) -> Session:
+    def __call__(self, *, can_use_tool: Callable[[CanUseToolRequest], Awaitable[PermissionResult]]) -> AttachedSession:
         """The session."""
         ...
 
@@ -140,10 +143,17 @@ class AttachedTerminalSession(TerminalSession):
         finally:
             self._showing -= 1
 
-    async def _type(self, session: Session, leave: Callable[[], None]) -> None:
+    async def _type(self, session: AttachedSession, leave: Callable[[], None]) -> None:
         """Send what is typed between turns."""
         while True:
-            await self._idle.wait()
+            if not self._idle.is_set():
+                with anyio.move_on_after(SECONDS_TO_SHOW):
+                    await self._idle.wait()
+                if session.refusal is not None:  # No turn answers that prompt.
+                    self._failure = HandleError(session.refusal)
+                    leave()
+                    return
+                continue
             typed = await self._typed()
             if typed is None:
                 await anyio.sleep(SECONDS_TO_SHOW)

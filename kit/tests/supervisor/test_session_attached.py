@@ -441,6 +441,25 @@ def test_who_is_replaced_becomes_a_viewer_and_its_callbacks_end(backend: Backend
     backend.run(main)
 
 
+@every_backend
+def test_a_prompt_that_crossed_a_replacement_says_who_drives_now(backend: Backend) -> None:
+    async def main() -> None:
+        supervisor = SupervisorPeer(acknowledges=False)
+        wire, session = supervisor.connect()
+        async with session:
+            await anyio.wait_all_tasks_blocked()
+            assert session.refusal is None
+            await session.query("hi")
+            wire.say(type="supervisor_driver", role="viewer", driver=True)
+            wire.say(type="supervisor_refused", line=1, reason="a viewer sends nothing")
+            supervisor.say(numbered(1))
+            await take(session, 1)
+            assert session.refusal is not None
+            assert session.refusal.startswith("another client drives this session now")
+
+    backend.run(main)
+
+
 # --- MCP servers ------------------------------------------------------------------------------------------------------
 
 
