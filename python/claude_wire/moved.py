@@ -6,8 +6,6 @@ import sys
 from collections.abc import Sequence
 from types import ModuleType
 
-__all__ = ["MOVED", "place"]
-
 KIT = "claude_wire_kit"
 #: What was a module or a name below ``claude_wire``, and what it is now.
 MOVED = {

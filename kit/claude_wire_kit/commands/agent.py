@@ -17,8 +17,6 @@ from claude_wire.agent.main import take_standard_streams
 from claude_wire_kit.commands.shared.failure import Failure
 from claude_wire_kit.commands.shared.sources import display_name
 
-__all__ = ["agent"]
-
 #: What the author's module is called.
 NAME = "__agent__"
 

@@ -12,9 +12,6 @@ import claude_wire
 from claude_wire_kit.commands.shared import signals
 from claude_wire_kit.commands.shared.failure import Failure
 
-__all__ = ["cli", "invoke"]
-
-
 #: Each is a function of its name in a module of that name.
 COMMANDS = [
     "agent",

@@ -21,8 +21,6 @@ from claude_wire_kit.survey.report import invalid_as_json, invalid_as_text, summ
 from claude_wire_kit.terminal.output import Output
 from claude_wire_kit.terminal.wrapping import width_of, wrapped
 
-__all__ = ["check"]
-
 #: Files above this size get a progress bar.
 LARGE_BYTES = 50_000_000
 

@@ -17,8 +17,6 @@ from claude_wire_kit.terminal.live import LiveView
 from claude_wire_kit.terminal.output import Output
 from claude_wire_kit.terminal.page import Page
 
-__all__ = ["demo"]
-
 #: The first three turns of a session: what a real CLI (2.1.330, driven by claude-agent-sdk) wrote to its standard
 #: output, byte for byte, against a scripted model: tools allowed, denied and served by the host over MCP, hooks,
 #: thinking, and a turn that is interrupted.

@@ -13,8 +13,6 @@ from claude_wire_kit.commands.shared.failure import Failure
 from claude_wire_kit.commands.shared.folders import takes_folder
 from claude_wire_kit.commands.shared.sources import display_name
 
-__all__ = ["export"]
-
 TABLES = ["messages", "blocks", "usage", "results", "answers"]
 
 

@@ -14,8 +14,6 @@ from claude_wire.testing import Fault, Recording, Replay, Writes, faults
 from claude_wire_kit.commands.shared.failure import Failure
 from claude_wire_kit.commands.shared.sources import Unreadable, display_name
 
-__all__ = ["replay"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 

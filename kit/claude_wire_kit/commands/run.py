@@ -18,8 +18,6 @@ from claude_wire_kit.terminal.page import Page
 from claude_wire_kit.terminal.record import Recorder
 from claude_wire_kit.terminal.session import TerminalSession
 
-__all__ = ["run"]
-
 
 @click.command()
 @click.argument("prompt", metavar="-- PROMPT")

@@ -19,8 +19,6 @@ from claude_wire_kit.commands.shared.folders import takes_folder
 from claude_wire_kit.survey.search import Pattern, Role, Said, files_of, said_in
 from claude_wire_kit.terminal.columns import cell_count, fitted, terminal_width
 
-__all__ = ["search"]
-
 #: The width of a match and what is around it, where no terminal shows it.
 PLAIN_WIDTH = 160
 

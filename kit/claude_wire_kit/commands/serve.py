@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from claude_wire_kit.supervisor.disk.folder import StateFolder
     from claude_wire_kit.web import Config
 
-__all__ = ["serve"]
-
 #: Where it listens, if nothing else is said.
 ADDRESS = "127.0.0.1"
 PORT = 8765

@@ -20,8 +20,6 @@ from claude_wire.transcripts.files import read_small
 from claude_wire_kit.commands.shared.folders import resume_command, takes_folder
 from claude_wire_kit.terminal.columns import fitted, terminal_width
 
-__all__ = ["headline", "resume_line", "session_as_json", "sessions"]
-
 #: A title or a prompt is cut to so many characters where no terminal shows it.
 TEXT_CHARS = 200
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import sys
 
-__all__ = ["main"]
-
 #: What a shell reports for a process that SIGINT ended.
 INTERRUPTED = 128 + 2
 

@@ -20,8 +20,6 @@ from claude_wire_kit.survey.totals import Stats, Tally
 from claude_wire_kit.terminal.output import Output
 from claude_wire_kit.usage.meter import Tokens
 
-__all__ = ["stats"]
-
 #: Between two columns, in characters.
 GAP = 2
 

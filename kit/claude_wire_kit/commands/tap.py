@@ -16,8 +16,6 @@ from claude_wire_kit.commands.shared.failure import Failure
 from claude_wire_kit.commands.shared.sources import display_name
 from claude_wire_kit.tap import program
 
-__all__ = ["tap"]
-
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.argument("flags", metavar="[-- FLAGS...]", nargs=-1, type=click.UNPROCESSED)

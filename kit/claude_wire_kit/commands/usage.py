@@ -18,8 +18,6 @@ from claude_wire_kit.usage.index import By, OwnCost, UsageIndex
 from claude_wire_kit.usage.prices import PRICES, Prices
 from claude_wire_kit.usage.tokens import AnswerTotals
 
-__all__ = ["usage"]
-
 COUNTS = (
     *("answers", "input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_creation_5m"),
     *("cache_creation_1h", "cache_read_input_tokens"),

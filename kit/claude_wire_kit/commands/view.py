@@ -18,8 +18,6 @@ from claude_wire_kit.terminal.live import LiveView
 from claude_wire_kit.terminal.output import Output
 from claude_wire_kit.terminal.page import Page
 
-__all__ = ["view"]
-
 
 @click.command()
 @click.argument("source", metavar="FILE|-", type=SOURCE)

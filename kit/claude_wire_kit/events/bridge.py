@@ -42,8 +42,6 @@ from claude_wire_kit.events.subagents import find_mentions
 from claude_wire_kit.events.work import CALLS, Task, Work, decision_of
 from claude_wire_kit.usage.meter import UsageMeter
 
-__all__ = ["MAX_CONVERSATIONS", "Bridge"]
-
 #: At most this many conversations are told apart. One more ends the one that was silent for longest.
 MAX_CONVERSATIONS = 256
 #: At most this many prompts are remembered because the CLI may repeat them, and texts because a result may.

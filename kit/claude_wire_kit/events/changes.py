@@ -9,8 +9,6 @@ from typing import Any
 
 from claude_wire.support import fields_of, items_of
 
-__all__ = ["asked_change", "done_change", "without_change"]
-
 #: The members of a call that its comparison shows.
 SHOWN: dict[str, tuple[str, ...]] = {
     "Edit": ("old_string", "new_string"),

@@ -10,8 +10,6 @@ from claude_wire import messages as m
 from claude_wire_kit.events.events import Part
 from claude_wire_kit.events.names import tag
 
-__all__ = ["block_name", "has_content", "parts_of", "plain_json", "text_of"]
-
 
 def parts_of(content: str | Iterable[m.ContentBlock] | None) -> list[Part]:
     """Return the content of a message or of a tool's result as parts."""

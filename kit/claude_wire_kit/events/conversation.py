@@ -9,8 +9,6 @@ from claude_wire_kit.events.events import ProgressUpdate, UiEvent
 from claude_wire_kit.events.progress import ProgressRule, Step, find_step
 from claude_wire_kit.events.todos import Todos
 
-__all__ = ["Conversation"]
-
 #: At most this many streamed blocks of a conversation wait for the whole block.
 MAX_STREAMED = 64
 

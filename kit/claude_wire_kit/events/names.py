@@ -10,8 +10,6 @@ from claude_wire import messages
 from claude_wire.messages import Message
 from claude_wire.transcripts import AttachmentRecord, Record, SystemRecord
 
-__all__ = ["message_name", "tag", "why_failed"]
-
 
 def tag(value: msgspec.Struct | messages.Unknown) -> str:
     """What tells a value of a union from the others, as it is on the wire, where anybody may have made it up.

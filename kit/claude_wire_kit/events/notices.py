@@ -12,8 +12,6 @@ from claude_wire.support import one_line
 from claude_wire_kit.events.events import Activity, Notice
 from claude_wire_kit.events.tools import call_name
 
-__all__ = ["FOR_ALL", "MAY_BE_FOR_ALL", "describe_activity", "describe_message"]
-
 #: The kinds of notices that every front end gets, and the messages that may give one. The others are details.
 FOR_ALL = frozenset(("error", "retry", "auth", "rate_limit", "info"))
 MAY_BE_FOR_ALL: frozenset[type] = frozenset(

@@ -34,8 +34,6 @@ from claude_wire.support import Ids, Key, key_of, printable, require_int, short_
 from claude_wire_kit.events.events import CancelReason, PermissionCancelled, PermissionRequest
 from claude_wire_kit.events.tools import call_name
 
-__all__ = ["MAX_QUESTIONS", "MAX_QUESTION_BYTES", "Permissions", "Settled", "describe_permission", "suggestion"]
-
 #: At most this many questions wait, whose JSON takes at most so many bytes. Above that the oldest is dropped.
 MAX_QUESTIONS = 1024
 MAX_QUESTION_BYTES = 16 * 1024 * 1024

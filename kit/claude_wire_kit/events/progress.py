@@ -11,8 +11,6 @@ from typing import NamedTuple, TypeAlias
 
 from claude_wire.support import one_line, prose
 
-__all__ = ["MAX_READ", "PROGRESS_RULES", "ProgressRule", "Step", "find_step"]
-
 
 class Step(NamedTuple):
     """What a rule has found.

@@ -14,8 +14,6 @@ from claude_wire.support import cancel_scope, closing_coroutine, require_functio
 from claude_wire_kit.events.bridge import Bridge
 from claude_wire_kit.events.events import UiEvent
 
-__all__ = ["Questions"]
-
 #: Seconds for which the end of a withdrawn question may take to send.
 SEND_SECONDS = 5.0
 

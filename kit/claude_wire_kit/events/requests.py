@@ -13,8 +13,6 @@ from claude_wire_kit.events.events import Notice
 from claude_wire_kit.events.names import tag
 from claude_wire_kit.events.permissions import suggestion
 
-__all__ = ["describe_answer", "describe_decision", "describe_question", "describe_request", "prompt_in"]
-
 #: Messages of MCP servers that are the same in every session.
 HANDSHAKE = ("initialize", "notifications/initialized", "tools/list", "resources/list", "prompts/list", "ping")
 

@@ -12,8 +12,6 @@ from claude_wire.support import Ids, short_id
 from claude_wire_kit.events.events import Operation, SubagentProgress, SubagentStatus
 from claude_wire_kit.events.operations import Operations, Place, joined
 
-__all__ = ["MAX_SUBAGENTS", "Subagents", "find_mentions", "status_of"]
-
 #: At most this many subagents are followed. One more stops the oldest one. They take 8 MB at most.
 MAX_SUBAGENTS = 1024
 

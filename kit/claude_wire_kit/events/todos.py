@@ -8,8 +8,6 @@ from claude_wire.support import fields_of, items_of, one_line, prose, short_id
 from claude_wire_kit.events.progress import NAME_CHARS, Step
 from claude_wire_kit.events.tools import text_in
 
-__all__ = ["MAX_TODOS", "Todos"]
-
 #: At most this many tasks of a conversation are counted that ``TaskCreate`` made. Further ones are passed over.
 MAX_TODOS = 100
 #: At most so many characters of a result are looked at for the id of a task.

@@ -5,8 +5,6 @@ from __future__ import annotations
 from claude_wire.support import SUBAGENT_TOOLS, fields_of, one_line
 from claude_wire_kit.events.events import OperationKind
 
-__all__ = ["call_name", "cut", "described", "text_in"]
-
 #: A title has at most this many characters.
 TITLE_CHARS = 120
 #: A path, a command and a summary have at most this many.

@@ -18,8 +18,6 @@ from claude_wire_kit.events.progress import ProgressRule, find_step
 from claude_wire_kit.events.subagents import Subagents, status_of
 from claude_wire_kit.events.tools import cut, described, text_in
 
-__all__ = ["CALLS", "Work", "decision_of"]
-
 #: Calls of tools: those that the CLI runs, and those that the API runs.
 CALLS = (m.ToolUseBlock, m.ServerToolUseBlock, m.McpToolUseBlock)
 #: What a result of the CLI begins with when the user has interrupted the call.

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from claude_wire.streams import Chunks
     from claude_wire_kit.supervisor.frames import Command
 
-__all__ = ["Fleet", "NodeLostError"]
-
 #: Bytes that the CLI of a session needs, by which Ray places it.
 SESSION_BYTES = 200_000_000
 #: Seconds without a word after which a node counts as lost, if Ray has not said so before.

@@ -25,8 +25,6 @@ from claude_wire_kit.supervisor.disk.folder import StateFolder, default_folder
 from claude_wire_kit.supervisor.errors import SupervisorError
 from claude_wire_kit.supervisor.frames import Failed, Life, line_of
 
-__all__ = ["BEAT_SECONDS", "CHUNK_BYTES", "START_SECONDS", "Node", "main"]
-
 #: Bytes that are relayed at once. Ray sends objects below 100 kB without its object store.
 CHUNK_BYTES = 64 * 1024
 #: Seconds after which a relay that has nothing to say says so; an actor looks for sessions that have ended as often.

@@ -14,8 +14,6 @@ from claude_wire_kit.html.markup import Box, clock, inline, parts_markup, rows
 from claude_wire_kit.terminal.calls import call_lines
 from claude_wire_kit.terminal.excerpts import Cut
 
-__all__ = ["INPUT", "Call", "Calls"]
-
 #: How much of a tool's input is shown: lines of a text, characters of a line, members of an object.
 INPUT: Cut = (2000, 20_000, 200)
 

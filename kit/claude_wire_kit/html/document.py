@@ -8,8 +8,6 @@ from pathlib import Path
 from claude_wire_kit.html.markup import Room, day, inline
 from claude_wire_kit.html.story import Facts, Story
 
-__all__ = ["document"]
-
 STYLE = Path(__file__).with_name("style.css")
 
 #: No script, no font, nothing from elsewhere: a browser refuses what a text might smuggle in.

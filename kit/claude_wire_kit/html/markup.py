@@ -13,21 +13,6 @@ from html import escape
 from claude_wire.support import prose as readable
 from claude_wire_kit.events.events import Part
 
-__all__ = [
-    "MAX_CHARS",
-    "TEXT_CHARS",
-    "Box",
-    "Room",
-    "clock",
-    "day",
-    "folded",
-    "inline",
-    "parts_markup",
-    "picture",
-    "prose",
-    "rows",
-]
-
 #: A page has at most this many characters, and what is shown of them. Further parts are left out and counted.
 MAX_CHARS = 32 * 1024 * 1024
 

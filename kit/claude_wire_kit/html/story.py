@@ -18,8 +18,6 @@ from claude_wire_kit.html.calls import INPUT, Calls
 from claude_wire_kit.html.markup import TEXT_CHARS, Box, Room, clock, folded, inline, parts_markup, prose, rows
 from claude_wire_kit.terminal.notices import ERROR, WARNING, Lines, draw_notice, draw_question, draw_tokens, draw_turn
 
-__all__ = ["Facts", "Story"]
-
 #: So many models and sessions are named, and so many blocks that stream are kept.
 MAX_NAMES, MAX_STREAMED = 100, 256
 

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from claude_wire_kit.supervisor.frames import Command
     from claude_wire_kit.supervisor.transport import Transport
 
-__all__ = ["Attachment", "Connection", "Following"]
-
 A = TypeVar("A")
 Following: TypeAlias = Attach | Create | Resume
 Answer: TypeAlias = Attached | SessionInfo | Listed | Failed

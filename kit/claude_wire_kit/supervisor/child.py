@@ -30,8 +30,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["MARK_VARIABLE", "Child", "began_at", "end_leftover", "is_alive", "memory_of"]
-
 _PR_SET_PDEATHSIG = 1
 #: The environment variable with the mark of a CLI. All processes that the CLI starts inherit the mark.
 MARK_VARIABLE = "CLAUDE_WIRE_SUPERVISOR_PROCESS"

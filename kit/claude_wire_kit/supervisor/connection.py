@@ -38,8 +38,6 @@ from claude_wire_kit.supervisor.frames import Cursor, Cut, Failed, Refused, Stde
 if TYPE_CHECKING:
     from claude_wire_kit.supervisor.managed_session import ManagedSession
 
-__all__ = ["Connection", "Owner", "State"]
-
 #: Limit in bytes for a line of a client, such as a prompt with pictures or the initialize of a new session.
 MAX_LINE_BYTES = 64 * 1024 * 1024
 #: Seconds after which the supervisor disconnects a client that is behind and reads nothing. The client may come back.

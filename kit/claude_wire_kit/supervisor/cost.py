@@ -21,8 +21,6 @@ from claude_wire.messages import (
     ResultMessage,
 )
 
-__all__ = ["CostLimit"]
-
 #: Seconds between two requests for the cost.
 ASK_SECONDS = 1.0
 #: Prefix of the request ids of this module.

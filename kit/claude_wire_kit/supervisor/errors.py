@@ -9,8 +9,6 @@ from claude_wire.errors import ClaudeWireError
 if TYPE_CHECKING:
     from claude_wire_kit.supervisor.frames import Cursor
 
-__all__ = ["DetachedError", "SupervisorError"]
-
 
 class DetachedError(ClaudeWireError):
     """The connection with the supervisor of a session has ended. The session itself goes on in the supervisor.

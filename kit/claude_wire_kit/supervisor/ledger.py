@@ -39,16 +39,6 @@ from claude_wire.protocol.background import TASK_KINDS
 from claude_wire.support import LONGEST_ID, Ids, plain_object
 from claude_wire_kit.supervisor.frames import END_INPUT, INITIALIZE_ID, Life, Serves
 
-__all__ = [
-    "DRIVER",
-    "MARKS",
-    "Become",
-    "DriverEvent",
-    "Ledger",
-    "Verdict",
-    "is_missed",
-]
-
 #: Bytes of open questions above which nothing more is read from the CLI, and their most.
 MAX_OPEN_BYTES = 64 * 1024 * 1024
 MAX_OPEN = 4096

@@ -9,8 +9,6 @@ import re
 
 from claude_wire_kit.supervisor.frames import Cut, Ended, SessionFrame, end_of_frames, frame_of
 
-__all__ = ["SupervisorLines"]
-
 #: Bytes of a line by which it is known whether it is a frame.
 SURE_BYTES = 64
 #: Bytes of a frame. A supervisor sends none above 1 MiB; one that is longer than this is passed on like a line.

@@ -49,8 +49,6 @@ if TYPE_CHECKING:
     from claude_wire_kit.supervisor.disk.journal import Journal
     from claude_wire_kit.supervisor.disk.record import Record
 
-__all__ = ["ManagedSession", "SessionClient", "SessionOwner"]
-
 #: Bytes that are read from a CLI at once: what its pipe holds.
 CHUNK_BYTES = 64 * 1024
 #: Bytes that a pipe can hold: the most that is read from that of a process that has ended.

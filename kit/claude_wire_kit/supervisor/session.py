@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from claude_wire.session import CallbackArguments, SessionPort
     from claude_wire_kit.supervisor.attachment import Attachment
 
-__all__ = ["AttachedSession"]
-
 #: Bytes of standard error that are kept, as of a process.
 KEPT_STDERR_BYTES = 64 * 1024
 

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from claude_wire_kit.supervisor.disk.folder import StateFolder
 
-__all__ = ["Limits", "RefusedError", "Sessions"]
-
 
 #: Limit for the number of sessions, including ended sessions.
 MAX_SESSIONS = 10_000

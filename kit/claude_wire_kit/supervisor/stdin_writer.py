@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from claude_wire_kit.supervisor.child import Child
 
-__all__ = ["StdinWriter"]
-
 #: Bytes that wait for a CLI that does not read, above which nothing is read from its driver.
 MAX_WAITING_BYTES = 1024 * 1024
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from claude_wire.process.child import StrPath
     from claude_wire.streams import Chunks
 
-__all__ = ["CommandTransport", "SocketTransport", "Transport"]
-
 #: Seconds after which it is tried again to connect with a supervisor that has too many who wait.
 AGAIN_SECONDS = 0.01
 #: Seconds that a command gets to end: after the end of its input, then after SIGTERM.

@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-__all__ = ["MAX_UNACKNOWLEDGED_BYTES", "SentLine", "Unacknowledged"]
-
 #: Bytes of lines that the supervisor has not acknowledged; and what a line counts besides its own bytes. Above it no
 #: prompt and no request is sent, and answers are not kept.
 MAX_UNACKNOWLEDGED_BYTES = 64 * 1024 * 1024

@@ -10,8 +10,6 @@ from claude_wire.messages import ControlRequest, ControlRequestBody, ControlRequ
 from claude_wire.support import one_line
 from claude_wire_kit.survey.fields import INDEX, Finding, Found, find_in_answer
 
-__all__ = ["REQUESTS", "Requests", "find_unknown"]
-
 #: Subtype -> class of the control request.
 REQUESTS: dict[str, type[ControlRequestBody[Any]]] = {
     str(cls.__struct_config__.tag): cls for cls in get_args(ControlRequestPayload)

@@ -26,8 +26,6 @@ from claude_wire_kit.events.names import message_name
 from claude_wire_kit.survey.answers import Requests
 from claude_wire_kit.survey.fields import Finding, find_unknown
 
-__all__ = ["MAX_FINDINGS", "Seen", "Summary", "Survey"]
-
 #: At most this many different unknown things are listed, and more are only counted: a file may have a new name on every
 #: line.
 MAX_FINDINGS = 1000

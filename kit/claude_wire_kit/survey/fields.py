@@ -33,8 +33,6 @@ from claude_wire.support import one_line
 from claude_wire.transcripts import Record, SystemRecord
 from claude_wire_kit.events.names import tag
 
-__all__ = ["INDEX", "Finding", "Found", "find_in_answer", "find_unknown", "found_in"]
-
 _WHAT: dict[type[messages.Unknown], str] = {
     messages.UnknownMessage: "message",
     messages.UnknownBlock: "block",

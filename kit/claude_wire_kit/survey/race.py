@@ -18,8 +18,6 @@ from typing import Any, NamedTuple
 
 from claude_wire import Decoder
 
-__all__ = ["CHUNK_BYTES", "RESULTS_ONLY", "Lap", "Way", "race", "ways"]
-
 CHUNK_BYTES = 64 * 1024
 
 

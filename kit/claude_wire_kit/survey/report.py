@@ -14,8 +14,6 @@ from claude_wire.messages import InvalidLine
 from claude_wire_kit.survey.check import MAX_FINDINGS, Seen, Summary
 from claude_wire_kit.survey.fields import Finding
 
-__all__ = ["invalid_as_json", "invalid_as_text", "summary_as_json", "summary_as_text"]
-
 
 def invalid_as_text(line: InvalidLine) -> str:
     """One line of text about an invalid line."""

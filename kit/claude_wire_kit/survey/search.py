@@ -18,8 +18,6 @@ from claude_wire.messages import ContentBlock, TextBlock, ThinkingBlock, ToolRes
 from claude_wire.transcripts import AssistantRecord, AttachmentRecord, Record, UserRecord
 from claude_wire.transcripts.files import open_regular
 
-__all__ = ["Pattern", "Role", "Said", "files_of", "said_in"]
-
 Role: TypeAlias = Literal["user", "assistant", "thinking", "tool"]
 
 #: The names of so many calls of a file are remembered, for their results.

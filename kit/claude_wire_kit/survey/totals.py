@@ -32,8 +32,6 @@ from claude_wire_kit.events.names import message_name, why_failed
 from claude_wire_kit.usage.meter import Totals, UsageMeter, models_of
 from claude_wire_kit.usage.sums import Sums, name_within
 
-__all__ = ["MAX_NAMES", "Count", "Stats", "Tally", "Tool"]
-
 #: At most this many tools and reasons are told apart; what comes after them counts as ``(others)``.
 MAX_NAMES = 1000
 

@@ -9,8 +9,6 @@ import base64
 import re
 from collections.abc import Callable
 
-__all__ = ["ID", "UUID", "decoded", "looks_random"]
-
 UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 #: Ids of the API and of the CLI, which tie the lines of a session together.
 ID = re.compile(r"(?:msg|toolu|srvtoolu|mcptoolu|req|msgbatch|file|container)_[A-Za-z0-9_-]{8,40}")

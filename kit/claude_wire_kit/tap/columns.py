@@ -9,8 +9,6 @@ import re
 
 from claude_wire_kit.tap.names import is_plain_value, is_secret_name
 
-__all__ = ["masked_columns"]
-
 _CELL = re.compile(r"[\s\"'*`]{0,8}[\w .#()-]{0,60}[\s\"'*`]{0,8}")
 #: Limit for the cells of a row. A line with more cells is not a table.
 MAX_CELLS = 100

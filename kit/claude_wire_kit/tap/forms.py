@@ -11,16 +11,6 @@ import unicodedata
 from collections.abc import Iterator
 from urllib.parse import unquote
 
-__all__ = [
-    "changed_parts",
-    "has_seams",
-    "is_quoted_printable",
-    "join_tokens",
-    "remove_seams",
-    "unescape",
-    "unescape_printable",
-]
-
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|u\{[0-9a-fA-F]{1,6}\}|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{2}|[0-7]{3}|.)", re.S)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": " ", "f": " ", "/": "/", '"': '"', "'": "'", "\\": "\\", "\n": ""}
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8});")

@@ -32,8 +32,6 @@ SOFTWARE.
 
 from __future__ import annotations
 
-__all__ = ["GITLEAKS"]
-
 #: Name of a rule -> hints and a pattern. The pattern runs only on a word that contains a hint (compared in lower case).
 GITLEAKS: dict[str, tuple[tuple[str, ...], str]] = {
     "1password-secret-key": (

@@ -15,8 +15,6 @@ from claude_wire_kit.tap.chance import UUID
 
 # ruff: noqa: SIM905 - a list of words is easier to read and to change as one text
 
-__all__ = ["counts_tokens", "is_plain_value", "is_secret_name", "named_secrets"]
-
 _WORDS, _ANY_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+"), re.compile(r"[^\W\d_]+")
 
 #: A name with one of these words is the name of a secret.

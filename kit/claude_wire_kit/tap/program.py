@@ -45,8 +45,6 @@ if TYPE_CHECKING:
 
     from claude_wire_kit.tap.recording import Recording
 
-__all__ = ["QUEUE_BYTES", "main"]
-
 #: Limit in bytes for output that the host has not read. Above the limit the CLI waits, as with a full pipe.
 QUEUE_BYTES = 256 * 1024 * 1024
 #: If the host does not read for this long, the tap takes the CLI's output into memory, like a drain.

@@ -12,8 +12,6 @@ from threading import Thread
 from claude_wire_kit.supervisor.disk.files import private_folder
 from claude_wire_kit.terminal.record import Recorder
 
-__all__ = ["FILE_BYTES", "STDERR", "STDIN", "STDOUT", "WAITING_BYTES", "Recording", "RedactedRecording"]
-
 #: Size limit in bytes for a file of a recording. When a file reaches the limit, the recording ends.
 FILE_BYTES = 1024 * 1024 * 1024
 

@@ -25,8 +25,6 @@ from claude_wire_kit.survey.fields import found_in
 from claude_wire_kit.tap.names import counts_tokens, is_plain_value, is_secret_name
 from claude_wire_kit.tap.secrets import MASK, is_token_over, masked_text
 
-__all__ = ["LINE_BYTES", "Lines", "redacted_flags", "redacted_line"]
-
 #: Limit for a line in bytes.
 LINE_BYTES = 16 * 1024 * 1024
 

@@ -28,8 +28,6 @@ from claude_wire_kit.tap.forms import (
 from claude_wire_kit.tap.gitleaks import GITLEAKS
 from claude_wire_kit.tap.names import named_secrets
 
-__all__ = ["KINDS", "MASK", "TEXT_CHARACTERS", "is_token_over", "masked_text"]
-
 #: Replaces a secret.
 MASK = "[masked]"
 #: Limit for a text, in characters. A longer text is masked as a whole.

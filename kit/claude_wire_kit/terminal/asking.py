@@ -17,8 +17,6 @@ from claude_wire_kit.terminal.page import Page
 if sys.platform != "win32":
     import termios
 
-__all__ = ["Terminal"]
-
 #: A question waits at most this long until the call that it is about is shown.
 SECONDS_TO_SHOW = 1.0
 

@@ -25,8 +25,6 @@ from claude_wire_kit.terminal.session import TerminalSession
 if TYPE_CHECKING:
     from claude_wire_kit.supervisor.session import AttachedSession
 
-__all__ = ["AttachedTerminalSession", "Join"]
-
 #: Between two looks whether somebody may type again.
 SECONDS_TO_SHOW = 0.05
 

@@ -11,8 +11,6 @@ from claude_wire.support import one_line
 from claude_wire_kit.events.tools import call_name
 from claude_wire_kit.terminal.excerpts import CUT, MAX_FIELDS, Cut, detail, excerpt, fields
 
-__all__ = ["call_lines"]
-
 #: The members that say what a call is mostly about, in the tools of the CLI and in many others. The first one counts.
 MAIN_MEMBERS = (
     *("command", "file_path", "notebook_path", "pattern", "url", "query", "description", "path", "prompt"),

@@ -15,8 +15,6 @@ from typing import NamedTuple
 
 import click
 
-__all__ = ["Column", "cell_count", "fitted", "laid_out", "printed", "terminal_width"]
-
 #: Columns between two columns, and those that a bar needs at least.
 GAP, LEAST_BAR, MAX_BAR = 2, 8, 40
 

@@ -11,8 +11,6 @@ from typing import Any, TypeAlias, cast
 from claude_wire.support import is_seen, one_line, printable
 from claude_wire_kit.events.content import plain_json
 
-__all__ = ["CUT", "WHOLE", "Cut", "detail", "excerpt", "fields"]
-
 #: This many lines of a text are shown, and this many characters of each.
 MAX_LINES = 6
 MAX_CHARS = 160

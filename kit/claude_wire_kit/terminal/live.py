@@ -28,8 +28,6 @@ from claude_wire_kit.terminal.excerpts import detail, excerpt
 from claude_wire_kit.terminal.notices import ERROR, QUIET, Lines, draw_notice, draw_question, draw_turn
 from claude_wire_kit.terminal.page import Page
 
-__all__ = ["LiveView"]
-
 #: This many calls, subagents and blocks that stream are remembered.
 MAX_REMEMBERED = 1000
 

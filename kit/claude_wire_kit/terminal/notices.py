@@ -12,8 +12,6 @@ from claude_wire.support import one_line, printable
 from claude_wire_kit.events.events import Notice, NoticeKind, NoticeLevel, PermissionRequest, Tokens, TurnComplete
 from claude_wire_kit.terminal.excerpts import CUT, Cut, detail, excerpt, fields
 
-__all__ = ["ERROR", "QUIET", "WARNING", "Lines", "draw_notice", "draw_question", "draw_tokens", "draw_turn"]
-
 ERROR, WARNING, QUIET = "bold red", "yellow", "dim"
 
 #: The mark and the style of a notice by its kind, and the styles of its levels.

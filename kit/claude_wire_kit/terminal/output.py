@@ -6,8 +6,6 @@ from rich.console import Console
 
 from claude_wire_kit.terminal.wrapping import width_of, wrapped
 
-__all__ = ["Output"]
-
 
 class Output(Console):
     """A console that takes text as it is.

@@ -14,8 +14,6 @@ from rich.text import Text
 
 from claude_wire_kit.terminal.wrapping import Wrapping, width_of, wrapped
 
-__all__ = ["Page"]
-
 #: What stands before each line of a subagent, once for each level.
 BAR = "| "
 

@@ -9,8 +9,6 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
-__all__ = ["ENVIRONMENT", "Recorder"]
-
 #: The variables whose values are written down: what changes how the CLI behaves, and can be no secret.
 ENVIRONMENT = (
     "CI",

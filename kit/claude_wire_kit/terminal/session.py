@@ -23,8 +23,6 @@ from claude_wire_kit.terminal.notices import ERROR, QUIET, WARNING
 from claude_wire_kit.terminal.page import Page
 from claude_wire_kit.terminal.record import Recorder
 
-__all__ = ["TerminalSession"]
-
 #: A shell reports this plus the signal's number for a process that a signal ended.
 SIGNALLED = 128
 

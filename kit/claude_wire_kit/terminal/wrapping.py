@@ -11,8 +11,6 @@ import re
 from rich.cells import cell_len
 from rich.console import Console
 
-__all__ = ["Wrapping", "width_of", "wrapped"]
-
 #: Marks at the beginning of a line. Its other rows are indented by the width of the mark.
 MARKS = frozenset("+=?#!*<>-|")
 

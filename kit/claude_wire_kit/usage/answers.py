@@ -36,8 +36,6 @@ from claude_wire.messages import InvalidLine, Message, UnknownMessage
 from claude_wire.transcripts import AssistantRecord, Record
 from claude_wire_kit.usage.tokens import AnswerTotals
 
-__all__ = ["MAX_CHARS", "MAX_TOKENS", "SYNTHETIC", "Answer", "Answers", "answer_of", "key_of"]
-
 #: The model of what the CLI itself says in the place of an answer.
 SYNTHETIC = "<synthetic>"
 

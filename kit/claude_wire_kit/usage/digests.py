@@ -9,8 +9,6 @@ from __future__ import annotations
 import sqlite3
 from hashlib import blake2b
 
-__all__ = ["check_digest", "write_digests"]
-
 _COUNTS = (
     "copied",
     "session",

@@ -16,8 +16,6 @@ from claude_wire.transcripts import CostStateRecord, Record
 from claude_wire.transcripts.files import open_regular, read_small
 from claude_wire_kit.usage.rows import COLUMNS, Row, answers_in
 
-__all__ = ["FileDelta"]
-
 #: A file has grown, and is no other, if so many bytes before its old end are what they were.
 TAIL_BYTES = 256
 

@@ -28,8 +28,6 @@ from claude_wire_kit.usage.tokens import AnswerTotals
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["By", "OwnCost", "UsageIndex", "default_file"]
-
 T = TypeVar("T")
 
 #: What sums are told apart by.

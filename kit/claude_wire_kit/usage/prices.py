@@ -19,8 +19,6 @@ from typing import Any, NamedTuple, cast
 from claude_wire.support import NAME_CHARS, one_line
 from claude_wire_kit.usage.tokens import Tokens
 
-__all__ = ["PRICES", "PROMPT_STEPS", "Price", "Prices", "step_of"]
-
 #: A prompt of more tokens than one of these may cost more for each token.
 PROMPT_STEPS = 100_000, 200_000
 

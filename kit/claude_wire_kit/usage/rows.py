@@ -14,8 +14,6 @@ from typing import Any, NamedTuple
 from claude_wire.tables import Scan, usage
 from claude_wire_kit.usage.answers import SYNTHETIC, key_of
 
-__all__ = ["COLUMNS", "Row", "answers_in"]
-
 _COUNTS = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_creation_5m", "cache_creation_1h")
 _TEXTS = ("message_id", "request_id", "request_session_id", "session_id", "model", "cwd", "uuid")
 COLUMNS = (*_TEXTS, "timestamp", "offset", *_COUNTS, "cache_read_input_tokens")

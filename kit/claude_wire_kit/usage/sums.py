@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["OTHERS", "Sums", "name_within"]
-
 #: The name of all that is not told apart.
 OTHERS = "(others)"
 

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from claude_wire_kit.usage.sums import Sums
 
-__all__ = ["AnswerTotals", "Tokens"]
-
 
 @dataclass
 class Tokens(Sums):

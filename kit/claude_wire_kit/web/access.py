@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["Access", "Guard", "Rate", "SecureHeaders", "load_token"]
-
 #: Seconds for which a cookie is valid.
 COOKIE_SECONDS = 30 * 24 * 3600
 #: Limits for the actions of all clients together: at once, and per second.

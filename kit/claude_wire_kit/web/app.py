@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from claude_wire_kit.supervisor.frames import SessionInfo
     from claude_wire_kit.web.config import Config
 
-__all__ = ["create_app"]
-
 #: Bytes of the body of a request.
 MAX_BODY_BYTES = 1024 * 1024
 #: Seconds in which a body must have come.

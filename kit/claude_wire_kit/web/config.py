@@ -15,8 +15,6 @@ from claude_wire.support import type_of
 from claude_wire_kit.supervisor.attach import spec_of
 from claude_wire_kit.supervisor.frames import Spec
 
-__all__ = ["Config", "ConfigError", "FolderError", "Profile", "load_config"]
-
 #: Environment variables that each CLI gets, where the service has them. A profile adds others by name.
 BASIC_ENVIRONMENT = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TMPDIR", "TZ", "USER", "XDG_CONFIG_HOME")
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from claude_wire_kit.events.events import UiEvent
 
-__all__ = ["Batch", "Event", "EventId", "Place", "Source", "raw_event"]
-
 _ID = re.compile(r"([1-9]\d{0,17})(?:@([1-9]\d{0,17}))?\.(\d{1,18})\.(\d{1,9})", re.ASCII)
 
 

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
     from claude_wire_kit.supervisor.attach import Supervisor
 
-__all__ = ["BEAT", "BEAT_SECONDS", "Feed", "Signal", "follow_raw", "open_ids"]
-
 #: Bytes of events that a feed keeps for its connections. The newest event is kept whatever its size.
 MAX_KEPT = 4 * 1024 * 1024
 #: Memory of an event in bytes, without its JSON: the id, the position, and the Python objects that hold them.

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from claude_wire_kit.supervisor.attachment import Attachment
     from claude_wire_kit.supervisor.frames import Attach, Attached, SessionFrame
 
-__all__ = ["Lines"]
-
 #: How each frame begins: a supervisor writes them compactly.
 _FRAME = b'{"type":"supervisor_'
 

@@ -9,8 +9,6 @@ from starlette.responses import JSONResponse
 if TYPE_CHECKING:
     from claude_wire_kit.supervisor.errors import SupervisorError
 
-__all__ = ["refusal", "supervisor_refusal", "too_many"]
-
 #: The status of a refusal of the supervisor; 502 for others.
 _STATUS = {
     "unknown": 404,

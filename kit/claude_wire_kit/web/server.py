@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from uvicorn.protocols.http.h11_impl import RequestResponseCycle
     from websockets.http11 import Response
 
-__all__ = ["BoundedProtocol", "BoundedWebSocket", "ServiceServer", "listen"]
-
 #: Bytes of the head of a request.
 MAX_HEAD_BYTES = 64 * 1024
 #: Seconds in which the head of a request must have come, from the connection or the first byte on.

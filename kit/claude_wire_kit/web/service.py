@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from claude_wire_kit.supervisor.frames import SessionInfo
     from claude_wire_kit.web.config import Config, Profile
 
-__all__ = ["Service"]
-
 #: Feeds without a connection that are kept; the one that is unused for longest goes.
 MAX_IDLE_FEEDS = 16
 #: Bytes of events that all feeds keep together, in equal parts, and the newest event of each.

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-__all__ = ["Slot", "Slots"]
-
 
 class Slot:
     """The slot of one connection, an async context manager. Entering waits for a free slot."""

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from claude_wire_kit.web.events import Batch
     from claude_wire_kit.web.service import Service
 
-__all__ = ["events", "websocket"]
-
 #: A client that has lost its connection comes back after so many milliseconds.
 RETRY = b"retry: 1000\n\n"
 #: Closed with this code, a WebSocket may be opened again; with the other one, not with this id.

@@ -11,8 +11,6 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["NotJson", "read_part", "read_whole"]
-
 #: An escape of half a surrogate pair whose other half neither follows nor may still come. jiter refuses such an escape.
 #: Whole pairs match too, as group 1, so that no half is found within them. The text must have no escaped backslashes.
 #: The common beginning of all branches stands before them: the regex engine then searches for it.

@@ -46,8 +46,6 @@ from claude_wire.messages import (
 )
 from claude_wire.messages.base import short_repr
 
-__all__ = ["TEXT_FIELDS", "PartialBlock", "State"]
-
 #: The field that holds the text of a delta, by the type of the delta.
 TEXT_FIELDS: dict[type[object], str] = {
     TextDelta: "text",

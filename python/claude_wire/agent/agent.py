@@ -18,8 +18,6 @@ from claude_wire.messages import InitMessage
 from claude_wire.messages.control.request_body import ControlRequestBody
 from claude_wire.support.arguments import require_function
 
-__all__ = ["Agent"]
-
 Answer = Callable[[Turn], Awaitable[Any]] | Callable[[Any], Any]
 Lifespan = Callable[[AgentSession], AbstractAsyncContextManager[Any]]
 

@@ -48,8 +48,6 @@ from claude_wire.messages import (
     UserMessage,
 )
 
-__all__ = ["NO_CONTENT", "Taken", "WrongLine", "joined", "taken", "with_its_id"]
-
 #: The text of a prompt without content.
 NO_CONTENT = "(no content)"
 #: Most characters of a line's type in an error.

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from claude_wire.agent.agent import Agent
     from claude_wire.dialects import Dialect
 
-__all__ = ["INTERRUPTED", "leave", "run_program", "take_standard_streams"]
-
 #: Exit code of an agent that could not begin.
 FAILED = 1
 #: Exit code that a shell reports for a process that SIGINT ended.

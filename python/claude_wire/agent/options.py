@@ -15,8 +15,6 @@ from claude_wire.flags.flags import Flag, Flags, flag_of
 from claude_wire.support.arguments import require_one_of
 from claude_wire.support.text import one_line
 
-__all__ = ["FLAGS", "AgentOptions"]
-
 #: Other spellings of flags.
 ALIASES = {
     "--allowed-tools": "--allowedTools",

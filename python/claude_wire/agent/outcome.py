@@ -25,8 +25,6 @@ from claude_wire.support.arguments import type_of
 from claude_wire.support.extras import install_extra
 from claude_wire.support.text import one_line
 
-__all__ = ["content_of", "failure", "misfit", "result_of"]
-
 #: Most characters of an error text of jsonschema, which may repeat a whole value or schema.
 MAX_CHARS = 400
 

@@ -76,8 +76,6 @@ from claude_wire.messages import (
 )
 from claude_wire.support.ids import Ids
 
-__all__ = ["AgentProtocol", "Event", "Finished", "Interrupted", "InvalidInput", "TurnStarted", "TurnStopped"]
-
 #: Limits for waiting prompts: their number, and their size as JSON in bytes. At a limit, :meth:`AgentProtocol.full` is
 #: true.
 MAX_PROMPTS = 1000

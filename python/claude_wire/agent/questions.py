@@ -46,8 +46,6 @@ from claude_wire.messages import (
     UserDialogResult,
 )
 
-__all__ = ["Decision", "Hooked", "McpResult", "Questions", "ToolOutcome"]
-
 #: Timeout in seconds for an MCP server in the host, for each step of the handshake.
 HANDSHAKE_SECONDS = 60.0
 MCP_VERSION = "2025-11-25"

@@ -100,8 +100,6 @@ if TYPE_CHECKING:
     from claude_wire.agent.service import Service
     from claude_wire.agent.session import McpConnection
 
-__all__ = ["HostRequests"]
-
 Payload = Wire | dict[str, Any] | None
 Answer = Payload | Followed
 

@@ -46,8 +46,6 @@ from claude_wire.support.waiting import cancel_scope, move_on_after
 if TYPE_CHECKING:
     from claude_wire.agent.agent import Agent
 
-__all__ = ["Service"]
-
 #: Above this many bytes of waiting output, a turn waits, too.
 CROWDED_BYTES = 1024 * 1024
 #: Limits above which nothing is read: tasks that answer requests of the host; bytes of waiting requests and answers.

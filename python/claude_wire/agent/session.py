@@ -29,18 +29,6 @@ from claude_wire.messages import (
 )
 from claude_wire.messages.hooks.events import hook_event
 
-__all__ = [
-    "MAX_SETTINGS_BYTES",
-    "PERMISSION_MODES",
-    "AgentSession",
-    "McpConnection",
-    "Spent",
-    "TurnRecord",
-    "added_up",
-    "filled",
-    "now",
-]
-
 #: Limits for MCP servers of a host: their number, and the bytes of one server's info and tools, as JSON.
 MAX_SERVERS = 128
 MAX_SERVER_BYTES = 4 * 1024 * 1024

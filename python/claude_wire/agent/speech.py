@@ -34,8 +34,6 @@ from claude_wire.messages import (
     UserMessage,
 )
 
-__all__ = ["Speech"]
-
 #: Texts for the model after the user has refused or interrupted a tool use. (CLI 2.1.331.)
 REJECTED = (
     "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the "

@@ -46,8 +46,6 @@ if TYPE_CHECKING:
 
     from claude_wire.agent.service import Service
 
-__all__ = ["PlainTurn", "Turn"]
-
 #: The answer to questions of a turn that was interrupted, or has ended. The host does not get them.
 OVER = "The turn is over."
 #: Lines that a turn writes before other tasks may run, such as the one that reads an interrupt.

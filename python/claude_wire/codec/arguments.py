@@ -8,8 +8,6 @@ from typing import Any, Literal, TypedDict
 from claude_wire.codec.kind_names import KindName
 from claude_wire.codec.kinds import Kind
 
-__all__ = ["DecoderArguments", "DictArguments", "FamilyArguments"]
-
 
 class DecoderArguments(TypedDict, total=False):
     """Arguments of a :class:`Decoder` for any type of message."""

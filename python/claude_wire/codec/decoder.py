@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
     from claude_wire.codec.arguments import DecoderArguments, DictArguments, FamilyArguments
 
-__all__ = ["Decoder", "decode"]
-
 T = TypeVar("T")
 F = TypeVar("F", bound=Family)
 OnInvalid = Literal["return", "raise"] | Callable[[InvalidLine], object]

@@ -17,8 +17,6 @@ from claude_wire.native.block import split_lines
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["DictLines"]
-
 
 class DictLines(Lines):
     """Lines as plain dicts, by msgspec or by the caller's ``loads``."""

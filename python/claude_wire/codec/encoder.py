@@ -16,8 +16,6 @@ from claude_wire.errors import EncodeError
 from claude_wire.messages.base import Wire
 from claude_wire.support.arguments import type_of
 
-__all__ = ["Encoder", "encode", "encode_value"]
-
 _encode_json = msgspec.json.Encoder().encode
 _encode_json_lines = msgspec.json.Encoder().encode_lines
 _REFUSED_TO_ENCODE = (UnicodeEncodeError, OverflowError, TypeError, ValueError, RecursionError)

@@ -9,8 +9,6 @@ from claude_wire.codec.objects import BadLine
 from claude_wire.errors import LineTooLongError
 from claude_wire.native.line_splitter import LineSplitter
 
-__all__ = ["Follower"]
-
 T = TypeVar("T")
 
 

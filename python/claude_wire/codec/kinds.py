@@ -16,8 +16,6 @@ from claude_wire.native.library import error as library_error
 from claude_wire.native.library import ffi, lib
 from claude_wire.support.text import NAME_CHARS, one_line
 
-__all__ = ["Kind", "peek", "peek_lines"]
-
 #: Most lines for one native call.
 LINES = 4096
 #: Most different kinds in one native call.

@@ -30,8 +30,6 @@ from claude_wire.native.block import bare_line, line_starts
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["Bad", "Bytes", "Lines", "is_utf8"]
-
 Bytes = bytes | memoryview
 
 #: Lines that are decoded at once in a block with a line that msgspec refuses. With one unknown delta in 200 lines, a

@@ -18,16 +18,6 @@ import msgspec
 from claude_wire.messages.invalid import InvalidKind
 from claude_wire.messages.tolerant import Ambiguities
 
-__all__ = [
-    "REFUSED",
-    "SURROGATE",
-    "BadLine",
-    "Objects",
-    "decode_dict",
-    "decode_dict_lines",
-    "decode_unambiguous_lines",
-]
-
 #: Exceptions by which msgspec refuses input; MsgspecError covers DecodeError and ValidationError.
 REFUSED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 

@@ -11,8 +11,6 @@ from typing import TypeAlias
 from claude_wire.limits import BLOCK_BYTES
 from claude_wire.native.library import checked, ffi, lib
 
-__all__ = ["Group", "Sorter"]
-
 _HEAD = struct.Struct("@3Q")
 _GROUP = struct.Struct("@6Q")
 

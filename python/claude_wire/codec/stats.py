@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["DecoderStats"]
-
 
 class DecoderStats(NamedTuple):
     """Counts of a :class:`Decoder` since it was made."""

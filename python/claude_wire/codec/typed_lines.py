@@ -35,8 +35,6 @@ from claude_wire.native.block import bare_line, line_starts, split_lines
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["SUBTYPED", "TypedLines", "one_line_decoder", "union_decoder"]
-
 #: Most unknown top-level types that a process remembers; lines of further types take the slow way.
 MAX_LEARNED = 32
 #: The longest type that is remembered, in characters. The CLI's have at most 23.

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from claude_wire.messages.base import Wire
     from claude_wire.messages.control.envelopes import RequestId
 
-__all__ = ["Answers", "Followed", "Handler", "NoAnswer", "Refusal", "WrongAnswer", "raised_outside"]
-
 #: The ``reason`` of an UnknownRequest whose subtype this version does not know.
 UNKNOWN_SUBTYPE = "unknown subtype"
 #: Packages whose frames are left out at the beginning of a logged traceback.

@@ -21,8 +21,6 @@ from claude_wire.support.arguments import shown, type_of
 if TYPE_CHECKING:
     from claude_wire.messages.base import Wire
 
-__all__ = ["PERMISSION", "Guard", "GuardState", "Registered", "check_hook_output", "compare_with_registered", "refuse"]
-
 #: The ``event`` of the guard ``can_use_tool``, which belongs to no hook event.
 PERMISSION = "can_use_tool"
 

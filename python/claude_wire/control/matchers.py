@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-__all__ = ["TOOL_EVENTS", "fits_tool"]
-
 #: The events whose matchers are compared with names of tools.
 TOOL_EVENTS: frozenset[str] = frozenset(
     ("PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest", "PermissionDenied")

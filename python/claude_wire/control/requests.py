@@ -27,8 +27,6 @@ from claude_wire.protocol.requests import SentRequest, SentRequests
 from claude_wire.streams.tasks import Tasks
 from claude_wire.support.waiting import move_on_after
 
-__all__ = ["Requests"]
-
 _log = logging.getLogger("claude_wire")
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 
-__all__ = ["Send", "send_quietly"]
-
 Send = Callable[[bytes], Awaitable[object]]
 
 _log = logging.getLogger("claude_wire")

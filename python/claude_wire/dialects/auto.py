@@ -33,8 +33,6 @@ from claude_wire.messages import (
     UserMessage,
 )
 
-__all__ = ["AUTO"]
-
 #: Class of a message -> the only dialect that has it, on either side.
 _TELLING: dict[type, Dialect] = {
     **dict.fromkeys((*CONTROL, CommandLifecycleMessage, SessionStateChangedMessage, StreamEvent), STREAM_JSON),

@@ -37,8 +37,6 @@ from claude_wire.messages import (
     UserMessage,
 )
 
-__all__ = ["CLASSIC"]
-
 #: Most open questions of an agent; further ones are not answered. A correct agent asks one at a time.
 MAX_OPEN = 1024
 #: Replaces the id of a withdrawn question. The host still answers it, and the answer must not count for the next one.

@@ -13,8 +13,6 @@ from claude_wire.codec.encoder import encode
 from claude_wire.errors import DialectError
 from claude_wire.messages import ControlCancelRequest, ControlRequest, ControlResponse, UnknownRequest
 
-__all__ = ["CONTROL", "SILENCE_SECONDS", "Connection", "Dialect"]
-
 #: Seconds without a line after which an expected line is given up, if the agent is known to leave it out sometimes.
 SILENCE_SECONDS = 3.0
 

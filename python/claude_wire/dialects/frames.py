@@ -24,18 +24,6 @@ from claude_wire.messages import (
 )
 from claude_wire.messages.base import Wire
 
-__all__ = [
-    "as_stream_json",
-    "assistant_content",
-    "error_text",
-    "prompt_of",
-    "require_prompt",
-    "sent_prompt",
-    "tool_results",
-    "usage_counts",
-    "without_nulls",
-]
-
 #: Fields of a prompt that a simple agent reads, or that may be left out without a loss.
 _PROMPT_FIELDS = frozenset(("message", "session_id", "uuid", "parent_tool_use_id", "timestamp", "client_composed"))
 _COUNTS = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")

@@ -37,8 +37,6 @@ from claude_wire.messages.conversation.results import ErrorInfo
 from claude_wire.messages.tolerant import Findings
 from claude_wire.messages.union import build_message
 
-__all__ = ["JSON_RPC"]
-
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
 METHOD_NOT_FOUND = -32601

@@ -43,8 +43,6 @@ from claude_wire.messages import (
 from claude_wire.messages.tolerant import Findings
 from claude_wire.messages.union import build_message
 
-__all__ = ["MIRIAD", "MiriadConnection", "action_of", "frames_of", "problem_of", "status_payload"]
-
 #: The error text of an agent for an interrupt without a turn.
 NOT_RUNNING = "No turn is currently running"
 #: Most characters of an unknown word of the host in an error text.

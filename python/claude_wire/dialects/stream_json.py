@@ -6,8 +6,6 @@ from dataclasses import replace
 
 from claude_wire.dialects.dialect import Dialect
 
-__all__ = ["STREAM_JSON", "STREAM_JSON_2_1_7"]
-
 #: The dialect of the Claude Code CLI, and of hosts such as claude-agent-sdk.
 STREAM_JSON: Dialect = Dialect("stream-json", initializes=True, busy="merge", permission="flag", failed_code=1)
 #: The same with the input check of CLI 2.1.7: a line of an unknown type ends the agent.

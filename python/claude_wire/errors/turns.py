@@ -13,21 +13,6 @@ if TYPE_CHECKING:
 
 from claude_wire.errors.base import ClaudeWireError, is_name
 
-__all__ = [
-    "ApiError",
-    "AuthenticationError",
-    "BillingError",
-    "ExecutionError",
-    "MaxBudgetError",
-    "MaxTurnsError",
-    "RateLimitError",
-    "SessionNotFoundError",
-    "StructuredOutputError",
-    "SubagentStoppedError",
-    "TurnCancelledError",
-    "TurnError",
-]
-
 
 class TurnError(ClaudeWireError):
     """A turn ended with a result that is an error; :meth:`~claude_wire.ResultMessage.to_error` makes the fitting one.

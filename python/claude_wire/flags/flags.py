@@ -12,20 +12,6 @@ from claude_wire.flags import kinds
 from claude_wire.flags.kinds import FileOrJson, Kind, Path, is_items
 from claude_wire.support.arguments import require_one_of, type_of
 
-__all__ = [
-    "Effort",
-    "Flag",
-    "Flags",
-    "PermissionMode",
-    "PermissionPrompts",
-    "SettingSource",
-    "Thinking",
-    "ThinkingDisplay",
-    "check_argument",
-    "flag_of",
-    "wrong_type",
-]
-
 # The words that the CLI takes, for a flag or in a request.
 PermissionMode: TypeAlias = Literal["default", "manual", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions"]
 Effort: TypeAlias = Literal["low", "medium", "high", "xhigh", "max"]

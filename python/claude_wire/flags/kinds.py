@@ -8,25 +8,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias, cast
 
-__all__ = [
-    "BOOL",
-    "BOOL_OR_TEXT",
-    "FILES_OR_JSON",
-    "FILE_OR_JSON",
-    "INT",
-    "JSON",
-    "LIST",
-    "NUMBER",
-    "PATH",
-    "PATHS",
-    "TEXT",
-    "FileOrJson",
-    "Kind",
-    "Path",
-    "is_items",
-    "is_path",
-]
-
 Path: TypeAlias = "str | os.PathLike[str]"
 #: A JSON object, the text of one, or the path of a file that holds one: the CLI takes any of them for these flags.
 FileOrJson: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any]"

@@ -6,8 +6,6 @@ from typing import NamedTuple, final
 
 from claude_wire.native.library import checked, ffi, lib
 
-__all__ = ["Block", "LongLine", "bare_line", "byte_view", "line_starts", "split_lines"]
-
 
 @final
 class Block(NamedTuple):

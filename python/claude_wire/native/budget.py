@@ -8,8 +8,6 @@ import threading
 from claude_wire.native.library import checked, ffi, lib
 from claude_wire.support.arguments import require_int
 
-__all__ = ["DEFAULT_BYTE_BUDGET", "byte_budget", "count_kept", "has_room", "set_byte_budget"]
-
 #: Bytes that the drains of a process may queue in memory, all together, unless it sets another limit.
 DEFAULT_BYTE_BUDGET = 256 * 1024 * 1024
 

@@ -7,8 +7,6 @@ from typing import Any
 
 from claude_wire.native.library import checked, ffi, lib
 
-__all__ = ["stream_capsule", "stream_in"]
-
 _NAME = b"arrow_array_stream"
 _new = ctypes.pythonapi.PyCapsule_New
 _new.restype = ctypes.py_object

@@ -35,8 +35,6 @@ from claude_wire.native.overflow import (
     warn_of_pause,
 )
 
-__all__ = ["Drain", "open_drain"]
-
 #: Up to this size bytes are returned: a view takes hardly less time, and holds a scratch buffer until the next read.
 COPY_BYTES = 16 * 1024
 

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import BinaryIO
 
-__all__ = ["ThreadDrain"]
-
 
 class _Pump:
     """The thread's part of a stream. It does not refer to its :class:`ThreadDrain`, which can so be collected."""

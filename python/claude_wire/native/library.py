@@ -12,8 +12,6 @@ from typing import Any, Protocol, cast
 
 from claude_wire.errors import ByteBudgetError, HandleError
 
-__all__ = ["ABI_VERSION", "STEP", "checked", "error", "ffi", "lib"]
-
 #: The ABI of the native library that this package is written for.
 ABI_VERSION = 12
 

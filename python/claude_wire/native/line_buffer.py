@@ -32,8 +32,6 @@ from claude_wire.support.arguments import require_int
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-__all__ = ["LineBuffer", "Stats"]
-
 #: A carried line up to this length is copied, which takes less time than a view of it.
 COPY_BYTES = lib.CW_LINE_BYTES
 

@@ -13,8 +13,6 @@ from claude_wire.native.line_buffer import LineBuffer
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["LineSplitter"]
-
 
 class LineSplitter:
     """Splits a stream of bytes into lines, on 0x0A alone.

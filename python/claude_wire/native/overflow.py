@@ -13,17 +13,6 @@ from claude_wire.support.arguments import require_int, require_one_of
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-__all__ = [
-    "CHUNK_BYTES",
-    "DEFAULTS",
-    "DrainOptions",
-    "DrainStats",
-    "Overflow",
-    "OverflowArguments",
-    "check_fd",
-    "warn_of_pause",
-]
-
 #: Most bytes that one read gives. What a pipe of Linux holds.
 CHUNK_BYTES = 64 * 1024
 

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     StrPath = str | os.PathLike[str]
     StderrTo = str | Callable[[str], object] | None
 
-__all__ = ["Child", "Settings"]
-
 _log = logging.getLogger("claude_wire")
 
 _STDERR = DrainOptions(keep_last=STDERR_TAIL_BYTES)

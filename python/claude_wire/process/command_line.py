@@ -16,8 +16,6 @@ from collections.abc import Iterator, Sequence
 from claude_wire.flags import kinds
 from claude_wire.flags.flags import Flags, flag_of
 
-__all__ = ["asks_host", "require_flags", "resumed_session"]
-
 #: File names of the CLI itself.
 _CLI = frozenset(("claude", "claude.exe"))
 #: The flags that say who answers permission questions. If a flag is repeated, the last value counts.

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", ResultMessage, CommandLifecycleMessage)
 
-__all__ = ["Exchange", "NotStarted", "prompts_of"]
-
 
 class _Sent(msgspec.Struct):
     """The fields of a sent line that show whether it is a prompt."""

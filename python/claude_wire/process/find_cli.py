@@ -8,8 +8,6 @@ import sys
 
 from claude_wire.errors import CLINotFoundError
 
-__all__ = ["find_cli"]
-
 #: The first bytes of a program that ``claude-wire tap --install`` wrote.
 TAP_HEAD = b"#!/bin/sh\n# claude-wire tap\n"
 

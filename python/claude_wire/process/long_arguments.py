@@ -14,8 +14,6 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
-__all__ = ["MAX_ARGUMENT_BYTES", "ArgumentFiles", "arguments_too_long", "describe_long_argument", "find_long_arguments"]
-
 #: Limit of Linux for one argument, in bytes.
 MAX_ARGUMENT_BYTES = 128 * 1024 - 1
 #: Flag that takes a text -> flag that takes the path of a file with this text.

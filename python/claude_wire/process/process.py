@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from claude_wire.process.child import StderrTo, StrPath
 
 
-__all__ = ["GRACE_SECONDS", "Process", "ProcessArguments", "exchange_of", "open_process", "require_environment"]
-
 T = TypeVar("T")
 
 #: Default for ``grace``, in seconds: as long as claude-agent-sdk lets the CLI write its session file.

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from claude_wire.streams.sources import Drained
 
-__all__ = ["STDERR_TAIL_BYTES", "StderrLines"]
-
 #: Size of the kept tail of the standard error, in bytes.
 STDERR_TAIL_BYTES = 64 * 1024
 

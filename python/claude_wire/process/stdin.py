@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable
 
-__all__ = ["LAST_SECONDS", "Stdin"]
-
 #: Longest wait, in seconds, for the rest of the standard error of a process that has ended, and at interpreter exit for
 #: a process that was told to end.
 LAST_SECONDS = 1.0

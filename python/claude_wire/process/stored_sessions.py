@@ -7,8 +7,6 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["folder_without_session", "is_session_id", "projects_folder"]
-
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 

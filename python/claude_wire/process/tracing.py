@@ -12,8 +12,6 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-__all__ = ["join_trace", "trace_context"]
-
 #: The variables of a W3C trace. They are replaced together: the two must belong to the same trace.
 W3C = ("TRACEPARENT", "TRACESTATE")
 

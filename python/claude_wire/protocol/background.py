@@ -25,8 +25,6 @@ from claude_wire.messages import (
 )
 from claude_wire.support.ids import Ids
 
-__all__ = ["TASK_KINDS", "TASK_MARKS", "Background", "TaskMessage"]
-
 TaskMessage: TypeAlias = (
     BackgroundTasksChangedMessage | TaskNotificationMessage | TaskStartedMessage | TaskUpdatedMessage
 )

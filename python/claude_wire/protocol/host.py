@@ -60,18 +60,6 @@ from claude_wire.protocol.questions import Event, Question, Questions
 from claude_wire.protocol.requests import SentRequest, SentRequests
 from claude_wire.protocol.run import OPENING, Run, SentPrompt
 
-__all__ = [
-    "CallbackWanted",
-    "CallbackWithdrawn",
-    "HostEvent",
-    "HostProtocol",
-    "MessageReceived",
-    "PromptFinished",
-    "RequestAnswered",
-    "RunFinished",
-    "is_control",
-]
-
 
 class MessageReceived(NamedTuple):
     """A message for the consumer."""

@@ -24,8 +24,6 @@ from claude_wire.errors import EncodeError
 from claude_wire.messages import ControlRequest, UnknownMessage
 from claude_wire.support.ids import Ids, Key, key_of
 
-__all__ = ["TRANSITIONS", "Event", "Question", "Questions", "State"]
-
 _log = logging.getLogger("claude_wire")
 
 #: The most questions that are open at a time. A session stops reading long before that. But one line may bring any

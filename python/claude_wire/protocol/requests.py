@@ -8,8 +8,6 @@ from typing import Any
 
 from claude_wire.messages import ControlCancelRequest, ControlRequest, ControlResponse
 
-__all__ = ["SentRequest", "SentRequests"]
-
 
 class SentRequest:
     """A request that was sent.

@@ -69,8 +69,6 @@ from claude_wire.messages.union import RESULT_BY_SUBTYPE
 from claude_wire.protocol.background import TASK_MARKS, Background
 from claude_wire.support.ids import Ids
 
-__all__ = ["ENDING", "MARKS", "OPENING", "SETTLE_SECONDS", "TRANSITIONS", "Event", "Run", "SentPrompt", "State"]
-
 #: The types of messages that may end a turn, or the wait for one.
 ENDING = frozenset((CommandLifecycleMessage, ResultMessage, *RESULT_BY_SUBTYPE.values()))
 #: The types of messages that show that a turn is under way.

@@ -13,15 +13,6 @@ from claude_wire.process.options import PLACES as OPTION_PLACES
 from claude_wire.process.options import ClaudeOptions
 from claude_wire.support.arguments import require_function, type_of
 
-__all__ = [
-    "CEILING_SECONDS",
-    "PLACES",
-    "REQUEST_SECONDS",
-    "STREAM_PLACES",
-    "McpServer",
-    "require_server",
-]
-
 #: Default for ``timeout`` of requests, in seconds, as in claude-agent-sdk.
 REQUEST_SECONDS = 60.0
 #: Default for ``ceiling``, in seconds: how long the CLI waits for background work when its input has ended.

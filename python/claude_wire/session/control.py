@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from claude_wire.session.callbacks import Callbacks
     from claude_wire.session.sending import Sender
 
-__all__ = ["Control"]
-
 #: Tasks of a session above which it reads no more: one for each callback and for each answer that is being sent, and
 #: a second one for a callback with a time limit. The limit protects the memory from a peer that sends requests without
 #: end, or does not read the answers.

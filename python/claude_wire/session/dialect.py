@@ -56,17 +56,6 @@ if TYPE_CHECKING:
     from claude_wire.streams.read_ahead import Tap
     from claude_wire.streams.tasks import Tasks
 
-__all__ = [
-    "HostHooks",
-    "begins_without_initialize",
-    "host_hooks",
-    "interrupt",
-    "interrupt_before_close",
-    "require_callbacks",
-    "require_status",
-    "router_for",
-]
-
 #: The events whose hooks a host can call itself.
 HOST_EVENTS = ("PreToolUse", "PostToolUse", "UserPromptSubmit")
 #: Limits for remembered tool uses without a result: their number, and their size as JSON in bytes. Above a limit the

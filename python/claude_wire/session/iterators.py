@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from claude_wire.messages import InvalidLine, Message, ResultMessage
     from claude_wire.protocol.run import Run
 
-__all__ = ["Ending", "SessionBatches", "SessionMessages", "Until", "Wait"]
-
 #: The reason why an iteration or a wait has ended.
 #:
 #: ===========  ================================================================================================

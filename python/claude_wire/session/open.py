@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from claude_wire.native.overflow import Overflow
     from claude_wire.process.child import StderrTo, StrPath
 
-__all__ = ["STATE_VARIABLE", "CallbackArguments", "SessionArguments", "ask", "command_line", "open_session"]
-
 #: Makes the CLI report its state, in messages for the host alone (``sdk_host_only``).
 STATE_VARIABLE = "CLAUDE_CODE_SDK_READS_SESSION_STATE"
 

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from claude_wire.session.reading import Reading
     from claude_wire.session.sending import Sender
 
-__all__ = ["Prompt", "Prompts", "message_of"]
-
 _log = logging.getLogger("claude_wire")
 
 #: The forms of a prompt: text, content blocks or a whole message.

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from claude_wire.session.control import Control
     from claude_wire.session.router import Router
 
-__all__ = ["Reading"]
-
 _log = logging.getLogger("claude_wire")
 
 A = TypeVar("A")

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from claude_wire.streams.message_stream import MessageStream
     from claude_wire.streams.read_ahead import ReadAhead, Tap
 
-__all__ = ["KEPT_BACK", "Router"]
-
 #: Seconds without a step of the consumer after which the router reads ahead.
 AWAY_SECONDS = 0.01
 #: Seconds between two checks for room, while nothing may be read.

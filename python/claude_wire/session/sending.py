@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from claude_wire.process.exchange import Exchange
     from claude_wire.streams.tasks import Tasks
 
-__all__ = ["Sender"]
-
 
 class Require(Protocol):
     """A function that refuses lines, such as :meth:`.SessionTransport.require`."""

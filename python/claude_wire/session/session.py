@@ -69,8 +69,6 @@ if TYPE_CHECKING:
     from claude_wire.control.guards import Guard
     from claude_wire.messages import InvalidLine, McpServerConfig, Message
 
-__all__ = ["Session"]
-
 A = TypeVar("A")
 
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from claude_wire.native.overflow import Overflow, OverflowArguments
     from claude_wire.streams.sources import Source
 
-__all__ = ["Batches", "MessageStream", "receiver_of"]
-
 T = TypeVar("T")
 
 

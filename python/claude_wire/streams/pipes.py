@@ -22,8 +22,6 @@ from claude_wire.streams.sources import open_source
 from claude_wire.support.arguments import type_of
 from claude_wire.support.waiting import Readiness
 
-__all__ = ["GONE", "Sink", "open_input", "open_sink"]
-
 #: Returns the next line to write; None if there is none.
 Pop = Callable[[], bytes | None]
 

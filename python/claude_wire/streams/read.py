@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from claude_wire.codec.arguments import DecoderArguments, DictArguments, FamilyArguments
 
-__all__ = ["Reader", "read"]
-
 T = TypeVar("T")
 F = TypeVar("F", bound=Family)
 Source = str | os.PathLike[str] | IO[bytes]

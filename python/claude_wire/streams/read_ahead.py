@@ -19,8 +19,6 @@ from claude_wire.streams.tasks import set_event
 if TYPE_CHECKING:
     from anyio import Event
 
-__all__ = ["Chunks", "ReadAhead", "Tap", "show"]
-
 #: Bytes that may be kept for each reader even if the byte budget is used up: one slow consumer must not stop all other
 #: sessions.
 SHARE_BYTES = 256 * 1024

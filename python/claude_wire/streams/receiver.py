@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from claude_wire.native.overflow import DrainStats
 
-__all__ = ["Observer", "Receiver", "require_decoder"]
-
 T = TypeVar("T")
 
 

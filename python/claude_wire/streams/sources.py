@@ -46,8 +46,6 @@ if TYPE_CHECKING:
 
     Source = int | HasFileno | asyncio.StreamReader | ByteReceiveStream | AsyncIterable[bytes] | Chunks
 
-__all__ = ["Drained", "Slices", "open_source"]
-
 #: Seconds of reading without a pause after which other tasks may run.
 SLICE_SECONDS = 0.001
 

@@ -34,8 +34,6 @@ from claude_wire.support.waiting import cancel_scope, closing_coroutine, move_on
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator
 
-__all__ = ["EventLoopRef", "Task", "Tasks", "cancelled_by_nobody", "current_task", "set_event"]
-
 _current: contextvars.ContextVar[Task | None] = contextvars.ContextVar("claude_wire_task", default=None)
 
 

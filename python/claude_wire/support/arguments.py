@@ -12,19 +12,6 @@ from claude_wire.support.text import one_line
 if TYPE_CHECKING:
     import inspect
 
-__all__ = [
-    "name_of",
-    "nearest",
-    "qualified_name_of",
-    "require_function",
-    "require_int",
-    "require_one_of",
-    "require_seconds",
-    "shown",
-    "tells_where",
-    "type_of",
-]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["install_extra"]
-
 # The part of a requirement's marker that names the extra: "tomli>=2; python_version < '3.11' and extra == 'serve'".
 _EXTRA = re.compile(r"""\s*(?:and\s+)?extra\s*==\s*['"]([^'"]+)['"]""")
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import TypeAlias
 
-__all__ = ["MAX_IDS", "Ids", "Key", "key_of", "short_id"]
-
 #: What is remembered of an id: a short string itself, the digest of a long string, the digits of a number. Only a short
 #: string is a str, and digits are shorter than a digest. So different ids have different keys.
 Key: TypeAlias = "str | bytes"

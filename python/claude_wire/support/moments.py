@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 
-__all__ = ["moment"]
-
 #: A stamp of ISO 8601 has no more characters.
 MAX_CHARS = 40
 

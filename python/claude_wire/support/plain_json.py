@@ -7,8 +7,6 @@ from typing import Any, cast
 
 import msgspec
 
-__all__ = ["fields_of", "items_of", "plain_object"]
-
 #: An encoder that writes spaces after colons has written one within this many bytes of a line.
 COMPACT_BYTES = 32
 

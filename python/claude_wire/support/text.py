@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-__all__ = ["NAME_CHARS", "is_seen", "one_line", "printable", "prose", "quoted", "reason_in"]
-
 #: Names from the input, and the words of another program in an error, are cut to this many characters.
 NAME_CHARS = 80
 #: At most this many characters of a text are looked at to quote it.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["MAX_OPERATIONS", "SUBAGENT_TOOLS"]
-
 #: Most calls whose ends are waited for. One more gives up the oldest one.
 MAX_OPERATIONS = 1024
 

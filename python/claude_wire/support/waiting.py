@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import TracebackType
 
-__all__ = ["Lock", "Readiness", "cancel_scope", "closing_coroutine", "move_on_after", "running_trio"]
-
 
 def running_trio() -> bool:
     """True if the caller runs in trio; False for asyncio."""

@@ -16,8 +16,6 @@ from typing import Any, TypeVar
 from claude_wire.errors import HandleError
 from claude_wire.support.waiting import running_trio
 
-__all__ = ["LoopThread"]
-
 R = TypeVar("R")
 
 #: Seconds that the interpreter waits at its exit for all unclosed threads together.

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from claude_wire.session.arguments import McpServer
     from claude_wire.session.open import SessionArguments
 
-__all__ = ["Messages", "Session", "ask", "open_session"]
-
 A = TypeVar("A")
 T = TypeVar("T")
 

@@ -10,8 +10,6 @@ from typing import Literal, get_args
 
 from claude_wire.support.arguments import require_one_of
 
-__all__ = ["TableName", "columns_of", "spec"]
-
 TableName = Literal["messages", "blocks", "usage", "results"]
 
 _LINE = {

@@ -9,8 +9,6 @@ from typing import NamedTuple
 
 from claude_wire.support.arguments import require_int
 
-__all__ = ["Range", "plan"]
-
 
 class Range(NamedTuple):
     """A range of bytes of a file. It has all lines that begin in it, also a line that ends after it.

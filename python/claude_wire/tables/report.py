@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-__all__ = ["Problem", "ProblemKind", "Report"]
-
 ProblemKind = Literal["surrogate", "misfit", "invalid", "too_long", "too_many_blocks"]
 
 

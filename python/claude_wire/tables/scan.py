@@ -28,8 +28,6 @@ from claude_wire.tables.columns import TableName, columns_of, spec
 from claude_wire.tables.ranges import Range
 from claude_wire.tables.report import Problem, ProblemKind, Report
 
-__all__ = ["MAX_LINE_BYTES", "Scan", "Source", "scan"]
-
 Source: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview | Range"
 
 #: Most that ``max_line_bytes`` may be: the offsets of a column have 32 bits.

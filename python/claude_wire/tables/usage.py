@@ -10,8 +10,6 @@ from claude_wire.native.capsules import stream_capsule, stream_in
 from claude_wire.native.library import checked, ffi, lib
 from claude_wire.support.arguments import type_of
 
-__all__ = ["ArrowStream", "Combined", "combine"]
-
 
 class ArrowStream(Protocol):
     """Anything with an Arrow stream: a Scan, a table of pyarrow, a relation of DuckDB."""

@@ -21,8 +21,6 @@ from claude_wire.streams.tasks import Tasks
 from claude_wire.support.arguments import type_of
 from claude_wire.support.waiting import cancel_scope
 
-__all__ = ["open_agent"]
-
 #: Most lines that wait in each direction.
 MAX_LINES = 64
 #: Timeout in seconds for the end of the agent.

@@ -17,8 +17,6 @@ from typing import NamedTuple
 from claude_wire.testing.player import files as _files
 from claude_wire.testing.player import steps as _steps
 
-__all__ = ["Recording", "Step"]
-
 
 class Step(NamedTuple):
     """One line of a session."""

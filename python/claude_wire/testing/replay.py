@@ -18,8 +18,6 @@ from claude_wire.testing.faults import Fault
 from claude_wire.testing.player.files import packed
 from claude_wire.testing.recording import Recording, write_private
 
-__all__ = ["Replay", "ReplayCLI", "Writes"]
-
 Writes = Literal["lines", "blocks", "bytes"]
 
 

@@ -26,8 +26,6 @@ from claude_wire.transcripts.records.system import (
 from claude_wire.transcripts.transcript import MAX_BYTES, Subagent, Transcript
 from claude_wire.transcripts.tree import Node
 
-__all__ = ["message_of", "messages"]
-
 #: HTTP status of the API -> name of the error in ``api_retry``.
 ERRORS = {401: "authentication_failed", 429: "rate_limit", 529: "overloaded"}
 

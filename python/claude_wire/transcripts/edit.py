@@ -21,8 +21,6 @@ from claude_wire.transcripts.files import open_regular
 from claude_wire.transcripts.sessions import SessionInfo, session_info
 from claude_wire.transcripts.transcript import MAX_BYTES
 
-__all__ = ["delete_session", "fork_session", "rename_session", "tag_session"]
-
 SessionFile: TypeAlias = "SessionInfo | str | os.PathLike[str]"
 
 #: The records that make up a conversation.

@@ -9,8 +9,6 @@ import os
 import stat
 from typing import IO
 
-__all__ = ["open_regular", "read_small"]
-
 
 def open_regular(path: str | os.PathLike[str]) -> IO[bytes]:
     """Open a regular file for reading. Refuses FIFOs, which may never get a writer, and devices, which may never end.

@@ -11,8 +11,6 @@ from claude_wire.streams.read import Reader, Source
 from claude_wire.transcripts.recognise import Head, LineDialect
 from claude_wire.transcripts.records.base import Record
 
-__all__ = ["LineReader", "decoder_for", "read"]
-
 
 def decoder_for(dialect: LineDialect, **arguments: Any) -> Decoder[Any]:
     """A decoder for lines of this dialect; ``arguments`` as for :class:`~claude_wire.Decoder`."""

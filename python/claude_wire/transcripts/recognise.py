@@ -16,8 +16,6 @@ from claude_wire.messages.union import MESSAGES
 from claude_wire.messages.vocabulary import vocabulary_of
 from claude_wire.transcripts.records.base import Entry, Record
 
-__all__ = ["Head", "LineDialect", "dialect_of"]
-
 #: ``stream``: the output of the CLI. ``transcript``: the file of a session on disk.
 LineDialect: TypeAlias = Literal["stream", "transcript"]
 

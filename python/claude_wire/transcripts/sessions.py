@@ -26,8 +26,6 @@ from claude_wire.transcripts.records.state import (
     TagRecord,
 )
 
-__all__ = ["SessionInfo", "find_sessions", "session_files", "session_info"]
-
 #: Bytes that are read at the beginning of a file, and at its end.
 END_BYTES = 64 * 1024
 

@@ -30,8 +30,6 @@ from claude_wire.transcripts.tree import Node, Tree
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["MAX_BYTES", "MAX_SUBAGENTS", "Permission", "Subagent", "SubagentMeta", "Transcript", "Turn"]
-
 #: Default limit for the size of a loaded file. The records take several times as much memory.
 MAX_BYTES = 1 << 30
 

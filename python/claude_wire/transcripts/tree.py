@@ -15,8 +15,6 @@ from claude_wire.transcripts.records.conversation import AssistantRecord, Attach
 from claude_wire.transcripts.records.state import LastPromptRecord
 from claude_wire.transcripts.records.system import CompactBoundaryRecord, SystemRecord
 
-__all__ = ["Node", "Tree", "uuid_of"]
-
 #: A record of the tree: one with a class, or one of an unknown type that has the envelope.
 Node = Entry | UnknownMessage
 

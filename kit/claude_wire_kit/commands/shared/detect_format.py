@@ -9,8 +9,6 @@ from claude_wire.transcripts import LineDialect
 from claude_wire.transcripts.recognise import Head
 from claude_wire_kit.commands.shared.sources import Piece
 
-__all__ = ["recognised"]
-
 
 def recognised(stream: Iterator[Piece]) -> tuple[LineDialect, Iterator[Piece]]:
     """What the CLI wrote into a stream of pieces, and all of its pieces, by its first lines."""

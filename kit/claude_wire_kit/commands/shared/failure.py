@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import click
 
-__all__ = ["Failure"]
-
 
 class Failure(click.ClickException):
     """Ends the command with exit code 2; unlike wrong usage, without a word on its usage."""

@@ -14,8 +14,6 @@ import click
 from claude_wire.support import printable
 from claude_wire_kit.commands.shared.failure import Failure
 
-__all__ = ["projects_folder", "resume_command", "takes_folder"]
-
 
 def projects_folder() -> str:
     """Where the CLI keeps sessions: ``projects`` in ``CLAUDE_CONFIG_DIR``, or in ``~/.claude``."""

@@ -12,8 +12,6 @@ from contextlib import suppress
 from claude_wire_kit.commands.shared.failure import Failure
 from claude_wire_kit.commands.shared.sources import display_name
 
-__all__ = ["save"]
-
 
 def save(parts: Iterable[str], path: str) -> None:
     """Write text to a file, in UTF-8, or to standard output for ``-``.

@@ -19,8 +19,6 @@ import signal
 import sys
 from contextlib import suppress
 
-__all__ = ["FILTERS", "announce", "discard_output", "end_by_sigpipe", "set_before_command", "set_for_command"]
-
 #: Commands without children and connections. SIGPIPE ends only these commands.
 FILTERS = frozenset(("check", "export", "search", "sessions", "stats", "usage", "view"))
 

@@ -20,8 +20,6 @@ from claude_wire.testing import Recording
 from claude_wire.testing.player.files import unpacked_pieces
 from claude_wire_kit.commands.shared.failure import Failure
 
-__all__ = ["SOURCE", "Piece", "Unreadable", "display_name", "known_size", "pieces", "several_sources", "standard_input"]
-
 #: The type of an argument that names a source.
 SOURCE = click.Path(exists=True, readable=True, allow_dash=True)
 

@@ -33,18 +33,6 @@ from claude_wire_kit.supervisor.frames import (
     end_of_frames,
 )
 
-__all__ = [
-    "Client",
-    "Place",
-    "connect",
-    "failures",
-    "folder_of",
-    "found_session",
-    "running",
-    "session_named",
-    "wait_for_end",
-]
-
 #: What each frame of a supervisor begins with.
 FRAME = b'{"type":"supervisor_'
 #: Seconds in which a supervisor has answered a command that it need not wait for.

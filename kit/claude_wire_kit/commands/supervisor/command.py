@@ -29,8 +29,6 @@ from claude_wire_kit.commands.supervisor.table import as_json, is_over, rows
 from claude_wire_kit.supervisor.disk.folder import StateFolder
 from claude_wire_kit.supervisor.frames import Create, Cursor, Remove, Resume, SessionInfo, Stop
 
-__all__ = ["supervisor"]
-
 C = TypeVar("C", bound=Callable[..., None])
 
 #: Seconds beyond those of the ladder in which a stopped CLI is gone.

@@ -16,8 +16,6 @@ from claude_wire_kit.supervisor import attach
 from claude_wire_kit.supervisor.errors import SupervisorError
 from claude_wire_kit.supervisor.frames import Accepted, Create, Ended, Refused, Spec, frame_of
 
-__all__ = ["create_session", "send_prompt", "spec_of"]
-
 
 def spec_of(command: tuple[str, ...], *, name: str | None, cwd: str | None, cost_usd: float | None) -> Spec:
     """A CLI as a supervisor starts it.

@@ -17,8 +17,6 @@ from claude_wire_kit.terminal.attached import AttachedTerminalSession
 from claude_wire_kit.terminal.output import Output
 from claude_wire_kit.terminal.page import Page
 
-__all__ = ["ask", "talk"]
-
 #: Seconds in which a supervisor on another machine must have answered: ssh connects first.
 SSH_SECONDS = 30.0
 

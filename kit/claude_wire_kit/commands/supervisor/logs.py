@@ -24,8 +24,6 @@ from claude_wire_kit.terminal.live import LiveView
 from claude_wire_kit.terminal.notices import ERROR, QUIET, WARNING
 from claude_wire_kit.terminal.page import Page
 
-__all__ = ["ended_line", "log_line", "own_log", "raw", "shown"]
-
 
 def _pieces(client: Client, attached: Place, *, follow: bool) -> Iterator[tuple[bool, bytes]]:
     """What a session and its supervisor say, up to the end of its CLI: what is there, and with ``follow`` what comes.

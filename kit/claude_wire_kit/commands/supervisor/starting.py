@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from claude_wire_kit.supervisor.daemon import Daemon
     from claude_wire_kit.supervisor.sessions import Limits
 
-__all__ = ["in_background", "in_foreground", "note"]
-
 #: Seconds in which a supervisor that is started must serve.
 START_SECONDS = 30.0
 #: Seconds between two looks at a supervisor that begins or ends just now.

@@ -15,8 +15,6 @@ from claude_wire_kit.commands.shared.failure import Failure
 from claude_wire_kit.commands.supervisor.client import connect, failures, folder_of, session_named
 from claude_wire_kit.supervisor.frames import Attach
 
-__all__ = ["stdio"]
-
 CHUNK_BYTES = 256 * 1024
 
 

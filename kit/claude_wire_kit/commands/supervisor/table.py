@@ -15,8 +15,6 @@ from claude_wire.support import one_line
 from claude_wire_kit.supervisor.frames import Life, SessionInfo
 from claude_wire_kit.terminal.columns import cell_count, fitted, terminal_width
 
-__all__ = ["as_json", "is_over", "rows"]
-
 HEADINGS = ("ID", "STATE", "AGE", "LINES", "SIZE", "CLIENTS", "NAME", "DIRECTORY")
 GAP = "  "
 #: Columns of a name, and of the directory where there is no terminal.

@@ -10,8 +10,6 @@ import os
 import shutil
 import stat
 
-__all__ = ["open_private", "private_folder", "remove_tree", "write_whole"]
-
 
 def private_folder(path: str) -> str:
     """Make a folder of mode 0700 if there is none, and return its path.

@@ -24,8 +24,6 @@ from claude_wire_kit.supervisor.disk.files import open_private, private_folder, 
 from claude_wire_kit.supervisor.errors import SupervisorError
 from claude_wire_kit.supervisor.frames import VERSION
 
-__all__ = ["StateFolder", "Supervision", "default_folder"]
-
 #: Size limit of a log in bytes. Then a new log begins, and only one old log is kept.
 LOG_BYTES = 4 * 1024 * 1024
 #: Bytes of the path of a socket, as Linux has it.

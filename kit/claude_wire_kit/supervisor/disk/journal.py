@@ -19,8 +19,6 @@ import msgspec
 from claude_wire_kit.supervisor.disk.files import open_private, private_folder, remove_tree, write_whole
 from claude_wire_kit.supervisor.disk.parts import Part, PartInfo
 
-__all__ = ["JOURNAL_BYTES", "GoneError", "Journal", "Place"]
-
 #: Default of the most bytes of a journal. Above it only what a connected client still lacks is kept.
 JOURNAL_BYTES = 256 * 1024 * 1024
 #: The least number of parts that a full journal has: so not everything goes when the oldest part does.

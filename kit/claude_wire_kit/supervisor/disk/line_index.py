@@ -17,8 +17,6 @@ import msgspec
 from claude_wire_kit.supervisor.disk.files import open_private
 from claude_wire_kit.supervisor.disk.record import boot_id
 
-__all__ = ["LineIndex", "load", "save"]
-
 _NAME = "counted.json"
 _Number: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
 _Numbers: TypeAlias = Annotated[list[_Number], msgspec.Meta(min_length=1)]

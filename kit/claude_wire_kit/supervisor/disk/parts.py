@@ -23,8 +23,6 @@ import msgspec
 from claude_wire_kit.supervisor.disk.files import open_private, private_folder, write_whole
 from claude_wire_kit.supervisor.disk.line_index import LineIndex, load, save
 
-__all__ = ["Part", "PartInfo", "blocks"]
-
 #: The offset of a line is remembered after at least so many lines: 16 bytes for each such line.
 STRIDE = 256
 #: Bytes that are read at once where lines are counted.

@@ -17,8 +17,6 @@ from claude_wire.process.command_line import asks_host
 from claude_wire_kit.supervisor.disk.files import open_private, write_whole
 from claude_wire_kit.supervisor.frames import Ended, Started
 
-__all__ = ["Record", "boot_id", "load", "resumed", "save"]
-
 #: Flags that say which session the CLI begins or goes on with, and whether a value follows.
 _SESSION_FLAGS = {"--session-id": True, "--resume": True, "-r": True, "--continue": False, "-c": False} | {
     "--fork-session": False,

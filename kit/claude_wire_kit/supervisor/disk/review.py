@@ -24,8 +24,6 @@ from claude_wire.support import LONGEST_ID, Ids, short_id
 from claude_wire_kit.supervisor.disk.journal import Journal
 from claude_wire_kit.supervisor.ledger import MARKS
 
-__all__ = ["Review", "prompts_of", "review"]
-
 #: Calls without a result that are remembered of one turn; the last ones.
 MAX_CALLS = 1024
 
