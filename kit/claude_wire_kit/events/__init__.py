@@ -1,4 +1,5 @@
-"""Messages in, events out: what a person sees of a session. Text, tool calls, questions, progress, notices, cost.
+"""Messages in, events out. An event is something that a person sees of a session: text, a tool call, a question,
+progress, a notice, the cost.
 
 :class:`Bridge` makes the events. A front end shows them, and need not know the protocol. Sans-IO, but for
 :class:`Questions`.
@@ -28,5 +29,5 @@ __all__ = [
     "Step",
     "find_step",
 ]
-# A new event is public by its line in the module of the events.
+# The events module has the list of all events. A new event becomes public by its line there.
 __all__ += events.__all__

@@ -42,13 +42,14 @@ from claude_wire_kit.events.subagents import find_mentions
 from claude_wire_kit.events.work import CALLS, Task, Work, decision_of
 from claude_wire_kit.usage.meter import UsageMeter
 
-#: At most this many conversations are told apart. One more ends the one that was silent for longest.
+#: The bridge keeps the state of at most this many conversations. One more ends the conversation that was silent for
+#: longest.
 MAX_CONVERSATIONS = 256
-#: At most this many prompts are remembered because the CLI may repeat them, and texts because a result may.
+#: The bridge remembers this many prompts (the CLI may repeat them) and this many texts (a result may repeat them).
 MAX_PROMPTS, MAX_SAID = 1000, 100
-#: What the CLI's own commands print begins with one of these.
+#: The output of the CLI's own commands begins with one of these.
 PRINTED = ("<local-command-stdout>", "<local-command-stderr>")
-#: What the CLI writes in the user's place when the user has interrupted a turn begins with this.
+#: When the user interrupts a turn, the CLI writes a message in the user's name that begins with this.
 INTERRUPTED = "[Request interrupted by user"
 
 Events: TypeAlias = "list[UiEvent]"
@@ -94,28 +95,29 @@ class Bridge:
             raise TypeError("progress takes functions, such as those of PROGRESS_RULES")
         if isinstance(permissions_from_tools, (str, bool)):
             raise TypeError("permissions_from_tools takes the names of tools, such as ['Bash', 'Write']")
-        # The tools whose uses are questions; none any more when the agent has asked by itself.
+        # The tools whose uses become questions. Empty once the agent has asked a question itself.
         self._asked_tools: frozenset[str] = frozenset(permissions_from_tools)
         self._partial = partial
         self._conversations: dict[str | None, Conversation] = {}
-        # The conversation of the message before.
+        # The conversation of the previous message.
         self._latest: Conversation | None = None
         self._messages = 0
-        # The uuids of prompts that were told: the CLI repeats a prompt each time that it is sent.
+        # The uuids of prompts that gave an event: the CLI repeats a prompt each time that it is sent.
         self._prompts = Ids()
         self._prompts_wanted = prompts
         self._work = Work(self._rules, details=details)
         self._permissions = Permissions(details=details)
         self._meter = UsageMeter()
         self._details = details
-        # Only for details. Prompts that were told, and which the CLI may yet ask a hook about or repeat; those that it
-        # may only repeat; the last texts of main conversations.
+        # For details only. `_awaited` holds prompts that were shown already, and that the CLI may still ask a hook
+        # about or repeat. `_hooked` holds those that the CLI may only repeat. `_said` holds the latest texts of main
+        # conversations.
         self._awaited: deque[Key] = deque(maxlen=MAX_PROMPTS)
         self._hooked: deque[Key] = deque(maxlen=MAX_PROMPTS)
         self._said: deque[Key] = deque(maxlen=MAX_SAID)
-        # Requests of the CLI without an answer: their subtype and tool call.
+        # The CLI's open requests: subtype and tool call of each.
         self._asked: dict[Key, tuple[str, str | None]] = {}
-        # The latest SessionStarted, and the characters of the tool input that streams.
+        # The latest SessionStarted, and how many characters of a tool's input have streamed.
         self._started: SessionStarted | None = None
         self._input_chars = 0
 
@@ -140,7 +142,7 @@ class Bridge:
         return events
 
     def sent(self, message: m.Message | m.InvalidLine) -> list[UiEvent]:
-        """Take a message that the host wrote, and return the events that it gives, in order. For details."""
+        """Take a message that the host wrote, and return its events, in order. Only ``details=True`` gives any."""
         events: Events = []
         match message:
             case m.UserMessage():
@@ -164,7 +166,7 @@ class Bridge:
         return events
 
     def end(self) -> list[UiEvent]:
-        """End all that is open, because the stream has ended: operations, subagents and permission questions."""
+        """End everything that is open because the stream has ended: operations, subagents and permission questions."""
         events: Events = []
         while self._conversations:
             self._end_oldest(events)
@@ -223,7 +225,7 @@ class Bridge:
     # --- conversations ------------------------------------------------------------------------------------------------
 
     def _conversation_of(self, session: str | None, events: Events) -> Conversation:
-        """The conversation of a message with this session id."""
+        """Return the conversation of a message with this session id. A new session gets a new conversation."""
         id = None if session is None else short_id(session)
         latest = self._latest
         if latest is not None and (id is None or latest.id == id):
@@ -243,7 +245,9 @@ class Bridge:
         events += self._permissions.withdraw_all(oldest.id)
 
     def _asked_in(self, asked: m.CanUseToolRequest) -> dict[str, Any]:
-        """The conversation of a question, which does not name it: that of its tool call, or else the latest."""
+        """Return the fields of the conversation that a question belongs to. A question does not name its conversation:
+        it is that of its tool call, or else the latest.
+        """
         place = None if asked.tool_use_id is None else self._work.operations.find(short_id(asked.tool_use_id))
         found = self._latest if place is None else self._conversations[place[0]]
         return {} if found is None else found.fields
@@ -278,7 +282,7 @@ class Bridge:
     def _block(
         self, block: m.ContentBlock, message: m.AssistantMessage, agent: str | None, to: Conversation, events: Events
     ) -> None:
-        """Tell a block that is neither a text nor a call nor a result."""
+        """Add the events of a block that is neither text nor a call nor a result."""
         if isinstance(block, m.ThinkingBlock):
             id = to.finish(agent, message.message.id, "thinking")
             events.append(Thinking(content=block.thinking, id=id, agentId=agent, **to.fields))
@@ -289,7 +293,7 @@ class Bridge:
             self._notify(Notice(kind="block", text=text), message.session_id, events, agentId=agent)
 
     def _speaker_of(self, message: m.AssistantMessage | m.UserMessage, to: Conversation, events: Events) -> str | None:
-        """Take note of the subagent that speaks. Returns its id, None for the main agent."""
+        """Return the id of the subagent that speaks, or None for the main agent. A new subagent gives an event."""
         if message.parent_tool_use_id is None:
             return None
         to.tells_subagents = True
@@ -342,7 +346,7 @@ class Bridge:
         if isinstance(delta, m.TextDelta):
             text, id = delta.text, to.block_id(agent, event.index)
             is_new = id not in to.streamed
-            # The CLI writes no whole block if nothing but white space comes.
+            # The CLI writes no whole block if only white space has streamed.
             if not text or (is_new and text.isspace() and not self._details):
                 return
             if is_new:
@@ -377,7 +381,9 @@ class Bridge:
     def _prompt(
         self, message: m.UserMessage, agent: str | None, to: Conversation, events: Events, *, is_sent: bool = False
     ) -> None:
-        """Tell a prompt, unless it was told when the host sent it or a hook was asked about it."""
+        """Add the event of a prompt, unless the prompt was shown when the host sent it or when a hook was asked about
+        it.
+        """
         if not self._details and (not self._prompts_wanted or agent is not None or not self._is_new(message)):
             return
         content, text, id = message.content, message.text, message.uuid or None
@@ -402,7 +408,9 @@ class Bridge:
         events.append(prompt)
 
     def _is_new(self, message: m.UserMessage) -> bool:
-        """Whether a message is a prompt that the CLI repeats for the first time. It also repeats its own output."""
+        """Return True if the CLI repeats this prompt for the first time. The CLI also repeats its own output, which
+        does not count.
+        """
         if not message.isReplay or message.isSynthetic or message.text.startswith(PRINTED):
             return False
         is_new = (message.uuid or "") not in self._prompts
@@ -411,7 +419,7 @@ class Bridge:
         return is_new
 
     def expect_prompt(self, text: str) -> None:
-        """Do not tell this prompt when the CLI repeats it: the person who typed it has seen it."""
+        """Give no event when the CLI repeats this prompt: the person who typed it has seen it."""
         self._awaited.append(key_of(text))
 
     def _tool_result(self, message: m.ToolResultMessage | m.SystemToolResultMessage, events: Events) -> None:
@@ -428,7 +436,7 @@ class Bridge:
     # --- permissions --------------------------------------------------------------------------------------------------
 
     def _question_of(self, block: Any, to: Conversation, events: Events) -> None:
-        """Make a question of a use of a tool, for a stream whose agent asks none."""
+        """Make a question of a tool use, for a stream whose agent asks no questions."""
         given: object = block.input
         made = m.PermissionRequestMessage(
             tool_name=block.name,
@@ -457,7 +465,7 @@ class Bridge:
                 del self._asked[next(iter(self._asked))]
 
     def _request(self, request: m.ControlRequestPayload, events: Events) -> None:
-        """Tell a request of the CLI that is no permission question."""
+        """Add the event of a request of the CLI other than a permission question."""
         prompt = prompt_in(request)
         if prompt is not None and prompt.strip():
             if not _take(prompt, self._awaited):
@@ -557,7 +565,7 @@ class Bridge:
         self._other(message, events)
 
     def _other(self, message: Any, events: Events) -> None:
-        """Tell what a message says beside the conversation; most say nothing."""
+        """Add the event of a message that is not part of the conversation. Most such messages give none."""
         if not self._details and type(message) not in MAY_BE_FOR_ALL:
             return
         session = getattr(message, "session_id", None)
@@ -574,7 +582,7 @@ class Bridge:
             self._notify(Notice(kind="invalid_line", text=text, detail=raw if raw.strip() else None), None, events)
 
     def _notify(self, notice: Notice | None, session: str | None, events: Events, **about: Any) -> None:
-        """Tell a notice of a session, unless it is a detail that nobody wants."""
+        """Add a notice, unless it is a detail and details are not wanted."""
         if notice is not None and (self._details or notice.kind in FOR_ALL):
             to = self._conversation_of(session, events)
             events.append(replace(notice, **to.fields, **about))
@@ -606,7 +614,7 @@ def _tokens(used: m.Usage | None) -> Tokens | None:
 
 
 def _take(text: str, *known: deque[Key]) -> bool:
-    """Remove a text from the first of these lists that has it. Returns whether one has it."""
+    """Remove a text from the first of these queues that has it. Returns False if none has it."""
     key = key_of(text)
     found = next((keys for keys in known if key in keys), None)
     if found is not None:
@@ -615,5 +623,5 @@ def _take(text: str, *known: deque[Key]) -> bool:
 
 
 def _key(request_id: object) -> Key:
-    """The key of a request's id, which may be absent or of any type."""
+    """Return the key of a request id. The id may be absent or of any type."""
     return key_of(request_id if isinstance(request_id, (str, int, float)) else "")

@@ -1,4 +1,4 @@
-"""The change that a tool call makes in a file, as lines taken out and put in: ``-old`` and ``+new``.
+"""The change that a tool call makes in a file, as lines that begin with ``-`` (old) or ``+`` (new).
 
 Inputs and results may be any JSON. A value of a type that the tool does not take gives no lines.
 """
@@ -9,19 +9,19 @@ from typing import Any
 
 from claude_wire.support import fields_of, items_of
 
-#: The members of a call that its comparison shows.
+#: The fields of a tool's input that the change shows, so that they need not be shown again.
 SHOWN: dict[str, tuple[str, ...]] = {
     "Edit": ("old_string", "new_string"),
     "MultiEdit": ("edits",),
     "Write": ("content",),
 }
 
-#: A comparison has at most so many lines.
+#: A change has at most this many lines.
 MAX_LINES = 5000
 
 
 def without_change(name: str, given: Any) -> Any:
-    """The input of a call, without what :func:`asked_change` shows of it."""
+    """Return a call's input without the fields that :func:`asked_change` shows."""
     if not asked_change(name, given):
         return given
     left = {key: value for key, value in fields_of(given).items() if key not in SHOWN[name]}
@@ -31,7 +31,7 @@ def without_change(name: str, given: Any) -> Any:
 
 
 def asked_change(name: str, given: Any) -> list[str]:
-    """The change that a call asks for, by its input; empty for other calls."""
+    """Return the change that a call asks for, according to its input. Empty for tools that change no file."""
     members = fields_of(given)
     match name:
         case "Edit":
@@ -46,13 +46,15 @@ def asked_change(name: str, given: Any) -> list[str]:
 
 
 def done_change(result: Any) -> list[str]:
-    """The change that was made, by ``structuredPatch`` of a tool's structured result; empty if it has none."""
+    """Return the change that was made, according to ``structuredPatch`` in the tool's structured result. Empty if there
+    is none.
+    """
     lines: list[str] = []
     for each in items_of(fields_of(result).get("structuredPatch")):
         hunk = fields_of(each)
         starts = hunk.get("oldStart"), hunk.get("newStart")
         lines.append("@@ -{} +{} @@".format(*(start if isinstance(start, int) else "?" for start in starts)))
-        # A line of a file may end with a carriage return; a line feed would make two lines of it.
+        # A line of a file may hold a stray line break, which would make two lines of it here.
         lines += [line.replace("\n", " ") for line in items_of(hunk.get("lines")) if isinstance(line, str)]
         if len(lines) > MAX_LINES:
             return [*lines[:MAX_LINES], "…"]

@@ -29,22 +29,22 @@ def _part(block: m.ContentBlock) -> Part:
 
 
 def has_content(parts: Iterable[Part]) -> bool:
-    """Whether parts show anything: a text that is not blank, or another block."""
+    """Return True if any part is visible: text that is not blank, or a block of another type."""
     return any(part.text is None or part.text.strip() for part in parts)
 
 
 def text_of(parts: Iterable[Part] | None) -> str:
-    """Return parts as one text, in which blocks other than text are named. It is not safe to print."""
+    """Join parts to one text. Blocks other than text appear as ``[name]``. The text is not safe to print."""
     return "\n".join(f"[{part.name}]" if part.text is None else part.text for part in parts or ())
 
 
 def block_name(block: m.ContentBlock) -> str:
-    """Return the ``type`` of a block, which may be any text."""
+    """Return the ``type`` of a block. It comes from the wire and may be any text."""
     return tag(block) or "unknown"
 
 
 def plain_json(value: Any) -> str:
-    """Return a JSON value on one line. It is not safe to print."""
+    """Return a JSON value on one line. The line is not safe to print."""
     try:
         return json.dumps(value, ensure_ascii=False)
     except RecursionError:

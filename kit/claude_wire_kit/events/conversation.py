@@ -1,4 +1,4 @@
-"""The state of one conversation that is not an open call, subagent or question."""
+"""One conversation's progress and streaming text. Its open calls, subagents and questions have modules of their own."""
 
 from __future__ import annotations
 
@@ -9,56 +9,58 @@ from claude_wire_kit.events.events import ProgressUpdate, UiEvent
 from claude_wire_kit.events.progress import ProgressRule, Step, find_step
 from claude_wire_kit.events.todos import Todos
 
-#: At most this many streamed blocks of a conversation wait for the whole block.
+#: At most this many streamed blocks of a conversation wait for the whole block that repeats them.
 MAX_STREAMED = 64
 
 
 class Conversation:
-    """One session: how far its work is, and the text that is being streamed."""
+    """One session: the progress of its work, and the text that is streaming."""
 
     __slots__ = ("_last", "_structured", "fields", "id", "messages", "project", "streamed", "tells_subagents", "todos")
 
     def __init__(self, id: str | None, project: str | None) -> None:
         self.id: str | None = id
         self.project: str | None = project
-        #: The fields that say where an event belongs.
+        #: The fields that assign an event to this conversation.
         self.fields: dict[str, Any] = {"conversationId": id, "projectId": project}
         # The latest progress event.
         self._last: Step | None = None
-        # Whether a list of tasks has given progress in this turn.
+        # True after a task list has given progress in this turn. From then on, progress in texts is ignored.
         self._structured: bool = False
         self.todos: Todos = Todos()
-        #: The id of the message that streams, by its speaker: None or the id of a subagent.
+        #: The id of the message that streams, for each speaker: None for the main agent, or the id of a subagent.
         self.messages: dict[str | None, str] = {}
-        #: The blocks that have streamed and are not whole yet: id -> speaker and type.
+        #: Blocks that have streamed and whose whole block has not come: id -> (speaker, type).
         self.streamed: dict[str, tuple[str | None, str]] = {}
-        #: Whether messages name the subagents, so that text need not be searched for them.
+        #: True if messages name the subagents. Then texts are not searched for them.
         self.tells_subagents: bool = False
 
     def end_turn(self) -> None:
-        """Forget what belongs to one turn."""
+        """Forget the state of the turn that has ended."""
         self._last, self._structured = None, False
         self.streamed.clear()
 
     def start_message(self, agent: str | None, id: str) -> None:
-        """A message of a speaker begins to stream: the blocks of the speaker's message before will not become whole."""
+        """Take the start of a streamed message. Blocks of the same speaker's previous message will not become whole, so
+        they are forgotten.
+        """
         self.streamed = {block: about for block, about in self.streamed.items() if about[0] != agent}
         if agent not in self.messages and len(self.messages) >= MAX_STREAMED:
             del self.messages[next(iter(self.messages))]
         self.messages[agent] = id
 
     def block_id(self, agent: str | None, index: int) -> str:
-        """Return the id of a block of the message of a speaker that streams."""
+        """Return the id of a block, by its index in the message that this speaker streams."""
         return f"{self.messages.get(agent, '')}.{index}"
 
     def stream(self, id: str, agent: str | None, type: str) -> None:
-        """Take the first delta of a block."""
+        """Remember a block when its first delta comes."""
         if len(self.streamed) >= MAX_STREAMED:
             del self.streamed[next(iter(self.streamed))]
         self.streamed[id] = agent, type
 
     def finish(self, agent: str | None, message: str | None, type: str) -> str | None:
-        """Take a whole block. Returns the id of the oldest block that streamed and may be this one."""
+        """Take a whole block. Returns the id of the oldest streamed block of this speaker and type, or None."""
         if not self.streamed:
             return None
         prefix = "" if message is None else f"{short_id(message)}."
@@ -69,7 +71,7 @@ class Conversation:
         return id
 
     def tell_progress(self, step: Step | None, events: list[UiEvent]) -> None:
-        """Tell what a structured source says. From then on, text does not count until the turn ends."""
+        """Add the progress that a task list reports. Progress in texts is ignored until the turn ends."""
         if step is not None:
             self._structured = True
             self._tell(step, events, self.fields)
@@ -77,7 +79,9 @@ class Conversation:
     def read_progress(
         self, text: str, rules: tuple[ProgressRule, ...], events: list[UiEvent], *, follows: bool = False
     ) -> None:
-        """Tell the progress that a text speaks of. ``follows``: directly after the response with this text."""
+        """Add the progress that a text mentions. ``follows``: the event comes directly after the response with this
+        text.
+        """
         step = None if self._structured else find_step(text, rules)
         if step is not None:
             self._tell(step, events, {} if follows else self.fields)

@@ -73,7 +73,7 @@ class Part(Wire, kw_only=True, frozen=True):
 
 
 class Tokens(Wire, kw_only=True, frozen=True):
-    """How many tokens came in, how many of these out of the cache, and how many went out."""
+    """The number of tokens that went in, of those that were read from the cache, and of those that came out."""
 
     input: int = 0
     cached: int = 0
@@ -125,7 +125,7 @@ class ClaudeResponse(_Event, tag="claude_response", kw_only=True, frozen=True):
 
 
 class Thinking(_Event, tag="thinking", kw_only=True, frozen=True):
-    """A block of thinking, or a delta of one, as :class:`ClaudeResponse` has them. Detail.
+    """A block of thinking, or a delta of one. Deltas work as in :class:`ClaudeResponse`. Detail.
 
     ``redacted`` is true if the API does not show the block.
     """
@@ -140,7 +140,7 @@ class Thinking(_Event, tag="thinking", kw_only=True, frozen=True):
 
 
 class Answer(_Event, tag="answer", kw_only=True, frozen=True):
-    """An answer of the model, or a further message of it: the model, the time, and the tokens so far. Detail.
+    """The start of a model's answer, or a further message of it: the model, the time, and the tokens so far. Detail.
 
     ``failed`` is true where the API gave an error in place of an answer.
     """
@@ -155,7 +155,7 @@ class Answer(_Event, tag="answer", kw_only=True, frozen=True):
 
 
 class ProgressUpdate(_Event, tag="progress_update", kw_only=True, frozen=True):
-    """How far the work is: ``completedSteps`` of ``totalSteps``, and ``percentage`` from 0 to 100.
+    """The progress of the work: ``completedSteps`` of ``totalSteps``, and ``percentage`` from 0 to 100.
 
     An update that was found in a text comes directly after the :class:`ClaudeResponse` with this text and is of its
     conversation: it has no ``conversationId``. All other updates have one.
@@ -174,9 +174,9 @@ class Operation(_Event, tag="operation", kw_only=True, frozen=True):
 
     ``agentId`` names the subagent whose call it is.
 
-    Details: the start has the tool's ``name`` and ``input``. The end has the result in ``content``, the lines that were
-    changed in a file, and who allowed or denied the call (``decision``, in words). A result whose call is not open is
-    told, too: it has an end of its own.
+    Details: the start has the tool's ``name`` and ``input``. The end has the result in ``content``, the lines that
+    were changed in a file, and who allowed or denied the call (``decision``, in words). A result whose call is not
+    open also gives an end.
     """
 
     id: str
@@ -197,7 +197,7 @@ class Operation(_Event, tag="operation", kw_only=True, frozen=True):
 
 
 class SubagentProgress(_Event, tag="subagent_progress", kw_only=True, frozen=True):
-    """What a subagent does. It ends once, with the status ``completed``, ``failed`` or ``stopped``.
+    """The state of a subagent. Each subagent ends once, with the status ``completed``, ``failed`` or ``stopped``.
 
     ``agentId`` is the id of the tool call that began it, or of its task if no call did.
     """
@@ -212,7 +212,7 @@ class SubagentProgress(_Event, tag="subagent_progress", kw_only=True, frozen=Tru
 
 
 class PermissionRequest(_Event, tag="permission_request", kw_only=True, frozen=True):
-    """A tool waits for a person's answer.
+    """A tool waits for a person's permission.
 
     ``options`` are the ways to allow it, in words. The first one allows this call only; the others also change the
     permissions.
@@ -275,7 +275,7 @@ class TurnComplete(_Event, tag="turn_complete", kw_only=True, frozen=True):
 
 
 class Notice(_Event, tag="notice", kw_only=True, frozen=True):
-    """Something that a person should see beside the conversation: an error, a retry, how signing in gets on.
+    """Something that a person should see beside the conversation: an error, a retry, the progress of a sign-in.
 
     ``text`` has the words, which may hold text of others: escape them. ``until`` is when a limit ends, in seconds since
     1970. ``level`` says how urgent the notice is, if the kind does not: ``plain`` is a text of its own.
@@ -297,7 +297,7 @@ class Notice(_Event, tag="notice", kw_only=True, frozen=True):
 
 
 class SessionStarted(_Event, tag="session_started", kw_only=True, frozen=True):
-    """The CLI is ready, or goes on with another model, folder or permission mode. Detail."""
+    """The CLI is ready, or it changed its model, folder or permission mode. Detail."""
 
     model: str | None = None
     folder: str | None = None
@@ -308,7 +308,7 @@ class SessionStarted(_Event, tag="session_started", kw_only=True, frozen=True):
 
 
 class Activity(_Event, tag="activity", kw_only=True, frozen=True):
-    """What the CLI is busy with from now on, in words. Detail."""
+    """What the CLI is doing from now on, in words. Detail."""
 
     what: str
     detail: str | None = None
@@ -334,5 +334,5 @@ UiEvent: TypeAlias = (
 
 
 def event_schema() -> dict[str, Any]:
-    """Return the JSON schema (2020-12) of all events, made of their classes."""
+    """Return the JSON schema (2020-12) of all events, made from their classes."""
     return msgspec.json.schema(UiEvent)

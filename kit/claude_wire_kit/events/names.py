@@ -12,10 +12,7 @@ from claude_wire.transcripts import AttachmentRecord, Record, SystemRecord
 
 
 def tag(value: msgspec.Struct | messages.Unknown) -> str:
-    """What tells a value of a union from the others, as it is on the wire, where anybody may have made it up.
-
-    Empty if there is none.
-    """
+    """Return the tag of a union member as received, or an empty text. Untrusted input: escape it before printing."""
     if isinstance(value, messages.Unknown):
         return value.type or ""
     found = type(value).__struct_config__.tag
@@ -23,15 +20,16 @@ def tag(value: msgspec.Struct | messages.Unknown) -> str:
 
 
 def message_name(message: Message | Record) -> str:
-    """The type of a message or record, and what else tells it apart: ``stream_event/content_block_delta/text_delta``.
+    """Return the type of a message or record and its subtypes, as in ``stream_event/content_block_delta/text_delta``.
 
-    Each step is known to a class, or is ``unknown``: a name has no text of the line, and the number of names is fixed.
+    A type that no class has becomes ``unknown``. So a name never has text from the line, and the number of names is
+    limited.
     """
     return "/".join(_steps(message))
 
 
 def why_failed(result: messages.ResultMessage) -> str:
-    """Why a turn failed, in the most telling word that its result has; not yet safe to print."""
+    """Return why a turn failed, by the most specific field of its result. The text is not safe to print."""
     if result.terminal_reason not in (None, "completed"):
         return str(result.terminal_reason)
     return "api_error" if result.api_error_status else result.startup_failure_reason or result.subtype

@@ -1,4 +1,5 @@
-"""What the CLI tells beside the conversation, in words: its state, tasks, hooks, retries, limits.
+"""Notices: what the CLI reports beside the conversation, in words. Examples are its state, tasks, hooks, retries and
+limits.
 
 Each function returns a :class:`~claude_wire_kit.events.Notice` without its conversation, which the bridge adds.
 """
@@ -12,7 +13,8 @@ from claude_wire.support import one_line
 from claude_wire_kit.events.events import Activity, Notice
 from claude_wire_kit.events.tools import call_name
 
-#: The kinds of notices that every front end gets, and the messages that may give one. The others are details.
+#: The kinds of notices that every front end gets, and the messages that may give such a notice. All other kinds are
+#: details.
 FOR_ALL = frozenset(("error", "retry", "auth", "rate_limit", "info"))
 MAY_BE_FOR_ALL: frozenset[type] = frozenset(
     (
@@ -34,7 +36,7 @@ MAY_BE_FOR_ALL: frozenset[type] = frozenset(
 
 
 def describe_message(message: Any) -> Notice | None:
-    """Return what a message tells a person, or None if it tells nothing or something other than a notice."""
+    """Return the notice of a message, or None if the message gives no notice."""
     match message:
         case m.StatusMessage():  # the most frequent one
             return _describe_status(message)
@@ -106,7 +108,7 @@ def _describe_hook(message: m.HookResponseMessage) -> Notice:
 
 
 def _describe_state(message: Any) -> Notice | None:
-    """What the CLI tells of its own state and of its tasks."""
+    """Return the notice of a message about the CLI's state or its tasks."""
     match message:
         case m.CompactBoundaryMessage(compact_metadata=done):
             after = f" to {done.post_tokens:,}" if done.post_tokens is not None else ""
@@ -139,7 +141,7 @@ def _describe_state(message: Any) -> Notice | None:
 
 
 def describe_activity(message: Any) -> Activity | None:
-    """Return what the CLI is busy with from now on, or None if the message does not say."""
+    """Return what the CLI is doing from now on, or None if the message does not say."""
     match message:
         case m.StatusMessage(status=status) if status:
             return Activity(what="waiting for the API" if status == "requesting" else status)

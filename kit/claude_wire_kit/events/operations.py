@@ -1,6 +1,6 @@
-"""The open tool calls. Each call ends once, also when its result never comes.
+"""The open tool calls. Each call ends once, even if its result never comes.
 
-At most ``MAX_OPERATIONS`` are open, which take up to 12 MB. One more ends the oldest one as interrupted.
+At most ``MAX_OPERATIONS`` calls are open, which take up to 12 MB. One more ends the oldest call as interrupted.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from claude_wire_kit.events.events import Operation, OperationState
 
 __all__ = ["MAX_OPERATIONS", "Operations", "Place", "joined"]
 
-#: A conversation, and the id of something in it.
+#: A conversation's id, and the id of something in the conversation.
 Place = tuple[str | None, str]
 
 
 def joined(place: Place) -> str:
-    """A place as one id."""
+    """Return a place as one text."""
     return f"{place[0]}\n{place[1]}"
 
 
@@ -28,39 +28,38 @@ class Operations:
 
     def __init__(self) -> None:
         self._open: dict[Place, Operation] = {}
-        #: Calls that have ended, so that none starts twice.
+        #: Calls that have ended. A late repetition does not start them again.
         self._ended = Ids()
-        #: Calls that were not allowed, by id alone: the question for a call does not name its conversation.
+        #: Calls that were not allowed, by id alone: the question about a call does not name its conversation.
         self._denied = Ids()
 
     def __len__(self) -> int:
         return len(self._open)
 
     def start(self, operation: Operation) -> Iterator[Operation]:
-        """Take a call, and give what there is to tell. One that started before is passed over."""
+        """Add a call, and yield the event of its start. A call that started before gives none."""
         place = operation.conversationId, operation.id
         if place not in self._open and joined(place) not in self._ended:
             if len(self._open) >= MAX_OPERATIONS:
                 yield from self.end(next(iter(self._open)), "interrupted")
-            # Inputs may be large: they are told, and not kept.
+            # Inputs may be large, so the event has them and this object does not keep them.
             lean = operation.input is None and operation.name is None
             self._open[place] = operation if lean else msgspec.structs.replace(operation, name=None, input=None)
             yield operation
 
     def get(self, place: Place) -> Operation | None:
-        """The open call of this place."""
         return self._open.get(place)
 
     def find(self, id: str) -> Place | None:
-        """The place of the newest open call with this id, in any conversation."""
+        """Return the place of the newest open call with this id, in any conversation."""
         return next((place for place in reversed(self._open) if place[1] == id), None)
 
     def deny(self, id: str) -> None:
-        """Remember that a call was not allowed; its result comes as an error."""
+        """Remember that a call was not allowed. Its result will come as an error."""
         self._denied.add(id)
 
     def end(self, place: Place, state: OperationState, result: Operation | None = None) -> Iterator[Operation]:
-        """End a call, if it is open. A failed one that was not allowed is ``denied``.
+        """End a call, if it is open. A failed call that was not allowed ends as ``denied``.
 
         Args:
             result: an operation with the details of the result. It is told also if the call is not open.
@@ -81,7 +80,7 @@ class Operations:
             yield msgspec.structs.replace(ended, state=state, at=result.at, **details)
 
     def end_all(self, conversation: str | None, of: Callable[[str | None], bool]) -> Iterator[Operation]:
-        """End as interrupted what is open in a conversation, of the agents for which ``of(agentId)`` is true."""
+        """End the open calls of a conversation as interrupted, for each agent for which ``of(agentId)`` is true."""
         over = [place for place, one in self._open.items() if place[0] == conversation and of(one.agentId)]
         for place in over:
             yield from self.end(place, "interrupted")

@@ -1,4 +1,4 @@
-"""The permission questions that wait for a person, and the message that answers one.
+"""The permission questions that wait for a person, and the messages that answer them.
 
 An agent asks by a ``can_use_tool`` request, or by the ``permission_request`` of a dialect.
 """
@@ -34,26 +34,28 @@ from claude_wire.support import Ids, Key, key_of, printable, require_int, short_
 from claude_wire_kit.events.events import CancelReason, PermissionCancelled, PermissionRequest
 from claude_wire_kit.events.tools import call_name
 
-#: At most this many questions wait, whose JSON takes at most so many bytes. Above that the oldest is dropped.
+#: At most this many questions wait, and their JSON takes at most this many bytes. Above either limit the oldest is
+#: dropped.
 MAX_QUESTIONS = 1024
 MAX_QUESTION_BYTES = 16 * 1024 * 1024
 
-#: The size of a question whose input is nested too deeply for JSON: it is dropped, for an answer could not be encoded.
+#: The size given to a question whose input is nested too deeply for JSON. It is above the limit, so the question is
+#: dropped: its answer could not be encoded.
 TOO_DEEP = 1 << 62
 
-#: The id of a request as it came.
+#: The id of a request as received.
 RequestId: TypeAlias = "str | float | UnsetType | None"
 
-#: Called with the answer to a question, or with None if it needs none any more.
+#: Called with the answer to a question, or with None if the question needs no answer any more.
 Settled: TypeAlias = "Callable[[PermissionResultAllow | PermissionResultDeny | None], None]"
 
 
 class _Question(NamedTuple):
     asked: CanUseToolRequest | PermissionRequestMessage
-    #: The id of its request as it came, for the answer.
+    #: The id of the request as received. The answer needs it.
     id: RequestId
     event: PermissionRequest
-    #: What the options but the first one change.
+    #: The permission updates of the options after the first one.
     updates: list[PermissionUpdate]
     size: int
     settled: Settled | None
@@ -81,7 +83,7 @@ class Permissions:
         return len(self._open)
 
     def make_id(self) -> str:
-        """An id for a question that came without one: none that the other side has used."""
+        """Make an id for a question that came without one. The id differs from all ids that the other side has used."""
         while True:
             self._made += 1
             id = f"permission-{self._made}"
@@ -95,11 +97,11 @@ class Permissions:
         fields: dict[str, Any],
         settled: Settled | None = None,
     ) -> Iterator[PermissionRequest | PermissionCancelled]:
-        """Take a question, and give what there is to tell. One that came before is passed over.
+        """Add a question, and yield its event. A question that came before gives none.
 
         Args:
-            id: the id of its request as it came. If there is none, the front end gets one that is made here.
-            fields: say where the event belongs.
+            id: the id of the request as received. A question without an id gets one that is made here.
+            fields: assign the event to its conversation.
         """
         shown = self.make_id() if id is None or id is UNSET else id
         key = _key(shown)
@@ -132,7 +134,7 @@ class Permissions:
     def withdraw(
         self, id: str | float, reason: CancelReason = "withdrawn", allowed: bool | None = None
     ) -> Iterator[PermissionCancelled]:
-        """Settle a question that was not answered here, if it is open."""
+        """Settle an open question that was answered or withdrawn elsewhere."""
         key = _key(id)
         if key in self._open:
             yield self._cancel(key, reason, allowed)
@@ -145,7 +147,7 @@ class Permissions:
         call: str | None = None,
         allowed: bool | None = None,
     ) -> Iterator[PermissionCancelled]:
-        """Settle the questions of a conversation: all of them, those that no request asked, or those for one call.
+        """Settle questions of a conversation: all of them, those that no request asked, or those about one call.
 
         Args:
             allowed: whether the call was allowed, if that is known.
@@ -161,14 +163,14 @@ class Permissions:
             yield self._cancel(key, "withdrawn" if call is None else "answered", allowed)
 
     def call_of(self, id: str | float) -> str | None:
-        """The id of the tool call that an open question is about, if the question names it."""
+        """Return the id of the tool call that an open question is about, if the question names it."""
         question = self._open.get(_key(id))
         return None if question is None else question.tool_use_id
 
     def answer(
         self, id: str | float, allow: bool, option: int, message: str, updated_input: dict[str, Any] | None
     ) -> ControlResponse | PermissionReply:
-        """Settle a question, and return the message that answers it; see ``Bridge.answer``."""
+        """Settle a question, and return the message that answers it. See ``Bridge.answer``."""
         key = _key(id)
         question = self._open.get(key)
         if question is None:
@@ -211,12 +213,12 @@ class Permissions:
 
 
 def _key(id: str | float) -> Key:
-    """The key of an id, as it came or as it is shown."""
+    """Return the key of an id, which may be shortened already."""
     return key_of(short_id(id) if isinstance(id, str) else id)
 
 
 def _call_id(asked: CanUseToolRequest | PermissionRequestMessage) -> str | None:
-    """The id of the tool call that a question is about, if it names one."""
+    """Return the id of the tool call that a question is about, if the question names it."""
     if isinstance(asked, CanUseToolRequest):
         return asked.tool_use_id
     call = (asked.extra or {}).get("tool_use_id")
@@ -224,7 +226,7 @@ def _call_id(asked: CanUseToolRequest | PermissionRequestMessage) -> str | None:
 
 
 def describe_permission(asked: CanUseToolRequest | PermissionRequestMessage, *, details: bool) -> PermissionRequest:
-    """Return a question as an event, still without its id and its options."""
+    """Return a question as an event. The caller adds the id and the options."""
     if isinstance(asked, CanUseToolRequest):
         tool, input = asked.tool_name, asked.input
         text, name = asked.description or asked.title, asked.display_name or tool
@@ -250,7 +252,7 @@ def _size(asked: CanUseToolRequest | PermissionRequestMessage, id: RequestId) ->
 
 
 def suggestion(update: PermissionUpdate) -> str:
-    """A change of permissions in words, on one line. It is never cut, because the user decides on it."""
+    """Describe a permission update in words, on one line. The text is never cut, because the user decides on it."""
     match update:
         case AddRules(rules=rules, behavior=behavior, destination=destination):
             text = f"{behavior} {_rules(rules)}"

@@ -1,6 +1,8 @@
-"""How far the work is, found in text: "Running test 5 of 20".
-The model writes the text, so each rule takes time in proportion to its length, whatever it holds. An expression looks
-for two numbers; it is bounded in every repetition. Around them a rule looks at no more than some hundred characters.
+"""Progress found in text: "Running test 5 of 20".
+
+The model writes the text, so a rule must take time in proportion to the text's length, whatever the text holds. A
+regular expression finds two numbers, and each repetition in it is bounded. Then the rule looks at some hundred
+characters around the numbers.
 """
 
 from __future__ import annotations
@@ -13,13 +15,13 @@ from claude_wire.support import one_line, prose
 
 
 class Step(NamedTuple):
-    """What a rule has found.
+    """A step that a rule has found.
 
     Attributes:
         at: where in the text, in characters. Of several steps in a text, the last one counts.
         name: what is being done, such as ``Running tests``.
-        completed: how many steps, from 0 to ``total``.
-        total: of how many, at least 1.
+        completed: how many steps are done, from 0 to ``total``.
+        total: how many steps there are, at least 1.
     """
 
     at: int
@@ -31,28 +33,28 @@ class Step(NamedTuple):
 #: Finds steps in a text, in any order. A step counts only if 0 <= ``completed`` <= ``total`` and ``total`` > 0.
 ProgressRule: TypeAlias = Callable[[str], Iterable[Step]]
 
-#: Characters that are read, from the end of a text, so that even a hostile text takes no more than 0.2 s.
+#: The rules read at most this many characters from the end of a text. So even a hostile text takes no more than 0.2 s.
 MAX_READ = 128 * 1024
 #: A name of a step has at most this many characters.
 NAME_CHARS = 80
-#: A rule reads this many characters before and after the numbers, and searches the first number in the last few before.
+#: A rule reads this many characters before and after the numbers.
 LOOKED_AT = 100
 NUMBER_CHARS = 16
 
-#: Fenced blocks, up to the end of the text if they are not closed, and code within a line.
+#: Code: fenced blocks (to the end of the text if not closed), and code within a line.
 _CODE = re.compile(
     r"^ {0,3}(`{3,8}|~{3,8})(?![^\n]*`)[\s\S]*?(?:\n {0,3}\1|\Z)|`[^`\n]{1,200}`",
     re.MULTILINE,
 )
-#: The ends of "5 of 20" and "5/20", unless the next character shows a path, a date, a decimal or an amount. Each
-#: pattern begins with fixed characters, so the search takes 1 ns a character; with a lookbehind it would take 25.
+#: Find the end of "5 of 20" and "5/20", unless the next character shows a path, a date, a decimal or an amount. Each
+#: pattern begins with fixed characters, so the search takes 1 ns a character. With a lookbehind it would take 25 ns.
 _OF = re.compile(r" of (\d{1,9})(?![\w%]|[.,:/-]\d|/)")
 _SLASH = re.compile(r"/ ?(\d{1,9})(?![\w%]|[.,:/-]\d|/)")
-#: The number before them, in what comes before on the line.
+#: The first number. Searched in the text before "of" or the slash.
 _NUMBER = re.compile(r"(?<![^\s(*#])#?([0-9]{1,9}) ?(?:out)?$")
 #: "[5/20]", but not in a link, an index or a path.
 _BRACKETS = re.compile(r"\[(?<![\w\])/.[]\[) {0,3}(\d{1,9}) ?/ ?(\d{1,9}) {0,3}\](?![(\[\]/\w])")
-#: "Testing took 5 of 20 minutes" counts minutes: the second number belongs to the noun behind it.
+#: "Testing took 5 of 20 minutes" counts minutes: the noun after the second number says what is counted.
 _PLURAL = re.compile(r" [a-z]{2,30}[a-rt-z]s\b", re.IGNORECASE)
 _UNIT = (
     r"(?:case|check|chunk|commit|component|epoch|file|frame|image|item|iteration|job|migration|module|package|page|phase"
@@ -68,7 +70,8 @@ _DONE = re.compile(
     r" (?:complete|completed|done|finished|processed|so far)\b",
     re.IGNORECASE,
 )
-#: What may follow "test 5 of 20" where the sentence tells of it: its end, a colon, or what became of it.
+#: What may follow "test 5 of 20" where the sentence reports it: the end of the sentence, a colon, or what became of the
+#: test.
 _ENDS = re.compile(
     r"[*.!)\u2026 ]*(?:$|[:;,\u2013\u2014-]|(?<=[.!\u2026] )"
     r"|(?:(?:is|has|was) )?(?:now )?(?:complete|completed|done|failed|finished|in progress|ok|passed|running)\b)",
@@ -76,13 +79,13 @@ _ENDS = re.compile(
 )
 _PERCENT = re.compile(r"%( (?:complete|completed|done|finished)\b(?! with))?", re.IGNORECASE)
 _PERCENT_NUMBER = re.compile(r"(?<![^\s(*~])([0-9]{1,3})(?:\.[0-9]{1,9})? ?$")
-#: Verbs that, before "5 of 20 tests", say that these are done.
+#: Verbs which, before "5 of 20 tests", say that the five tests are done.
 _PAST = frozenset(
     ("completed", "converted", "downloaded", "finished", "migrated", "processed", "ran", "updated", "uploaded")
 )
-#: Words before "step 5 of 20" with which a sentence may begin.
+#: Words that may come between the beginning of a sentence and "step 5 of 20".
 _OPENINGS = frozenset(("-", "*", "at", "currently", "now", "on", "with"))
-#: Words in -ing that describe no activity.
+#: Words in -ing that do not describe an activity.
 _NO_VERBS = frozenset(
     (
         *("anything", "being", "during", "everything", "evening", "existing", "failing", "following", "having"),
@@ -93,7 +96,7 @@ _NO_VERBS = frozenset(
 #: Negations: words directly before a verb, and words that negate their whole clause.
 _DENIALS = frozenset(("avoid", "be", "cannot", "failed", "never", "no", "not", "only", "skip", "skipped", "stopped"))
 _CONDITIONS = frozenset(("after", "before", "if", "once", "unless", "until", "when", "without"))
-#: What is stripped from the ends of a word or a name: marks of emphasis, quotes, separators.
+#: Characters stripped from the ends of a word or a name: marks of emphasis, quotes, separators.
 _DASHES = ("-", "\u2013", "\u2014")
 _AROUND = " \t\r:;,.*_>\"'()“”" + "".join(_DASHES)
 
@@ -120,7 +123,7 @@ def _last(text: str, rules: Iterable[ProgressRule]) -> Step | None:
 
 
 def numbers_in_words(text: str) -> Iterator[Step]:
-    """Finds "Running test 5 of 20", "Test 5/20 passed", "Completed 5 of 20 tests" and "5/20 tests"."""
+    """Find "Running test 5 of 20", "Test 5/20 passed", "Completed 5 of 20 tests" and "5/20 tests"."""
     for pattern in (_OF, _SLASH):
         for match in pattern.finditer(text):
             start, end = match.span()
@@ -134,7 +137,7 @@ def numbers_in_words(text: str) -> Iterator[Step]:
 
 
 def _counted(before: str, number: str, after: str, slash: bool) -> str:
-    """What the two numbers count, by the rest of their line. Empty if that is no work."""
+    """Return what the two numbers count, according to the rest of their line. Empty if they do not count work."""
     words = before.rstrip(" (:*.\u2026").split()
     noun = words[-1].strip(_AROUND).lower() if words else ""
     is_unit = noun == "progress" or _IS_UNIT.fullmatch(noun) is not None
@@ -157,13 +160,13 @@ def _counted(before: str, number: str, after: str, slash: bool) -> str:
 
 
 def _opens(words: list[str]) -> bool:
-    """Whether a sentence begins after these words, or they open one: "Now on step 5 of 20"."""
+    """Return True if a sentence begins after these words, or these words begin one: "Now on step 5 of 20"."""
     last = words[-1].lower() if words else ""
     return (not last or last in _OPENINGS or last[-1] in ".!?:;,") and not _is_denied(words)
 
 
 def percentages(text: str) -> Iterator[Step]:
-    """Finds "25% complete" and "Progress: 25%"; not what is said of a subagent."""
+    """Find "25% complete" and "Progress: 25%". A percentage of a subagent does not count."""
     for match in _PERCENT.finditer(text):
         start = match.start()
         line = text[max(0, start - LOOKED_AT) : start].rpartition("\n")[2]
@@ -176,7 +179,7 @@ def percentages(text: str) -> Iterator[Step]:
 
 
 def numbers_in_brackets(text: str) -> Iterator[Step]:
-    """Finds "[5/20] Building", as builds print it. "[05/20]" and "[5/2024]" are taken for dates."""
+    """Find "[5/20] Building", which build tools print. "[05/20]" and "[5/2024]" are taken for dates."""
     for match in _BRACKETS.finditer(text):
         completed, total = int(match[1]), int(match[2])
         if str(completed) != match[1] or str(total) != match[2] or (completed <= 12 and 1900 <= total <= 2100):
@@ -187,12 +190,12 @@ def numbers_in_brackets(text: str) -> Iterator[Step]:
         yield Step(start, name, completed, total)
 
 
-#: The rules of a :class:`~claude_wire_kit.events.Bridge` that is given no others.
+#: The rules that a :class:`~claude_wire_kit.events.Bridge` uses by default.
 PROGRESS_RULES: tuple[ProgressRule, ...] = (numbers_in_words, percentages, numbers_in_brackets)
 
 
 def _doing(words: list[str]) -> str:
-    """What "... running unit test" says is being done: "Running unit tests". Empty if it says nothing."""
+    """Return the activity at the end of "... running unit test": "Running unit tests". Empty if there is none."""
     for index in range(len(words) - 2, max(-1, len(words) - 5), -1):
         if not words[index + 1].replace("-", "").isalpha():
             return ""
@@ -205,7 +208,7 @@ def _doing(words: list[str]) -> str:
 
 
 def _is_denied(words: list[str]) -> bool:
-    """Whether the end of these words says that what follows is not being done, or not yet."""
+    """Return True if the last of these words say that what follows is not being done, or not yet."""
     for index, word in enumerate(reversed(words)):
         word = word.lower()
         if word.strip(_AROUND) in _CONDITIONS or (
@@ -227,7 +230,7 @@ def _plural(noun: str) -> str:
 
 
 def _rest_of_line(text: str, at: int, separated: bool = True) -> str:
-    """What follows on the line, behind a colon or a dash if it must be separated."""
+    """Return the rest of the line. If ``separated``, it must begin with a colon or a dash, else the result is empty."""
     rest = text[at : at + LOOKED_AT].partition("\n")[0]
     return "" if separated and rest.lstrip()[:1] not in (":", *_DASHES) else _name(rest)
 

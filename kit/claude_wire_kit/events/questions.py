@@ -14,7 +14,7 @@ from claude_wire.support import cancel_scope, closing_coroutine, require_functio
 from claude_wire_kit.events.bridge import Bridge
 from claude_wire_kit.events.events import UiEvent
 
-#: Seconds for which the end of a withdrawn question may take to send.
+#: When a question ends without an answer from the front end, the event that says so may take this many seconds to send.
 SEND_SECONDS = 5.0
 
 
@@ -44,7 +44,7 @@ class Questions:
         self._send = send
 
     async def ask(self, request: CanUseToolRequest) -> PermissionResultAllow | PermissionResultDeny:
-        """Ask whether a tool may be used, and return the answer: a session's ``can_use_tool``."""
+        """Ask whether a tool may be used, and return the answer. Pass this method as ``can_use_tool`` of a session."""
         answered = anyio.Event()
         answers: list[PermissionResultAllow | PermissionResultDeny] = []
 
@@ -59,7 +59,7 @@ class Questions:
         finally:
             events = self._ui.withdraw(id)  # none if it was answered
             if events and not closing_coroutine():
-                # A front end that cannot be told is gone, which is no reason to end the callback in another way.
+                # If this event cannot be sent, the front end is gone. That must not change how the callback ends.
                 with suppress(Exception), cancel_scope(shield=True) as scope:
                     scope.deadline = anyio.current_time() + SEND_SECONDS
                     await self._send_all(events)

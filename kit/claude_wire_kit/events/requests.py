@@ -1,4 +1,4 @@
-"""What host and CLI ask each other, and the answers, as notices. Permission questions have an event of their own."""
+"""The requests of the host and the CLI, and the answers, as notices. Permission questions have an event of their own."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from claude_wire_kit.events.events import Notice
 from claude_wire_kit.events.names import tag
 from claude_wire_kit.events.permissions import suggestion
 
-#: Messages of MCP servers that are the same in every session.
+#: MCP messages that are the same in every session, so that they are not shown.
 HANDSHAKE = ("initialize", "notifications/initialized", "tools/list", "resources/list", "prompts/list", "ping")
 
 
 def describe_question(asked: m.ControlRequestPayload) -> Notice | None:
-    """Return a request of the CLI, or None if it tells a person nothing."""
+    """Return the notice of a request of the CLI, or None if there is nothing to show."""
     match asked:
         case m.HookCallbackRequest(input=m.UserPromptSubmitHookInput()):
-            return None  # shown as the prompt that it is about
+            return None  # the prompt itself is shown
         case m.HookCallbackRequest(input=given):
             return Notice(
                 kind="hook", text=f"hook {one_line(tag(given))}{_named(': ', getattr(given, 'tool_name', None))}"
@@ -44,7 +44,7 @@ def _named(before: str, name: object) -> str:
 
 
 def describe_request(asked: m.ControlRequestPayload, kind: Any = "host") -> Notice | None:
-    """Return a request by its name and its fields, or None for ``initialize``."""
+    """Return a notice with the request's name and fields, or None for ``initialize``."""
     if isinstance(asked, m.InitializeRequest):
         return None
     if isinstance(asked, m.RequestUserDialogRequest):
@@ -55,14 +55,16 @@ def describe_request(asked: m.ControlRequestPayload, kind: Any = "host") -> Noti
 
 
 def prompt_in(asked: m.ControlRequestPayload) -> str | None:
-    """Return the prompt that a hook is asked about. The CLI does not repeat the prompts that it reads."""
+    """Return the prompt that a hook is asked about, or None. The CLI does not repeat prompts that it reads, so this is
+    how they are seen.
+    """
     if isinstance(asked, m.HookCallbackRequest) and isinstance(asked.input, m.UserPromptSubmitHookInput):
         return asked.input.prompt
     return None
 
 
 def describe_answer(asked: str | None, response: m.ControlResponse) -> Notice | None:
-    """Return the host's answer to a request of this subtype, or None if it tells a person nothing."""
+    """Return the notice of the host's answer to a request of this subtype, or None if there is nothing to show."""
     if isinstance(response.response, m.ControlError):
         return Notice(kind="error", text=f"the host refuses: {response.response.error}")
     payload = response.payload
@@ -82,7 +84,7 @@ def describe_answer(asked: str | None, response: m.ControlResponse) -> Notice | 
 
 
 def describe_decision(result: m.PermissionResult | None) -> Notice:
-    """Return the answer to a permission question."""
+    """Return the notice of the answer to a permission question."""
     match result:
         case m.PermissionResultAllow(updatedPermissions=granted):
             more = "\n".join(f"and {suggestion(update)}" for update in granted or ())

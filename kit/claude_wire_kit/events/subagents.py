@@ -1,4 +1,4 @@
-"""The running subagents. Several messages tell the end of one; the first of them counts."""
+"""The running subagents. Several messages may report the end of a subagent; the first of them counts."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from claude_wire.support import Ids, short_id
 from claude_wire_kit.events.events import Operation, SubagentProgress, SubagentStatus
 from claude_wire_kit.events.operations import Operations, Place, joined
 
-#: At most this many subagents are followed. One more stops the oldest one. They take 8 MB at most.
+#: At most this many subagents are remembered, which take at most 8 MB. One more stops the oldest.
 MAX_SUBAGENTS = 1024
 
-#: Statuses of tasks that are final, and what they are here.
+#: The final statuses of tasks, and the status of the subagent for each.
 _FINAL: dict[str | None, SubagentStatus] = {
     "completed": "completed",
     "failed": "failed",
@@ -23,22 +23,22 @@ _FINAL: dict[str | None, SubagentStatus] = {
     "stopped": "stopped",
 }
 
-#: A mention is looked for in this many characters before and after the word "agent".
+#: A mention must lie within this many characters before and after the word "agent".
 LOOKED_AT = 64
 #: At most this many subagents are taken from "launching 3 subagents".
 MAX_AT_ONCE = 16
 
 _AGENT = re.compile(r"(?<![\w-])(?P<sub>sub-?)?agent(?P<several>s)?(?![\w-])", re.IGNORECASE)
-#: A name after the word, and one before it.
+#: A name after the word "agent", and a name before it.
 _AFTER = re.compile(r" (?P<open>[\"'`\u201c])?(?P<name>[A-Za-z][\w-]{0,39}|\d{1,2}(?![\w%]|[.,]\d))[\"'`\u201d]?")
 _BEFORE = re.compile(r"(?:^|(?<=[\s(]))(?P<open>[\"'`\u201c])?(?P<name>[A-Za-z][\w-]{0,39})[\"'`\u201d]? $")
 _COUNTS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
 _COUNT = re.compile(rf"\b(?P<count>\d{{1,2}}|{'|'.join(_COUNTS)}) (?:(?:more|parallel|new) )?$", re.IGNORECASE)
-#: Names of subagents that come with the CLI, and the ends of those that say what somebody does: "code-reviewer". Any
-#: other word with a hyphen before "agent" may be an adjective: "third-party agent".
+#: Names of the subagents that come with the CLI, and names like "code-reviewer", which end like a profession. Any other
+#: word with a hyphen before "agent" may be an adjective: "third-party agent".
 _DOES = re.compile(r"general-purpose|Explore|Plan|[\w-]+-\w+(?:er|or|ist)")
 _ADJECTIVE = re.compile(r"[\w-]+-(?:border|layer|order|tier|user|vendor|power|paper|over|under|after)", re.IGNORECASE)
-#: The words before a subagent's name in a sentence that starts the subagent.
+#: The words before a subagent's name in a sentence that says that the subagent starts.
 _BEGINS = re.compile(
     r"(?:(?:^|[.!?:;,*>\n-] *|\b(?:i['\u2019]m|i am|now) (?:now )?)"
     r"(?:us|launch|start|spawn|runn|invok|dispatch|call|delegat)ing(?P<doing>)"
@@ -56,13 +56,13 @@ _SAYS = re.compile(
     r"|: (?:(?:\d{1,3}% )?(?P<state>complete|completed|finished|done|failed)\b|(?=[a-z]{2,20}ing\b))",
     re.IGNORECASE,
 )
-#: The rest of a clause after one of these words is not a fact, or not yet.
+#: After one of these words, the rest of a clause is not a fact, or not yet.
 _SUPPOSED = re.compile(
     r"\b(?:if|once|when|until|after|unless|whether|before|would|could|should|can|may|might|not|never|no|without|avoid"
     r"|\w{2,6}n['\u2019]t)\b[^.!?:\n]*$",
     re.IGNORECASE,
 )
-#: The status of a subagent by the word that says it. All other words of ``_SAYS`` mean ``completed``.
+#: Words of ``_SAYS`` that mean a status other than ``completed``.
 _SAID: dict[str, SubagentStatus] = {
     "started": "started",
     "running": "running",
@@ -72,16 +72,16 @@ _SAID: dict[str, SubagentStatus] = {
 
 
 def status_of(status: str | None) -> SubagentStatus:
-    """The status of a subagent whose task has this one. The statuses of tasks are an open set."""
+    """Return the subagent's status for a task's status. Unknown statuses count as running."""
     return _FINAL.get(status, "running")
 
 
 @dataclass(slots=True)
 class _Subagent:
     event: SubagentProgress
-    #: The id of its task, if one is known.
+    #: The id of the subagent's task, if it is known.
     task: str | None = None
-    #: Whether it goes on after the result of the call that started it.
+    #: True if the subagent goes on after the result of the call that started it.
     background: bool = False
 
 
@@ -101,20 +101,19 @@ class Subagents:
         return len(self._running)
 
     def is_running(self, place: Place) -> bool:
-        """Whether a subagent has begun and not ended."""
         return place in self._running
 
     def count(self, conversation: str | None) -> int:
-        """How many subagents of a conversation have begun and not ended."""
+        """Return how many subagents of a conversation are running."""
         return sum(place[0] == conversation for place in self._running)
 
     def place_of(self, conversation: str | None, task: str, call: str | None = None) -> Place:
-        """The place of a task, which a tool call may have begun."""
+        """Return the place of the subagent of a task. A tool call may have started the task."""
         known = self._by_task.get((conversation, short_id(task)))
         return conversation, known or short_id(call or task)
 
     def begin(self, event: SubagentProgress) -> Iterator[SubagentProgress | Operation]:
-        """Take a subagent, and give what there is to tell. One that is known, or has ended, is passed over."""
+        """Add a subagent, and yield its event. A subagent that is known or has ended gives none."""
         place = event.conversationId, event.agentId
         if place not in self._running and joined(place) not in self._ended:
             if len(self._running) >= MAX_SUBAGENTS:
@@ -123,7 +122,7 @@ class Subagents:
             yield event
 
     def set_task(self, place: Place, task: str | None, background: bool | None) -> None:
-        """Remember the task that a running subagent is, and whether it goes on after the result of its call."""
+        """Set the task of a running subagent, and whether it goes on after the result of its call."""
         agent = self._running.get(place)
         if agent is not None:
             if task is not None and agent.task is None:
@@ -134,7 +133,7 @@ class Subagents:
     def update(
         self, place: Place, *, status: SubagentStatus = "running", tool: str | None = None, summary: str | None = None
     ) -> Iterator[SubagentProgress | Operation]:
-        """Take what a subagent does now. Nothing is told if that is what it did before, or if it has ended."""
+        """Update a running subagent, and yield the event. An update that changes nothing gives none."""
         agent = self._running.get(place)
         if agent is None:
             return
@@ -152,7 +151,9 @@ class Subagents:
             yield agent.event
 
     def end_call(self, place: Place, status: SubagentStatus) -> Iterator[SubagentProgress | Operation]:
-        """The call that started a subagent has its result: the subagent has ended, unless it is in the background."""
+        """Take the result of the call that started a subagent. It ends the subagent, unless that runs in the
+        background.
+        """
         agent = self._running.get(place)
         if agent is not None and not agent.background:
             yield from self.update(place, status=status)
@@ -160,7 +161,7 @@ class Subagents:
     def end_all(
         self, conversation: str | None, status: SubagentStatus, *, background: bool
     ) -> Iterator[SubagentProgress | Operation]:
-        """End the subagents of a conversation, with or without those in the background."""
+        """End the subagents of a conversation. Those in the background end only with ``background=True``."""
         over = [
             place
             for place, agent in self._running.items()
@@ -173,7 +174,7 @@ class Subagents:
 def find_mentions(text: str) -> Iterator[tuple[str, SubagentStatus]]:
     """Find the subagents that a text names, and what it says of them.
 
-    This is for agents whose messages do not tell of subagents. A name after "subagent" stands in quotation marks, is a
+    This is for agents whose messages do not report subagents. A name after "subagent" stands in quotation marks, is a
     number, or has a capital letter, a digit, a hyphen or an underscore. One before "agent" stands in quotation marks or
     says what somebody does, such as ``code-reviewer``. Takes time in proportion to the length of the text.
     """
@@ -205,7 +206,7 @@ def find_mentions(text: str) -> Iterator[tuple[str, SubagentStatus]]:
 
 
 def _begins(before: str, text: str, end: int) -> bool:
-    """Whether a subagent is said to begin, by what stands before and after it."""
+    """Return True if the text before and after a name says that this subagent starts."""
     found = _BEGINS.search(before)
     return (
         found is not None

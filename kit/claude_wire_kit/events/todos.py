@@ -1,4 +1,4 @@
-"""Progress by the agent's own list of tasks, as ``TodoWrite``, ``TaskCreate`` and ``TaskUpdate`` keep it."""
+"""Progress according to the agent's own task list: ``TodoWrite``, ``TaskCreate`` and ``TaskUpdate``."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from claude_wire.support import fields_of, items_of, one_line, prose, short_id
 from claude_wire_kit.events.progress import NAME_CHARS, Step
 from claude_wire_kit.events.tools import text_in
 
-#: At most this many tasks of a conversation are counted that ``TaskCreate`` made. Further ones are passed over.
+#: At most this many tasks that ``TaskCreate`` made count in a conversation. Further tasks are ignored.
 MAX_TODOS = 100
-#: At most so many characters of a result are looked at for the id of a task.
+#: The id of a task is searched in this many characters of a result.
 LOOKED_AT = 200
 
 _CREATED = re.compile(r"\bTask #([\w-]{1,40})")
 
 
 class Todos:
-    """The list of one conversation: what ``TodoWrite`` wrote last, or the tasks of ``TaskCreate``."""
+    """The task list of one conversation: the latest one of ``TodoWrite``, or the tasks made by ``TaskCreate``."""
 
     __slots__ = ("_creating", "_tasks")
 
     def __init__(self) -> None:
-        #: Status and name of each task, by its id.
+        #: Task id -> (status, name).
         self._tasks: dict[str, tuple[str, str]] = {}
-        #: The names of tasks whose ``TaskCreate`` has no result yet, by the id of the call.
+        #: Tasks whose ``TaskCreate`` has no result yet: id of the call -> name of the task.
         self._creating: dict[str, str] = {}
 
     def call(self, id: str, tool: str, input: object) -> Step | None:
-        """Take a call of a tool. Returns how far the list is, if the call has changed it."""
+        """Take a tool call. Returns the progress if the call has changed the list."""
         if tool == "TodoWrite":
             items = items_of(fields_of(input).get("todos"))
             return _step([(text_in(item, "status") or "", _name(item)) for item in items])
@@ -43,7 +43,9 @@ class Todos:
         return None
 
     def result(self, id: str, content: str, structured: object) -> Step | None:
-        """Take the result of a tool: that of ``TaskCreate`` says the task's id. Returns what :meth:`call` does."""
+        """Take a tool's result. The result of ``TaskCreate`` has the id of the task. Returns the progress if the list
+        has changed.
+        """
         name = self._creating.pop(id, None)
         if name is None:
             return None
@@ -60,7 +62,9 @@ def _name(item: object) -> str:
 
 
 def _step(items: list[tuple[str, str]]) -> Step | None:
-    """How far a list of statuses and names is. What is under way gives the step its name, or else what comes next."""
+    """Return the progress for a list of (status, name). The first task in progress names the step, or else the next
+    task.
+    """
     items = [(status, name) for status, name in items if status != "deleted"]
     completed = sum(status == "completed" for status, _ in items)
     under_way = [name for status, name in items if status == "in_progress"]

@@ -1,4 +1,4 @@
-"""What a tool call is, for a person: the tool's name, and by it the kind, a title, and the file or the command."""
+"""Describe a tool call for a person: its kind, a title, and the file or the command that it is about."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from claude_wire_kit.events.events import OperationKind
 
 #: A title has at most this many characters.
 TITLE_CHARS = 120
-#: A path, a command and a summary have at most this many.
+#: A path, a command and a summary have at most this many characters.
 TEXT_CHARS = 1000
 
 _TOOLS: dict[OperationKind, str] = {
@@ -20,14 +20,14 @@ _TOOLS: dict[OperationKind, str] = {
     "subagent": " ".join(SUBAGENT_TOOLS),
 }
 _KINDS: dict[str, OperationKind] = {name: kind for kind, names in _TOOLS.items() for name in names.split()}
-#: The same by the names that miriad-code and other agents write in lower case: `read` with a `filePath`.
+#: The kinds of tools by the lower-case names that miriad-code and other agents use: `read` with a `filePath`.
 _LOWER: dict[str, OperationKind] = {
     name.lower(): kind
     for name, kind in _KINDS.items()
     if name in {"Read", "Write", "Edit", "Bash", "Glob", "Grep", "LS"}
 }
 _PATHS = ("file_path", "notebook_path", "path", "filePath")
-#: What a title begins with, and the fields of the input. The first field that the input has ends the title.
+#: The verb of a title, and the input fields that may complete it. The first field that is present is used.
 _TITLES: dict[OperationKind, tuple[str, tuple[str, ...]]] = {
     "file_read": ("Read", _PATHS),
     "file_write": ("Write", _PATHS),
@@ -47,12 +47,12 @@ def call_name(name: str) -> str:
 
 
 def cut(text: str) -> str:
-    """A text of at most 1,000 characters: itself, or its beginning with an ellipsis."""
+    """Cut a text to at most 1,000 characters, with an ellipsis at its end."""
     return text if len(text) <= TEXT_CHARS else text[: TEXT_CHARS - 1] + "…"
 
 
 def text_in(input: object, *names: str) -> str | None:
-    """The first of these fields of a tool's input that is a text and not empty, :func:`cut`. Takes any JSON."""
+    """Return the first of these fields of a tool's input that is a non-empty text, cut by :func:`cut`. Takes any JSON."""
     fields = fields_of(input)
     for name in names:
         value = fields.get(name)

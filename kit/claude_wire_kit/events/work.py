@@ -20,9 +20,9 @@ from claude_wire_kit.events.tools import cut, described, text_in
 
 #: Calls of tools: those that the CLI runs, and those that the API runs.
 CALLS = (m.ToolUseBlock, m.ServerToolUseBlock, m.McpToolUseBlock)
-#: What a result of the CLI begins with when the user has interrupted the call.
+#: When the user interrupts a call, its result begins with this.
 REJECTED = "The user doesn't want to "
-#: Who decides about a call, by the ``source`` of a decision.
+#: The ``source`` of a permission decision, in words.
 DECIDERS = {"config": "the settings", "hook": "a hook"}
 
 Events: TypeAlias = "list[UiEvent]"
@@ -30,11 +30,11 @@ Task: TypeAlias = m.TaskStartedMessage | m.TaskProgressMessage | m.TaskUpdatedMe
 
 
 class Work:
-    """Operations and subagents of all conversations. What a method has to tell, it adds to ``events``.
+    """Makes the events of tool calls and subagents, for all conversations. Each method adds its events to ``events``.
 
     Args:
-        rules: that find progress in text.
-        details: also tell inputs and results of calls.
+        rules: the rules that find progress in text.
+        details: also put inputs and results of calls into the events.
     """
 
     def __init__(self, rules: tuple[ProgressRule, ...], *, details: bool = False) -> None:
@@ -52,7 +52,7 @@ class Work:
         events: Events,
         status: SubagentStatus = "started",
     ) -> str:
-        """Take a subagent that a message names. Returns its id."""
+        """Add a subagent that a message names, and return its id."""
         id = short_id(agent)
         begun = SubagentProgress(
             agentId=id,
@@ -65,7 +65,7 @@ class Work:
         return id
 
     def call(self, block: Any, agent: str | None, to: Conversation, events: Events, at: str | None = None) -> None:
-        """Take a call of a tool, by a subagent if it has an id.
+        """Take a tool call. ``agent`` is the id of the subagent that made it, if one did.
 
         Args:
             at: the time of the message, for details.
@@ -98,7 +98,7 @@ class Work:
     def result(
         self, result: m.ToolResultBlock, message: m.UserMessage, agent: str | None, to: Conversation, events: Events
     ) -> bool:
-        """Take a result of a tool that the CLI runs. Returns whether its call was open."""
+        """Take the result of a tool that the CLI runs. Returns True if the call was open."""
         id, text = short_id(result.tool_use_id), _text_of(result.content or None)
         call = self.operations.get((to.id, id))
         if call is None and not self._details:
@@ -123,7 +123,7 @@ class Work:
         return True
 
     def api_result(self, block: Any, agent: str | None, to: Conversation, events: Events) -> bool:
-        """Take a block that may be the result of a tool that the API runs. Returns whether it is."""
+        """Take a block that may be the result of a tool that the API runs. Returns True if it is one."""
         fields = fields_of(block)
         id = fields.get("tool_use_id", getattr(block, "tool_use_id", None))
         if not isinstance(id, str):
@@ -138,11 +138,11 @@ class Work:
         return True
 
     def _told(self, id: str, agent: str | None, to: Conversation) -> Operation:
-        """A result whose call is not known."""
+        """Return the operation of a result whose call is not known."""
         return Operation(id=id, kind="other", title="", state="succeeded", agentId=agent, **to.fields)
 
     def task(self, message: Task, to: Conversation, events: Events) -> None:
-        """Take what the CLI says of a task. Tasks that are no subagents, such as commands, give progress alone."""
+        """Take a message about a task. A task that is no subagent, such as a command, gives progress only."""
         if message.task_id is None:
             return
         place = self.subagents.place_of(to.id, message.task_id, getattr(message, "tool_use_id", None))
@@ -164,7 +164,9 @@ class Work:
             events += self.subagents.update(place, status=status_of(message.status), summary=cut(message.summary))
 
     def end(self, to: Conversation, events: Events, *, ok: bool = False, background: bool = False) -> None:
-        """End what is open in a conversation, because its turn is over; also subagents in the background, if asked."""
+        """End what is open in a conversation, because its turn is over. ``background``: also subagents in the
+        background.
+        """
         events += self.subagents.end_all(to.id, "completed" if ok else "stopped", background=background)
         runs = self.subagents.is_running
         events += self.operations.end_all(to.id, lambda agent: agent is None or not runs((to.id, agent)))
@@ -183,7 +185,7 @@ def _text_of(content: str | Iterable[m.ContentBlock] | None) -> str:
 
 
 def decision_of(result: m.ToolResultBlock, meta: object) -> bool | None:
-    """Whether the call was allowed; None if the message does not say it.
+    """Return whether the call was allowed, or None if the message does not say.
 
     Args:
         meta: ``tool_result_meta`` of the message.
@@ -192,7 +194,7 @@ def decision_of(result: m.ToolResultBlock, meta: object) -> bool | None:
 
 
 def _about(result: m.ToolResultBlock, meta: object) -> dict[str, Any]:
-    """What ``tool_result_meta`` of a message says of the call with this result."""
+    """Return the entry of ``tool_result_meta`` for the call with this result."""
     for each in map(fields_of, items_of(meta)):
         if each.get("id") == result.tool_use_id:
             return each
@@ -207,10 +209,10 @@ def _is_allowed(result: m.ToolResultBlock, meta: dict[str, Any]) -> bool | None:
 
 
 def _state_of(result: m.ToolResultBlock, text: str, meta: dict[str, Any]) -> OperationState:
-    """How a call ended.
+    """Return how a call ended.
 
     Args:
-        meta: what ``tool_result_meta`` of the message says of the call.
+        meta: the entry of ``tool_result_meta`` for the call.
     """
     if not result.is_error:
         return "succeeded"
@@ -221,7 +223,7 @@ def _state_of(result: m.ToolResultBlock, text: str, meta: dict[str, Any]) -> Ope
 
 
 def _describe_decision(decided: dict[str, Any]) -> str | None:
-    """Who has allowed or denied a call, in words, by its ``permission_decision``."""
+    """Say in words who has allowed or denied a call, according to its ``permission_decision``."""
     if not decided:
         return None
     verb = {"accept": "Allowed", "reject": "Denied"}.get(str(decided.get("decision")), "Decided")
