@@ -1,3 +1,3 @@
-"""A session or a recording at a terminal: its messages as lines on a page, questions to the person who sits there, and
-the session itself, run or joined.
+"""A session or a recording at a terminal. ``claude-wire run`` starts a session, ``claude-wire attach`` joins one, and
+``claude-wire view`` shows a recording.
 """

@@ -1,4 +1,4 @@
-"""Permission questions to the person at the terminal."""
+"""Ask permission questions at the terminal."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from claude_wire_kit.terminal.page import Page
 if sys.platform != "win32":
     import termios
 
-#: A question waits at most this long until the call that it is about is shown.
+#: A question waits at most this long for its tool call to be shown.
 SECONDS_TO_SHOW = 1.0
 
 
 class Terminal:
-    """Asks whoever sits at the terminal; where there is none, everything is denied.
+    """Asks the person at the terminal. Without a terminal, every question is denied.
 
     Args:
         page, live: where questions and answers are shown.
@@ -31,9 +31,9 @@ class Terminal:
     def __init__(self, page: Page, live: LiveView) -> None:
         self._page = page
         self._live = live
-        # On Windows only sockets can be waited for.
+        # On Windows, select() works for sockets only.
         self.is_there: bool = sys.platform != "win32" and bool(sys.stdin) and sys.stdin.isatty() and page.is_terminal
-        #: Held while something is shown, and while a question is open. It is notified after each message.
+        #: Held while something is shown, and while a question is open. Notified after each message.
         self.turn: anyio.Condition = anyio.Condition()
 
     async def ask(self, request: CanUseToolRequest) -> PermissionResult:
@@ -51,7 +51,7 @@ class Terminal:
             return result
 
     def _not_shown(self, request: CanUseToolRequest) -> dict[str, Any]:
-        """The members of the tool's input that differ from those shown with the call.
+        """Return the fields of the tool's input that differ from those shown with the call.
 
         The CLI makes paths absolute, and a hook may change the input.
         """
@@ -72,7 +72,7 @@ class Terminal:
         is_cut = whole != fields(request.input)
         choices = ", ".join(["y", "n", "n REASON", *numbered, *(["s (show all of it)"] if is_cut else [])])
         while True:
-            # What was typed before the question was shown is no answer to it.
+            # Discard what was typed before the question was shown: it is no answer.
             termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
             typed = await self.line(f"  allow? [{choices}] ")
             word, _, reason = typed.strip().partition(" ")
@@ -93,12 +93,12 @@ class Terminal:
         self._page.line("\n".join(f"    {line}" for line in lines), "cyan")
 
     async def line(self, prompt: str) -> str:
-        """A line that the user types; empty at the end of the input. Can be cancelled while it waits."""
+        """Return a line that the user types, empty at the end of the input. The wait can be cancelled."""
         descriptor = sys.stdin.fileno()
         self._page.text(prompt, "bold")
         self._page.flush()
         await anyio.wait_readable(descriptor)
-        # A terminal gives one line at a time.
+        # One read from a terminal returns one line.
         line = os.read(descriptor, 65536).decode("utf-8", "replace")
         if line.endswith("\n"):
             self._page.typed()

@@ -1,4 +1,4 @@
-"""A session of a supervisor that a person at the terminal joins, or that gets one prompt."""
+"""A session of a supervisor at the terminal: join it, or send it one prompt."""
 
 from __future__ import annotations
 
@@ -25,42 +25,42 @@ from claude_wire_kit.terminal.session import TerminalSession
 if TYPE_CHECKING:
     from claude_wire_kit.supervisor.session import AttachedSession
 
-#: Between two looks whether somebody may type again.
+#: Interval between checks whether the user may type again.
 SECONDS_TO_SHOW = 0.05
 
 
 class Join(Protocol):
-    """Makes a session that is attached when it is entered."""
+    """Makes a session that attaches when it is entered."""
 
-    def __call__(self, *, can_use_tool: Callable[[CanUseToolRequest], Awaitable[PermissionResult]]) -> AttachedSession:
-        """The session."""
-        ...
+    def __call__(
+        self, *, can_use_tool: Callable[[CanUseToolRequest], Awaitable[PermissionResult]]
+    ) -> AttachedSession: ...
 
 
 class AttachedTerminalSession(TerminalSession):
-    """Joins a session once, and leaves it to itself in the end."""
+    """Joins a session that a supervisor runs. When the command ends, the session goes on."""
 
     leaving: tuple[str, str] = ("leaves the session", "leaving the session, which goes on")
 
     @property
     def shells(self) -> float | None:
-        """Do not wait for commands in the background: the session goes on without this command."""
+        """Do not wait for commands in the background: they go on without this command."""
         return 0.0
 
     def __init__(self, page: Page) -> None:
         super().__init__(page)
         self._is_over: bool = False
-        # Is set while no turn is under way, as far as messages tell.
+        # Set while no turn is under way, according to the messages.
         self._idle: anyio.Event = anyio.Event()
         self._typing: anyio.CancelScope | None = None
-        # How many wait to show something. Nothing is typed meanwhile.
+        # The number of tasks that wait to show something. The user cannot type meanwhile.
         self._showing = 0
         self._needs_result = True
         self._failure: ClaudeWireError | None = None
 
     @property
     def is_at_terminal(self) -> bool:
-        """Whether somebody can type."""
+        """Return True if a person can type."""
         return self._terminal.is_there
 
     async def ask(self, join: Join, prompt: str) -> int:
@@ -72,7 +72,8 @@ class AttachedTerminalSession(TerminalSession):
         return await self._outcome(lambda: self._asked(join, prompt))
 
     async def talk(self, join: Join) -> int:
-        """Show the session, and send what is typed, up to the end of the input; return the exit code of the command.
+        """Show the session, and send what the user types, until the end of the input. Returns the exit code of the
+        command.
 
         Raises:
             OSError: as :meth:`TerminalSession.run`.
@@ -132,7 +133,7 @@ class AttachedTerminalSession(TerminalSession):
 
     @contextmanager
     def _to_be_shown(self) -> Generator[None, None, None]:
-        """While something is shown nobody types: the row of the prompt is shown again behind it."""
+        """Take the prompt's row away while something is shown, and show it again afterwards."""
         self._showing += 1
         if self._typing is not None:
             self._typing.cancel()
@@ -142,7 +143,7 @@ class AttachedTerminalSession(TerminalSession):
             self._showing -= 1
 
     async def _type(self, session: AttachedSession, leave: Callable[[], None]) -> None:
-        """Send what is typed between turns."""
+        """Between turns, send what the user types."""
         while True:
             if not self._idle.is_set():
                 with anyio.move_on_after(SECONDS_TO_SHOW):
@@ -169,7 +170,7 @@ class AttachedTerminalSession(TerminalSession):
                     return
 
     async def _typed(self) -> str | None:
-        """What the user types; None if something is to be shown first."""
+        """Return what the user types, or None if something is to be shown first."""
         async with self._terminal.turn:
             if self._showing:
                 return None

@@ -1,4 +1,4 @@
-"""Calls of tools as people write them: ``Bash touch a.txt``, lists to tick off, edits as lines taken out and put in.
+"""Tool calls as people write them: ``Bash touch a.txt``, check lists, edits as ``-`` and ``+`` lines.
 
 All lines are safe to print. A member of a type that the tool does not take is shown like any other member.
 """
@@ -11,21 +11,22 @@ from claude_wire.support import one_line
 from claude_wire_kit.events.tools import call_name
 from claude_wire_kit.terminal.excerpts import CUT, MAX_FIELDS, Cut, detail, excerpt, fields
 
-#: The members that say what a call is mostly about, in the tools of the CLI and in many others. The first one counts.
+#: The input field that says most about a call, in the CLI's tools and many others. The first of these that is present
+#: counts.
 MAIN_MEMBERS = (
     *("command", "file_path", "notebook_path", "pattern", "url", "query", "description", "path", "prompt"),
     *("subject", "skill", "plan"),
 )
 
-#: What stands in the box of an item to do, by its status.
+#: The mark in the box of a check list, by the item's status.
 TICKS = {"completed": "x", "in_progress": ">", "pending": " "}
 
 
 def call_lines(name: str, given: Any, cut: Cut = CUT) -> list[str]:
-    """A tool's call as people write it, ``Bash touch a.txt``, and below it what else the tool is given.
+    """Return a tool call as people write it, ``Bash touch a.txt``, and below it the other fields of its input.
 
     Args:
-        cut: how much of each text is shown, and of how many.
+        cut: how many lines, characters and fields are shown.
     """
     title = call_name(name)
     if not isinstance(given, dict):
@@ -36,7 +37,7 @@ def call_lines(name: str, given: Any, cut: Cut = CUT) -> list[str]:
     lines = [title]
     if main is not None:
         first, *rest = excerpt(others.pop(main), *cut[:2])
-        # Further in than the other members, so that no text can look like one of them.
+        # Indented further than the fields, so that no line of this text looks like a field.
         lines = [f"{title} {first}", *(f"      {line}" for line in rest)]
     below = [*_to_do(others), *_questions(others), *_edit(others)]
     members = fields(others, cut) if others else []
@@ -46,7 +47,9 @@ def call_lines(name: str, given: Any, cut: Cut = CUT) -> list[str]:
 
 
 def _taken(members: dict[str, Any], name: str, key: str) -> list[dict[str, Any]]:
-    """Take a list out of the members if it is one of objects with a text of that key; otherwise nothing."""
+    """Remove a list from the input if it is a list of objects that have a text under ``key``. Else return an empty
+    list.
+    """
     items: Any = members.get(name)
     if not isinstance(items, list):
         return []
@@ -63,13 +66,13 @@ def _most(lines: list[str]) -> list[str]:
 
 
 def _to_do(members: dict[str, Any]) -> list[str]:
-    """The list of ``TodoWrite``."""
+    """Return the lines of a ``TodoWrite`` list."""
     items = _taken(members, "todos", "content")
     return _most([f"[{TICKS.get(str(item.get('status')), '?')}] {detail(item['content'])}" for item in items])
 
 
 def _questions(members: dict[str, Any]) -> list[str]:
-    """The questions of ``AskUserQuestion``, each with its options."""
+    """Return the questions of ``AskUserQuestion``, each with its options."""
     lines: list[str] = []
     for asked in _taken(members, "questions", "question"):
         lines.append(detail(asked["question"]))
@@ -81,7 +84,7 @@ def _questions(members: dict[str, Any]) -> list[str]:
 
 
 def _edit(members: dict[str, Any]) -> list[str]:
-    """What ``Edit`` takes out and puts in."""
+    """Return the change of ``Edit`` as ``-`` and ``+`` lines."""
     if not all(isinstance(members.get(name), str) for name in ("old_string", "new_string")):
         return []
     old, new = members.pop("old_string"), members.pop("new_string")

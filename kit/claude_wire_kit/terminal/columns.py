@@ -1,6 +1,6 @@
-"""Rows of numbers under headings, with bars beside them, in as many columns as a terminal has.
+"""Tables of numbers with bars, fitted to the width of the terminal.
 
-Does not use rich: importing rich takes as long as everything else that ``claude-wire usage`` does.
+This module does not use rich: importing rich takes as long as everything else that ``claude-wire usage`` does.
 """
 
 from __future__ import annotations
@@ -15,41 +15,39 @@ from typing import NamedTuple
 
 import click
 
-#: Columns between two columns, and those that a bar needs at least.
+#: The gap between two columns, and the smallest and the greatest width of a bar.
 GAP, LEAST_BAR, MAX_BAR = 2, 8, 40
 
-#: A path is cut to this before a column of numbers is left out. Other names stay whole as long as they can.
+#: A path may be cut to this width before a column of numbers is left out. Other names are cut last.
 LEAST_PATH = 24
 
 
 class Column(NamedTuple):
-    """A column of a table."""
-
     heading: str
     cells: list[str]
-    #: Where a terminal is too narrow, the columns with the highest number are left out first; one with 0 stays.
+    #: In a narrow terminal, columns with the highest number are left out first. A column with 0 always stays.
     drop: int = 0
 
     @property
     def width(self) -> int:
-        """The width of its widest cell."""
+        """Return the width of the widest cell."""
         return max(map(cell_count, [self.heading, *self.cells]))
 
 
 def terminal_width() -> int | None:
-    """How many columns a line may have; None where no terminal shows it."""
+    """Return the width of the terminal, or None if the output is no terminal."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def cell_count(text: str) -> int:
-    """How many columns a terminal needs for a text that is safe to print."""
+    """Return how many columns a text takes on a terminal. The text must be safe to print."""
     if text.isascii():
         return len(text)
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def fitted(text: str, width: int, *, keep_end: bool = False) -> str:
-    """A text cut to ``width`` columns, at its end or at its beginning, with an ellipsis in the place of the rest."""
+    """Cut a text to ``width`` columns, at its end or its beginning, with an ellipsis where it was cut."""
     if cell_count(text) <= width:
         return text
     kept = text
@@ -61,11 +59,11 @@ def fitted(text: str, width: int, *, keep_end: bool = False) -> str:
 def laid_out(
     names: Column, columns: Sequence[Column], shares: Sequence[float], width: int | None, *, keep_end: bool = False
 ) -> list[str]:
-    """The lines of a table: names, numbers, and a bar for each share, if there is room for bars.
+    """Return the lines of a table: names, numbers, and a bar for each share if there is room.
 
     Args:
         shares: of the rows, up to 1; rows without one have no bar.
-        keep_end: of a name that is cut, the end is kept, as of a path.
+        keep_end: cut a name at its beginning, which suits a path.
     """
     shown = list(columns)
     room = width or sys.maxsize
@@ -88,7 +86,7 @@ def laid_out(
 
 
 def _bar(share: float, width: int) -> str:
-    """A bar of up to ``width`` columns, in eighths of one."""
+    """Draw a bar of up to ``width`` columns, in eighths of a column."""
     if not _is_unicode():
         return "#" * round(share * width)
     whole, eighths = divmod(round(share * width * 8), 8)
@@ -96,7 +94,7 @@ def _bar(share: float, width: int) -> str:
 
 
 def printed(lines: Sequence[str], width: int | None) -> None:
-    """Write sentences, on a terminal broken between words."""
+    """Print sentences. On a terminal, break lines between words."""
     for line in lines:
         for row in [line] if width is None else textwrap.wrap(line, width, break_on_hyphens=False):
             click.echo(row)

@@ -1,6 +1,6 @@
-"""Texts and JSON values cut down to a few lines that say how much was left out. All lines are safe to print.
+"""Texts and JSON values cut to a few lines, with a note of how much was left out. All lines are safe to print.
 
-Only the part of a text that is shown is looked at closely, so a text may be of any length.
+A text may be of any length: the rest of it is only counted.
 """
 
 from __future__ import annotations
@@ -11,32 +11,32 @@ from typing import Any, TypeAlias, cast
 from claude_wire.support import is_seen, one_line, printable
 from claude_wire_kit.events.content import plain_json
 
-#: This many lines of a text are shown, and this many characters of each.
+#: Of a text, this many lines are shown, and of each line this many characters.
 MAX_LINES = 6
 MAX_CHARS = 160
 
-#: A text from the input that is told on one line is cut to this many characters.
+#: A text that is shown on one line is cut to this many characters.
 DETAIL_CHARS = 200
 
-#: An object that takes no more characters than this is shown on one line.
+#: An object of at most this many characters is shown on one line.
 ONE_LINE_CHARS = 76
 
-#: This many members of an object are shown.
+#: At most this many fields of an object are shown.
 MAX_FIELDS = 12
 
-#: The most lines of a text, characters of a line, and members of an object.
+#: The limits of an excerpt: lines of a text, characters of a line, fields of an object.
 Cut: TypeAlias = "tuple[int, int, int]"
 CUT: Cut = (MAX_LINES, MAX_CHARS, MAX_FIELDS)
 WHOLE: Cut = (sys.maxsize, sys.maxsize, sys.maxsize)
 
 
 def detail(text: str) -> str:
-    """A text that may be longer than a name, on one line, without the white space around it."""
+    """Return a text on one line, without white space around it, cut to 200 characters."""
     return one_line(text.strip(), DETAIL_CHARS)
 
 
 def excerpt(text: str, most_lines: int = MAX_LINES, most_chars: int = MAX_CHARS) -> list[str]:
-    """The first lines of a text, and one that says how much more there is."""
+    """Return the first lines of a text, and a line that says how much more there is."""
     text = text.rstrip("\n")
     lines: list[str] = []
     cut = at = 0
@@ -58,7 +58,8 @@ def excerpt(text: str, most_lines: int = MAX_LINES, most_chars: int = MAX_CHARS)
 
 
 def fields(value: Any, cut: Cut = CUT) -> list[str]:
-    """A JSON value: an object as ``name: value``, on one line if it is short, else member by member.
+    """Return the lines of a JSON value. An object becomes ``name: value``: on one line if it is short, else a line for
+    each field.
 
     Args:
         cut: how much of it is shown; ``WHOLE`` for all of it.
@@ -90,7 +91,7 @@ def _members(members: dict[str, Any], cut: Cut) -> list[str]:
 
 
 def _short(member: Any) -> str:
-    """A member among others on one line. A string that might be taken for several members is in quotes."""
+    """Return a field's value for a line with several fields. A string that might look like several fields is quoted."""
     if isinstance(member, str) and member and member == member.strip() and member[0] != '"' and "," not in member:
         return member
     return plain_json(member)

@@ -1,7 +1,7 @@
-"""Draws the events of a session on a :class:`Page`: text while it is written, tools, questions, results.
+"""Draws the events of a session on a :class:`Page`: text while it streams, tools, questions, results.
 
-Deltas are printed as they come, and the whole text that replaces them is not printed again. Two speakers may stream at
-the same time: one has the floor until its block ends, and the text of the others is printed after that.
+Deltas are printed as they come, and the whole text that repeats them is not printed again. Two speakers may stream at
+the same time. Then one has the floor until its block ends, and the text of the others is printed after it.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ from claude_wire_kit.terminal.excerpts import detail, excerpt
 from claude_wire_kit.terminal.notices import ERROR, QUIET, Lines, draw_notice, draw_question, draw_turn
 from claude_wire_kit.terminal.page import Page
 
-#: This many calls, subagents and blocks that stream are remembered.
+#: At most this many calls, subagents and streaming blocks are remembered.
 MAX_REMEMBERED = 1000
 
-#: This many characters of all blocks wait for the floor. A block that has more is printed when it is whole.
+#: While a speaker waits for the floor, all waiting text together may have this many characters. A block that would
+#: exceed it is printed when it is whole.
 MAX_WAITING_CHARS = 1 << 20
 
 THINKING = "dim italic"
@@ -40,14 +41,14 @@ T = TypeVar("T")
 
 
 class _Agent(NamedTuple):
-    """A subagent: its label, and its depth, 1 for those of the main conversation."""
+    """A subagent: its label, and its depth. Subagents of the main conversation have depth 1."""
 
     label: str
     level: int
 
 
 class _Call(NamedTuple):
-    """A call without a result yet, and the level of its caller."""
+    """A call without a result, and the level of its caller."""
 
     name: str
     input: Any
@@ -56,21 +57,19 @@ class _Call(NamedTuple):
 
 @dataclass(eq=False)
 class _Block:
-    """A block that streams."""
-
-    #: The conversation and the subagent that speak, and their message.
+    #: The conversation and subagent that speak, and the id of their message.
     speaker: tuple[str | None, str | None]
     message: str
     #: How many characters were printed.
     shown: int = 0
     #: Text that waits for the floor, or for the second half of its last character.
     waiting: str = ""
-    #: Whether so much waited that the rest is printed when the block is whole.
+    #: True if too much text waits. The rest is printed when the block is whole.
     is_late: bool = False
 
 
 class LiveView:
-    """Draws messages one after another, in the order in which they come.
+    """Draws messages in the order in which they come.
 
     Args:
         page: where they are drawn.
@@ -86,49 +85,47 @@ class LiveView:
         self._page = page
         self._bridge = Bridge(progress=(), partial=True, details=True)
         self._blocks: dict[str, _Block] = {}
-        #: The speaker and the message whose text is printed while it grows.
+        #: The speaker and the message whose text is printed while it streams.
         self._floor: tuple[tuple[str | None, str | None], str] | None = None
-        #: The subagent that was shown last; None for the main conversation.
+        #: The subagent that was shown last, or None for the main conversation.
         self._speaker: str | None = None
         self._agents: dict[str, _Agent] = {}
         self._calls: dict[str, _Call] = {}
 
     def input_of(self, tool_use_id: str) -> Any:
-        """The input of a call that was shown and has no result yet, else None."""
+        """Return the input of a call that was shown and has no result yet, else None."""
         call = self._calls.get(tool_use_id)
         return None if call is None else call.input
 
     # --- messages -----------------------------------------------------------------------------------------------------
 
     def show(self, message: Message | InvalidLine) -> None:
-        """Draw a message of the CLI; many add nothing."""
+        """Draw a message of the CLI. Many messages draw nothing."""
         if isinstance(message, ResultMessage):
             self.last_result = message
         for event in self._bridge.add(message):
             self.draw(event)
 
     def sent(self, message: Message | InvalidLine) -> None:
-        """Draw a message that the host wrote."""
         for event in self._bridge.sent(message):
             self.draw(event)
 
     def typed(self, prompt: str) -> None:
-        """Take a prompt that the user has typed, which is on the page already."""
+        """Take a prompt that the user has typed at this terminal, so it is on the page already."""
         self._bridge.expect_prompt(prompt)
         self._speaker = None
 
     def ask(self, request: CanUseToolRequest) -> None:
-        """Draw a permission question that a session has taken out of the stream."""
+        """Draw a permission question. A session answers it, so it does not come with the messages."""
         self._permission_request(describe_permission(request, details=True))
 
     def decide(self, result: PermissionResult) -> None:
-        """Draw the answer to such a question."""
+        """Draw the answer to a permission question."""
         self._notice(describe_decision(result))
 
     # --- events -------------------------------------------------------------------------------------------------------
 
     def draw(self, event: e.UiEvent) -> None:
-        """Draw an event."""
         match event:
             case e.ClaudeResponse():
                 self._text(event, ERROR if event.failed else "")
@@ -173,7 +170,7 @@ class LiveView:
         level = 0 if event.agentId is None and event.kind not in ("block", "cut_off") else self._speak(event.agentId)
         self._lines(draw_notice(event), level)
         if event.kind == "invalid_line" and event.detail is not None:
-            # A line above the limit comes with its beginning only.
+            # The text of a very long line is only its beginning.
             self._page.line("\n".join(f"    {line}" for line in excerpt(event.detail, 2)), QUIET)
         elif event.kind == "question" and event.level == "warning":
             self._page.activity("waiting for an answer")
@@ -206,7 +203,7 @@ class LiveView:
         """Print a delta, if its speaker has the floor."""
         speaker, message = (event.conversationId, event.agentId), id.rpartition(".")[0]
         if self._floor is not None and self._floor[0] == speaker and self._floor[1] != message:
-            self._yield_floor()  # the speaker's message before was broken off
+            self._yield_floor()  # the speaker's previous message was broken off
         if not event.content:
             if self._floor == (speaker, message):
                 self._yield_floor()
@@ -217,7 +214,7 @@ class LiveView:
             self._hold(block, event.content)
         elif not block.is_late:
             text = _whole_characters(block.waiting + event.content)
-            # Half of a character waits for its other half.
+            # Hold back the first half of a surrogate pair until the second half comes.
             end = len(text) - ("\ud800" <= text[-1] <= "\udbff")
             block.waiting = text[end:]
             block.shown += end
@@ -248,13 +245,13 @@ class LiveView:
         call = self._calls.pop(event.id, None)
         level = self._speak(event.agentId)
         first, *rest = excerpt(text_of(event.content))
-        # With other calls of the same caller open, the name says whose result this is.
+        # With other calls of the same caller open, the tool's name says which call this result belongs to.
         others = call is not None and any(other.level == call.level for other in self._calls.values())
         name = f"{call.name}: " if call is not None and others else ""
         lines = [f"  = {name}{first}".rstrip(), *(f"    {line}" for line in rest)]
         self._page.line("\n".join(lines), "green" if event.state == "succeeded" else "red", level)
         if self._floor is not None and self._floor[0][1] == event.id:
-            self._yield_floor()  # a subagent that was ended in mid-sentence
+            self._yield_floor()  # a subagent was ended in mid-sentence
         running = [call.name for call in self._calls.values()]
         self._page.activity(f"running {running[-1]}" if running else "waiting for the model")
 
@@ -265,7 +262,7 @@ class LiveView:
         return _remember(self._agents, id, _Agent(one_line(label), level))
 
     def _speak(self, id: str | None) -> int:
-        """Return the level of the next speaker. A subagent is named when it begins to speak."""
+        """Return the level of the next speaker. A subagent's name is printed when it begins to speak."""
         agent = None if id is None else self._agents.get(id) or self._agent(id)
         if id != self._speaker:
             self._speaker = id
@@ -275,12 +272,12 @@ class LiveView:
 
 
 def _whole_characters(text: str) -> str:
-    """Put together the halves of characters that came in two deltas. A half that stays alone is kept."""
+    """Join surrogate pairs that were split between two deltas. A lone half is kept."""
     return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
 def _remember(known: dict[str, T], key: str, value: T) -> T:
-    """Keep a value, and forget the oldest when there are too many."""
+    """Store a value. The oldest value goes when there are too many."""
     known[key] = value
     if len(known) > MAX_REMEMBERED:
         del known[next(iter(known))]

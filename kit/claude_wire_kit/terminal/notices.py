@@ -1,4 +1,4 @@
-"""Events that stand for themselves, as lines with a mark: notices, permission questions, the end of a turn.
+"""Draws the events that take lines of their own, with a mark: notices, permission questions, the end of a turn.
 
 The terminal prints the lines, and the page of a session puts them into boxes. All of the text is safe to print.
 """
@@ -14,7 +14,7 @@ from claude_wire_kit.terminal.excerpts import CUT, Cut, detail, excerpt, fields
 
 ERROR, WARNING, QUIET = "bold red", "yellow", "dim"
 
-#: The mark and the style of a notice by its kind, and the styles of its levels.
+#: The mark and the style of each kind of notice, and the style of each level.
 KINDS: dict[NoticeKind, tuple[str, str]] = {
     "error": ("! ", ERROR),
     "invalid_line": ("! ", ERROR),
@@ -34,14 +34,14 @@ LEVELS: dict[NoticeLevel, str] = {"error": ERROR, "warning": WARNING}
 
 
 class Lines(NamedTuple):
-    """Lines of text, and the style that they are shown in."""
+    """Lines of text, and the style in which they are shown."""
 
     text: str
     style: str = QUIET
 
 
 def draw_notice(notice: Notice) -> Lines:
-    """Return the lines of a notice, without the text of an invalid line."""
+    """Return the lines of a notice. An invalid line's own text is left out."""
     if notice.level == "plain":
         return Lines(printable(notice.text), "")
     if notice.kind in ("block", "cut_off"):
@@ -69,7 +69,7 @@ def _time(seconds: float) -> str:
 
 
 def draw_question(asked: PermissionRequest) -> Lines:
-    """Return the question whether a tool may be used, without the tool's input."""
+    """Return the lines of a permission question, without the tool's input."""
     lines = [f"? {detail(asked.question or asked.tool)}"]
     if asked.description and asked.description != asked.question:
         lines.append(detail(asked.description))
@@ -81,7 +81,7 @@ def draw_question(asked: PermissionRequest) -> Lines:
 
 
 def draw_turn(turn: TurnComplete, cut: Cut = CUT) -> list[Lines]:
-    """Return the errors of a turn, its structured output, and its facts.
+    """Return the lines of a turn's end: its errors, its structured output, and its facts.
 
     Args:
         cut: how much of the structured output is shown.
@@ -106,6 +106,6 @@ def draw_turn(turn: TurnComplete, cut: Cut = CUT) -> list[Lines]:
 
 
 def draw_tokens(used: Tokens) -> str:
-    """Return numbers of tokens in words."""
+    """Describe token counts in words."""
     cached = f" and {used.cached:,} from the cache" if used.cached else ""
     return f"{used.input:,} in{cached}, {used.output:,} out"

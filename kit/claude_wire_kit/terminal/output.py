@@ -1,4 +1,4 @@
-"""Standard output, for text that is safe to print already."""
+"""Standard output for text that is already safe to print."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ from claude_wire_kit.terminal.wrapping import width_of, wrapped
 
 
 class Output(Console):
-    """A console that takes text as it is.
+    """A console that prints text as it is.
 
     Raises:
-        OSError: by any method, standard output cannot be written; BrokenPipeError, nobody reads it any more.
+        OSError: by any method, standard output cannot be written.
+        BrokenPipeError: by any method, the reader of standard output is gone.
     """
 
     def __init__(self) -> None:
         super().__init__(markup=False, highlight=False, emoji=False)
 
     def say(self, text: str, style: str = "") -> None:
-        """Write lines: on a terminal broken between words, elsewhere as they are."""
+        """Print lines. On a terminal, break them between words."""
         self.out(wrapped(text, width_of(self)), style=style, highlight=False)
 
     def on_broken_pipe(self) -> None:
-        # rich would end this process on the spot; a CLI that it has started would have to notice by itself.
+        # rich would end this process at once, without ending the CLI that the process has started.
         raise BrokenPipeError

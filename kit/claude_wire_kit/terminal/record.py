@@ -1,4 +1,4 @@
-"""Write a session down while it runs, in the format that :class:`claude_wire.testing.Recording` reads."""
+"""Records a session while it runs, in the format that :class:`claude_wire.testing.Recording` reads."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
-#: The variables whose values are written down: what changes how the CLI behaves, and can be no secret.
+#: The environment variables whose values are recorded: they change what the CLI does, and cannot be secret.
 ENVIRONMENT = (
     "CI",
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
@@ -29,27 +29,27 @@ ENVIRONMENT = (
     "TZ",
 )
 
-#: Files that grow, in the order of the table of :class:`~claude_wire.testing.Recording`.
+#: The files that grow, in the order of the table in :class:`~claude_wire.testing.Recording`.
 GROWING = ("stdout.ndjson", "stdin.ndjson", "order.jsonl", "stdout.reads.jsonl", "stderr.txt")
 
-#: Of a chunk of so many bytes one row of the order says how long all its lines are together. A row for each line took
-#: 0.9 CPU seconds a GB of lines of 285 bytes, and to count them 0.4; to write the lines takes 0.25.
+#: A chunk of at least this many bytes gets one row with the total length of its lines. A row for each line took 0.9 CPU
+#: seconds for a GB of lines of 285 bytes, and counting them 0.4. Writing the lines takes 0.25.
 AT_ONCE_BYTES = 32 * 1024
 
 
 class Recorder:
-    """A folder that a session is written into. Only its owner can read it, because there are prompts in it.
+    """A folder that a session is recorded in. Only its owner can read it, because it has prompts in it.
 
-    Whoever makes one closes it. An error while it writes, such as a full disk, is kept in ``error``. It ends the
-    recording, not the session.
+    The owner must close it. An error of writing, such as a full disk, is kept in ``error``. It ends the recording, not
+    the session.
 
     Args:
-        folder: is made, unless it is there and empty.
-        most_bytes: of one file, after which the recording ends; None for any number.
+        folder: is created, unless it exists and is empty.
+        most_bytes: the size of a file at which the recording ends; None for no limit.
 
     Raises:
-        FileExistsError: there is something in the folder, or it is none.
-        OSError: it cannot be written.
+        FileExistsError: the folder is not empty, or it is not a folder.
+        OSError: the folder cannot be written.
     """
 
     def __init__(self, folder: str | os.PathLike[str], most_bytes: int | None = None) -> None:
@@ -60,9 +60,9 @@ class Recorder:
         os.chmod(folder, 0o700)
         self._folder = folder
         self._began = time.monotonic()
-        #: Why the recording is not whole.
+        #: The error that ended the recording early.
         self.error: OSError | None = None
-        #: Bytes of the line that is not complete, by its direction.
+        #: The size in bytes of the unfinished line, for each direction.
         self._unfinished = {"in": 0, "out": 0}
         self._files: dict[str, IO[bytes]] = {}
         self._sizes: dict[str, int] = dict.fromkeys(GROWING, 0)
@@ -74,24 +74,26 @@ class Recorder:
             raise
 
     def started(self, argv: Sequence[str], cwd: str, env: Mapping[str, str], at: float | None = None) -> None:
-        """Write down how the CLI is started; of its environment only :data:`ENVIRONMENT`.
+        """Record how the CLI is started, with only those variables that :data:`ENVIRONMENT` names.
 
         Args:
-            at: when, as :func:`time.monotonic` has it; None for now. So it is for what came and went, too.
+            at: the time, as :func:`time.monotonic` gives it; None for now. The other methods have it, too.
         """
         self._began = time.monotonic() if at is None else at
         known = {name: env[name] for name in ENVIRONMENT if name in env}
         self._write_whole("cmd.json", {"argv": list(argv), "env": known, "cwd": cwd})
 
     def received(self, chunk: bytes, at: float | None = None) -> None:
-        """Take what one read of the CLI's standard output gave."""
+        """Record what one read of the CLI's standard output gave."""
         seconds = self._seconds(at)
         self._write("stdout.ndjson", chunk)
         self._write("stdout.reads.jsonl", _row(seconds, len(chunk)))
         self._write_order("out", chunk, seconds)
 
     def received_from(self, pipe: int, size: int, at: float | None = None) -> None:
-        """Take what one read gave, out of a pipe that has just that, without its bytes coming here. For Linux."""
+        """Record what one read gave, by moving the bytes from a pipe to the file. The pipe holds just these bytes. For
+        Linux.
+        """
         seconds = self._seconds(at)
         file, begin = self._files["stdout.ndjson"], self._sizes["stdout.ndjson"]
         self._write("stdout.ndjson", b"", size)
@@ -111,23 +113,22 @@ class Recorder:
             self._write_rows("out", [size] if end < 0 else [end, size - end - 1], seconds)
 
     def sent(self, chunk: bytes, at: float | None = None) -> None:
-        """Take what was written to the CLI's standard input."""
+        """Record what was written to the CLI's standard input."""
         self._write("stdin.ndjson", chunk)
         self._write_order("in", chunk, self._seconds(at))
 
     def stderr(self, text: str | bytes) -> None:
-        """Take a line of the CLI's standard error, or bytes of it as they are."""
+        """Record a line of the CLI's standard error, or bytes of it."""
         if isinstance(text, str):
             text = text.encode("utf-8", "backslashreplace") + b"\n"
         self._write("stderr.txt", text)
 
     def ended(self, returncode: int | None) -> None:
-        """Write down how the CLI ended, as :mod:`subprocess` has it; None if that is not known."""
+        """Record how the CLI ended. ``returncode`` is that of :mod:`subprocess`, or None if it is not known."""
         how = "unknown" if returncode is None else "signal" if returncode < 0 else "exit"
         self._write_whole("exit.json", {"rc": returncode, "how": how, "secs": self._seconds()})
 
     def close(self) -> None:
-        """Close the files."""
         for file in self._files.values():
             try:
                 file.close()
@@ -139,7 +140,7 @@ class Recorder:
 
     def _new(self, name: str) -> IO[bytes]:
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL
-        # What was recorded is there, however this process ends.
+        # Unbuffered: the recording is complete up to here, however this process ends.
         return open(os.open(os.path.join(self._folder, name), flags, 0o600), "wb", buffering=0)
 
     def _write_whole(self, name: str, value: dict[str, Any]) -> None:
@@ -150,7 +151,7 @@ class Recorder:
             self.error = self.error or error
 
     def _write_order(self, direction: str, chunk: bytes, seconds: float) -> None:
-        """Write a row for each line that is complete, or one for all of them."""
+        """Write a row for each complete line, or one row for all lines of a large chunk."""
         if len(chunk) < AT_ONCE_BYTES:
             ends = [len(part) for part in chunk.split(b"\n")]
         else:
@@ -159,7 +160,7 @@ class Recorder:
         self._write_rows(direction, ends, seconds)
 
     def _write_rows(self, direction: str, ends: list[int], seconds: float) -> None:
-        """Write rows for what ends; the last of ``ends`` are the bytes of what does not."""
+        """Write a row for each line that ends. The last number of ``ends`` is the size of the unfinished rest."""
         ends[0] += self._unfinished[direction]
         self._unfinished[direction] = ends.pop()
         self._write(
@@ -167,7 +168,7 @@ class Recorder:
         )
 
     def _write(self, name: str, data: bytes, more: int = 0) -> None:
-        """Write ``data``, if there is room for it and for so many bytes more."""
+        """Write ``data``, if the file has room for it and for ``more`` further bytes."""
         if self.error is not None:
             return
         self._sizes[name] += len(data) + more
@@ -187,7 +188,9 @@ def _row(seconds: float, size: int) -> bytes:
 
 
 def _last_line_feed(file: int, begin: int, size: int) -> int:
-    """Where the last line feed is in so many bytes of a file, counted from their first; -1 if there is none."""
+    """Return the position of the last line feed in ``size`` bytes of a file, counted from ``begin``; -1 if there is
+    none.
+    """
     end = size
     while end:
         start = max(0, end - AT_ONCE_BYTES)

@@ -1,4 +1,4 @@
-"""A session with the CLI, from start to end, drawn on a page and perhaps recorded: ``claude-wire run``."""
+"""``claude-wire run``: a session with the CLI from start to end, drawn on a page and optionally recorded."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from claude_wire_kit.terminal.notices import ERROR, QUIET, WARNING
 from claude_wire_kit.terminal.page import Page
 from claude_wire_kit.terminal.record import Recorder
 
-#: A shell reports this plus the signal's number for a process that a signal ended.
+#: When a signal ends a process, a shell reports this number plus that of the signal.
 SIGNALLED = 128
 
-#: When a signal ends the session, the CLI has this many seconds after the end of its input, and again after SIGTERM.
+#: When a signal ends the session, the CLI gets this many seconds after the end of its input, and again after SIGTERM.
 GRACE_SECONDS = 2.0
 
-#: How long the CLI waits for what runs in the background when its input has ended: milliseconds, or 0 for no limit.
+#: After the end of its input, the CLI waits this long for background work: milliseconds, or 0 for no limit.
 CEILING_VARIABLE = "CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS"
 
 
@@ -38,15 +38,17 @@ class TerminalSession:
 
     Args:
         page: where the session is shown.
-        recorder: where it is written down.
+        recorder: records the session, if given.
     """
 
-    #: What a second Ctrl-C does, and what is told when it is done.
+    #: What a second Ctrl-C does: in the hint, and in the message when it happens.
     leaving: tuple[str, str] = ("ends the CLI", "ending the CLI")
 
     @property
     def shells(self) -> float | None:
-        """Seconds to wait for commands in the background: as long as the CLI itself would. None: no limit."""
+        """Return how many seconds to wait for commands in the background, which is what the CLI would wait. None: no
+        limit.
+        """
         given = os.environ.get(CEILING_VARIABLE, "")
         return (int(given) / 1000 or None) if given.isascii() and given.isdigit() else CEILING_SECONDS
 
@@ -59,7 +61,7 @@ class TerminalSession:
         self._tasks: TaskGroup | None = None
         self._signals: list[int] = []
         self._failed = False
-        #: The error after which nothing can be shown any more.
+        #: The error that made the page unwritable.
         self._unwritable: OSError | None = None
 
     async def run(self, argv: list[str], prompt: str, cwd: str | None) -> int:
@@ -106,7 +108,7 @@ class TerminalSession:
     def _fail(self, error: ClaudeWireError | OSError) -> None:
         self._failed = True
         if isinstance(error, TurnError):
-            if error.result is not self._live.last_result:  # the CLI has ended before the first prompt
+            if error.result is not self._live.last_result:  # the CLI ended before the first prompt
                 self._live.show(error.result)
             return
         text = (
@@ -128,7 +130,8 @@ class TerminalSession:
             cwd=cwd,
             stderr=self._stderr,
             grace=GRACE_SECONDS,
-            # Ctrl-C at a terminal goes to all in the foreground; the CLI would end before it could be interrupted.
+            # Ctrl-C signals the terminal's whole foreground group. The CLI must not be in it, or Ctrl-C would end the
+            # CLI instead of its turn.
             start_new_session=os.name == "posix",
             on_received=None if recorder is None else recorder.received,
             on_sent=None if recorder is None else recorder.sent,
@@ -150,7 +153,7 @@ class TerminalSession:
         try:
             await session.query(message)
         except ProcessInputError:
-            await self._show(session)  # what it has written, and how it has ended, say more
+            await self._show(session)  # the CLI's last output and its exit say more
             raise
         run = session.receive_run(shells=self.shells)
         await self._show(run)
@@ -160,7 +163,7 @@ class TerminalSession:
         await self._end(session, run.end)
 
     async def _end(self, session: Session, ending: str | None) -> None:
-        """The run is over."""
+        """Show how the run has ended, and end the CLI."""
         if ending == "shells":
             self._page.line("! commands still run in the background, and end with the CLI", WARNING)
             return  # at the end of its input the CLI would wait for them once more
@@ -194,7 +197,7 @@ class TerminalSession:
             self._cannot_show(error)
 
     def _cannot_show(self, error: OSError) -> None:
-        """End the conversation because nothing can be shown any more. Other tasks call this."""
+        """End the session because the page cannot be written. Called from other tasks."""
         assert self._tasks is not None
         self._unwritable = error
         self._tasks.cancel_scope.cancel()
@@ -202,7 +205,7 @@ class TerminalSession:
     # --- signals ------------------------------------------------------------------------------------------------------
 
     async def _watch(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Ctrl-C interrupts the turn, the second one ends everything; so does SIGTERM at once."""
+        """Handle signals: the first Ctrl-C interrupts the turn, the second ends the CLI. SIGTERM ends the CLI at once."""
         assert self._tasks is not None
         with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
             task_status.started()

@@ -1,7 +1,7 @@
 """Break lines between words where a terminal is too narrow for them.
 
-A terminal breaks lines in the middle of a word. rich breaks them between words, but needs the whole line first. Here
-the text may come in pieces.
+A terminal itself breaks lines in the middle of a word. rich breaks between words, but needs the whole line first. This
+module takes the text in pieces.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import re
 from rich.cells import cell_len
 from rich.console import Console
 
-#: Marks at the beginning of a line. Its other rows are indented by the width of the mark.
+#: Marks at the beginning of a line. The further rows of the line are indented by the width of the mark.
 MARKS = frozenset("+=?#!*<>-|")
 
-#: A tab goes on to the next multiple of this many columns.
+#: A tab moves to the next multiple of this many columns.
 TAB_COLUMNS = 8
 
-#: Characters of two columns, between which a line may be broken: those of Chinese, Japanese and Korean.
+#: Chinese, Japanese and Korean characters. They take two columns, and a line may be broken between any two of them.
 _WIDE = (
     "\u1100-\u115f\u2e80-\u2fff\u3001-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\U00020000-\U0003fffd"
 )
@@ -26,26 +26,26 @@ _TOKENS = re.compile(rf"\n|[^\S\n]+|[{_WIDE}]|[^\s{_WIDE}]+")
 
 
 def width_of(console: Console) -> int | None:
-    """How many columns a line may have; None where no terminal shows it, and lines stay whole."""
+    """Return how many columns a line may have, or None if the output is no terminal. Then lines stay whole."""
     return console.width if console.is_terminal and console.file.isatty() else None
 
 
 def wrapped(text: str, width: int | None, bars: str = "") -> str:
-    """Whole lines, each behind ``bars``, broken to ``width`` columns."""
+    """Return whole lines broken to ``width`` columns, each row after ``bars``."""
     wrapping = Wrapping(width, bars)
     return bars + wrapping.feed(text) + wrapping.rest()
 
 
 class Wrapping:
-    """Breaks the lines of a text that comes in pieces; the first line stands where the cursor is, behind ``bars``.
+    """Breaks the lines of a text that comes in pieces. The first row begins at the cursor, after ``bars``.
 
     A word for which there is no room moves to a new row, which is indented as its line is. So the word at the end of a
-    piece is held back while more of it may come. A word longer than a row is left to the terminal, which can still copy
-    it whole. Chinese and Japanese have no spaces: there a character is a word.
+    piece is held back while more of it may come. A word longer than a row is left to the terminal, so that it can still
+    be copied whole. Chinese and Japanese have no spaces: there, each character counts as a word.
 
     Args:
         width: in columns; None leaves lines as they are, and holds nothing back.
-        bars: what each line, and each row of it, begins with.
+        bars: the beginning of each row.
     """
 
     def __init__(self, width: int | None, bars: str = "") -> None:
@@ -55,17 +55,17 @@ class Wrapping:
 
     def _begin(self) -> None:
         self._column = cell_len(self._bars)
-        # What each row of the line begins with, behind the bars.
+        # The indentation of the line's further rows, after the bars.
         self._indent = ""
-        # Whether the line has a word that was written; whether it has one that is no mark.
+        # `_begun`: a word of this line was written. `_breakable`: a word that is not a mark was written.
         self._begun = self._breakable = False
-        # Not written yet: white space, and the word behind it.
+        # White space, and the word after it. Neither is written yet.
         self._gap = self._word = ""
-        # The beginning of the word was written.
+        # The beginning of the current word was written.
         self._inside = False
 
     def feed(self, text: str) -> str:
-        """The next piece, as far as it can be written."""
+        """Add a piece, and return the text that can be written now."""
         if self._width is None:
             return text.replace("\n", "\n" + self._bars)
         out: list[str] = []
@@ -82,12 +82,12 @@ class Wrapping:
                 self._end_word(out)
             else:
                 self._word += token
-        if self._inside or not self._breakable:  # no row is broken before it, however long it becomes
+        if self._inside or not self._breakable:  # no row is broken before this word, however long the word becomes
             out.append(self._put())
         return "".join(out)
 
     def rest(self) -> str:
-        """What was held back."""
+        """Return the text that was held back."""
         put, gap, self._gap = self._put(), self._gap, ""
         self._column += self._cells(gap)
         # White space for which there is no room would begin an empty row.
@@ -98,7 +98,7 @@ class Wrapping:
         self._inside = False
 
     def _put(self) -> str:
-        """The word that was held back, on a new row if there is no room for it."""
+        """Return the word that was held back, on a new row if there is no room for it."""
         if not self._word or self._width is None:
             return ""
         before, start = self._gap, self._column + self._cells(self._gap)
