@@ -1,1 +1,1 @@
-"""A session as one static page."""
+"""A session as one static HTML page."""

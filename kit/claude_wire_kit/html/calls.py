@@ -1,4 +1,4 @@
-"""Calls of tools: each a part of the page that opens, with all that belongs to the call in it."""
+"""Tool calls on the page. A call is a part that opens, with everything that belongs to the call inside."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from claude_wire_kit.html.markup import Box, clock, inline, parts_markup, rows
 from claude_wire_kit.terminal.calls import call_lines
 from claude_wire_kit.terminal.excerpts import Cut
 
-#: How much of a tool's input is shown: lines of a text, characters of a line, members of an object.
+#: How much of a tool's input is shown: lines of a text, characters of a line, fields of an object.
 INPUT: Cut = (2000, 20_000, 200)
 
-#: Subagents of subagents stand in each other up to this depth; what is deeper stands beside the last.
+#: Subagents of subagents are nested up to this depth. Deeper ones are shown beside the last level.
 MAX_DEPTH = 8
 
 
 class Call:
-    """The places of a call on the page, and how deep it is: 0 for one of the main conversation."""
+    """The places of a call on the page, and its depth: 0 for a call of the main conversation."""
 
     __slots__ = ("badge", "change", "depth", "expanded", "inside", "permission", "result", "said")
 
@@ -34,11 +34,12 @@ class Call:
         self.permission: Box = place.box()
         self.said: Box = place.box()
         self.result: Box = place.box()
-        #: Where what its subagent says is added; None until then. Browsers give up on what is nested too deeply.
+        #: The box for what the call's subagent says, or None until it says something. Browsers cannot show deep
+        #: nesting, so a deep call uses the surrounding box.
         self.inside: Box | None = place if depth >= MAX_DEPTH else None
 
     def subagent(self) -> Box:
-        """The place for what its subagent says, which gets a heading first."""
+        """Return the box for what the call's subagent says. A new box gets a heading."""
         if self.inside is None:
             self.inside = self.said.box()
             level = min(3 + self.depth, 6)
@@ -47,19 +48,17 @@ class Call:
 
 
 class Calls:
-    """The calls of a page, by their ids. A call that found no room on the page is not kept."""
+    """The calls of a page, by id. A call for which the page had no room is not kept."""
 
     def __init__(self) -> None:
-        #: Also those that were not kept.
+        #: How many calls there were, including those that were not kept.
         self.count: int = 0
         self._calls: dict[str, Call] = {}
 
     def get(self, id: str | None) -> Call | None:
-        """The call of this id."""
         return None if id is None else self._calls.get(id)
 
     def open(self, place: Box, event: Operation, *, depth: int = 0, when: datetime | None = None) -> Call:
-        """Show a call."""
         self.count += 1
         call, name = Call(place, depth), event.name or ""
         change = asked_change(name, event.input)
@@ -104,20 +103,20 @@ class Calls:
         call.result.set(f"<div class={'output' if state == 'done' else 'failed'}>{shown}</div>" if shown else "")
 
     def close(self) -> None:
-        """Say of each call that it has no result, unless it has."""
+        """Mark each call that has no result."""
         for call in self._calls.values():
             if not call.badge:
                 call.badge.add("<span class=badge>no result</span>")
 
 
 def _called(name: str, given: Any) -> tuple[str, str]:
-    """A call as people write it, on one line, and what else it is given."""
+    """Return a call as people write it on one line, and the HTML of its other input."""
     title, told, whole = call_name(name), call_lines(name, given), call_lines(name, given, INPUT)
     first, rest = (lines[0].removeprefix(title).strip() for lines in (told, whole))
     summary = f"<b>{inline(title)}</b>" + (f" <code>{inline(first, 400)}</code>" if first else "")
-    # What a call is mostly about comes first, and its further lines are further in than the other members.
+    # The rest of the main field comes first. Its lines are indented further than the other fields.
     main = [line[6:] for line in takewhile(lambda line: line.startswith(" " * 6), whole[1:])]
     others = [line[4:] for line in whole[1 + len(main) :]]
-    # The summary's line is repeated only where it is the beginning of more.
+    # The main field's first line is in the summary. Repeat it only if more lines follow it.
     more = rows([rest, *main]) if main or rest != first else ""
     return summary, more + (rows(others) if others else "")

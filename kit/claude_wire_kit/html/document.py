@@ -1,4 +1,6 @@
-"""The HTML document around the turns: head, style, facts of the session, table of contents. It loads nothing."""
+"""The HTML document around the turns: head, style, facts of the session, table of contents. It loads nothing from
+elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from claude_wire_kit.html.story import Facts, Story
 
 STYLE = Path(__file__).with_name("style.css")
 
-#: No script, no font, nothing from elsewhere: a browser refuses what a text might smuggle in.
+#: No script, no font, nothing from elsewhere. If a text could smuggle such an element in, the browser would refuse it.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 #: A title is cut to this many characters.
@@ -18,7 +20,7 @@ TITLE_CHARS = 120
 
 
 def document(story: Story, room: Room) -> Iterator[str]:
-    """The page, piece by piece. The story is closed."""
+    """Yield the HTML page in pieces. Close the story first."""
     facts = story.facts
     title = inline(facts.title.strip() or "A session", TITLE_CHARS)
     style = STYLE.read_text("utf-8")

@@ -1,4 +1,4 @@
-"""Foreign text as safe HTML: escaped, cut, folded, and no more of it than a page can hold.
+"""Foreign text as safe HTML: escaped, cut and folded. The size of the page is limited.
 
 No text can make an element or an attribute. Control characters and direction marks are shown as escapes, as ``\\x1b``.
 """
@@ -13,22 +13,22 @@ from html import escape
 from claude_wire.support import prose as readable
 from claude_wire_kit.events.events import Part
 
-#: A page has at most this many characters, and what is shown of them. Further parts are left out and counted.
+#: The limit of a page's characters. Parts that come after it are left out and counted.
 MAX_CHARS = 32 * 1024 * 1024
 
-#: Of one text so many characters are shown.
+#: Of one text, this many characters are shown.
 TEXT_CHARS = 100_000
 
-#: A text of more lines, or of more characters, is folded behind so many lines.
+#: A text with more lines or characters is folded after this many lines.
 OPEN_LINES, OPEN_CHARS = 16, 4000
 
-#: A picture of more characters of base64 is named only.
+#: A picture with more base64 characters than this is only named.
 PICTURE_CHARS = 2_000_000
 
-#: A part of the page takes so much beside its characters.
+#: Each part of the page counts this much in addition to its characters.
 PART_CHARS = 100
 
-#: Beside what can be printed: white space that scripts use.
+#: Characters that are shown although they are not printable: white space that scripts use.
 KEPT = "\n\t\u00a0\u3000"
 
 _PICTURES = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
@@ -38,7 +38,7 @@ _FENCE = re.compile(r"^ {0,3}```.*$", re.MULTILINE)
 
 
 class Room:
-    """How many characters the page may still have.
+    """The number of characters that the page may still take.
 
     Attributes:
         left_out: how many parts found no room.
@@ -49,9 +49,9 @@ class Room:
         self._left = chars
 
     def take(self, chars: int) -> bool:
-        """Whether there is room for a part; it is taken."""
+        """Reserve room for a part. Returns False if there is too little."""
         chars += PART_CHARS
-        if self.left_out or chars > self._left:  # nothing comes behind what was left out
+        if self.left_out or chars > self._left:  # after the first part that was left out, nothing is added
             self.left_out += 1
             return False
         self._left -= chars
@@ -59,7 +59,7 @@ class Room:
 
 
 class Box:
-    """A place of the page to which markup is added while the page is made; other boxes stand in it."""
+    """A place on the page that markup and other boxes are added to."""
 
     __slots__ = ("_parts", "_room")
 
@@ -71,23 +71,25 @@ class Box:
         return bool(self._parts)
 
     def add(self, *parts: str | Box) -> bool:
-        """Add all parts, or none of them if there is no room; say whether there was. They leave no element open."""
+        """Add all parts, or none of them if there is no room. Returns True if they were added. The parts must close all
+        elements.
+        """
         if not self._room.take(sum(len(part) if isinstance(part, str) else PART_CHARS for part in parts)):
             return False
         self._parts += parts
         return True
 
     def box(self) -> Box:
-        """An empty box for the same page. It shows where it is added."""
+        """Make an empty box for the same page. Add it to another box to show it."""
         return Box(self._room)
 
     def set(self, markup: str) -> None:
-        """Put markup in the place of what was there."""
+        """Replace the content."""
         if self._room.take(len(markup)):
             self._parts = [markup]
 
     def markup(self) -> Iterator[str]:
-        """All that was added, in order."""
+        """Yield everything that was added, in order."""
         stack: list[Iterator[str | Box]] = [iter(self._parts)]
         while stack:
             for part in stack[-1]:
@@ -100,18 +102,20 @@ class Box:
 
 
 def inline(text: str, most: int = 200) -> str:
-    """A text on one line, cut, as an element that keeps its direction to itself."""
+    """Return a text on one line, cut, in an element that isolates its direction."""
     line = readable(text[: most + 1].strip(), keep=KEPT).replace("\n", " ")
     return f"<bdi>{escape(line if len(line) <= most else line[: most - 1] + '…')}</bdi>"
 
 
 def rows(lines: Iterable[str], kind: str = "") -> str:
-    """Lines as they are, in a fixed-width font; many are folded. ``kind`` is a class of ours."""
+    """Return lines in a fixed-width font, unchanged; many lines are folded. ``kind`` is a CSS class."""
     return folded("\n".join(lines), kind)
 
 
 def folded(text: str, kind: str = "") -> str:
-    """A text with its lines as they are; the end of a long one is folded, and that of a very long one is left out."""
+    """Return a text with its lines unchanged. The end of a long text is folded, and that of a very long text is left
+    out.
+    """
     shown = _shown(text).rstrip("\n")
     at = _opening(shown)
     markup = _pre(shown[:at], kind)
@@ -121,7 +125,9 @@ def folded(text: str, kind: str = "") -> str:
 
 
 def prose(text: str) -> str:
-    """What somebody says: paragraphs, and between lines of ``` a fixed-width font. A very long text is cut."""
+    """Return what a person or the model says as paragraphs. Text between lines of ``` has a fixed-width font. A very
+    long text is cut.
+    """
     shown = _shown(text)
     parts: list[str] = []
     for place, part in enumerate(_FENCE.split(shown)):
@@ -131,7 +137,7 @@ def prose(text: str) -> str:
 
 
 def _marked(text: str) -> str:
-    """A text in which code and strong words are elements, as Markdown has them. It is escaped before it gets them."""
+    """Escape a text, then make elements of its Markdown code and strong words."""
     return _MARKED.sub(_element, escape(text.strip("\n")))
 
 
@@ -150,7 +156,7 @@ def _left_out(text: str) -> str:
 
 
 def _opening(text: str) -> int:
-    """Where the part of a text ends that is shown before anybody unfolds the rest."""
+    """Return where the folded part of a text begins."""
     if len(text) <= OPEN_CHARS and text.count("\n") < OPEN_LINES * 2:
         return len(text)
     at = -1
@@ -174,20 +180,20 @@ def _pre(text: str, kind: str) -> str:
 
 
 def _row(line: str) -> str:
-    """A line of a comparison, which is escaped: what was put in and what was taken out is marked."""
+    """Mark a line of a comparison as added or removed. The line must be escaped."""
     name = {"+": "ins", "-": "del", "@": "b"}.get(line[:1], "span")
     return f"<{name}>{line or ' '}\n</{name}>"
 
 
 def picture(media_type: str, data: str) -> str:
-    """A picture in base64; one of another type, or that is too large or no base64, is named only."""
+    """Return a picture given in base64. A picture that is too large, invalid or of another type is only named."""
     if media_type in _PICTURES and len(data) <= PICTURE_CHARS and _BASE64.fullmatch(data):
         return f'<img alt="A picture of the conversation" src="data:{media_type};base64,{data}">'
     return f"<p class=cut>[{inline(media_type)}, {len(data):,} characters of base64]</p>"
 
 
 def parts_markup(parts: Iterable[Part], *, plain: bool) -> str:
-    """The content of a prompt or of a tool's result; empty if it shows nothing.
+    """Return the content of a prompt or of a tool's result. Empty if nothing of it is visible.
 
     Args:
         plain: show text line by line, in a fixed-width font.
@@ -204,10 +210,10 @@ def _part(part: Part, *, plain: bool) -> str:
 
 
 def clock(when: datetime | None) -> str:
-    """The time of a day, in UTC; nothing if it is not known."""
+    """Return the time of day in UTC, or an empty text for None."""
     return "" if when is None else f"<time datetime={when:%Y-%m-%dT%H:%M:%SZ}>{when:%H:%M:%S}</time>"
 
 
 def day(when: datetime) -> str:
-    """A day and the time in it, in UTC."""
+    """Return a date and time in UTC."""
     return f"<time datetime={when:%Y-%m-%dT%H:%M:%SZ}>{when:%Y-%m-%d %H:%M} UTC</time>"

@@ -1,6 +1,7 @@
-"""Draws the events of a session as the turns of a page: who said what, which tools were called, and what came of it.
+"""Draws the events of a session as the turns of a page: who said what, which tools were called, and with what result.
 
-What belongs to a call stands in the call: the change that it makes, who allowed it, what its subagent said, its result.
+Everything that belongs to a call is drawn inside the call: the change that it makes, who allowed it, what its subagent
+said, its result.
 """
 
 from __future__ import annotations
@@ -18,35 +19,35 @@ from claude_wire_kit.html.calls import INPUT, Calls
 from claude_wire_kit.html.markup import TEXT_CHARS, Box, Room, clock, folded, inline, parts_markup, prose, rows
 from claude_wire_kit.terminal.notices import ERROR, WARNING, Lines, draw_notice, draw_question, draw_tokens, draw_turn
 
-#: So many models and sessions are named, and so many blocks that stream are kept.
+#: At most this many models and sessions are named, and at most this many streaming blocks are kept.
 MAX_NAMES, MAX_STREAMED = 100, 256
 
-#: What the marks of notices are, as classes of the page.
+#: The CSS class of a notice, by its mark.
 MARKS = {"!": "error", "?": "question", "#": "hook", "<": "host", "=": "result", "*": "note"}
-#: The styles of notices that have a class of their own.
+#: The CSS class of a notice, by its style.
 STYLES = {WARNING: "warning", ERROR: "error", "red": "error"}
 
 
 @dataclass
 class Facts:
-    """The head of the page."""
+    """The facts in the head of the page."""
 
     title: str = ""
-    #: In the order in which they were seen.
+    #: Session ids in the order in which they were seen.
     sessions: dict[str, None] = field(default_factory=lambda: dict[str, None]())
     models: dict[str, None] = field(default_factory=lambda: dict[str, None]())
     folder: str | None = None
     version: str | None = None
     first: datetime | None = None
     last: datetime | None = None
-    #: In US dollars; None if nothing says it.
+    #: In US dollars; None if no message says it.
     cost: float | None = None
     calls: int = 0
     errors: int = 0
     turns: int = 0
 
     def see(self, stamp: str | None) -> datetime | None:
-        """Take a time stamp of the session. Returns its time."""
+        """Take a time stamp, and return its time."""
         when = moment(stamp)
         if when is not None:
             self.first = when if self.first is None else min(self.first, when)
@@ -54,29 +55,28 @@ class Facts:
         return when
 
     def see_model(self, name: str | None) -> None:
-        """Take the name of a model."""
         if name and name != "<synthetic>" and len(self.models) < MAX_NAMES:
             self.models.setdefault(name[:200])
 
 
 @dataclass
 class _Streamed:
-    """A block whose deltas have come, and which is not whole yet."""
+    """A block that is streaming."""
 
     speaker: tuple[str | None, str | None]
     text: str = ""
 
 
 class Story:
-    """Makes the turns of a page of messages, in the order in which they came.
+    """Draws messages as the turns of a page, in the order in which they come.
 
     Args:
-        transcript: whether they are those of a transcript, where each prompt begins a turn and nothing ends one.
+        transcript: the messages come from a transcript, where each prompt begins a turn and nothing ends one.
 
     Attributes:
         box: all turns.
         contents: a link to each turn.
-        facts: the head of the page.
+        facts: the facts in the head of the page.
     """
 
     def __init__(self, room: Room, *, transcript: bool) -> None:
@@ -87,23 +87,22 @@ class Story:
         self._bridge = Bridge(progress=(), partial=True, details=True)
         self._turn: Box | None = None
         self._calls = Calls()
-        #: The tokens of each answer of a turn; its last message has the final ones.
+        #: The tokens of each answer of the turn. The last message of an answer has the final numbers.
         self._answers: dict[str, e.Tokens] = {}
         self._streamed: dict[str, _Streamed] = {}
         self._cost: float | None = None
 
     def show(self, message: Message | InvalidLine) -> None:
-        """Add what a message of the CLI says; many say nothing."""
+        """Draw a message of the CLI. Many messages draw nothing."""
         for event in self._bridge.add(message):
             self.draw(event)
 
     def sent(self, message: Message | InvalidLine) -> None:
-        """Add what the host wrote."""
         for event in self._bridge.sent(message):
             self.draw(event)
 
     def tell(self, transcript: Transcript) -> None:
-        """Add the active branch of a transcript, after the lines of it that are no records."""
+        """Draw the lines of a transcript that are no records, then its active branch."""
         for record in transcript.records:
             match record:
                 case CustomTitleRecord(customTitle=title) | AiTitleRecord(aiTitle=title):
@@ -121,7 +120,7 @@ class Story:
             self.show(message)
 
     def close(self) -> None:
-        """End what is open: calls without a result, and texts that were cut off."""
+        """End what is open: calls without a result, and texts that were broken off."""
         self._cut_off()
         self._end_turn()
         self._calls.close()
@@ -130,7 +129,6 @@ class Story:
             self.facts.cost = self._cost
 
     def draw(self, event: e.UiEvent) -> None:
-        """Add an event."""
         if event.conversationId is not None and len(self.facts.sessions) < MAX_NAMES:
             self.facts.sessions.setdefault(event.conversationId)
         match event:
@@ -201,7 +199,7 @@ class Story:
         self._answers.clear()
 
     def _place(self, agent: str | None = None) -> Box:
-        """The place for the main conversation, or for the subagent of a call."""
+        """Return the box of the main conversation, or of the subagent of a call."""
         if agent is None:
             return self._begin_turn() if self._turn is None else self._turn
         call = self._calls.get(agent)
@@ -263,7 +261,7 @@ class Story:
             self._streamed[id].text += event.content
 
     def _cut_off(self, ids: list[str] | None = None) -> None:
-        """Show blocks that no message has repeated; all of them if no ids are given."""
+        """Draw blocks that were never repeated as a whole. None: all blocks."""
         for id in list(self._streamed) if ids is None else ids:
             block = self._streamed.pop(id)
             if block.text.strip():
