@@ -125,7 +125,7 @@ def test_what_cannot_be_served_is_said(tmp_path: Path) -> None:
 
 
 def test_the_example_of_the_page_is_a_configuration(tmp_path: Path) -> None:
-    (example,) = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "serve.md").read_text(), re.S)
+    (example,) = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "web.md").read_text(), re.S)
     (tmp_path / "serve.toml").write_text(re.sub("(?m)^# (hosts|origins) =", r"\1 =", example))
     config = load_config(tmp_path / "serve.toml")
     assert list(config.profiles) == ["work", "agent"]

@@ -1,4 +1,4 @@
-"""The JavaScript of docs/serve.md in a browser: its few lines show the texts of a conversation, each once."""
+"""The JavaScript of docs/web.md in a browser: its few lines show the texts of a conversation, each once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from folders import ROOT
 from page_server import PageServer, events_of
 from pages import blocks
 
-(PROGRAM,) = (block.text for block in blocks(ROOT / "docs" / "serve.md") if block.language == "js")
+(PROGRAM,) = (block.text for block in blocks(ROOT / "docs" / "web.md") if block.language == "js")
 
 SHOWS = """(texts) => {
   const shown = [...document.querySelectorAll("body > p")].map((one) => one.textContent);

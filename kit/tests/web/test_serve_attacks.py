@@ -1,4 +1,4 @@
-"""What each attack meets; docs/serve.md has the same list."""
+"""What each attack meets; docs/web.md has the same list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/bridge.md is true: its examples print what they should, its table has all events, its sentences give nothing."""
+"""docs/events.md is true: its examples print what they should, its table has all events, its sentences give nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from claude_wire.testing import Recording, Replay
 from claude_wire_kit.events import Bridge, ClaudeResponse
 from folders import ROOT
 
-PAGE = (ROOT / "docs" / "bridge.md").read_text()
+PAGE = (ROOT / "docs" / "events.md").read_text()
 EXAMPLES = dict(re.findall(r"<!-- example: (\w+)[^>]*-->\n```python\n(.*?)```", PAGE, re.S))
 SENTENCES = re.findall(r"^\d+\. (.*)$", PAGE.partition("<!-- no progress -->")[2], re.M)
 

@@ -1,4 +1,4 @@
-"""The programs of docs/serve.md, run with a service."""
+"""The programs of docs/web.md, run with a service."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from served import TOKEN, Profile, agent_profile, served
 
 pytestmark = pytest.mark.anyio
 
-(PROGRAM,) = (block.text for block in blocks(ROOT / "docs" / "serve.md") if block.language == "python")
+(PROGRAM,) = (block.text for block in blocks(ROOT / "docs" / "web.md") if block.language == "python")
 
 
 @pytest.fixture
