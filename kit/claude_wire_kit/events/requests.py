@@ -1,4 +1,4 @@
-"""The requests of the host and the CLI, and the answers, as notices. Permission questions have an event of their own."""
+"""The requests of host and CLI, and the answers, as notices. Permission questions have an event of their own."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def cut(text: str) -> str:
 
 
 def text_in(input: object, *names: str) -> str | None:
-    """Return the first of these fields of a tool's input that is a non-empty text, cut by :func:`cut`. Takes any JSON."""
+    """Return the first of these fields of a tool's input that is a non-empty text, cut. Takes any JSON."""
     fields = fields_of(input)
     for name in names:
         value = fields.get(name)

@@ -205,7 +205,7 @@ class TerminalSession:
     # --- signals ------------------------------------------------------------------------------------------------------
 
     async def _watch(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Handle signals: the first Ctrl-C interrupts the turn, the second ends the CLI. SIGTERM ends the CLI at once."""
+        """The first Ctrl-C interrupts the turn, the second ends the CLI. SIGTERM ends the CLI at once."""
         assert self._tasks is not None
         with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
             task_status.started()
