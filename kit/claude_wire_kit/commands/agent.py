@@ -1,4 +1,4 @@
-"""The command ``claude-wire agent``: an author's file as an agent."""
+"""The command ``claude-wire agent``: run an agent that somebody wrote in a Python file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from claude_wire.agent.main import take_standard_streams
 from claude_wire_kit.commands.shared.failure import Failure
 from claude_wire_kit.commands.shared.sources import display_name
 
-#: What the author's module is called.
+#: The module name under which the author's file is imported.
 NAME = "__agent__"
 
 
@@ -27,9 +27,9 @@ NAME = "__agent__"
 def agent(script: str, flags: tuple[str, ...]) -> None:
     """Be the agent that a Python file defines, for the host that has started this.
 
-    It is what SCRIPT calls NAME: an Agent, or the function of one. Without a NAME: "agent" if there is one, else
-    "answer". FLAGS are those of the CLI. Standard output is kept for the agent's lines before the file is imported,
-    so nothing in it can write between them.
+    The agent is the object NAME in SCRIPT: an Agent, or the function of one. Without a NAME: "agent" if there is one,
+    else "answer". FLAGS are those of the CLI. Standard output is kept for the agent's lines before the file is
+    imported, so nothing in it can write between them.
 
     A file whose first line is "#!/usr/bin/env -S claude-wire agent" can be given to any host as the path of its CLI.
     """
@@ -50,7 +50,7 @@ def agent(script: str, flags: tuple[str, ...]) -> None:
 
 
 def _imported(path: str) -> ModuleType:
-    # Under a name of its own, whatever the file is called: it might be called as a module that is loaded already.
+    # A fixed module name: the file's own name may be that of a module that is already loaded.
     spec = importlib.util.spec_from_file_location(NAME, path, loader=SourceFileLoader(NAME, path))
     assert spec is not None
     assert spec.loader is not None
@@ -67,7 +67,7 @@ def _imported(path: str) -> ModuleType:
 
 
 def _tell(error: Exception, path: str) -> NoReturn:
-    """End with a mistake of the author: the frames of the command and of Python's import say nothing of it."""
+    """End the command because of an error in the author's file. The traceback shows only frames from that file on."""
     frame = error.__traceback__
     while frame is not None and frame.tb_frame.f_code.co_filename != path:
         frame = frame.tb_next

@@ -1,4 +1,4 @@
-"""The group of commands, and how one invocation becomes an exit code."""
+"""The group of subcommands, and the exit code of an invocation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import claude_wire
 from claude_wire_kit.commands.shared import signals
 from claude_wire_kit.commands.shared.failure import Failure
 
-#: Each is a function of its name in a module of that name.
+#: The subcommands. Each is a function in the module of the same name.
 COMMANDS = [
     "agent",
     "check",
@@ -32,7 +32,7 @@ COMMANDS = [
 
 
 class _Commands(click.Group):
-    """Imports a command when it is asked for. To import all of them took half of the time of ``claude-wire check``."""
+    """Imports a subcommand when it is needed. Importing all of them took half of the time of ``claude-wire check``."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return COMMANDS
@@ -55,7 +55,7 @@ class _Commands(click.Group):
             return name, command, rest
         except click.UsageError as error:
             near = get_close_matches(args[0], COMMANDS, n=1)
-            if not near or "Did you mean" in error.message:  # later versions of click say so themselves
+            if not near or "Did you mean" in error.message:  # later versions of click suggest names themselves
                 raise
             raise click.UsageError(f"{error.message} Did you mean {near[0]!r}?", ctx) from None
 
@@ -77,13 +77,13 @@ def cli() -> None:
 
 
 def invoke() -> int:
-    """Run what the arguments of the process say and return the exit code.
+    """Run the subcommand that the process's arguments name, and return the exit code.
 
     Raises:
         KeyboardInterrupt: Ctrl-C.
     """
     try:
-        # In click's own standalone mode Ctrl-C would be a message and exit code 1.
+        # In standalone mode click itself would handle Ctrl-C: with a message and exit code 1.
         code = cli.main(prog_name="claude-wire", standalone_mode=False)
         sys.stdout.flush()
     except click.ClickException as error:
@@ -93,7 +93,7 @@ def invoke() -> int:
     except OSError as error:
         if error.filename is not None:
             raise
-        # What a command reads or runs it gives the blame itself.
+        # The output failed. Subcommands report the errors of files and children themselves.
         signals.discard_output()
         return _ended(Failure(f"the output cannot be written: {error.strerror}"))
     except click.Abort:

@@ -1,4 +1,4 @@
-"""The command ``claude-wire check``: what recordings hold, with the progress of large ones, as text or JSON."""
+"""The command ``claude-wire check``: report what recordings contain, as text or JSON."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def check(files: tuple[str, ...], as_json: bool) -> None:
 
 
 def _check_as_text(files: tuple[str, ...]) -> Summary:
-    """Print invalid lines while they are found, so that even a file of nothing else takes no memory."""
+    """Print invalid lines as they are found. So a file of nothing but invalid lines takes no memory."""
     total, width = Summary(), width_of(Output())
 
     def say(line: str) -> None:
@@ -84,7 +84,7 @@ def _check_as_text(files: tuple[str, ...]) -> Summary:
 
 
 def _check_as_json(files: tuple[str, ...]) -> Summary:
-    """Collect everything for one JSON object; invalid lines take memory until then, 0.5 KB each."""
+    """Collect everything for one JSON object. Each invalid line takes 0.5 KB of memory until then."""
     total = Summary()
     done: list[dict[str, Any]] = []
     invalid: list[dict[str, Any]] = []
@@ -103,7 +103,7 @@ def _check_as_json(files: tuple[str, ...]) -> Summary:
 def _check_file(
     file: str, on_invalid: Callable[[InvalidLine], object], on_open: Callable[[], object] | None = None
 ) -> tuple[LineDialect, Summary]:
-    """What a file is, and what it holds. A large one has a bar on standard error, if that is a terminal."""
+    """Check one file. For a large one, show a progress bar on standard error if that is a terminal."""
     console = Console(stderr=True)
     with ExitStack() as stack:
         stream = stack.enter_context(pieces(file, both=True))
@@ -118,7 +118,7 @@ def _check_file(
             on_open()
 
         def invalid(line: InvalidLine) -> None:
-            # The bar makes room while something is printed, because both may be on the same terminal.
+            # Hide the bar while a line is printed, because both may be on the same terminal.
             if bar is not None:
                 bar.stop()
             on_invalid(line)

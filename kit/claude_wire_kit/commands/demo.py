@@ -1,4 +1,4 @@
-"""The command ``claude-wire demo``: a recorded session as it was seen, then how fast it is decoded."""
+"""The command ``claude-wire demo``: play a recorded session, then measure how fast it is decoded."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from claude_wire_kit.terminal.live import LiveView
 from claude_wire_kit.terminal.output import Output
 from claude_wire_kit.terminal.page import Page
 
-#: The first three turns of a session: what a real CLI (2.1.330, driven by claude-agent-sdk) wrote to its standard
-#: output, byte for byte, against a scripted model: tools allowed, denied and served by the host over MCP, hooks,
-#: thinking, and a turn that is interrupted.
+#: The first three turns of a recorded session, byte for byte. A real CLI (2.1.330, run by claude-agent-sdk) spoke with
+#: a scripted model. The session has tools that were allowed, denied and served by the host over MCP, hooks, thinking,
+#: and an interrupted turn.
 SESSION = Path(__file__).with_name("data") / "session"
 
-#: The recorded session took 2.5 s.
+#: The recorded session took 2.5 s. The demo plays it faster by this factor.
 SPEED = 2.0
 
-#: The recording is repeated to about this size to be measured.
+#: For the measurement, the recording is repeated up to about this many bytes.
 RACE_BYTES = 20_000_000
 
-#: The race ends after so many rounds, or with the round in which so many seconds have passed.
+#: The measurement ends after this many rounds, or after the round in which this many seconds have passed.
 MAX_ROUNDS = 5
 RACE_SECONDS = 5.0
 
@@ -84,7 +84,7 @@ def _measure(recorded: bytes, console: Output) -> None:
 
 
 def _headline(results: Lap, laps: list[Lap], size: int) -> str:
-    """What it takes to find the results, beside what others take to decode every line."""
+    """Compare the time of finding the results with the time that others take to decode every line."""
     others = [lap for lap in laps if "loads" in lap.name]
     ratios = ", ".join(f"{lap.seconds / results.seconds:.1f} x as fast as {lap.name}" for lap in others)
     return (

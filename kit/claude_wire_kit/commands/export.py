@@ -1,4 +1,4 @@
-"""The command ``claude-wire export``: sessions as files of Parquet or CSV."""
+"""The command ``claude-wire export``: write sessions as Parquet or CSV files."""
 
 from __future__ import annotations
 

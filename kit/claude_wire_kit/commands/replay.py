@@ -1,4 +1,4 @@
-"""The command ``claude-wire replay``: becomes a child that plays a recording in place of the CLI."""
+"""The command ``claude-wire replay``: play a recording in place of the CLI."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _fault(name: str, make: Callable[..., Fault], metavar: str, help: str) -> Callable[[F], F]:
-    """An option that orders a fault, once for each time it is given; ``metavar`` has one word for each parameter."""
+    """Make an option that adds a fault each time it is given. ``metavar`` has one word for each parameter."""
     kinds = [float if word == "SECONDS" else int for word in metavar.split()]
 
     def collect(context: click.Context, parameter: click.Parameter, values: tuple[Any, ...]) -> None:
@@ -34,7 +34,7 @@ def _fault(name: str, make: Callable[..., Fault], metavar: str, help: str) -> Ca
 
 
 def _ordered(context: click.Context) -> list[Fault]:
-    """The faults that were ordered so far."""
+    """Return the list of faults that the options before this one have added."""
     return cast("list[Fault]", context.ensure_object(list))
 
 
@@ -93,7 +93,7 @@ def replay(
 
     Bytes and lines are those of the recorded standard output; line 1 is the first.
     """
-    # A terminal where a script is written says nothing about where it will run.
+    # The terminal where a script is written says nothing about where the script will run.
     wait = not no_wait and (script is not None or not os.isatty(0))
     try:
         recorded = Recording.load(recording)
@@ -111,7 +111,7 @@ def replay(
 
 
 def _become(argv: list[str]) -> NoReturn:
-    """Run a command in place of this process; on Windows beside it, for no process can become another there."""
+    """Replace this process by a command. On Windows, where that is impossible, run the command as a child."""
     if os.name != "posix":
         sys.exit(subprocess.call(argv))
     os.execv(argv[0], argv)

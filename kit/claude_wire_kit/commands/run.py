@@ -1,4 +1,4 @@
-"""The command ``claude-wire run``: runs the CLI with a prompt, and shows the session live."""
+"""The command ``claude-wire run``: run the CLI with a prompt, and show the session live."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def run(
 ) -> None:
     """Run the Claude Code CLI with a prompt, and show the session live.
 
-    PROMPT is the text of the prompt, or - to read it from standard input. FLAGS behind it are for the CLI, as they are.
+    PROMPT is the text of the prompt, or - to read it from standard input. FLAGS after it are passed to the CLI.
     What is shown is explained by "claude-wire view --help". The run is over when nothing more will come: when the
     subagents in the background have ended, too, and the commands in the background, or these have run for as long as
     CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS says (milliseconds; 600000 without it, and 0 for no limit).
@@ -112,10 +112,10 @@ def run(
 
 
 def _refuse_flags_of_a_cli(context: click.Context) -> None:
-    """Refuse what is for a CLI that is started."""
+    """Refuse options that make sense only for a CLI that this command starts."""
     for parameter in context.command.params:
         name = parameter.name or ""
-        # click 8.1 says of FLAGS that are not there, too, that they come from the command line.
+        # click 8.1 reports COMMANDLINE as the source of FLAGS even if there are none.
         given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE and context.params[name] != ()
         if given and name not in ("prompt", "attach", "ssh"):
             raise click.UsageError(f"{parameter.opts[0]} is for a CLI that is started; --attach finds one.")

@@ -1,4 +1,4 @@
-"""The command ``claude-wire search``: what was said in the sessions on disk, and how to go on with them."""
+"""The command ``claude-wire search``: find text in the sessions on disk, and show how to resume them."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from claude_wire_kit.commands.shared.folders import takes_folder
 from claude_wire_kit.survey.search import Pattern, Role, Said, files_of, said_in
 from claude_wire_kit.terminal.columns import cell_count, fitted, terminal_width
 
-#: The width of a match and what is around it, where no terminal shows it.
+#: The width of a row if the output is no terminal.
 PLAIN_WIDTH = 160
 
-#: A match is cut to so many characters, and so many are looked at before it and behind it.
+#: A match is cut to the first number of characters. Before and after it, the second number of characters is considered.
 MATCH_CHARS, AROUND_CHARS = 80, 400
 
 
@@ -36,7 +36,7 @@ class _Match(NamedTuple):
 class _Found(NamedTuple):
     session: SessionInfo
     matches: list[_Match]
-    #: How many more there are.
+    #: How many more matches the session has.
     more: int
 
 
@@ -93,7 +93,7 @@ def search(
     if as_json:
         click.echo(json.dumps({"sessions": [_as_json(each) for each in found]}))
     if not found:
-        if sys.stderr.isatty():  # as grep, a program gets the exit code only
+        if sys.stderr.isatty():  # a program needs only the exit code, as from grep
             click.echo("nothing found", err=True)
         click.get_current_context().exit(1)
 
@@ -105,7 +105,7 @@ def _search(folder: str, pattern: Pattern, roles: set[Role], tools: set[str], mo
             continue
         try:
             session = session_info(path)
-        except OSError:  # it is gone meanwhile
+        except OSError:  # the file was deleted meanwhile
             continue
         yield _Found(session, *found)
 
@@ -157,7 +157,7 @@ def _print(found: _Found, width: int | None, *, first: bool) -> None:
 
 
 def _row(label: str, match: _Match, room: int) -> str:
-    """A match with what is around it, on one row."""
+    """Return a match and the text around it on one row."""
     text = fitted(_line(match.match), max(room - cell_count(label), 1))
     left = max(room - cell_count(label) - cell_count(text), 0)
     behind = fitted(_line(match.behind), left - left // 3) if left > 3 else ""
@@ -166,5 +166,5 @@ def _row(label: str, match: _Match, room: int) -> str:
 
 
 def _line(text: str) -> str:
-    """A piece of a text on one line; it may begin and end within a word."""
+    """Return a piece of a text on one line. It may begin and end within a word."""
     return re.sub(r"\s+", " ", printable(text))

@@ -1,4 +1,4 @@
-"""The command ``claude-wire serve``: sessions over HTTP, with one address and one token."""
+"""The command ``claude-wire serve``: serve sessions over HTTP, with one address and one token."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from claude_wire_kit.supervisor.disk.folder import StateFolder
     from claude_wire_kit.web import Config
 
-#: Where it listens, if nothing else is said.
+#: The default address to listen on.
 ADDRESS = "127.0.0.1"
 PORT = 8765
-#: Seconds in which the supervisor of ``--demo`` ends once it was told to.
+#: The supervisor of ``--demo`` must end within this many seconds after it is told to.
 END_SECONDS = 10.0
-#: The session of ``--demo``, which is played as fast as it was recorded.
+#: The session of ``--demo``. It is played as fast as it was recorded.
 SESSION = Path(__file__).with_name("data") / "session"
 
 
@@ -108,14 +108,14 @@ def _demo_config(folder: str) -> Config:
 
 @contextmanager
 def _unwound() -> Generator[None]:
-    """SIGTERM and the end of the terminal leave the block as an exception does: what was started in it ends, too."""
+    """Make SIGTERM and SIGHUP leave the block by an exception, so that whatever was started in the block is ended."""
 
     def leave(number: int, _: object) -> None:
         signal.signal(number, signal.SIG_IGN)
         sys.exit(128 + number)
 
     def hang_up(number: int, _: object) -> None:
-        signal.raise_signal(signal.SIGTERM)  # uvicorn has a handler of its own for it while it serves
+        signal.raise_signal(signal.SIGTERM)  # while uvicorn serves, it handles SIGTERM itself
 
     handlers = {signal.SIGTERM: leave, signal.SIGHUP: hang_up}
     before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
@@ -128,7 +128,7 @@ def _unwound() -> Generator[None]:
 
 @contextmanager
 def _supervised(temporary: str) -> Generator[StateFolder]:
-    """A supervisor of its own, which ends with the block."""
+    """Run a separate supervisor for the block."""
     from claude_wire_kit.commands.supervisor.starting import in_background
 
     state = folder_of(os.path.join(temporary, "state"), makes=True)
@@ -139,7 +139,7 @@ def _supervised(temporary: str) -> Generator[StateFolder]:
     finally:
         with failures():
             anyio.run(_stop, state.path)
-        wait_for_end(found.pid, found.pid_began, END_SECONDS)  # it is done with its folder then
+        wait_for_end(found.pid, found.pid_began, END_SECONDS)  # after that, nobody uses the folder
 
 
 async def _stop(folder: str) -> None:

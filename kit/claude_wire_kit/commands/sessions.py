@@ -1,4 +1,4 @@
-"""The command ``claude-wire sessions``: the sessions on disk, and how to go on with each."""
+"""The command ``claude-wire sessions``: list the sessions on disk, and show how to resume each."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ from claude_wire.transcripts.files import read_small
 from claude_wire_kit.commands.shared.folders import resume_command, takes_folder
 from claude_wire_kit.terminal.columns import fitted, terminal_width
 
-#: A title or a prompt is cut to so many characters where no terminal shows it.
+#: If the output is no terminal, a title or a prompt is cut to this many characters.
 TEXT_CHARS = 200
 
-#: The CLI keeps a session for so many days, if its settings do not say otherwise. Larger settings are not read.
+#: The days for which the CLI keeps a session unless its settings say otherwise, and the largest settings file that is
+#: read.
 DEFAULT_DAYS_KEPT, MAX_SETTINGS_BYTES = 30, 1024 * 1024
 
-#: A session that the CLI will delete within this time is marked.
+#: A session that the CLI will delete within this time gets a mark.
 SOON = timedelta(days=7)
 
 
@@ -67,7 +68,7 @@ def sessions(folder: str, newest: int, show_all: bool, project: str | None, as_j
     for number, session in enumerate(found):
         click.echo("\n" * bool(number) + click.style(fitted(headline(session), width or TEXT_CHARS), bold=True))
         for name, text in (("", session.first_prompt), ("last: ", session.last_prompt)):
-            # What the headline, or the row before, does not say.
+            # Show a title or prompt only if it differs from the headline and from the row before.
             if text and text != _title(session) and (not name or text != session.first_prompt):
                 click.echo(fitted(f"  {name}{_line(text)}", width or TEXT_CHARS))
         click.echo(f"  {resume_line(session)}")
@@ -83,7 +84,7 @@ def _found(folder: str, project: str | None) -> Iterator[SessionInfo]:
     if project is None:
         return find_sessions(folder, newest_first=True)
     directory = os.path.abspath(project)
-    # The CLI names the folder of a project so; several projects may share one.
+    # The CLI names a project's folder like this. Several projects may share a folder.
     own = os.path.join(folder, re.sub("[^a-zA-Z0-9]", "-", directory))
     found = find_sessions(own, newest_first=True) if os.path.isdir(own) else ()
     return (each for each in found if each.project == directory)
@@ -94,28 +95,31 @@ def _title(session: SessionInfo) -> str:
 
 
 def headline(session: SessionInfo) -> str:
-    """When a session ended, how large it is, and what it is called."""
+    """Return a session's end time, size and title."""
     ended = "(no time)" if session.ended is None else _local(session.ended)
     return f"{ended}  {_size(session.size)}  {_line(_title(session))}"
 
 
 def resume_line(session: SessionInfo) -> str:
-    """What to type to go on with a session. What a terminal would obey is escaped; such a folder is typed by hand."""
+    """Return the command that resumes a session, safe to print. A folder name with control characters must be typed by
+    hand.
+    """
     return printable(resume_command(session.id, session.project), keep="")
 
 
 def session_as_json(session: SessionInfo) -> dict[str, Any]:
-    """A session, and the command that goes on with it."""
+    """Return a session and its resume command for ``--json``."""
     times = {name: time and time.isoformat() for name, time in (("started", session.started), ("ended", session.ended))}
     resume = resume_command(session.id, session.project)
     return {**session._asdict(), "path": str(session.path), **times, "resume": resume}
 
 
 def _days_kept(folder: str) -> float | None:
-    """Days for which the CLI keeps a session after its last change; ``folder`` is ``projects`` or a folder in it.
+    """Return for how many days the CLI keeps a session after its last change. ``folder`` is ``projects`` or a folder in
+    it.
 
-    This is ``cleanupPeriodDays`` in the ``settings.json`` beside ``projects``. None where nothing deletes sessions: no
-    ``projects`` is there, or the settings are unclear, in which case the CLI deletes nothing, either.
+    This is ``cleanupPeriodDays`` in the ``settings.json`` beside ``projects``. None if nothing deletes sessions: there
+    is no ``projects``, or the settings are unclear, in which case the CLI deletes nothing either.
     """
     projects = os.path.abspath(folder)
     if os.path.basename(projects) != "projects":
@@ -137,13 +141,13 @@ def _days_kept(folder: str) -> float | None:
 
 
 def _kept_until(session: SessionInfo, days: float | None) -> datetime | None:
-    """When the CLI may delete a session: so many days after the last change of the file."""
+    """Return when the CLI may delete a session: ``days`` after the last change of its file."""
     if days is None:
         return None
     try:
         changed = datetime.fromtimestamp(os.stat(session.path).st_mtime, timezone.utc)
         return changed + timedelta(days=days)
-    except (OSError, ValueError, OverflowError):  # the file is gone, or the date is too late for datetime
+    except (OSError, ValueError, OverflowError):  # the file was deleted, or the date is too late for datetime
         return None
 
 
@@ -155,7 +159,7 @@ def _end_as_json(session: SessionInfo, days: float | None, now: datetime) -> dic
 def _local(time: datetime) -> str:
     try:
         return f"{time.astimezone():%Y-%m-%d %H:%M}"
-    except (ValueError, OverflowError):  # the first and the last day that there are
+    except (ValueError, OverflowError):  # the first and the last possible day
         return f"{time:%Y-%m-%d %H:%M}"
 
 

@@ -1,11 +1,11 @@
-"""How the command starts and ends: its streams, its exit codes."""
+"""Start and end the command: its standard streams and its exit codes."""
 
 from __future__ import annotations
 
 import os
 import sys
 
-#: What a shell reports for a process that SIGINT ended.
+#: The exit code of a shell for a process that SIGINT ended.
 INTERRUPTED = 128 + 2
 
 
@@ -18,33 +18,34 @@ def main() -> None:
     _open_streams()
     try:
         code = _run()
-    except KeyboardInterrupt:  # also while it starts
+    except KeyboardInterrupt:  # also during the imports
         code = INTERRUPTED
     sys.exit(code)
 
 
 def _open_streams() -> None:
-    """Open standard streams that were closed, on nothing: else the first files that are opened get their numbers.
+    """Open closed standard streams on the null device. Otherwise the first files that are opened would get their
+    numbers.
 
-    Then whatever writes to standard error by its number, such as a child, writes into the lock or the recording.
+    Then anything that writes to standard error by its number, such as a child, would write into such a file.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(number)
         except OSError:
-            # The lowest number that is free is this one.
+            # open() returns the lowest free number, which is this stream's.
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
-            if number:  # a closed standard input stays None, so that whoever reads it is told
+            if number:  # a closed standard input stays None, so that reading it is an error
                 setattr(sys, name, open(number, "w", encoding="utf-8", closefd=False))  # noqa: SIM115 - open until exit
 
 
 def _run() -> int:
-    # Not earlier: Ctrl-C may come meanwhile.
+    # Imported inside the try block, because Ctrl-C may come during the import.
     from claude_wire_kit.commands.app import invoke
     from claude_wire_kit.commands.shared import signals
 
     signals.set_before_command()
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is not None:
-        reconfigure(errors="backslashreplace")  # the terminal's encoding may lack what a model says
+        reconfigure(errors="backslashreplace")  # the terminal's encoding may lack characters that a model writes
     return invoke()

@@ -1,4 +1,4 @@
-"""The command ``claude-wire stats``: what recordings add up to, as tables or JSON."""
+"""The command ``claude-wire stats``: add up recordings, as tables or JSON."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from claude_wire_kit.survey.totals import Stats, Tally
 from claude_wire_kit.terminal.output import Output
 from claude_wire_kit.usage.meter import Tokens
 
-#: Between two columns, in characters.
+#: The gap between two columns, in characters.
 GAP = 2
 
-#: For a number that no source says.
+#: Shown for a number that no source has.
 UNKNOWN = "n/a"
 
 
@@ -179,7 +179,7 @@ def _summary(stats: Stats) -> Iterator[str]:
 
 
 def _table(console: Output, headings: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
-    """Columns without lines between them; where a terminal is too narrow for them, a list of rows."""
+    """Print a table without lines between its columns. If the terminal is too narrow, print it as a list."""
     named = [(one_line(name), *cells) for name, *cells in rows]
     if not named:
         return

@@ -1,4 +1,4 @@
-"""The command ``claude-wire usage``: tokens and cost of the sessions on disk, as a table, JSON or CSV."""
+"""The command ``claude-wire usage``: show tokens and cost of the sessions on disk, as a table, JSON or CSV."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COUNTS = (
     *("answers", "input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_creation_5m"),
     *("cache_creation_1h", "cache_read_input_tokens"),
 )
-#: What a reader of the numbers has to know.
+#: A note below the table: what the numbers leave out.
 LEFT_OUT = (
     "Transcripts leave out what the CLI asks for itself (compaction, titles, suggestions), and what a killed process "
     "had not written yet."
@@ -31,7 +31,7 @@ OWN = "The CLI's own sums (cost-state) have most of that; a fork's has what it t
 #: A name from a transcript is cut to this many characters.
 NAME_CHARS = 1000
 
-#: A look at more files than this tells how far it is, every so many files.
+#: When more files than this are read, the progress is shown after each such number of files.
 MANY_FILES = 500
 
 Sums = dict[str, dict[str, AnswerTotals]]
@@ -140,7 +140,7 @@ def usage(
 
 
 def _progress(done: int, files: int) -> None:
-    """Say how far a long look is; what is said is gone at its end."""
+    """Show the progress of a long scan. The line is erased at the end."""
     if files > MANY_FILES and done % MANY_FILES == 0:
         click.echo(f"\rreading file {done:,} of {files:,}", nl=False, err=True)
     if files > MANY_FILES and done == files - 1:
@@ -239,7 +239,7 @@ def _by_model(sums: Sums) -> dict[str, AnswerTotals]:
 
 
 def _own_by(own: dict[str, OwnCost], by: By) -> dict[str, float]:
-    """What the CLI says, by what its sums can be told apart."""
+    """Add up the CLI's own costs by session or by model; empty for other groups."""
     if by == "session":
         return {session: cost.total for session, cost in own.items()}
     found: dict[str, float] = {}

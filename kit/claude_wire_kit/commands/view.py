@@ -1,4 +1,4 @@
-"""The command ``claude-wire view``: a recording, or a pipe, as it would have been seen live."""
+"""The command ``claude-wire view``: show a recording or a pipe as it would have looked live."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def view(source: str, as_html: bool, output: str | None) -> None:
 
 
 def _both(stream: Iterator[Piece], wait: Callable[[], None]) -> Iterator[tuple[bool, Message | InvalidLine]]:
-    """The messages of both sides, and whether the host wrote each; ``wait`` is called between two pieces."""
+    """Yield the messages of both sides, each with True if the host wrote it. ``wait`` is called after each piece."""
     decoders = {sent: Decoder() for sent in (True, False)}
     for piece in stream:
         for message in decoders[piece.sent].feed(piece.data):
@@ -88,7 +88,7 @@ def _transcript(source: str, stream: Iterator[Piece]) -> Transcript:
 
 
 def _show_transcript(transcript: Transcript, live: LiveView, page: Page) -> None:
-    """Show the active branch of a transcript, after the lines of it that are no records."""
+    """Show the lines of a transcript that are no records, then its active branch."""
     for line in transcript.invalid:
         live.show(line)
     for message in messages(transcript):

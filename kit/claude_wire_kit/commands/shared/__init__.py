@@ -1,1 +1,1 @@
-"""What several subcommands share: the files and the folder that a user names, signals, and how a command fails."""
+"""Shared by several subcommands: files and folders that the user names, signals, and the failure of a command."""

@@ -1,4 +1,4 @@
-"""What the lines of a source are: the CLI's output, or a transcript that it keeps on disk."""
+"""Detect what a file contains: the CLI's output, or a transcript."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from claude_wire_kit.commands.shared.sources import Piece
 
 
 def recognised(stream: Iterator[Piece]) -> tuple[LineDialect, Iterator[Piece]]:
-    """What the CLI wrote into a stream of pieces, and all of its pieces, by its first lines."""
+    """Read the first lines of a stream. Returns the dialect of its lines, and all of its pieces."""
     head = Head()
     first: list[Piece] = []
     for piece in stream:

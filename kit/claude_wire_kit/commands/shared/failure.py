@@ -1,4 +1,4 @@
-"""What a command says when it cannot do what it was told to."""
+"""The failure of a command."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ import click
 
 
 class Failure(click.ClickException):
-    """Ends the command with exit code 2; unlike wrong usage, without a word on its usage."""
+    """Ends the command with a message and exit code 2. Unlike an error of usage, it does not print the usage."""
 
     exit_code = 2

@@ -1,4 +1,4 @@
-"""Where a page goes: standard output, or a file that is there whole or not at all. Knows text; not pages."""
+"""Write a page to standard output, or to a file that appears only when it is complete."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from claude_wire_kit.commands.shared.sources import display_name
 
 
 def save(parts: Iterable[str], path: str) -> None:
-    """Write text to a file, in UTF-8, or to standard output for ``-``.
+    """Write text to a file in UTF-8, or to standard output for ``-``.
 
     A file gets its name when it is complete. One that was there before stays until then, and when something fails.
 
@@ -28,10 +28,10 @@ def save(parts: Iterable[str], path: str) -> None:
     target = os.path.realpath(path)
     try:
         if os.path.exists(target) and not stat.S_ISREG(os.stat(target).st_mode):
-            _write(parts, os.open(target, os.O_WRONLY))  # a pipe or a terminal, which has no name to get
+            _write(parts, os.open(target, os.O_WRONLY))  # a pipe or a terminal cannot be replaced by a new file
             return
         folder, name = os.path.split(target)
-        # A name may have 255 bytes, and this one is longer by some.
+        # A name may have 255 bytes, and the temporary name is longer than ``name``.
         unfinished = os.path.join(folder, f"{name[:40]}.{secrets.token_hex(4)}")
         try:
             _write(parts, os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))

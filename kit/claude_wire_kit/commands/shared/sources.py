@@ -1,7 +1,6 @@
-"""What the user names on the command line, as bytes: a file, a compressed file, a recording's folder, a pipe.
+"""Read a source that the user names: a file, a compressed file, a recording's folder, or a pipe.
 
-Knows files; not what their bytes mean. Anything but a folder is read piece by piece, in constant memory, and a piece of
-a pipe is handed on as soon as it is there.
+A source is read in pieces, in constant memory, except for a folder. A piece of a pipe is yielded as soon as it comes.
 """
 
 from __future__ import annotations
@@ -20,36 +19,36 @@ from claude_wire.testing import Recording
 from claude_wire.testing.player.files import unpacked_pieces
 from claude_wire_kit.commands.shared.failure import Failure
 
-#: The type of an argument that names a source.
+#: The click type of an argument that names a source.
 SOURCE = click.Path(exists=True, readable=True, allow_dash=True)
 
-#: A pipe of Linux holds this much.
+#: A pipe on Linux holds this many bytes.
 CHUNK_BYTES = 64 * 1024
 
-#: A file that begins so may be a script with a recording in it, as ``claude-wire replay --script`` writes it.
+#: A file that begins like this may be a script with a recording in it, written by ``claude-wire replay --script``.
 SCRIPT = b"#!"
 
-#: The ends of the names of compressed files.
+#: The suffixes of compressed files.
 COMPRESSED = (".gz", ".xz")
 
 
 class Piece(NamedTuple):
-    """Some bytes of a stream, cut anywhere."""
+    """Bytes of a stream, cut anywhere."""
 
-    #: Whether the host wrote them, to the CLI's standard input.
+    #: True if the host wrote these bytes to the CLI's standard input.
     sent: bool
     data: bytes
 
 
 class Unreadable(Failure):
-    """A source that cannot be read, or not to its end."""
+    """A source cannot be read, or not to its end."""
 
     def __init__(self, source: str, reason: str) -> None:
         super().__init__(f"{display_name(source)} cannot be read: {reason}")
 
 
 def several_sources(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the argument ``files``: one source or more, standard input once at the most."""
+    """Decorator that adds the argument ``files``: one or more sources, among them standard input at most once."""
     argument = click.argument(
         "files", metavar="FILE...|-", nargs=-1, required=True, type=SOURCE, callback=_standard_input_once
     )
@@ -63,19 +62,19 @@ def _standard_input_once(context: click.Context, parameter: click.Parameter, fil
 
 
 def display_name(source: str) -> str:
-    """The name of a source, safe to print."""
+    """Return the name of a source, safe to print."""
     return "standard input" if source == "-" else printable(os.fsdecode(source), keep="")
 
 
 @contextmanager
 def pieces(source: str, *, both: bool = False) -> Generator[Iterator[Piece], None, None]:
-    """Open a path, or ``-`` for standard input, and yield its pieces; it is closed at the end of the block.
+    """Open a path, or ``-`` for standard input, and yield its pieces. The source is closed at the end of the block.
 
-    A folder is a recording: its lines come one by one, with ``both`` those of the host among them, in the order in
-    which they went.
+    A folder is a recording, which gives one line at a time. With ``both``, the host's lines are among them, in the
+    order in which they were written.
 
     Raises:
-        Unreadable: it cannot be opened; a step of the iteration raises it when it cannot be read.
+        Unreadable: it cannot be opened. A step of the iteration raises this if it cannot be read.
     """
     with ExitStack() as stack:
         with _reading(source):
@@ -84,7 +83,7 @@ def pieces(source: str, *, both: bool = False) -> Generator[Iterator[Piece], Non
 
 
 def standard_input() -> TextIO:
-    """Standard input.
+    """Return standard input.
 
     Raises:
         Unreadable: it was closed before this process began.
@@ -95,7 +94,7 @@ def standard_input() -> TextIO:
 
 
 def known_size(source: str) -> int:
-    """How many bytes there are to read; 0 where only reading them tells."""
+    """Return the size of a source in bytes, or 0 if it is not known in advance."""
     try:
         status = os.fstat(sys.stdin.fileno()) if source == "-" else os.stat(source)
     except OSError:  # standard input without a descriptor
@@ -105,12 +104,12 @@ def known_size(source: str) -> int:
 
 @contextmanager
 def _reading(source: str) -> Generator[None, None, None]:
-    """Turns any error of the block into one that names the source."""
+    """Turn an error of the block into a failure that names the source."""
     try:
         yield
     except OSError as error:
         raise Unreadable(source, error.strerror or str(error)) from error
-    except ValueError as error:  # it says which file is damaged, or too large
+    except ValueError as error:  # its text names the file that is damaged or too large
         raise Unreadable(source, str(error)) from error
 
 
@@ -123,7 +122,7 @@ def _stream(source: str, both: bool, stack: ExitStack) -> Iterator[Piece]:
         unpacked = stack.enter_context(closing(unpacked_pieces(source)))
         return _unpacked(source, next(unpacked, b""), unpacked)
     file = stack.enter_context(open(source, "rb"))  # noqa: SIM115 - the stack closes it
-    # What is no regular file cannot be rewound.
+    # Only a regular file can be rewound.
     regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
     if regular and file.peek(len(SCRIPT))[: len(SCRIPT)] == SCRIPT:
         return _recorded(Recording.load(source), both)
@@ -144,7 +143,7 @@ def _recorded(recording: Recording, both: bool) -> Iterator[Piece]:
 
 
 def _chunks(source: str, file: IO[bytes]) -> Iterator[Piece]:
-    # read1 returns what a pipe has instead of waiting for all of it.
+    # read1 returns the bytes that a pipe has. read would wait for the full size.
     read1 = cast("Any", file).read1
     while True:
         with _reading(source):

@@ -1,1 +1,1 @@
-"""``claude-wire supervisor``: a supervisor of sessions, and what a person does with its sessions from a shell."""
+"""``claude-wire supervisor``: start a supervisor, and work with its sessions from a shell."""

@@ -1,8 +1,7 @@
-"""A connection with a supervisor, for commands that ask and wait for the answer.
+"""A blocking connection to a supervisor, for commands that ask one thing and wait for the answer.
 
-Knows sockets and frames; not what is shown. It waits without an event loop, because a command is to start fast: the
-imports of ``claude-wire supervisor ps`` take 0.20 CPU seconds. With the client of ``claude_wire_kit.supervisor``, which
-has an event loop, they would take 0.34.
+It uses no event loop, because commands should start fast: the imports of ``claude-wire supervisor ps`` take 0.20 CPU
+seconds. With the asynchronous client of ``claude_wire_kit.supervisor`` they would take 0.34.
 """
 
 from __future__ import annotations
@@ -33,14 +32,14 @@ from claude_wire_kit.supervisor.frames import (
     end_of_frames,
 )
 
-#: What each frame of a supervisor begins with.
+#: Each frame of a supervisor begins with these bytes.
 FRAME = b'{"type":"supervisor_'
-#: Seconds in which a supervisor has answered a command that it need not wait for.
+#: A supervisor must answer within this many seconds, unless the command waits for something else.
 ANSWER_SECONDS = 60.0
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="supervisor_attached"):
-    """What a command needs of :class:`~claude_wire_kit.supervisor.frames.Attached`."""
+    """The part of :class:`~claude_wire_kit.supervisor.frames.Attached` that commands need."""
 
     id: str
     epoch: int
@@ -54,17 +53,17 @@ Answer: TypeAlias = SessionInfo | Listed | Place | Failed
 
 
 class Client:
-    """A connection with a supervisor.
+    """A connection to a supervisor.
 
     Args:
-        path: of its socket.
+        path: the path of the supervisor's socket.
 
     Raises:
         OSError: nobody answers there.
     """
 
     def __init__(self, path: str) -> None:
-        #: Nothing was read from it before the first answer.
+        #: The socket itself. Nothing has been read from it before the first answer.
         self.socket: socket.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             self.socket.connect(path)
@@ -81,7 +80,6 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Close the connection."""
         self._file.close()
         self.socket.close()
 
@@ -94,18 +92,18 @@ class Client:
         self.send_line(msgspec.json.encode(message) + b"\n")
 
     def send_line(self, line: bytes) -> None:
-        """Send a line as it is, with its line feed.
+        """Send encoded bytes, with their line feed.
 
         Raises:
             OSError: the connection has ended.
         """
         try:
             self.socket.sendall(line)
-        except BrokenPipeError as error:  # not to be taken for one of our output
+        except BrokenPipeError as error:  # the connection broke, not our standard output
             raise ConnectionAbortedError(error.errno, "the supervisor has closed the connection") from error
 
     def line(self, most: int = MAX_ANSWER_BYTES) -> bytes:
-        """The next line, with its line feed, or so many bytes of it; empty at the end of the connection.
+        """Return the next line with its line feed, or its first ``most`` bytes. Empty at the end of the connection.
 
         Raises:
             OSError: the connection failed.
@@ -133,11 +131,11 @@ class Client:
         return answer
 
     def is_frame(self, line: bytes) -> bool:
-        """Whether a line of a session, with its line feed, is the supervisor's own."""
+        """Return True if a line of a session is the supervisor's own. ``line`` includes its line feed."""
         return line.startswith(FRAME) and line.endswith(self._frame_end + b"\n")
 
     def listed(self) -> Listed:
-        """What there is, the newest session first.
+        """Return the supervisor's version and its sessions, the newest first.
 
         Raises:
             SupervisorError, OSError: as :meth:`ask`.
@@ -147,7 +145,7 @@ class Client:
         return listed
 
     def sessions(self) -> list[SessionInfo]:
-        """All sessions, the newest first.
+        """Return all sessions, the newest first.
 
         Raises:
             SupervisorError, OSError: as :meth:`ask`.
@@ -156,7 +154,7 @@ class Client:
 
 
 def folder_of(path: str | None, *, makes: bool = False) -> StateFolder:
-    """The state folder that a command is about; only one that starts a supervisor makes it."""
+    """Open the state folder that a command names. With ``makes``, create it if it is missing."""
     try:
         return StateFolder(path, makes=makes)
     except OSError as error:
@@ -167,7 +165,7 @@ def folder_of(path: str | None, *, makes: bool = False) -> StateFolder:
 
 
 def running(folder: StateFolder) -> Supervision | None:
-    """Who runs a folder; None if nobody does.
+    """Return the supervisor that runs in a folder, or None.
 
     Raises:
         SupervisorError: it is a supervisor of another version.
@@ -186,7 +184,7 @@ def running(folder: StateFolder) -> Supervision | None:
 
 
 def connect(folder: StateFolder) -> Client:
-    """A connection with the supervisor of a folder.
+    """Connect to the supervisor of a folder.
 
     Raises:
         SupervisorError: there is none, or it is of another version.
@@ -209,7 +207,7 @@ def connect(folder: StateFolder) -> Client:
 
 @contextmanager
 def failures() -> Generator[None, None, None]:
-    """Make what a supervisor refuses, and a lost connection, the failure of a command."""
+    """Turn a supervisor's refusal or a lost connection into the failure of a command."""
     try:
         yield
     except SupervisorError as error:
@@ -225,7 +223,7 @@ def failures() -> Generator[None, None, None]:
 
 
 def session_named(client: Client, name: str) -> SessionInfo:
-    """The session with an id, the beginning of one, or a name.
+    """Return the session with this id, this beginning of an id, or this name.
 
     Raises:
         SupervisorError: there is none, or more than one; or as :meth:`Client.ask`.
@@ -234,7 +232,7 @@ def session_named(client: Client, name: str) -> SessionInfo:
 
 
 def found_session(sessions: list[SessionInfo], name: str) -> SessionInfo:
-    """The session with an id, the beginning of one, or a name, of these.
+    """Return that of ``sessions`` with this id, this beginning of an id, or this name.
 
     Raises:
         SupervisorError: there is none, or more than one.
@@ -251,7 +249,7 @@ def found_session(sessions: list[SessionInfo], name: str) -> SessionInfo:
 
 
 def wait_for_end(pid: int, began: int | None, seconds: float) -> bool:
-    """Wait until a process has ended. Returns whether it has."""
+    """Wait until a process has ended. Returns False if it still runs after ``seconds``."""
     with suppress(ProcessLookupError):
         descriptor = os.pidfd_open(pid)
         try:

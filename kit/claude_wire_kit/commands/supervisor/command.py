@@ -31,13 +31,13 @@ from claude_wire_kit.supervisor.frames import Create, Cursor, Remove, Resume, Se
 
 C = TypeVar("C", bound=Callable[..., None])
 
-#: Seconds beyond those of the ladder in which a stopped CLI is gone.
+#: After its grace periods, a stopped CLI must be gone within this many seconds.
 END_SECONDS = 30.0
 UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
 
 def _bytes(context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
-    """A number of bytes, with k, m, g or t behind it."""
+    """Parse a number of bytes with an optional suffix k, m, g or t."""
     if value is None:
         return None
     match = re.fullmatch(r"([1-9]\d{0,14})([kmgt]?)(i?b)?", value.strip().lower())
@@ -47,7 +47,7 @@ def _bytes(context: click.Context, parameter: click.Parameter, value: str | None
 
 
 def takes_state_folder(command: C) -> C:
-    """Give a command the option ``--folder``."""
+    """Decorator that adds the option ``--folder``."""
     return click.option(
         "--folder",
         type=click.Path(file_okay=False),
@@ -327,6 +327,6 @@ def rm(names: tuple[str, ...], folder: str | None, force: bool) -> None:
 
 
 def _named(client: Client, names: tuple[str, ...]) -> list[SessionInfo]:
-    """All named sessions, each once: nothing is done to any of them if one is not there."""
+    """Return the named sessions, each once. If one does not exist, the command must do nothing to any of them."""
     sessions = client.sessions()
     return list({found.id: found for found in (found_session(sessions, name) for name in names)}.values())

@@ -1,4 +1,4 @@
-"""How a session is created from the command line: what its CLI is started as, and its first prompt."""
+"""Create a session from the command line: how its CLI is started, and its first prompt."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from claude_wire_kit.supervisor.frames import Accepted, Create, Ended, Refused, 
 
 
 def spec_of(command: tuple[str, ...], *, name: str | None, cwd: str | None, cost_usd: float | None) -> Spec:
-    """A CLI as a supervisor starts it.
+    """Return how the supervisor starts the CLI.
 
     Args:
-        command: its command line; empty for the CLI that is found.
+        command: the command line; empty for the CLI that is found on this machine.
 
     Raises:
         Failure: there is none.
@@ -44,7 +44,7 @@ def spec_of(command: tuple[str, ...], *, name: str | None, cwd: str | None, cost
 
 
 def _why_not(program: str) -> str:
-    """Why a program is not found."""
+    """Say why a program cannot be found."""
     if os.path.isdir(program):
         return "it is a folder"
     if not os.path.exists(program):
@@ -55,7 +55,7 @@ def _why_not(program: str) -> str:
 
 
 def create_session(client: Client, spec: Spec) -> str:
-    """Create a session, and drive it. Returns its id.
+    """Create a session, become its driver, and return its id.
 
     Raises:
         SupervisorError, OSError: as :meth:`~claude_wire_kit.commands.supervisor.client.Client.ask`.
@@ -65,7 +65,7 @@ def create_session(client: Client, spec: Spec) -> str:
 
 
 def send_prompt(client: Client, prompt: str) -> None:
-    """Send a prompt, and return when it counts.
+    """Send a prompt. Returns when the supervisor has written the prompt to its journal.
 
     Raises:
         SupervisorError: it was refused, or the CLI has ended.

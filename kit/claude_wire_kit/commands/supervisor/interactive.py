@@ -1,4 +1,4 @@
-"""A session of a supervisor at the terminal: what ``claude-wire supervisor attach`` and ``run --attach`` share."""
+"""Work with a session of a supervisor at the terminal: ``claude-wire supervisor attach`` and ``run --attach``."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from claude_wire_kit.terminal.attached import AttachedTerminalSession
 from claude_wire_kit.terminal.output import Output
 from claude_wire_kit.terminal.page import Page
 
-#: Seconds in which a supervisor on another machine must have answered: ssh connects first.
+#: A supervisor on another machine must answer within this many seconds, in which ssh also connects.
 SSH_SECONDS = 30.0
 
 
 def talk(name: str, folder: str | None, *, take: bool) -> int:
-    """Show a session from its beginning, and send it what is typed. Returns the exit code.
+    """Show a session from its beginning, and send what the user types. Returns the exit code.
 
     Raises:
         Failure: there is no terminal, no such session, or no supervisor.
@@ -57,7 +57,7 @@ def ask(name: str, prompt: str, ssh: str | None) -> int:
 
 
 def _found(supervisor: Supervisor, name: str) -> Cursor:
-    """The last line of the session with a name."""
+    """Return the position of the last line of the session with this name."""
     with failures():
         found = found_session(anyio.run(supervisor.list).sessions, name)
     return Cursor(found.id, found.epoch, found.line)

@@ -1,7 +1,4 @@
-"""What a session has said, and says on: shown on a page, or as raw lines.
-
-Knows lines of a session and frames of its supervisor; not how they are shown.
-"""
+"""Print a session of a supervisor, drawn on a page or as raw lines, and the supervisor's own log."""
 
 from __future__ import annotations
 
@@ -26,9 +23,9 @@ from claude_wire_kit.terminal.page import Page
 
 
 def _pieces(client: Client, attached: Place, *, follow: bool) -> Iterator[tuple[bool, bytes]]:
-    """What a session and its supervisor say, up to the end of its CLI: what is there, and with ``follow`` what comes.
+    """Yield what a session and its supervisor have written; with ``follow``, also what comes until the CLI ends.
 
-    Gives whole lines and pieces of longer ones, and whether it is the supervisor that says it.
+    Each item is a line, or a piece of a long line, with True if it is the supervisor's.
     """
     left = attached.line - attached.after
     goes_on = follow and attached.ended is None
@@ -46,7 +43,7 @@ def _pieces(client: Client, attached: Place, *, follow: bool) -> Iterator[tuple[
 
 
 def raw(client: Client, id: str, after: Cursor | None, *, follow: bool) -> None:
-    """Write the lines of the CLI to standard output, as they are."""
+    """Write the CLI's lines to standard output, unchanged."""
     attached: Place = client.ask(Attach(attach=id, after=after))
     out = sys.stdout.buffer
     for is_frame, piece in _pieces(client, attached, follow=follow):
@@ -57,7 +54,7 @@ def raw(client: Client, id: str, after: Cursor | None, *, follow: bool) -> None:
 
 
 def shown(client: Client, id: str, after: Cursor | None, page: Page, *, follow: bool) -> None:
-    """Show a session on a page."""
+    """Draw a session on a page."""
     attached: Place = client.ask(Attach(attach=id, after=after))
     live, decoder, ended = LiveView(page), Decoder(), attached.ended
     for is_frame, piece in _pieces(client, attached, follow=follow):
@@ -80,7 +77,7 @@ def shown(client: Client, id: str, after: Cursor | None, page: Page, *, follow: 
 
 
 def ended_line(ended: Ended) -> tuple[str, str]:
-    """How a CLI has ended, and the style of that line."""
+    """Return the line that says how a CLI has ended, and its style."""
     what = "ended with its supervisor" if ended.exit_code is None else f"ended with exit code {ended.exit_code}"
     if ended.exit_code == 0 and not ended.unfinished:
         return f"* the CLI {what}", QUIET
@@ -100,7 +97,7 @@ def ended_line(ended: Ended) -> tuple[str, str]:
 
 
 def own_log(folder: str, tail: int | None, write: Callable[[bytes], object]) -> None:
-    """The log of the supervisor itself: the one before, and the one that is written.
+    """Write the supervisor's own log: the previous file, then the current one.
 
     Raises:
         OSError: it cannot be read.
@@ -120,7 +117,7 @@ def own_log(folder: str, tail: int | None, write: Callable[[bytes], object]) -> 
 
 
 def log_line(line: bytes) -> str:
-    """A line of the log for people."""
+    """Format a line of the log for people."""
     try:
         entry = msgspec.json.decode(line, type=dict[str, object])
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -1,4 +1,6 @@
-"""How a supervisor is started: in the foreground, or in the background by a command that returns once it serves."""
+"""Start a supervisor, either in the foreground or in the background. In the background, the command returns when the
+supervisor serves.
+"""
 
 from __future__ import annotations
 
@@ -23,25 +25,25 @@ if TYPE_CHECKING:
     from claude_wire_kit.supervisor.daemon import Daemon
     from claude_wire_kit.supervisor.sessions import Limits
 
-#: Seconds in which a supervisor that is started must serve.
+#: A new supervisor must serve within this many seconds.
 START_SECONDS = 30.0
-#: Seconds between two looks at a supervisor that begins or ends just now.
+#: Interval between checks of a supervisor that is starting or ending.
 LOOK_SECONDS = 0.05
-#: Bytes that are kept of what a supervisor says while it starts.
+#: At most this many bytes of what a starting supervisor writes are kept, for an error text.
 WORDS_BYTES = 64 * 1024
-#: The exit code of a supervisor in the background that has found another one.
+#: The exit code of a supervisor in the background if another one runs already.
 TAKEN = 3
 
 
 def in_background(folder: StateFolder, options: Sequence[str]) -> tuple[Supervision, bool]:
-    """Start a supervisor, unless one runs. Returns which one runs, and whether it is new.
+    """Start a supervisor, unless one runs. Returns the supervisor, and True if it is new.
 
     Args:
-        options: of the command that starts it.
+        options: options for the command that starts it.
 
     Raises:
-        SupervisorError: one of another version runs.
-        Failure: it cannot be started; with its own words.
+        SupervisorError: a supervisor of another version runs.
+        Failure: it cannot be started. The text has what it wrote.
     """
     deadline = time.monotonic() + START_SECONDS
     is_new = False
@@ -53,19 +55,19 @@ def in_background(folder: StateFolder, options: Sequence[str]) -> tuple[Supervis
             raise Failure(f"the supervisor does not serve after {START_SECONDS:.0f} s")
         if found is None and not is_new:
             is_new = _start(folder, options, deadline)
-        time.sleep(LOOK_SECONDS)  # another one begins or ends
+        time.sleep(LOOK_SECONDS)  # another supervisor is starting or ending
 
 
 def _answers(found: Supervision) -> bool:
     try:
         Client(found.socket).close()
-    except OSError:  # it is about to end
+    except OSError:  # the supervisor is ending
         return False
     return True
 
 
 def _start(folder: StateFolder, options: Sequence[str], deadline: float) -> bool:
-    """Start a process, and wait until it serves. Returns whether it does; else there is another one."""
+    """Start a process, and wait until it serves. Returns False if another supervisor runs already."""
     process = subprocess.Popen(
         [
             sys.executable,
@@ -89,7 +91,7 @@ def _start(folder: StateFolder, options: Sequence[str], deadline: float) -> bool
     with process.stdout as output:
         while select.select([output], [], [], max(deadline - time.monotonic(), 0.0))[0]:
             data = os.read(output.fileno(), WORDS_BYTES)
-            if not data:  # it serves and has let go of its output, or it has ended
+            if not data:  # it serves and has closed its output, or it has ended
                 break
             words = (words + data)[-WORDS_BYTES:]
         else:
@@ -98,7 +100,7 @@ def _start(folder: StateFolder, options: Sequence[str], deadline: float) -> bool
             raise Failure(f"the supervisor does not serve after {START_SECONDS:.0f} s{_words(words)}")
     found = running(folder)
     if found is not None and found.pid == process.pid:
-        process.returncode = 0  # it stays, so nobody waits for it
+        process.returncode = 0  # the process goes on running, so do not wait for it
         return True
     if process.wait() == TAKEN:
         return False
@@ -111,10 +113,10 @@ def _words(words: bytes) -> str:
 
 
 def in_foreground(folder: StateFolder, limits: Limits, *, syncs: bool, detached: bool) -> None:
-    """Be a supervisor until it is stopped.
+    """Run a supervisor in this process until it is stopped.
 
     Args:
-        detached: whether the output is given up as soon as it serves. Until then, whoever has started it reads it.
+        detached: close the output as soon as it serves. Until then, the command that has started it reads the output.
 
     Raises:
         Failure: it cannot be started.
@@ -150,7 +152,7 @@ async def _serve(supervisor: Daemon, folder: StateFolder, started: Callable[[], 
 
 
 def note(folder: StateFolder, error: Exception) -> None:
-    """A mistake of our own, in the log: its type and its place. What it says may have content."""
+    """Log an internal error: its type and where it was raised. The text is left out, because it may quote a session."""
     frames = traceback.extract_tb(error.__traceback__)[-3:]
     at = [f"{os.path.basename(frame.filename)}:{frame.lineno}" for frame in frames]
     folder.log("fault", error=type(error).__name__, at=at)

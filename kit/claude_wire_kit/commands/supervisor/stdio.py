@@ -1,4 +1,6 @@
-"""The command ``claude-wire supervisor stdio``: a supervisor's socket on standard streams, for a client elsewhere."""
+"""The command ``claude-wire supervisor stdio``: connect standard streams to a supervisor's socket, for a client on
+another machine.
+"""
 
 from __future__ import annotations
 
@@ -54,14 +56,14 @@ def stdio(name: str | None, folder: str | None, drive: bool, take: bool) -> None
 
 
 def _relay(connection: socket.socket) -> None:
-    """Pass bytes on in both directions, up to the end of the connection, or until nobody reads them."""
+    """Pass bytes on in both directions until the connection ends or nobody reads the output."""
     threading.Thread(target=_send_input, args=[connection], daemon=True).start()
     with suppress(OSError):
         while data := connection.recv(CHUNK_BYTES):
             view = memoryview(data)
             while view:
                 view = view[os.write(1, view) :]
-    with suppress(OSError):  # a thread that waits for input does not keep this process
+    with suppress(OSError):  # the thread that waits for input does not keep this process alive
         connection.shutdown(socket.SHUT_RDWR)
 
 

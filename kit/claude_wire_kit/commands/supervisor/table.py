@@ -1,7 +1,4 @@
-"""Sessions of a supervisor as a table, 80 columns wide where a terminal does not say otherwise.
-
-Knows sessions and widths; not where they come from.
-"""
+"""The sessions of a supervisor as a table. It is 80 columns wide if the output is no terminal."""
 
 from __future__ import annotations
 
@@ -17,24 +14,24 @@ from claude_wire_kit.terminal.columns import cell_count, fitted, terminal_width
 
 HEADINGS = ("ID", "STATE", "AGE", "LINES", "SIZE", "CLIENTS", "NAME", "DIRECTORY")
 GAP = "  "
-#: Columns of a name, and of the directory where there is no terminal.
+#: The columns of a session's name, and the width of the table if the output is no terminal.
 NAME_COLUMNS, PLAIN_COLUMNS = 14, 80
 
 
 def is_over(session: SessionInfo) -> bool:
-    """Whether its CLI has ended."""
+    """Return True if the session's CLI has ended."""
     return session.life in (Life.ENDED, Life.LOST)
 
 
 def as_json(session: SessionInfo) -> dict[str, Any]:
-    """A session as the frame has it, without its type."""
+    """Return a session as JSON: the fields of its frame without the type."""
     fields: dict[str, Any] = msgspec.to_builtins(session)
     del fields["type"]
     return fields
 
 
 def rows(sessions: Iterable[SessionInfo]) -> list[str]:
-    """The lines of the table, its headings first. The directory is cut at its beginning."""
+    """Return the lines of the table, headings first. A long directory is cut at its beginning."""
     now = time.time()
     cells = [HEADINGS, *(_cells(session, now) for session in sessions)]
     widths = [max(map(cell_count, column)) for column in list(zip(*cells, strict=True))[:-1]]
