@@ -1,8 +1,8 @@
 # pyright: basic, reportMissingImports=false
 # Ray need not be installed.
-"""Sessions of a Ray cluster, for clients anywhere in it.
+"""The client's side of a fleet: sessions on a Ray cluster.
 
-Knows actors and nodes; not what goes over a session. Ray places sessions, carries bytes, and says which actor has died.
+Ray chooses a node for each session, carries the bytes, and reports which actors have died.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
     from claude_wire.streams import Chunks
     from claude_wire_kit.supervisor.frames import Command
 
-#: Bytes that the CLI of a session needs, by which Ray places it.
+#: The memory that the CLI of a session needs. Ray chooses a node with this much.
 SESSION_BYTES = 200_000_000
-#: Seconds without a word after which a node counts as lost, if Ray has not said so before.
+#: A node that is silent for this many seconds counts as lost, if Ray has not reported it before.
 LOST_SECONDS = 3 * BEAT_SECONDS
-#: Items of a relay that wait for a client, of at most CHUNK_BYTES each. Then the relay waits, too.
+#: At most this many items of a relay, of up to CHUNK_BYTES each, wait for a client. Then the relay waits, too.
 MAX_ITEMS = 16
-#: Losses of nodes that are kept until they are told.
+#: At most this many losses of nodes are kept until the user of the fleet gets them.
 MAX_UNTOLD = 256
-#: Calls that an actor takes at once: more than those of the 1024 clients that a supervisor takes.
+#: An actor takes this many calls at once, which is more than the 1024 clients of a supervisor need.
 MAX_CALLS = 4096
-#: Seconds in which a node must have memory for a session.
+#: A node must find memory for a session within this many seconds.
 ROOM_SECONDS = 20.0
 
 
@@ -54,7 +54,7 @@ class NodeLostError(SupervisorError, ConnectionError):
 
     Attributes:
         node: its id in Ray.
-        sessions: where each of its sessions stood when the fleet has heard of it last.
+        sessions: the last known position of each of its sessions.
     """
 
     def __init__(self, node: str, sessions: list[Cursor], why: str) -> None:
@@ -64,7 +64,7 @@ class NodeLostError(SupervisorError, ConnectionError):
 
 
 class _Node:
-    """What a fleet knows of a node."""
+    """The state of a node."""
 
     def __init__(self, id: str, actor: Any) -> None:
         self.id = id
@@ -110,7 +110,7 @@ class Fleet(Supervisor):
         self._timeout = timeout
         self._nodes: dict[str, _Node] = {}
         self._untold: deque[NodeLostError] = deque(maxlen=MAX_UNTOLD)
-        # The node that all commands are for; None for that of each session.
+        # The node that gets all commands. None: each command goes to the node of its session.
         self._node: _Node | None = None
 
     def __repr__(self) -> str:
@@ -121,8 +121,8 @@ class Fleet(Supervisor):
     async def deploy(self) -> list[str]:
         """Have an actor with a supervisor on each node that lives, and return the ids of these nodes in Ray.
 
-        For nodes that have come, or come back. The first command does it by itself, and so does a session that is
-        placed on a node without an actor.
+        Call it when nodes were added or have returned. The first command does it, and so does a session that is placed
+        on a node without an actor.
 
         Raises:
             NodeLostError, SupervisorError: as :meth:`nodes`.
@@ -138,8 +138,8 @@ class Fleet(Supervisor):
             self._nodes[id] = _Node(id, ray.remote(Node).options(**options, **named).remote(self.folder, id))
 
     def supervisor(self, node: str) -> Supervisor:
-        """The supervisor of one node, for all commands of a Supervisor. Sessions that are created there are placed
-        there.
+        """Return the supervisor of one node. It takes all commands of a Supervisor, and its new sessions run on that
+        node.
 
         Args:
             node: its id in Ray.
@@ -159,7 +159,7 @@ class Fleet(Supervisor):
         """Which sessions there are, by the id of the node in Ray.
 
         Raises:
-            NodeLostError: a node is lost. It is told once; the next call goes on with the others.
+            NodeLostError: a node is lost. Raised once: the next call goes on with the other nodes.
             SupervisorError: a supervisor does not answer, or cannot be started.
         """
         if not self._nodes:
@@ -184,14 +184,14 @@ class Fleet(Supervisor):
         return found
 
     async def list(self) -> Listed:
-        """Which sessions there are, on all nodes. Raises as :meth:`nodes`."""
+        """List the sessions of all nodes. Raises the errors of :meth:`nodes`."""
         if self._node is not None:
             return await super().list()
         each = list((await self.nodes()).values())
         return msgspec.structs.replace(each[0], sessions=[session for listed in each for session in listed.sessions])
 
     async def watch(self) -> NoReturn:
-        """Ask all nodes again and again, so that the fleet knows of late where each session stands.
+        """Ask all nodes repeatedly, so that the fleet knows the recent position of each session.
 
         Raises:
             NodeLostError, SupervisorError: as :meth:`nodes`.
@@ -213,7 +213,7 @@ class Fleet(Supervisor):
     # --- for connections
 
     async def wait(self, node: _Node, what: Any, seconds: float = LOST_SECONDS) -> Any:
-        """Wait for what an actor does.
+        """Wait for the result of an actor's method.
 
         Raises:
             NodeLostError: it has ended, or does not answer in time.
@@ -235,7 +235,7 @@ class Fleet(Supervisor):
         return _Way(self, command)
 
     async def relay(self, command: Command, client: str) -> tuple[_Node, bytes, Any]:
-        """Begin a relay for a command: the node, its first item, and the others.
+        """Start a relay for a command. Returns the node, the first item, and the other items.
 
         Raises:
             NodeLostError, SupervisorError: there is no node for it, or it has no memory left.
@@ -260,7 +260,7 @@ class Fleet(Supervisor):
                 )
 
     async def _found(self, command: Command) -> _Node:
-        """The node that has the session of a command."""
+        """Return the node that has the session of a command."""
         keys = [key for key in ("attach", "resume", "stop", "remove") if getattr(command, key, None) is not None]
         if not keys:
             raise SupervisorError("command", "this is done on one node: supervisor() gives its supervisor")
@@ -273,14 +273,14 @@ class Fleet(Supervisor):
         raise SupervisorError("unknown", f"no node of the fleet has the session {id!r}")
 
     async def _placed(self) -> _Node | None:
-        """The node that Ray chooses for a session; None if it has gone in the meantime."""
+        """Return the node that Ray chooses for a session, or None if that node is gone."""
         id = await run_sync(self._place)
         if id not in self._nodes:
             await self.deploy()
         return self._nodes.get(id)
 
     def _place(self) -> str:
-        # The actor reserves the memory, since Ray frees with an actor what it has reserved.
+        # The actor reserves the memory, because Ray frees memory when the actor that reserved it ends.
         group = placement_group([{"memory": self._bytes}])
         try:
             if not group.wait(ROOM_SECONDS):
@@ -297,7 +297,7 @@ async def _next(items: Any) -> Any:
 
 
 class _Chunks:
-    """What a relay gives. A wait that is given up loses nothing: what it has waited for is there for the next one."""
+    """The items of a relay. A receive() that is cancelled loses nothing: the next one returns the item."""
 
     final = (OSError,)
 
@@ -307,7 +307,6 @@ class _Chunks:
         self._closed = False
 
     async def receive(self) -> bytes:
-        """As :meth:`Chunks.receive`."""
         if self._closed:
             return b""
         if self._coming is None:
@@ -319,14 +318,13 @@ class _Chunks:
         return coming.result()
 
     async def aclose(self) -> None:
-        """As :meth:`Chunks.aclose`."""
         self._closed = True
         if self._coming is not None and not self._coming.cancel() and not self._coming.cancelled():
-            self._coming.exception()  # nobody asks for it any more
+            self._coming.exception()  # nobody waits for this item any more
 
 
 class _Way:
-    """A connection with a supervisor through its actor; see :class:`claude_wire_kit.supervisor.transport.Transport`."""
+    """A connection to a supervisor through its actor. See :class:`claude_wire_kit.supervisor.transport.Transport`."""
 
     def __init__(self, fleet: Fleet, command: Command) -> None:
         self._fleet = fleet
@@ -339,13 +337,12 @@ class _Way:
         self.chunks: Chunks = _Chunks(self)
 
     async def open(self) -> None:
-        """As :meth:`Transport.open`."""
         if running_trio():
             raise HandleError("Ray needs asyncio: a fleet has no clients in trio")
         self._node, self._first, self._items = await self._fleet.relay(self._command, self._client)
 
     async def receive(self) -> bytes:
-        """What the relay gives next; nothing at its end.
+        """Return the relay's next bytes, empty at its end.
 
         Raises:
             NodeLostError: the node is lost.
@@ -365,7 +362,6 @@ class _Way:
         return data
 
     async def send(self, data: bytes) -> None:
-        """As :meth:`Transport.send`."""
         for start in range(0, len(data), CHUNK_BYTES):
             piece, room = data[start : start + CHUNK_BYTES], False
             while room is False:
@@ -377,18 +373,15 @@ class _Way:
                 raise BrokenPipeError("the connection with the supervisor is lost")
 
     async def why_ended(self) -> str:
-        """As :meth:`Transport.why_ended`. Raises NodeLostError if that is why."""
         if self._node is not None and self._node.why_lost:
             raise self._node.error
         return ""
 
     def drop(self) -> None:
-        """As :meth:`Transport.drop`. The actor of the node closes its connection with the supervisor."""
         items, self._items = self._items, None
         if items is not None and self._node is not None and ray.is_initialized():
             self._node.actor.close.remote(self._client)
 
     async def aclose(self) -> None:
-        """As :meth:`Transport.aclose`."""
         await self.chunks.aclose()
         self.drop()

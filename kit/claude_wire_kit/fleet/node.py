@@ -1,10 +1,10 @@
 # pyright: basic, reportMissingImports=false
 # Ray need not be installed.
-"""The actor of a node: it holds a supervisor, and relays between its socket and clients elsewhere in the cluster.
+"""The actor of a node. It runs a supervisor, and relays bytes between its socket and clients elsewhere in the cluster.
 
-Knows sockets and memory that is reserved; not what goes over a connection. As a program,
-``python -m claude_wire_kit.fleet.node FOLDER``, it is that supervisor, which ends with its standard input: the
-kernel ends the CLIs with the thread that starts them, and an actor of Ray has many threads.
+The supervisor is this module run as a program: ``python -m claude_wire_kit.fleet.node FOLDER``. It ends with its
+standard input. It is a program of its own because the kernel ends the CLIs together with the thread that started them,
+and an actor of Ray has many threads.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from claude_wire_kit.supervisor.disk.folder import StateFolder, default_folder
 from claude_wire_kit.supervisor.errors import SupervisorError
 from claude_wire_kit.supervisor.frames import Failed, Life, line_of
 
-#: Bytes that are relayed at once. Ray sends objects below 100 kB without its object store.
+#: The size of a relayed piece. Ray sends objects below 100 kB without its object store.
 CHUNK_BYTES = 64 * 1024
-#: Seconds after which a relay that has nothing to say says so; an actor looks for sessions that have ended as often.
+#: A silent relay sends an empty item after this many seconds. The actor looks for ended sessions as often.
 BEAT_SECONDS = 5.0
-#: Seconds in which a supervisor must serve.
+#: A new supervisor must serve within this many seconds.
 START_SECONDS = 30.0
 
 
 class Node:
-    """One for each node, as an actor of Ray.
+    """The Ray actor of a node.
 
     Args:
         folder: the state folder of its supervisor; None for the one of its user.
@@ -47,21 +47,21 @@ class Node:
         self._starting = asyncio.Lock()
         self._supervisor: subprocess.Popen[bytes] | None = None
         self._clients: dict[str, tuple[str, asyncio.StreamWriter]] = {}
-        # Memory that Ray has reserved here: once for each CLI that runs.
+        # The memory that Ray has reserved here, one entry for each running CLI.
         self._reserved: list[Any] = []
         self._looking: asyncio.Task[None] = asyncio.ensure_future(self._look())
 
     async def relay(self, client: str, node: str, memory: int) -> AsyncGenerator[bytes | None, None]:
-        """A connection with the supervisor: what it sends.
+        """Connect to the supervisor, and yield what it sends.
 
-        The first item is empty when the connection is there, or None if there is not that much memory. Others are empty
-        when nothing was said for :data:`BEAT_SECONDS`: by them Ray sees whether the client still is there, and the
-        client whether the node is.
+        The first item is empty when the connection exists, or None if the node has too little memory. An item is also
+        empty after :data:`BEAT_SECONDS` of silence. By these items Ray notices that the client is gone, and the client
+        notices that the node is gone.
 
         Args:
             client: names the connection for :meth:`write`.
-            node: the id of the node that the client is on. The relay ends with it, which Ray does not see to.
-            memory: bytes to reserve for the session that its command starts.
+            node: the id of the client's node. If that node is lost the relay must end, which Ray does not do by itself.
+            memory: bytes to reserve for the session that the client's command starts.
         """
         reserved: Any = None
         data = b""
@@ -108,12 +108,12 @@ class Node:
         return False
 
     async def close(self, client: str) -> None:
-        """End the relay of a client. May be called again."""
+        """End the relay of a client. It is no error to end it again."""
         if client in self._clients:
             self._clients[client][1].close()
 
     async def _serve(self) -> None:
-        """Find a supervisor in the folder, or start one.
+        """Connect to the supervisor of the folder, or start one.
 
         Raises:
             SupervisorError, OSError: it cannot be started, or is of another version.
@@ -128,7 +128,7 @@ class Node:
                 try:
                     await asyncio.shield(starting)
                 except asyncio.CancelledError:
-                    await asyncio.wait({starting})  # else the next client would start another one in its place
+                    await asyncio.wait({starting})  # otherwise the next client would start a second one
                     raise
                 await connect(self._folder).list()
 
@@ -136,7 +136,7 @@ class Node:
         self._supervisor = subprocess.Popen(
             [sys.executable, "-m", __name__, self._folder],
             cwd="/",
-            stdin=subprocess.PIPE,  # the kernel closes it, however this process ends
+            stdin=subprocess.PIPE,  # the kernel closes this pipe however this process ends
             stdout=subprocess.PIPE,
             start_new_session=True,
         )
@@ -146,7 +146,7 @@ class Node:
     # --- memory
 
     async def _room(self, memory: int) -> Any:
-        """As :meth:`_reserve`, in a thread. What is reserved for a client that has gone meanwhile is released."""
+        """Call :meth:`_reserve` in a thread. If the client is gone by then, release the memory."""
         loop = asyncio.get_running_loop()
 
         def release(done: asyncio.Future[Any]) -> None:
@@ -161,7 +161,7 @@ class Node:
             raise
 
     def _reserve(self, memory: int) -> Any:
-        """Reserve memory on this node, for as long as this actor lives; None if there is none."""
+        """Reserve memory on this node until this actor ends. Returns None if there is too little."""
         from ray.util.placement_group import placement_group
 
         group = placement_group([{"memory": memory}], bundle_label_selector=[{"ray.io/node-id": self._node}])
@@ -171,12 +171,12 @@ class Node:
         return None
 
     async def _look(self) -> None:
-        """End the relays of clients whose node is lost, and release the memory of CLIs that have ended."""
+        """End the relays of clients whose node is lost, and release the memory of ended CLIs."""
         while True:
             await asyncio.sleep(BEAT_SECONDS)
             try:
                 await self._look_once()
-            except Exception as error:  # of Ray, whose head may be away for a while
+            except Exception as error:  # an error of Ray, whose head may be away for a while
                 logging.getLogger("claude_wire").warning("the actor of a node cannot look: %s", type(error).__name__)
 
     async def _look_once(self) -> None:
@@ -210,7 +210,7 @@ async def _supervise(folder: StateFolder) -> None:
 
 
 def main() -> None:
-    """Be the supervisor of a state folder, unless another one is."""
+    """Run the supervisor of a state folder, unless it has one."""
     folder = StateFolder(sys.argv[1])
     with suppress(SupervisorError):
         folder.take()
