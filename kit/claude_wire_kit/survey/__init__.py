@@ -1,1 +1,1 @@
-"""What recordings hold: their kinds and unknown fields, their sums, what was said in them, and how fast they decode."""
+"""What recordings contain: kinds, unknown fields, sums, matches of a pattern, and how fast they decode."""

@@ -1,7 +1,7 @@
-"""What a stream of lines holds: its kinds, its bad lines, and what no class knows.
+"""Count the lines of a stream: by kind, the invalid ones, and everything unknown in them.
 
-Sans-IO: bytes go in, counts come out. Knows lines and messages; not files, nor how a count is printed. Its memory does
-not grow with the stream: kinds are a fixed number, and of unknown things at most :data:`MAX_FINDINGS` are told apart.
+Sans-IO: bytes go in, counts come out. Memory does not grow with the stream: the number of kinds is fixed, and at most
+:data:`MAX_FINDINGS` different unknown things are listed.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from claude_wire_kit.events.names import message_name
 from claude_wire_kit.survey.answers import Requests
 from claude_wire_kit.survey.fields import Finding, find_unknown
 
-#: At most this many different unknown things are listed, and more are only counted: a file may have a new name on every
-#: line.
+#: At most this many different unknown things are listed. Others are only counted, because a file may have a new name on
+#: every line.
 MAX_FINDINGS = 1000
 
 _BLANK = b" \t\r\n"
@@ -35,7 +35,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 class Seen(NamedTuple):
-    """How often a thing came, and where first."""
+    """How often a thing came, and where it came first."""
 
     times: int
     source: str
@@ -44,28 +44,28 @@ class Seen(NamedTuple):
 
 @dataclass
 class Summary:
-    """What one stream holds, or several together."""
+    """What one or several streams contain."""
 
     #: Bytes, line feeds included.
     bytes: int = 0
-    #: Lines that are one JSON object, known or not.
+    #: Lines that are one JSON object, of a known type or not.
     messages: int = 0
-    #: Lines that are not.
+    #: Lines that are not one JSON object.
     invalid: int = 0
-    #: Messages by kind, as :func:`~claude_wire_kit.events.names.message_name` names it.
+    #: Messages by their name from :func:`~claude_wire_kit.events.names.message_name`.
     kinds: Counter[str] = field(default_factory=lambda: Counter[str]())
-    #: What no class knows.
+    #: Everything unknown, with its count.
     findings: dict[Finding, Seen] = field(default_factory=lambda: dict[Finding, Seen]())
-    #: How many findings came that are not listed, beyond :data:`MAX_FINDINGS` different ones.
+    #: How many findings are not listed, because :data:`MAX_FINDINGS` others are.
     more: int = 0
 
     @property
     def lines(self) -> int:
-        """Lines that are not blank."""
+        """Return the number of lines that are not blank."""
         return self.messages + self.invalid
 
     def found(self, finding: Finding, seen: Seen) -> None:
-        """Count a finding, keeping where it was first."""
+        """Count a finding, and keep where it came first."""
         before = self.findings.get(finding)
         if before is not None:
             self.findings[finding] = before._replace(times=before.times + seen.times)
@@ -75,7 +75,7 @@ class Summary:
             self.more += seen.times
 
     def add(self, other: Summary) -> None:
-        """Add what another stream, which came after, holds."""
+        """Add the contents of a stream that came after this one."""
         self.bytes += other.bytes
         self.messages += other.messages
         self.invalid += other.invalid
@@ -94,7 +94,7 @@ class Survey:
         max_line_bytes: as for :class:`~claude_wire.Decoder`.
 
     Attributes:
-        dialect: what the lines are, as soon as one of them tells. Those before it mean the same in either.
+        dialect: what the lines are, as soon as a line shows it.
     """
 
     def __init__(
@@ -108,14 +108,14 @@ class Survey:
         self._summary = Summary()
         self._source = source
         self._on_invalid = on_invalid
-        # Each line is needed as a message, as a plain object and with its number, which decoders do not tell. So lines
+        # Each line is needed as a message, as a plain object, and with its number, which decoders do not have. So lines
         # are split first. Both decoders return one value for each line that is not blank.
         self._splitter = LineSplitter(max_line_bytes=max_line_bytes, keepends=True)
         self._messages = decoder_for("stream", max_line_bytes=max_line_bytes)
         self._objects = Decoder(dict, max_line_bytes=max_line_bytes)
         self._requests = Requests()
         self._line_number = 0
-        # Bytes that the decoder of messages did not get: lines above the limit, and what another decoder got.
+        # Bytes that the message decoder did not get: lines above the limit, and lines that another decoder took.
         self._long_bytes = 0
 
     def feed(self, data: bytes) -> None:
@@ -124,19 +124,19 @@ class Survey:
         self._take(partial(self._splitter.feed, data))
 
     def sent(self, line: bytes) -> None:
-        """Take a line that went the other way: it is not counted, and tells what an answer answers."""
+        """Take a line of the other direction. It is not counted, but it shows what later answers belong to."""
         with suppress(InvalidLineError):
             message = decode(line)
             if isinstance(message, ControlRequest):
                 self._requests.note(message)
 
     def close(self) -> Summary:
-        """End the stream and return what it holds."""
+        """End the stream, and return what it contained."""
         self._take(self._splitter.close)
         return self._summary
 
     def _take(self, split: Callable[[], list[bytes]]) -> None:
-        """Count the lines that a call of the splitter completes, with those above the limit in their places."""
+        """Call the splitter, and count the lines that it completes. A line above the limit is counted at its place."""
         while True:
             try:
                 lines = split()
@@ -179,7 +179,7 @@ class Survey:
             self._messages = decoder_for("transcript", max_line_bytes=self._max_line_bytes)
 
     def _numbers(self, lines: list[bytes]) -> Iterator[int]:
-        """The numbers of those lines that are not blank."""
+        """Yield the line numbers of those lines that are not blank."""
         for line in lines:
             self._line_number += 1
             if self._line_number == 1:
@@ -205,9 +205,9 @@ class Survey:
 
 
 def _names_of(line: InvalidLine) -> dict[str, Any]:
-    """The object of a line that is a message and yet no plain object, for the names in it.
+    """Return the object of a line that is a message but not a plain object, so that its names can be read.
 
-    A number may be too large for Python in a field that no class knows: typed decoding never looks at it.
+    Python refuses very large numbers. Typed decoding never looks at them if no class has their field.
     """
     names: dict[str, Any] = json.loads(line.raw, parse_int=float, parse_float=float)
     return names

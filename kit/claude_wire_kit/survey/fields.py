@@ -1,9 +1,9 @@
-"""What a line says that no class knows: the walk over a JSON object and the message that it became, side by side.
+"""Find what no class knows, by walking over a JSON object and the message made from it, side by side.
 
-Typed decoding ignores unknown fields of known kinds, and puts ``Unknown…`` values where a kind is unknown. Both are
-found here: the keys of each object are compared with the field names of the Struct that was made of it. The *value*
-leads the walk, so in a union it is clear which Struct to compare with. It stops at fields that are open by their type
-(``Any``, ``dict[str, Any]``, the ``input`` of a tool), and at ``Unknown…`` values, which are kept whole anyway.
+Typed decoding ignores unknown fields of known kinds, and makes ``Unknown…`` values of unknown kinds. This module finds
+both: it compares the keys of each object with the fields of the Struct made from it. The *value* leads the walk, so in
+a union it is clear which Struct to compare with. The walk stops at fields that are open by their type (``Any``,
+``dict[str, Any]``, the ``input`` of a tool), and at ``Unknown…`` values, which are kept whole anyway.
 
 A path names every step in the terms of the wire::
 
@@ -13,8 +13,7 @@ A path names every step in the terms of the wire::
     result.modelUsage{}.zzz                     {} is a value of an object whose keys are free
     system.init.zzz                             ``system`` has a class for each subtype
 
-It knows messages; not lines, nor how findings are listed. Names come from the input: they are made safe to print and
-cut to 80 characters here, so that no finding is ever large or dangerous.
+Names come from the input. They are made safe to print and cut to 80 characters, so no finding is large or dangerous.
 """
 
 from __future__ import annotations
@@ -42,33 +41,33 @@ _WHAT: dict[type[messages.Unknown], str] = {
     messages.UnknownHookInput: "hook event",
 }
 
-#: The number of an item in the reason of an unknown value; without it, that of all items is the same.
+#: The index of a list item in the reason of an unknown value. It is removed, so that all items have the same reason.
 INDEX = re.compile(r"\[\d+\]")
 
 
 class Finding(NamedTuple):
-    """One thing that no class knows. Equal findings of several lines are the same thing."""
+    """One unknown thing. Equal findings of several lines are the same thing."""
 
     #: ``field``, ``type``, ``subtype``, ``block``, ``event``, ``delta``, ``request``, ``hook event``, ``object`` (a
     #: smaller part), or ``message`` for a line whose type is known but whose fields do not fit.
     what: str
-    #: Its name on the wire: the field's, or the value of the tag; empty if there is no tag.
+    #: Its name on the wire: that of the field, or the value of the tag. Empty if there is no tag.
     name: str
-    #: Where it stands; a field's own name is the last step.
+    #: The path to it. The last step of an unknown field's path is its own name.
     path: str
-    #: ``unknown field``, ``unknown type`` (or subtype, …), or what does not fit in a known kind.
+    #: ``unknown field``, ``unknown type`` (or subtype, …), or how a known kind does not fit.
     reason: str
 
 
 class Found(NamedTuple):
-    """A finding with what was found."""
+    """A finding with its value."""
 
     finding: Finding
-    #: The JSON value: of the field, or the object that no class knows.
+    #: The value of the unknown field, or the unknown object.
     value: Any
-    #: The class of the object that has the unknown field; None for all but fields.
+    #: The class of the object with the unknown field. None for findings other than fields.
     owner: type[Wire] | None
-    #: That object, and the field's name as it is; for all but fields the value itself.
+    #: The object with the unknown field, and the field's unescaped name. For other findings, the value itself.
     holder: dict[str, Any]
     key: str = ""
 
@@ -86,13 +85,13 @@ def found_in(plain: dict[str, Any], message: Message | Record) -> Iterator[Found
     if isinstance(message, messages.UnknownMessage):
         yield Found(_unknown_message(message), plain, None, plain)
         return
-    if type(message) is messages.ResultMessage:  # the class for subtypes that have none of their own
+    if type(message) is messages.ResultMessage:  # the class for all subtypes that have no class of their own
         yield Found(Finding("subtype", one_line(message.subtype), "result", "unknown subtype"), plain, None, plain)
     yield from _in_struct(plain, message, _root(message))
 
 
 def find_in_answer(plain: dict[str, Any], answer: Any, path: str) -> Iterator[Found]:
-    """Yield what is unknown in the payload of an answer, which was typed as ``answer``."""
+    """Yield what is unknown in the payload of an answer. ``answer`` is the typed payload."""
     yield from _in_value(plain, answer, path)
 
 
@@ -112,11 +111,11 @@ def _unknown_message(message: messages.UnknownMessage) -> Finding:
 
 
 class _Shape(NamedTuple):
-    """What the walk needs of a Struct."""
+    """The parts of a Struct's definition that the walk needs."""
 
-    #: Every key that its JSON object may have.
+    #: Every key that the Struct's JSON object may have.
     keys: frozenset[str]
-    #: The fields that may hold another Struct: the key and the attribute.
+    #: The fields that may contain another Struct, as (key, attribute).
     parts: tuple[tuple[str, str], ...]
 
 

@@ -1,7 +1,7 @@
-"""How long several ways of decoding take on the same bytes, measured in turns in this process.
+"""Compare how fast several decoders take the same bytes, in this process.
 
-Knows bytes and clocks; not where the bytes come from, nor how the times are shown. Machines drift by 10 to 20 percent
-within seconds, so the ways take turns in every round, and only their ratios mean much.
+A machine's speed drifts by 10 to 20 percent within seconds. So the decoders take turns in every round, and only the
+ratios of their times mean much.
 """
 
 from __future__ import annotations
@@ -22,14 +22,16 @@ CHUNK_BYTES = 64 * 1024
 
 
 class Way(NamedTuple):
-    """A way to decode: takes all the bytes, drops each message at once, returns how many there were."""
+    """A way to decode: a function that decodes all bytes, drops each message at once, and returns
+    how many there were.
+    """
 
     name: str
     decode: Callable[[bytes], int]
 
 
 class Lap(NamedTuple):
-    """The best time of a way over all rounds, in seconds."""
+    """The best time of one way over all rounds, in seconds."""
 
     name: str
     seconds: float
@@ -38,7 +40,7 @@ class Lap(NamedTuple):
 
 
 def ways() -> list[Way]:
-    """The ways that this installation has: our decoders, :mod:`json`, and orjson if it is there."""
+    """Return the ways that this installation offers: our decoders, :mod:`json`, and orjson if it is installed."""
     found = [
         Way("claude_wire, typed", partial(_in_chunks, Decoder)),
         Way("claude_wire, dict", partial(_in_chunks, partial(Decoder, dict))),
@@ -51,9 +53,9 @@ def ways() -> list[Way]:
 
 
 def race(ways: list[Way], data: bytes, *, rounds: int, seconds: float) -> list[Lap]:
-    """Let all ways decode ``data`` in turns, for ``rounds`` rounds, or until ``seconds`` have passed.
+    """Run all ways on ``data`` in turns, for ``rounds`` rounds or until ``seconds`` have passed.
 
-    There is one round at least.
+    There is always at least one round.
     """
     best: dict[str, float] = {}
     messages: dict[str, int] = {}
@@ -78,7 +80,7 @@ def _in_chunks(new_decoder: Callable[[], Decoder[Any]], data: bytes) -> int:
 
 
 def _line_by_line(loads: Callable[[bytes], Any], data: bytes) -> int:
-    # BytesIO finds lines as fast as anything in Python; a pipe's readline would be slower.
+    # BytesIO finds lines as fast as anything in Python. The readline of a pipe would be slower.
     count = 0
     for line in io.BytesIO(data):
         loads(line)
@@ -86,5 +88,5 @@ def _line_by_line(loads: Callable[[bytes], Any], data: bytes) -> int:
     return count
 
 
-#: A program that waits for results has no use for the other lines, and passes over them.
+#: A program that waits for results does not need the other lines, and skips them.
 RESULTS_ONLY = Way("claude_wire, results only", partial(_in_chunks, partial(Decoder, only={"result"})))

@@ -1,7 +1,7 @@
-"""How a ``Summary`` of ``survey`` is written down: for people as lines of text, for machines as JSON.
+"""Write the findings of ``check``: as text for people, as JSON for programs.
 
-Neither has any content of the lines but names of types and fields, which ``fields`` has made safe to print, and
-reasons.
+Both contain names of types and fields, which are safe to print, and reasons. They contain no other content of the
+lines.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from claude_wire_kit.survey.fields import Finding
 
 
 def invalid_as_text(line: InvalidLine) -> str:
-    """One line of text about an invalid line."""
+    """Return the line of text about an invalid line."""
     return f"  line {line.line_number}, byte {line.offset}: {line.reason}"
 
 
 def summary_as_text(summary: Summary, *, name_sources: bool = False) -> Iterator[str]:
-    """The lines of text about a stream; with ``name_sources`` a finding says in which file it was first, too."""
+    """Yield the text about a stream. With ``name_sources``, each finding names the file where it came first."""
     yield (
         f"  {_counted(summary.lines, 'line')}, {_counted(summary.bytes, 'byte')}: "
         f"{_counted(summary.messages, 'message')}, {summary.invalid:,} invalid"
@@ -43,7 +43,7 @@ def _counted(count: int, noun: str) -> str:
 
 
 def _sorted(summary: Summary) -> list[tuple[Finding, Seen]]:
-    """Kinds before fields, each by path."""
+    """Sort kinds before fields, and each by path."""
     return sorted(
         summary.findings.items(), key=lambda item: (item[0].what == "field", item[0].what, item[0].path, item[0])
     )
@@ -55,12 +55,12 @@ def _finding_as_text(finding: Finding) -> str:
         return f"field {path}"
     named = f'{what} "{name}"' if name else f"{what} without a name"
     place = "" if what in ("type", "message") else f" at {path}"
-    # The heading says already that it is unknown.
+    # The heading already says that it is unknown.
     return f"{named}{place}" if reason.startswith("unknown ") else f"{named}{place}: {reason}"
 
 
 def invalid_as_json(line: InvalidLine) -> dict[str, Any]:
-    """An invalid line for ``--json``."""
+    """Return an invalid line for ``--json``."""
     return {
         "line": line.line_number,
         "offset": line.offset,
@@ -71,8 +71,8 @@ def invalid_as_json(line: InvalidLine) -> dict[str, Any]:
 
 
 def summary_as_json(summary: Summary, *, name_sources: bool = False) -> dict[str, Any]:
-    """What ``--json`` says of a stream, but for its name and its invalid lines one by one; see
-    ``claude-wire check --help``.
+    """Return a stream for ``--json``, without its name and its single invalid lines. ``claude-wire check --help`` has
+    the format.
     """
     return {
         "bytes": summary.bytes,

@@ -1,7 +1,4 @@
-"""What was said in a session, piece by piece, and which of it matches a pattern.
-
-Knows records; not terminals.
-"""
+"""Split a session into what was said, and find the pieces that match a pattern."""
 
 from __future__ import annotations
 
@@ -20,36 +17,36 @@ from claude_wire.transcripts.files import open_regular
 
 Role: TypeAlias = Literal["user", "assistant", "thinking", "tool"]
 
-#: The names of so many calls of a file are remembered, for their results.
+#: The names of this many tool calls of a file are remembered, so that a result can name its tool.
 MAX_CALLS = 10_000
 
-#: So much of a file is searched at once for a pattern that is plain text.
+#: A file is searched for plain text in blocks of this many bytes.
 BLOCK_BYTES = 1 << 20
 
-#: JSON writes these as they are, and they mean nothing in a pattern.
+#: Characters that JSON does not escape, and that have no meaning in a regular expression.
 _PLAIN = re.compile(r"[A-Za-z0-9 _,:;@=~-]+")
 
 
 class Said(NamedTuple):
-    """A piece of a conversation: a text, a thought, the input of a tool, or its result."""
+    """A piece of a conversation: a text, thinking, or the input or result of a tool."""
 
     role: Role
-    #: The name of the tool; None if it is no tool's, or the call is not in the file.
+    #: The name of the tool. None for other pieces, and for a result whose call is not in the file.
     tool: str | None
     time: str | None
     text: str
 
 
 class Pattern(NamedTuple):
-    """What is searched for."""
+    """A compiled pattern."""
 
     search: Callable[[str], re.Match[str] | None]
-    #: Every line with a match has these bytes in it; empty if that cannot be said.
+    #: Bytes that every line with a match must contain. Empty if the pattern allows no such statement.
     bytes: bytes
 
     @classmethod
     def of(cls, text: str, *, fixed: bool = False, ignore_case: bool = False) -> Pattern:
-        """A pattern of Python's ``re``, or with ``fixed`` a text.
+        """Compile a regular expression, or with ``fixed`` a plain text.
 
         Raises:
             ValueError: the pattern is none.
@@ -62,12 +59,12 @@ class Pattern(NamedTuple):
         return cls(pattern.search, text.encode() if is_plain else b"")
 
     def may_be_in(self, path: Path) -> bool:
-        """False if no line of a file can match. Raises OSError if it cannot be read."""
+        """Return False if no line of a file can match. Raises OSError if the file cannot be read."""
         return not self.bytes or _has(path, self.bytes)
 
 
 def _has(path: Path, bytes: bytes) -> bool:
-    """True if a file has these bytes in it. Raises OSError if it cannot be read."""
+    """Return True if a file contains these bytes. Raises OSError if the file cannot be read."""
     with open_regular(path) as file:
         before = b""
         for block in iter(partial(file.read, BLOCK_BYTES), b""):
@@ -78,13 +75,13 @@ def _has(path: Path, bytes: bytes) -> bool:
 
 
 def files_of(session: Path) -> Iterator[Path]:
-    """The file of a session, and those of its subagents."""
+    """Yield the file of a session, then those of its subagents."""
     yield session
     yield from sorted((session.with_suffix("") / "subagents").rglob("*.jsonl"))
 
 
 def said_in(path: Path) -> Iterator[Said]:
-    """All that was said in a file, in its order. Raises OSError if it cannot be read."""
+    """Yield everything that was said in a file, in order. Raises OSError if the file cannot be read."""
     calls: dict[str, str] = {}
     kinds: set[str | Kind] = {"user", "assistant"}
     # Attachments can be large. Only prompts that were sent during a turn are of interest, and most files have none.

@@ -1,8 +1,7 @@
-"""What a recording adds up to: turns, tokens, cost, tools, times, and bytes by kind of line.
+"""Add up a recording: turns, tokens, cost, tools, times, and bytes by kind of line.
 
-Sans-IO: bytes go in, sums come out. Its memory does not grow with the stream: kinds are a fixed number, of names that
-the stream makes up at most :data:`MAX_NAMES` are told apart, and of calls that wait for their result as many are
-remembered.
+Sans-IO: bytes go in, sums come out. Memory does not grow with the stream: the number of kinds is fixed, and at most
+:data:`MAX_NAMES` names and waiting calls are kept.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ from claude_wire_kit.events.names import message_name, why_failed
 from claude_wire_kit.usage.meter import Totals, UsageMeter, models_of
 from claude_wire_kit.usage.sums import Sums, name_within
 
-#: At most this many tools and reasons are told apart; what comes after them counts as ``(others)``.
+#: At most this many names of tools and reasons are counted separately. All others count as ``(others)``.
 MAX_NAMES = 1000
 
-#: Kinds of lines that are no messages.
+#: The names of lines that are not messages.
 INVALID, BLANK = "invalid", "blank"
 
 T = TypeVar("T")
@@ -43,7 +42,7 @@ T = TypeVar("T")
 
 @dataclass
 class Count(Sums):
-    """Lines of one kind, and their bytes with their line feeds."""
+    """The lines of one kind, and their bytes with line feeds."""
 
     lines: int = 0
     bytes: int = 0
@@ -54,9 +53,9 @@ class Tool(Sums):
     """The calls of one tool."""
 
     calls: int = 0
-    #: Calls whose result is an error; those that were denied are among them.
+    #: Calls whose result is an error. Denied calls are among them.
     errors: int = 0
-    #: Calls that were denied, by the results' own lists.
+    #: Calls that were denied, according to the lists in the results.
     denied: int = 0
     #: Calls whose result is not in the stream.
     unanswered: int = 0
@@ -64,7 +63,7 @@ class Tool(Sums):
 
 @dataclass
 class Stats(Sums):
-    """What one stream adds up to, or several together."""
+    """The sums of one or several streams."""
 
     most_names: ClassVar[int] = MAX_NAMES
 
@@ -75,50 +74,50 @@ class Stats(Sums):
     messages: int = 0
     #: Lines that are not one JSON object.
     invalid: int = 0
-    #: Messages that are, or have within them, something that no class knows.
+    #: Messages that are unknown, or contain something unknown.
     unknown: int = 0
     kinds: dict[str, Count] = field(default_factory=lambda: dict[str, Count]())
     #: Results, each of which ends a turn.
     results: int = 0
     ok: int = 0
-    #: Of the others, how many for each reason.
+    #: The results that are errors, by reason.
     failed: dict[str, int] = field(default_factory=lambda: dict[str, int]())
     #: Streams that end in the middle of a turn. What such a turn used is not known.
     unfinished: int = 0
-    #: What the turns that have a result have used.
+    #: What the turns with a result have used.
     usage: Totals = field(default_factory=Totals)
     tools: dict[str, Tool] = field(default_factory=lambda: dict[str, Tool]())
     api_retries: int = 0
-    #: Transcripts among the streams. They have prompts in the place of results.
+    #: Transcripts among the streams. They have no results.
     transcripts: int = 0
     prompts: int = 0
-    #: Transcripts in which the CLI has noted no cost.
+    #: Transcripts in which the CLI has not noted a cost.
     uncosted: int = 0
 
     @property
     def has_turns(self) -> bool:
-        """False if all streams are transcripts: these do not say what each turn has taken."""
+        """Return False if all streams are transcripts, which have no numbers of single turns."""
         return bool(self.results or self.unfinished or not self.transcripts)
 
     @property
     def has_cost(self) -> bool:
-        """False if no stream says what it has cost."""
+        """Return False if no stream has a cost."""
         return self.has_turns or self.uncosted < self.transcripts
 
 
 class Tally:
-    """Takes a stream, cut anywhere, and adds up what its lines say."""
+    """Takes a stream in chunks, and adds up its lines."""
 
     def __init__(self, dialect: LineDialect = "stream", max_line_bytes: int = DEFAULT_MAX_LINE_BYTES) -> None:
         self._stats = Stats(transcripts=int(dialect == "transcript"))
         self._decoder = decoder_for(dialect, max_line_bytes=max_line_bytes)
-        # How long the line is that is not complete yet.
+        # The length of the unfinished line so far.
         self._line_bytes = 0
         self._run = Run()
         self._usage = UsageMeter()
-        # Of a transcript the last sum that the CLI has noted.
+        # The last total that the CLI noted in a transcript.
         self._cost: Totals | None = None
-        # The tools of the calls that wait for their result, by id.
+        # The tools of calls without a result: id of the call -> name of the tool.
         self._waiting: dict[str, str] = {}
 
     def feed(self, data: bytes) -> None:
@@ -131,7 +130,7 @@ class Tally:
                 self._line(messages)
 
     def close(self) -> Stats:
-        """End the stream and return what it adds up to."""
+        """End the stream, and return the sums."""
         messages = self._decoder.close()
         if self._line_bytes:
             self._line(messages)
@@ -187,7 +186,7 @@ class Tally:
     # --- tools --------------------------------------------------------------------------------------------------------
 
     def _call(self, id: str, name: str) -> None:
-        if id in self._waiting:  # the CLI sends a block again where it supersedes an earlier line
+        if id in self._waiting:  # a block comes again when the CLI supersedes an earlier line
             return
         _named(self._stats.tools, name, Tool).calls += 1
         self._waiting[id] = name
@@ -196,7 +195,7 @@ class Tally:
             _named(self._stats.tools, self._waiting.pop(oldest), Tool).unanswered += 1
 
     def _answer(self, result: Any) -> None:
-        """Count the result of a call, whatever its type. Blocks that are no results have no ``tool_use_id``."""
+        """Count the result of a call, of whatever type. Blocks that are no results have no ``tool_use_id``."""
         name = self._waiting.pop(getattr(result, "tool_use_id", None) or "", None)
         if name is None:
             return
@@ -206,7 +205,7 @@ class Tally:
     # --- results ------------------------------------------------------------------------------------------------------
 
     def _result(self, result: ResultMessage) -> None:
-        if self._usage.add(result) is None:  # it came before
+        if self._usage.add(result) is None:  # the same result came before
             return
         stats = self._stats
         stats.results += 1
