@@ -274,7 +274,8 @@ def _values(text: str, begin: int, name: str, end: int) -> Iterator[tuple[int, i
             if value and not is_plain_value(value, name) and not (counts_tokens(name) and _COUNT.fullmatch(value)):
                 yield found.start(group), _end(text, name, found, group)
                 is_found = True
-            # What was found may be a type (`password: str = "x"`) or an old value (`"x" -> "y"`): look on after it.
+            # What was found may be a type (`password: str = "x"`) or an old value (`"x" -> "y"`), so search on after
+            # it.
             if tail is _ASSIGNED:
                 found = _ASSIGNED.match(text, found.end()) or _ARGUMENT.match(text, found.end())
             else:

@@ -85,7 +85,7 @@ def main(argv: Sequence[str]) -> None:
     if flags in (["-v"], ["--version"]):  # SDKs ask for it before each session
         folder = ""
     while (spare := os.open(os.devnull, os.O_RDWR)) <= 2:
-        pass  # a standard stream was closed: no pipe takes its place
+        pass  # a standard stream was closed: a pipe must not take its number
     os.close(spare)
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON | {signal.SIGCHLD})
     began = monotonic()
@@ -129,7 +129,7 @@ def _die_by(number: int) -> None:
     if number == signal.SIGKILL:
         os.kill(os.getpid(), number)
     signal.signal(number, signal.SIG_DFL)
-    # To this thread alone: a signal to the process might go to the thread that waits for signals.
+    # Send the signal to this thread only: otherwise the thread that waits for signals might take it.
     signal.pthread_kill(threading.get_ident(), number)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
 
@@ -156,7 +156,8 @@ class Child:
         self.stdout, its_out = os.pipe()
         self.stderr, its_err = os.pipe() if with_stderr else (-1, 2)
         prctl, tap = _find_in_libc("prctl"), os.getpid()
-        # By hand: this process has one thread yet, and what is done in between is more than subprocess offers.
+        # By hand instead of with subprocess: this process still has only one thread, and the code between fork and exec
+        # does more than subprocess offers.
         self.pid: int = os.fork()
         if self.pid == 0:
             try:
@@ -255,7 +256,7 @@ class Pump:
         return self._most > 0 and self._full_since is not None and now - self._full_since < RESCUE_SECONDS
 
     def handle_event(self, fd: int, event: int) -> None:
-        """Read or write, as an event allows."""
+        """Read or write, according to an event of ``poll``."""
         if fd == self.source:
             self.read()
         elif fd == self.target:
@@ -412,7 +413,7 @@ def _never_blocks(fd: int) -> bool:
 
 
 def _size(fd: int) -> int:
-    """Number of bytes in a pipe."""
+    """Return how many bytes are in a pipe."""
     import fcntl
     import termios
 
