@@ -1,11 +1,11 @@
-"""What was used: tokens and cost, of a stream by its results, and of the sessions on disk by their answers."""
+"""Tokens and cost: of a stream, by its results; and of the sessions on disk, by the answers of the model."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-#: In which module a name is, which is imported when it is first asked for: a command that finds its sums in the index
-#: needs no class of a message.
+#: The module of each name that is imported when it is first used. A command that finds its sums in the index needs no
+#: message classes.
 _LATER = {
     "Answer": "answers",
     "AnswerTotals": "tokens",

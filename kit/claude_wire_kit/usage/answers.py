@@ -22,7 +22,7 @@ a fork takes copies of it into a file of its own. So:
    order of the paths. An answer belongs to the session that it was asked in.
 4. Lines of the model ``<synthetic>`` are words of the CLI, not of a model. They are left out.
 
-Sans-IO: knows records; not files, and no prices.
+Sans-IO: records go in, sums come out. :mod:`.prices` adds the cost.
 """
 
 from __future__ import annotations
@@ -36,49 +36,49 @@ from claude_wire.messages import InvalidLine, Message, UnknownMessage
 from claude_wire.transcripts import AssistantRecord, Record
 from claude_wire_kit.usage.tokens import AnswerTotals
 
-#: The model of what the CLI itself says in the place of an answer.
+#: The name of the model in lines that the CLI itself wrote in place of an answer.
 SYNTHETIC = "<synthetic>"
 
-#: A number of tokens above this counts as this, so that no sum passes 64 bits.
+#: A number of tokens above this counts as this, so that no sum exceeds 64 bits.
 MAX_TOKENS = 2**40
 
-#: Ids, and names of models, sessions and folders, are cut to so many characters.
+#: Ids, and names of models, sessions and folders, are cut to this many characters.
 MAX_CHARS = 1000
 
-#: Bytes of a key.
+#: The size of a key in bytes.
 KEY_BYTES = 16
 
 
 class Answer(NamedTuple):
-    """What a line of a transcript says of an answer."""
+    """The usage of an answer, according to one line of a transcript."""
 
-    #: A digest of what rule 1 names. It is the same for all lines and copies of the answer.
+    #: A digest of the ids that rule 1 names. All lines and copies of the answer have the same key.
     key: bytes
-    #: A fork copied the line.
+    #: True if a fork copied the line.
     copied: bool
-    #: The session that it was asked in; None if the line does not say it.
+    #: The session that the answer was asked in. None if the line does not say.
     session: str | None
     #: The name of the model, or ``"?"``.
     model: str
     #: The directory that the CLI worked in.
     cwd: str | None
-    #: The subagent that asked; None for the main loop.
+    #: The subagent that asked. None for the main loop.
     agent: str | None
-    #: Seconds since 1970; None if the line has no time that can be read.
+    #: Seconds since 1970. None if the line has no valid time.
     time: float | None
-    #: Its tokens, with ``answers`` 1, and without a cost.
+    #: The tokens of the answer, with ``answers`` 1 and no cost.
     tokens: AnswerTotals
 
     @property
     def prompt_tokens(self) -> int:
-        """All that the model was given to read. Some models charge more for a long prompt."""
+        """Return the number of tokens that the model read. Some models charge more for a long prompt."""
         return self.tokens.input_tokens + self.tokens.cache_creation_input_tokens + self.tokens.cache_read_input_tokens
 
 
 def answer_of(record: Record | Message | InvalidLine) -> Answer | None:
-    """What a record says of an answer; None for one that says nothing of any.
+    """Return the usage in a record, or None if the record has none.
 
-    A record in which something else is new or broken, so that it has no class, still says what was used.
+    Works also for records that have no class because something else in them is new or broken.
     """
     if isinstance(record, AssistantRecord):
         message, usage = record.message, record.message.usage
@@ -154,7 +154,8 @@ def _text(values: dict[str, Any], name: str) -> str | None:
 class Answers:
     """Answers of transcripts, each once, by the rule above.
 
-    It keeps about 1 KB for each answer. An index keeps those of a whole folder on disk.
+    It takes about 1 KB of memory for each answer. A :class:`~claude_wire_kit.usage.UsageIndex` keeps the answers of a
+    whole folder on disk.
     """
 
     def __init__(self) -> None:
@@ -167,7 +168,9 @@ class Answers:
         return iter(self._by_key.values())
 
     def add(self, record: Record | Message | InvalidLine) -> None:
-        """Take the next record of a file. The files come in the order of their paths; other records count nothing."""
+        """Add the next record of a file. The files come in the order of their paths. Records
+        without usage are ignored.
+        """
         answer = answer_of(record)
         if answer is not None:
             before = self._by_key.get(answer.key)
@@ -176,7 +179,7 @@ class Answers:
 
     @property
     def models(self) -> dict[str, AnswerTotals]:
-        """The sums by model."""
+        """Return the sums by model."""
         models: dict[str, AnswerTotals] = {}
         for answer in self:
             models.setdefault(answer.model, AnswerTotals()).add(answer.tokens)
@@ -184,13 +187,13 @@ class Answers:
 
 
 def key_of(*ids: str | None) -> bytes:
-    """The key of an answer: of its message id and its request id, or of the one id of its line."""
+    """Return the key of an answer, made from its message id and request id, or from the one id of its line."""
     text = "\0".join(id or "" for id in ids)
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=KEY_BYTES).digest()
 
 
 def _cut(text: str | None) -> str | None:
-    # A lone surrogate has no UTF-8, and could not be kept.
+    # A lone surrogate has no UTF-8, so the index could not store it.
     return None if text is None else text[:MAX_CHARS].encode("utf-8", "replace").decode()
 
 
@@ -198,7 +201,7 @@ def _seconds(stamp: str | None) -> float | None:
     if stamp is None:
         return None
     try:
-        time = datetime.fromisoformat(stamp.replace("Z", "+00:00"))  # Python 3.10 does not know the letter
+        time = datetime.fromisoformat(stamp.replace("Z", "+00:00"))  # Python 3.10 does not accept a Z
         return (time if time.tzinfo else time.replace(tzinfo=timezone.utc)).timestamp()
     except (ValueError, OverflowError):
         return None
@@ -207,5 +210,5 @@ def _seconds(stamp: str | None) -> float | None:
 def _count(number: object) -> int:
     if isinstance(number, float) and number.is_integer():
         number = int(number)
-    # Columns have 64 bits.
+    # Columns of Arrow have 64 bits.
     return min(max(number, 0), MAX_TOKENS) if isinstance(number, int) and number < 2**63 else 0

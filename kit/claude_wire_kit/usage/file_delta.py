@@ -1,7 +1,4 @@
-"""What is new in a file of a session, and from where to read it the next time.
-
-What this module knows: one file, and its lines. It must not know: the index.
-"""
+"""Read what was added to a session's file since the last time, and remember where to go on."""
 
 from __future__ import annotations
 
@@ -16,10 +13,10 @@ from claude_wire.transcripts import CostStateRecord, Record
 from claude_wire.transcripts.files import open_regular, read_small
 from claude_wire_kit.usage.rows import COLUMNS, Row, answers_in
 
-#: A file has grown, and is no other, if so many bytes before its old end are what they were.
+#: If this many bytes before the old end are unchanged, the file has grown and was not replaced.
 TAIL_BYTES = 256
 
-#: So much is searched at once, from the end. A ``cost-state`` longer than the second is not found.
+#: The size of a block in the search from the end, and of the largest ``cost-state`` that is found.
 BLOCK_BYTES, MAX_COST_BYTES = 1 << 20, 1 << 16
 
 #: A ``.meta.json`` above this size is not read.
@@ -27,20 +24,20 @@ MAX_META_BYTES = 1 << 20
 
 
 class FileDelta:
-    """What stands in a file since it was read last.
+    """The part of a file that is new since it was read last.
 
     Args:
         path: the file of a session, or of a subagent.
-        inode: what the file was, of ``state``: ``offset``, the bytes of it that were read, and ``tail``, a digest of
-            the last of these. If it is not that file any more, all of it is new.
+        inode: the file's inode then. ``offset``: how many of its bytes were read. ``tail``: a digest of the last
+            of these bytes. If the file was replaced since, all of it is new.
 
     Attributes:
-        start: where the news begin.
-        state: size, time, inode, offset and tail, for the next time. The offset is behind the last line that has ended;
-            0 if a last line that has not ended counts, for what follows may make it another line.
-        cost: the last ``cost-state`` among the news, as JSON: the sum, and those of the models. None if there is none.
-        session: the session of that.
-        bytes_read: by this object, so far.
+        start: where the new part begins.
+        state: size, time, inode, offset and tail, for the next time. The offset is after the last complete line; 0 if
+            an unfinished last line counts, because more bytes may change what the line is.
+        cost: the last ``cost-state`` in the new part, as JSON: the total and those of the models, or None.
+        session: the session of ``cost``.
+        bytes_read: bytes that this object has read.
 
     Raises:
         OSError: the file cannot be read.
@@ -66,7 +63,7 @@ class FileDelta:
             )
 
     def answers(self) -> Iterator[Row]:
-        """The new answers, also those of a last line that has not ended. Raises as :func:`answers_in`."""
+        """Yield the new answers, also those of an unfinished last line. Raises the errors of :func:`answers_in`."""
         if self._size > self.start:
             source = scan(Range(self._path, self.start, self._size), "usage", COLUMNS)
             yield from answers_in(source, self._path)
@@ -74,7 +71,7 @@ class FileDelta:
 
     @property
     def agent(self) -> str:
-        """The type of the subagent whose file this is, by the ``.meta.json`` beside it."""
+        """Return the type of the subagent whose file this is, from the ``.meta.json`` beside it."""
         try:
             meta = json.loads(read_small(self._path.removesuffix(".jsonl") + ".meta.json", MAX_META_BYTES))
             return str(meta["agentType"])
@@ -91,7 +88,7 @@ class FileDelta:
         return blake2b(self._bytes(max(offset - TAIL_BYTES, 0), offset), digest_size=8).digest()
 
     def _blocks(self, stop: int, more: int) -> Iterator[tuple[int, bytes]]:
-        """The news in blocks, the last one first, each with ``more`` bytes behind it."""
+        """Yield the new part in blocks, the last one first, each with ``more`` of the bytes after it."""
         while stop > self.start:
             begin = max(stop - BLOCK_BYTES, self.start)
             yield begin, self._bytes(begin, min(stop + more, self._size))
@@ -106,7 +103,7 @@ class FileDelta:
     def _find_cost(self, end: int) -> None:
         for _, data in self._blocks(end, MAX_COST_BYTES):
             at = len(data)
-            # Within a string a quote has an escape before it, so this is a value or a key.
+            # Within a JSON string the quote would be escaped, so this is a value or a key.
             while (at := data.rfind(b'"cost-state"', 0, at)) >= 0:
                 begin = data.rfind(b"\n", 0, at) + 1
                 for record in Decoder(Record).feed(data[begin : data.find(b"\n", at) + 1]):

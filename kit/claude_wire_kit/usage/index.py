@@ -1,8 +1,8 @@
-"""The sums of a folder of transcripts, kept in a file, so that a second look reads only what was added.
+"""Keep the usage of a folder of transcripts in an SQLite file, so that the next query reads only what was added.
 
-What this module knows: folders, SQLite, and what a day is. The rule is that of ``claude_wire_kit.usage.answers``; for
-several files it is said in SQL. No text of a conversation is kept: paths and folders, names of models and subagents,
-ids of sessions, digests of the ids of answers, times and numbers.
+Each answer counts once, by the rule of :mod:`claude_wire_kit.usage.answers`. That several files may have the same
+answer is handled in SQL. The index has no text of a conversation: only paths, names of models and subagents, session
+ids, digests of answer ids, times and numbers.
 """
 
 from __future__ import annotations
@@ -30,22 +30,23 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: What sums are told apart by.
+#: What the sums are grouped by.
 By: TypeAlias = Literal["day", "project", "model", "session", "subagent"]
 
-#: Of the tables below. An index of another version is built anew.
+#: The version of the tables below. An index of another version is built anew.
 VERSION = 2
 
-#: Another process that writes the index is waited for so long, in seconds.
+#: How many seconds to wait for another process that writes the index.
 BUSY_SECONDS = 30
 
-#: Times are kept as quarters of an hour, by which all time zones differ. The second is no time, or one before 1970.
+#: Times are stored in quarters of an hour, because all time zones differ by whole quarters. NO_TIME: none, or before
+#: 1970.
 QUARTER_SECONDS, NO_TIME, NEVER = 900, -1, 2**62
 
-#: Folders within the folder are looked into so many levels deep.
+#: Subfolders are searched up to this depth.
 MAX_LEVELS = 6
 
-#: Names are cut to so many characters, and a number of tokens above the second counts as that.
+#: Names are cut to this many characters. A number of tokens above the limit counts as the limit.
 MAX_CHARS, MAX_TOKENS = 1000, 2**40
 
 _COUNTS = "input, output, written, written_5m, written_1h, read"
@@ -60,9 +61,9 @@ CREATE TABLE sums (file INT, session INT, model INT, quarter INT, step INT, answ
   PRIMARY KEY (file, session, model, quarter, step)) WITHOUT ROWID;
 PRAGMA user_version = {VERSION};
 """
-# Faster when it is made behind the first answers.
+# Making this index after the first answers are inserted is faster.
 _INDEX = "CREATE INDEX IF NOT EXISTS answers_by_key ON answers (key, file, copied)"
-# Within a file the last line of an answer counts, and the original before a copy.
+# Within a file, an original counts before a copy, and then the last line of an answer.
 _INSERT = f"""
 INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?{f", min(max(coalesce(?, 0), 0), {MAX_TOKENS})" * 6})
 ON CONFLICT (file, key) DO UPDATE SET (copied, session, model, quarter, step, {_COUNTS}) = (excluded.copied,
@@ -70,7 +71,7 @@ ON CONFLICT (file, key) DO UPDATE SET (copied, session, model, quarter, step, {_
   {", ".join(f"excluded.{name}" for name in _COUNTS.split(", "))})
   WHERE excluded.copied <= copied
 """
-# An answer counts in one file: in one that has the original, and then in one that is there, and then in the last.
+# An answer counts in one file only. A file with the original comes first, then a file that still exists, then the last.
 _SUM = f"""
 INSERT INTO sums SELECT file, session, model, quarter, step, count(*),
   {", ".join(f"sum({name})" for name in _COUNTS.split(", "))}
@@ -81,14 +82,15 @@ FROM answers a WHERE file = ? AND NOT EXISTS (
 GROUP BY 1, 2, 3, 4, 5
 """
 _SHARING = "SELECT DISTINCT b.file FROM answers a JOIN answers b ON b.key = a.key WHERE a.file = ?"
-#: An OperationalError with one of these in it is no damage.
+#: An OperationalError with one of these words does not mean that the file is damaged.
 _NO_DAMAGE = ("locked", "busy", "readonly", "read-only", "disk", "full", "unable to open", "I/O", "interrupted")
-#: What is grouped by, beside model and step. A project is that of the session, whoever asked.
+#: The columns to group by, in addition to model and price step. A project is that of the session, also for its
+#: subagents.
 _GROUPS = {"day": "s.quarter", "project": "s.session, f.project", "model": "''", "session": "s.session"}
 
 
 class OwnCost(NamedTuple):
-    """What a session has cost as the CLI itself reckons it: the last ``cost-state`` of its file, in US dollars."""
+    """The cost of a session according to the CLI: the last ``cost-state`` in its file, in US dollars."""
 
     total: float
     models: dict[str, float]
@@ -156,19 +158,19 @@ class UsageIndex:
         return f"<UsageIndex: {self.files:,} files, {self.bytes:,} bytes>"
 
     def close(self) -> None:
-        """Close the index. What was being read is read again the next time."""
+        """Close the index. A file that was being read is read again the next time."""
         if self._db is not None:
             self._db.close()
             self._db = None
         self._is_fresh = False
 
     def refresh(self) -> None:
-        """Look at the folder again."""
+        """Scan the folder again."""
         self._is_fresh = False
         self._safely(lambda db: None)
 
     def prune(self) -> int:
-        """Forget the files that are gone. Returns how many these were."""
+        """Remove deleted files from the sums. Returns how many there were."""
 
         def forget(db: sqlite3.Connection) -> int:
             db.execute("BEGIN IMMEDIATE")
@@ -209,7 +211,7 @@ class UsageIndex:
             prices: for ``cost_usd``.
 
         Raises:
-            ValueError: there is no such ``by``, or a model of the folder has a price that is none.
+            ValueError: ``by`` is unknown, or the price of a model in the folder is invalid.
         """
         require_one_of("by", by, get_args(By))
         group = _GROUPS.get(by, "f.agent")
@@ -241,8 +243,8 @@ class UsageIndex:
         return found
 
     def own_costs(self) -> dict[str, OwnCost]:
-        """What the CLI itself says of each session, by session id; of those that say it."""
-        # Of several files of a session the last counts, as with answers.
+        """Return the costs reported by the CLI, by session id. Sessions without a report are missing."""
+        # If several files belong to a session, the last one counts, as with answers.
         query = (
             "SELECT n.name, f.cost FROM files f JOIN names n ON n.id = f.session WHERE f.cost IS NOT NULL "
             "ORDER BY f.gone DESC, f.path"
@@ -252,7 +254,7 @@ class UsageIndex:
         )
 
     def _namer(self, db: sqlite3.Connection, by: By, zone: tzinfo | None) -> Callable[..., str]:
-        """What makes a name of what is grouped by."""
+        """Return a function that makes a name of a row's group."""
         if by in ("model", "subagent"):
             return str
         if by == "day":
@@ -273,13 +275,13 @@ class UsageIndex:
     # --- the file of the index ----------------------------------------------------------------------------------------
 
     def _safely(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Do something with the index, once it is as the folder is. One that is damaged is built anew."""
+        """Bring the index up to date, then run ``work``. A damaged index is built anew."""
         for mend in (self._rebuild, self._do_without):
             try:
                 return work(self._refreshed())
-            except sqlite3.ProgrammingError:  # it is used by another thread, or closed
+            except sqlite3.ProgrammingError:  # another thread uses it, or it is closed
                 raise
-            # A damaged value is no UTF-8, no JSON, or of another type.
+            # A damaged value is not UTF-8, not JSON, or of another type.
             except (sqlite3.Error, UnicodeDecodeError, json.JSONDecodeError, TypeError, OverflowError) as error:
                 mend(error)
         return work(self._refreshed())
@@ -290,7 +292,7 @@ class UsageIndex:
             return self._do_without(error)
         self.close()
         self.notes.append(f"the index {self.file} is built anew: {error}. What it had of files that are gone is lost")
-        # A journal that is left behind would be played into the new file.
+        # SQLite would apply a leftover journal to the new file.
         for end in ("", "-journal", "-wal", "-shm"):
             with suppress(OSError):
                 os.unlink(f"{self.file}{end}")
@@ -305,7 +307,7 @@ class UsageIndex:
     def _opened(self) -> sqlite3.Connection:
         if self._db is None:
             if self.file is not None:
-                with suppress(OSError):  # what is in the way SQLite says better
+                with suppress(OSError):  # SQLite gives a better error for whatever is in the way
                     self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                     os.close(os.open(self.file, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
             self._db = sqlite3.connect(self.file or ":memory:", timeout=BUSY_SECONDS, isolation_level=None)
@@ -325,7 +327,7 @@ class UsageIndex:
         return db
 
     def _walk(self, below: bytes, levels: int) -> Iterator[tuple[bytes, tuple[int, int, int]]]:
-        """Size, time and inode of each transcript, by its path in the folder."""
+        """Yield (path, (size, time, inode)) for each transcript in the folder."""
         with os.scandir(os.path.join(self._root, below)) as entries:
             for entry in entries:
                 name = below + entry.name
@@ -334,10 +336,10 @@ class UsageIndex:
                         status = entry.stat()
                         if S_ISREG(status.st_mode):
                             yield name, (status.st_size, status.st_mtime_ns, status.st_ino)
-                    # The results of tools are many, and no transcripts.
+                    # This folder has many results of tools and no transcripts.
                     elif levels and entry.name != b"tool-results" and entry.is_dir(follow_symlinks=False):
                         yield from self._walk(name + b"/", levels - 1)
-                except FileNotFoundError:  # it is gone meanwhile
+                except FileNotFoundError:  # deleted meanwhile
                     continue
                 except OSError:
                     self.unreadable.append(self._path(name))
@@ -368,7 +370,7 @@ class UsageIndex:
         self.gone = [self._path(path) for (path,) in db.execute("SELECT path FROM files WHERE gone ORDER BY path")]
 
     def _update(self, db: sqlite3.Connection, found: dict[bytes, tuple[int, int, int]]) -> None:
-        if not db.execute("PRAGMA user_version").fetchone()[0]:  # unless another process was faster
+        if not db.execute("PRAGMA user_version").fetchone()[0]:  # unless another process did it first
             for statement in _SCHEMA.split(";"):
                 db.execute(statement)
         else:
@@ -378,7 +380,7 @@ class UsageIndex:
         self._names[None] = None
         touched: set[int] = set()
         were_gone = {path for (path,) in db.execute("SELECT path FROM files WHERE gone")}
-        for path in (known.keys() - found.keys()) ^ were_gone:  # files that are gone now, and files that came back
+        for path in (known.keys() - found.keys()) ^ were_gone:  # files that were deleted, and files that came back
             db.execute("UPDATE files SET gone = ? WHERE path = ?", (path not in found, path))
             touched |= _sharing(db, known[path][0]) | {known[path][0]}
         changed = [path for path in sorted(found) if path not in known or known[path][2:5] != found[path]]
@@ -403,8 +405,8 @@ class UsageIndex:
             db.execute(f"DELETE FROM {table} WHERE {column} = ?", (file,))
 
     def _take(self, db: sqlite3.Connection, path: bytes, row: tuple[Any, ...] | None, *, alone: bool) -> set[int]:
-        """Read what is new in a file. Returns the files whose sums that changes."""
-        from claude_wire_kit.usage.file_delta import FileDelta  # it needs all classes of transcripts
+        """Read what is new in a file. Returns the files whose sums change."""
+        from claude_wire_kit.usage.file_delta import FileDelta  # it imports all classes of transcripts
 
         news = FileDelta(str(self._path(path)), *(row[4:] if row is not None else ()))
         answers = list(news.answers())
@@ -447,7 +449,7 @@ class UsageIndex:
 
 
 def default_file(folder: str | os.PathLike[str]) -> Path:
-    """Where the index of a folder is: in ``claude-wire`` of ``XDG_CACHE_HOME``, or of ``~/.cache``."""
+    """Return where the index of a folder is: in ``claude-wire`` below ``XDG_CACHE_HOME`` or ``~/.cache``."""
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     name = blake2b(os.path.realpath(os.fsencode(folder)), digest_size=8).hexdigest()
     return Path(cache, "claude-wire", f"usage-{name}.sqlite3")
@@ -466,7 +468,7 @@ def _quarter(day: date, zone: tzinfo | None) -> int:
     begin = datetime.combine(day, time(), zone)
     try:
         return int((begin if zone is not None else begin.astimezone()).timestamp()) // QUARTER_SECONDS
-    except (ValueError, OverflowError, OSError):  # the first days that there are, and the last
+    except (ValueError, OverflowError, OSError):  # the first and the last possible days
         return NO_TIME if day.year < 1970 else NEVER
 
 

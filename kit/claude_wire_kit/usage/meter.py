@@ -17,7 +17,7 @@ their session, and both go on when the session is resumed or forked. :class:`Usa
 to have been used since the one before it.
 
 ``Session.ask()`` waits for the run, and gives its last result. If a turn of it failed, it raises a ``TurnError``, whose
-``result`` counts, too: ``meter.add(error.result)``. A run in which subagents worked in the background has a result for
+``result`` also counts: ``meter.add(error.result)``. A run in which subagents worked in the background has a result for
 each turn that their ends brought: ``ask()`` gives or raises one of them, and a meter counts no more than it is given.
 ``receive_run()`` gives them all.
 
@@ -38,23 +38,23 @@ from claude_wire_kit.usage.tokens import Tokens
 
 __all__ = ["MAX_MODELS", "MAX_SESSIONS", "OTHERS", "ModelTotals", "Tokens", "Totals", "UsageMeter", "models_of"]
 
-#: A meter tells at most this many sessions apart; further ones are added up as :data:`OTHERS`.
+#: A meter counts at most this many sessions separately. All others count as :data:`OTHERS`.
 MAX_SESSIONS = 1000
 
-#: Of one sum at most this many models are told apart; further ones are added up as :data:`OTHERS`.
+#: Each sum has at most this many models. All others count as :data:`OTHERS`.
 MAX_MODELS = 50
 
-#: A name of a model or session longer than this many characters counts as :data:`OTHERS`.
+#: The name of a model or session with more characters counts as :data:`OTHERS`.
 MAX_NAME_CHARS = 200
 
-#: A meter has this many rows, each of one model in one session. Then a turn with a model that is new in its session
-#: counts as :data:`OTHERS`. The running totals of as many rows are remembered.
+#: A meter has at most this many rows, one for each model of each session. After that, a turn with a model that is new
+#: in its session counts as :data:`OTHERS`. The running totals of as many rows are remembered.
 MAX_ROWS = 4096
 
-#: A number above this counts as this. A row then takes 2 KB at most.
+#: A number above this counts as this. So a row takes at most 2 KB.
 MAX_NUMBER = 2**53
 
-#: A meter remembers the uuids of this many results, and counts a result that comes again within them once.
+#: A meter remembers the uuids of this many results. If one of these results comes again, it is not counted again.
 MAX_RESULTS = 10_000
 
 N = TypeVar("N", int, float)
@@ -62,18 +62,18 @@ N = TypeVar("N", int, float)
 
 @dataclass
 class ModelTotals(Tokens):
-    """What one model was used for, subagents included."""
+    """The use of one model, subagents included."""
 
-    #: In US dollars, as the CLI reckons it.
+    #: In US dollars, as calculated by the CLI.
     cost_usd: float = 0.0
-    #: Of ``output_tokens``, those that were thinking.
+    #: Thinking tokens, which are part of ``output_tokens``.
     thinking_tokens: int = 0
     web_search_requests: int = 0
 
 
 @dataclass
 class Totals(Sums):
-    """What one turn, one session or a whole stream has used."""
+    """The use of one turn, one session or a whole stream."""
 
     most_names: ClassVar[int] = MAX_MODELS
 
@@ -81,12 +81,12 @@ class Totals(Sums):
     turns: int = 0
     #: The model's answers within the turns, as the results count them.
     num_turns: int = 0
-    #: In US dollars, as the CLI reckons it, subagents included.
+    #: In US dollars, as calculated by the CLI, subagents included.
     cost_usd: float = 0.0
     #: In milliseconds, waiting for permissions included.
     duration_ms: float = 0.0
-    #: In milliseconds, in the API. The first turn of a resumed session includes the time before it: no field of a
-    #: result says how much that is.
+    #: In milliseconds, in the API. The first turn of a resumed session includes earlier time: no field of a result says
+    #: how much.
     duration_api_ms: float = 0.0
     #: By name of the model, subagents included.
     models: dict[str, ModelTotals] = field(default_factory=lambda: dict[str, ModelTotals]())
@@ -95,7 +95,7 @@ class Totals(Sums):
 
     @property
     def tokens(self) -> Tokens:
-        """Those of all models together, subagents included."""
+        """Return the tokens of all models together, subagents included."""
         total = Tokens()
         for model in self.models.values():
             total.add(model)
@@ -104,7 +104,7 @@ class Totals(Sums):
 
 @dataclass
 class _Running:
-    """The running totals that the last result of a session had."""
+    """The running totals in the last result of a session."""
 
     cost_usd: float = 0.0
     api_ms: float = 0.0
@@ -119,10 +119,10 @@ class UsageMeter:
     are in the sums. A turn without a result, as at the end of a stream that was cut, is left out: what it has used is
     not known.
 
-    What a result adds is its ``model_usage_since_last_result``, which is right after a resume and a fork, too. Where a
-    result has none, as those of older CLIs and other dialects, it is what the session's running totals have grown by
-    since its result before. So the first result of a resumed session of such a CLI has what went before in it, unless
-    the same meter was fed the earlier stream. Totals that shrink began anew.
+    What a result adds is its ``model_usage_since_last_result``, which is right after a resume and a fork, too. Results
+    of older CLIs and other dialects lack this field. Then it is the growth of the session's running totals since its
+    previous result. So with such a CLI, the first result of a resumed session includes all earlier use, unless the
+    same meter was fed the earlier stream. Totals that shrink have started again at zero.
 
     Side requests of the CLI that it bills are in the results, such as compaction and titles; they are in no transcript
     on disk.
@@ -136,7 +136,7 @@ class UsageMeter:
         self.total: Totals = Totals()
         self.sessions: dict[str | None, Totals] = {}
         self._running: dict[Key | None, _Running] = {}
-        # The number of all models in `sessions`, and in `_running`.
+        # The number of models in all of `sessions`, and in all of `_running`.
         self._rows = self._running_rows = 0
         # The uuids of the latest results.
         self._counted = Ids(MAX_RESULTS)
@@ -196,7 +196,7 @@ class UsageMeter:
             turn.models = _growth(models, before.models)
             turn.cost_usd = _grown(cost, before.cost_usd)
         turn.duration_api_ms = _grown(api_ms, before.api_ms)
-        # Failed starts and local commands have zeros in the place of totals: those before go on.
+        # After a failed start or a local command, the totals are zeros. Then the earlier totals still hold.
         now = _Running(cost or before.cost_usd, api_ms or before.api_ms, models or before.models)
         self._running[key] = now
         self._running_rows += len(now.models)
@@ -214,7 +214,7 @@ def _short(name: str) -> str:
 
 
 def models_of(usages: Mapping[str, ModelUsage] | None) -> dict[str, ModelTotals]:
-    """What a ``modelUsage`` says, within the bounds of a meter."""
+    """Convert a ``modelUsage``, within the limits of a meter."""
     models: dict[str, ModelTotals] = {}
     for name, usage in (usages or {}).items():
         key = name_within(models, _short(name), MAX_MODELS)
@@ -249,7 +249,9 @@ def _tokens(usage: Usage) -> Tokens:
 
 
 def _growth(now: Mapping[str, ModelTotals], before: Mapping[str, ModelTotals]) -> dict[str, ModelTotals]:
-    """What the running totals of models have grown by. If one has shrunk or is gone, all of them began anew."""
+    """Return the growth of the models' running totals. If a total has shrunk or is gone, all of them have started again
+    at zero.
+    """
     empty = ModelTotals()
     anew = any(
         getattr(now.get(name, empty), each.name) < getattr(model, each.name)
@@ -257,7 +259,7 @@ def _growth(now: Mapping[str, ModelTotals], before: Mapping[str, ModelTotals]) -
         for each in fields(model)
     )
     grown = {name: replace(model) for name, model in now.items()}
-    for name in () if anew else before.keys() & grown.keys():  # one without use may be gone
+    for name in () if anew else before.keys() & grown.keys():  # a model without use may be missing
         model = before[name]
         for each in fields(model):
             setattr(grown[name], each.name, getattr(grown[name], each.name) - getattr(model, each.name))
@@ -265,5 +267,5 @@ def _growth(now: Mapping[str, ModelTotals], before: Mapping[str, ModelTotals]) -
 
 
 def _grown(total: float, before: float) -> float:
-    """What a running total has grown by. One that has shrunk began anew."""
+    """Return the growth of a running total. A total that has shrunk has started again at zero."""
     return total - before if total >= before else total

@@ -1,9 +1,7 @@
-"""What tokens cost: a small table with a date, or a file in LiteLLM's format.
+"""The prices of tokens: a small table with a date, or a file in LiteLLM's format.
 
-Prices are in US dollars for a million tokens. Knows names of models and numbers; not transcripts.
-
-``PRICES`` is the list by which CLI 2.1.331 reckons ``costUSD``. It is the standard tier of the API: no discount of a
-batch, no surcharge of the fast mode or of a region, no web searches.
+Prices are in US dollars for a million tokens. ``PRICES`` is the list by which CLI 2.1.331 calculates ``costUSD``. It
+has the standard tier of the API: no batch discount, no surcharge for the fast mode or a region, no web searches.
 """
 
 from __future__ import annotations
@@ -19,10 +17,10 @@ from typing import Any, NamedTuple, cast
 from claude_wire.support import NAME_CHARS, one_line
 from claude_wire_kit.usage.tokens import Tokens
 
-#: A prompt of more tokens than one of these may cost more for each token.
+#: A prompt with more tokens than one of these may have higher prices.
 PROMPT_STEPS = 100_000, 200_000
 
-#: A file of prices above this size is refused. That of LiteLLM has 1.6 MB.
+#: A file of prices above this size is refused. LiteLLM's own has 1.6 MB.
 MAX_BYTES = 64 * 1024 * 1024
 
 _DATE = re.compile(r"[-@](\d{8}|latest)$")
@@ -30,21 +28,22 @@ _PROVIDER = re.compile(r"^(?:(?:us|eu|apac|global)\.)?anthropic[./]|-v\d+(?::\d+
 
 
 class Price(NamedTuple):
-    """What a million tokens of a model cost, by kind."""
+    """The prices of a model for a million tokens of each kind."""
 
     input: float
     output: float
     cache_creation_5m: float
     cache_creation_1h: float
     cache_read: float
-    #: The number of tokens above which a prompt is long, one of :data:`PROMPT_STEPS`, and the price of its request.
+    #: For long prompts: the number of tokens above which a prompt is long (one of :data:`PROMPT_STEPS`), and the prices
+    #: then.
     long: tuple[int, Price] | None = None
 
     def cost(self, tokens: Tokens, step: int = 0) -> float:
-        """What requests have cost whose prompts were all above ``step`` tokens, and not above the next step."""
+        """Return the cost of requests whose prompts had more than ``step`` tokens, but no more than the next step."""
         if self.long is not None and step >= self.long[0]:
             return self.long[1].cost(tokens)
-        # Where the split is left out it was for five minutes, as all were before there was a choice.
+        # CLIs that do not say how long the cache keeps the tokens used five minutes only.
         short = tokens.cache_creation_input_tokens - tokens.cache_creation_1h
         return (
             tokens.input_tokens * self.input
@@ -56,19 +55,19 @@ class Price(NamedTuple):
 
 
 def step_of(prompt_tokens: int) -> int:
-    """The highest of :data:`PROMPT_STEPS` that a prompt is above; 0 if it is above none."""
+    """Return the highest of :data:`PROMPT_STEPS` that a prompt exceeds, or 0."""
     return max((step for step in PROMPT_STEPS if prompt_tokens > step), default=0)
 
 
 class Prices(NamedTuple):
-    """A table of prices, and what to call it beside a sum."""
+    """A table of prices, and its name, which is shown with a sum."""
 
     #: ``list prices of 2026-11-22``, or the name of the file and its date.
     name: str
     models: Mapping[str, Price]
 
     def of(self, model: str) -> Price | None:
-        """The price of a model, also of one whose name ends with a date, or begins with its provider.
+        """Return the price of a model. The name may end with a date, or begin with the provider.
 
         Returns:
             None for an unknown model. There is no price to fall back on.
@@ -87,10 +86,10 @@ class Prices(NamedTuple):
     def load(cls, path: str | os.PathLike[str]) -> Prices:
         """Read a file in the format of LiteLLM's ``model_prices_and_context_window.json``.
 
-        Of each model ``input_cost_per_token``, ``output_cost_per_token``, ``cache_creation_input_token_cost``,
-        ``cache_creation_input_token_cost_above_1hr`` (twice the input, if it is missing),
-        ``cache_read_input_token_cost``, and the same with ``_above_100k_tokens`` or ``_above_200k_tokens``. A model
-        that lacks one of the others, or has null there, has no price.
+        Used are, for each model, ``input_cost_per_token``, ``output_cost_per_token``,
+        ``cache_creation_input_token_cost``, ``cache_creation_input_token_cost_above_1hr`` (twice the input, if it is
+        missing), ``cache_read_input_token_cost``, and the same with ``_above_100k_tokens`` or ``_above_200k_tokens``.
+        A model that lacks one of the others, or has null there, has no price.
 
         Raises:
             OSError: the file cannot be read.
@@ -103,7 +102,7 @@ class Prices(NamedTuple):
         if len(data) > MAX_BYTES:
             raise ValueError(f"more than {MAX_BYTES:,} bytes")
         try:
-            # Unlike other parsers json takes the NaN that it writes itself, so that the text below can name the model.
+            # json accepts the NaN that it writes itself, so that the error below can name the model.
             table = json.loads(data)
         except RecursionError as error:
             raise ValueError("it is nested too deeply") from error
@@ -136,7 +135,7 @@ def _listed_at(model: str, row: dict[str, Any], end: str) -> Price | None:
 
 
 def _million(model: str, name: str, value: Any) -> float | None:
-    """The price of a million tokens; None where the file has none."""
+    """Return the price for a million tokens, or None if the file has none."""
     if value is None:
         return None
     if not _is_number(value) or not 0 <= value < 1:
@@ -146,7 +145,9 @@ def _million(model: str, name: str, value: Any) -> float | None:
 
 
 def _require_prices(model: str, price: Price) -> None:
-    """A price that is none would make a sum that is none, and text times a number of tokens is a very long text."""
+    """Refuse an invalid price, such as NaN or a text: multiplying a text by a number of tokens
+    makes a very long text.
+    """
     for name, value in zip(Price._fields, price[:5], strict=False):
         if not _is_number(value) or not 0 <= value < inf:
             raise ValueError(f"{name} of {one_line(model)!r} is {_shown(value)}, and no price")
@@ -163,7 +164,7 @@ def _shown(value: object) -> str:
 
 
 def _price(input: float, output: float, read: float) -> Price:
-    # Writing to the cache costs a quarter more than input for five minutes, and twice as much for one hour.
+    # Five minutes in the cache cost a quarter more than input, and one hour twice as much as input.
     return Price(input, output, 1.25 * input, 2 * input, read)
 
 

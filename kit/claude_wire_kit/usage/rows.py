@@ -1,7 +1,7 @@
-"""The answers in a part of a file, by its columns: three times as fast as by its records.
+"""Read the answers in a part of a file by columns, which is three times as fast as by records.
 
-What this module knows: the structs of Arrow's C data interface, as far as three types of column need them. The rule is
-that of :mod:`claude_wire_kit.usage.answers`.
+The columns come in the structs of Arrow's C data interface. This module reads the three types of columns that it asks
+for.
 """
 
 from __future__ import annotations
@@ -20,27 +20,28 @@ COLUMNS = (*_TEXTS, "timestamp", "offset", *_COUNTS, "cache_read_input_tokens")
 
 
 class Row(NamedTuple):
-    """What the last line of an answer says of it in a part of a file."""
+    """An answer's usage, according to its last line in a part of a file."""
 
     key: bytes
-    #: The session that a copied answer was asked in; None for an original.
+    #: The session in which a copied answer was asked. None for an original.
     asked_in: str | None
     session: str | None
     model: str | None
     cwd: str | None
     #: Microseconds since 1970.
     time: int | None
-    #: In the order of the fields of :class:`~claude_wire_kit.usage.Tokens`; None where the line does not say it.
+    #: In the order of the fields of :class:`~claude_wire_kit.usage.Tokens`. None for a field that the line lacks.
     counts: tuple[int | None, ...]
 
     @property
     def prompt_tokens(self) -> int:
-        """All that the model was given to read."""
+        """Return the number of tokens that the model read."""
         return (self.counts[0] or 0) + (self.counts[2] or 0) + (self.counts[5] or 0)
 
 
 def answers_in(source: Scan, name: str) -> Iterator[Row]:
-    """The answers of a scan of :data:`COLUMNS` of the file ``name``, each once, but for those that the CLI made up.
+    """Yield the answers of a scan of :data:`COLUMNS` of the file ``name``, each once. Answers that the CLI made up are
+    left out.
 
     Raises:
         OSError: the file cannot be read.
@@ -54,11 +55,11 @@ def answers_in(source: Scan, name: str) -> Iterator[Row]:
 
 
 class _Array(ctypes.Structure):
-    """``ArrowArray``."""
+    """The C struct ``ArrowArray``."""
 
 
 class _Stream(ctypes.Structure):
-    """``ArrowArrayStream``."""
+    """The C struct ``ArrowArrayStream``."""
 
 
 _Array._fields_ = [
@@ -83,7 +84,7 @@ _pointer_of.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 
 def _batches(capsule: object) -> Iterator[list[list[Any]]]:
-    """The columns of each batch of a stream; the capsule releases it."""
+    """Yield the columns of each batch of a stream. The capsule releases the stream."""
     stream = _Stream.from_address(_pointer_of(capsule, b"arrow_array_stream"))
     while True:
         batch = _Array()

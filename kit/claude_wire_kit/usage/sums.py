@@ -1,6 +1,5 @@
-"""Numbers that add up, by themselves and by name, however many names a stream makes up.
-
-Knows numbers and names; not what they count.
+"""Numbers that can be added, alone and by name. The number of names is limited, because a stream can make up any
+number.
 """
 
 from __future__ import annotations
@@ -12,24 +11,24 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-#: The name of all that is not told apart.
+#: The name under which everything beyond a limit is counted.
 OTHERS = "(others)"
 
 
 def name_within(known: Mapping[Any, object], name: Any, most: int) -> Any:
-    """``name``, or :data:`OTHERS` for a new name when ``most`` names are known."""
+    """Return ``name``, or :data:`OTHERS` if it is new and ``most`` names are known already."""
     return name if name in known or len(known) < most else OTHERS
 
 
 @dataclass
 class Sums:
-    """A dataclass of numbers, of other sums, and of dicts of either by name."""
+    """A dataclass of numbers, of other sums, and of dicts from names to either."""
 
-    #: So many names of a dict are told apart.
+    #: The limit for the number of names in each dict.
     most_names: ClassVar[int]
 
     def add(self, other: Self) -> None:
-        """Add those of another, field by field; a field that this class lacks is left out."""
+        """Add another instance field by field. Fields that only ``other`` has are ignored."""
         for each in fields(self):
             mine, theirs = getattr(self, each.name), getattr(other, each.name)
             if isinstance(mine, Sums):
