@@ -28,10 +28,10 @@ python-test: $(VENV)/.native $(VENV)/.dev
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest -p no:benchmark -n 3 --dist worksteal
 
 ## What reads tables: pyarrow, polars, DuckDB, nanoarrow, DataFusion, Dask and Ray, on this machine alone. They are a gigabyte.
-TABLE_TESTS := tests/tables tests/integrations/test_arrow_consumers.py kit/tests/fleet/test_fleet.py $(wildcard tests/integrations/test_table_*.py)
+TABLE_TESTS := tests/columns tests/integrations/test_arrow_consumers.py kit/tests/fleet/test_fleet.py $(wildcard tests/integrations/test_table_*.py)
 test-tables: $(VENV)/.native $(VENV)/.dev $(VENV)/.tables
 	env -u PYTHONDONTWRITEBYTECODE CLAUDE_WIRE_TABLES=1 $(BIN)/pytest -p no:benchmark -n 2 --dist loadfile $(TABLE_TESTS)
-	env -u PYTHONDONTWRITEBYTECODE CLAUDE_WIRE_TABLES=1 $(BIN)/pytest -p no:benchmark tests/promises/test_reference.py tests/promises/test_pages.py -k "tables or reference"
+	env -u PYTHONDONTWRITEBYTECODE CLAUDE_WIRE_TABLES=1 $(BIN)/pytest -p no:benchmark tests/promises/test_reference.py tests/promises/test_pages.py -k "tables or columns or reference"
 
 ## The page of claude_wire_kit.web in Chromium: where there is none, Debian's is installed. With PICTURES=1 those of docs are taken anew.
 test-page: $(VENV)/.native $(VENV)/.dev $(VENV)/.page

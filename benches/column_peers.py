@@ -19,9 +19,9 @@ os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
 import peers
 from arrow_reader import Array, opened
-from claude_wire.tables import scan, usage
-from claude_wire.tables.columns import TableName
-from claude_wire.tables.scan import Source
+from claude_wire.columns import scan, usage
+from claude_wire.columns.scan import Source
+from claude_wire.columns.tables import TableName
 
 __all__ = ["COLUMNS", "IDS", "TABLES", "TOKENS", "Found", "columns", "drained", "tokens"]
 

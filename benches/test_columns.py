@@ -22,7 +22,7 @@ from conftest import Contest, Job
 sys.path.append(str(Path(__file__).parent.parent / "tests" / "support"))
 
 import column_peers
-from claude_wire.tables import plan
+from claude_wire.columns import plan
 
 SIZE = 64_000_000
 #: Rounds: json alone takes half a second in each.

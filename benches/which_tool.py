@@ -23,8 +23,8 @@ sys.path.append(str(ROOT / "tests" / "support"))
 
 from all_sessions import unpack_all, wanted  # noqa: E402 - found by the path above
 from arrow_reader import rows  # noqa: E402 - found by the path above
+from claude_wire.columns import scan, usage  # noqa: E402 - found by the path above
 from claude_wire.integrations.parts import files  # noqa: E402 - found by the path above
-from claude_wire.tables import scan, usage  # noqa: E402 - found by the path above
 
 __all__ = ["PAGE", "Says", "line", "ours", "truth"]
 
@@ -55,7 +55,7 @@ def truth(folder: Path) -> Says:
 
 
 def ours(folder: Path) -> Says:
-    """What claude_wire.tables says."""
+    """What claude_wire.columns says."""
     answers = rows(usage.combine(scan(path, "usage") for path in files(folder)))
     real = [row for row in answers if row["model"] != "<synthetic>"]
     texts = rows(scan(files(folder), "messages", ["text"], {"user"}))

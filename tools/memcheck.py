@@ -32,8 +32,8 @@ TESTS = [
         "codec/test_peek",
         "codec/test_only",
         "codec/test_coalesce",
-        "tables/test_tables_arrow",
-        "tables/test_tables_usage",
+        "columns/test_columns_arrow",
+        "columns/test_columns_usage",
     )
 ]
 #: Where Python itself works longest, mostly in the model of kinds. The fuzz targets have such lines, too.

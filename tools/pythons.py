@@ -42,7 +42,7 @@ CHOICE = [
     "process/test_process_end",
     "process/test_process_input",
     "session/test_session_callbacks",
-    "tables/test_tables_arrow",
+    "columns/test_columns_arrow",
     "streams/test_tasks",
 ]
 #: What stands on the packages that the wheels require: each example of the README, msgspec, cffi, anyio, jiter, click,

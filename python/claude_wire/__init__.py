@@ -175,7 +175,7 @@ _LATER = {
 }
 
 #: Packages that are imported by their own names only.
-_APART = frozenset({"agent", "dialects", "integrations", "tables", "testing", "transcripts"})
+_APART = frozenset({"agent", "columns", "dialects", "integrations", "testing", "transcripts"})
 
 #: Names of claude-agent-sdk, and what to write instead.
 _ELSEWHERE = {

@@ -19,6 +19,7 @@ MOVED = {
     "integrations.ray.NodeLostError": f"{KIT}.fleet.NodeLostError",
     "serve": f"{KIT}.web",
     "supervisor": f"{KIT}.supervisor",
+    "tables": "claude_wire.columns",
     "usage": f"{KIT}.usage",
 }
 

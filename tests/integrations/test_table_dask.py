@@ -11,7 +11,7 @@ import pytest
 from all_sessions import needed, sums, unpack_all, wanted
 from children import in_own_process
 from claude_wire import Kind
-from claude_wire.tables import columns_of
+from claude_wire.columns import columns_of
 
 needed("distributed")
 needed("pyarrow")

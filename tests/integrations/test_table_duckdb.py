@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from all_sessions import needed, sums, unpack_all, wanted
-from claude_wire.tables import scan
+from claude_wire.columns import scan
 
 duckdb = needed("duckdb")
 

@@ -15,8 +15,8 @@ import pytest
 
 from all_sessions import needed, sums, unpack_all, wanted
 from arrow_reader import rows
+from claude_wire.columns import columns_of, scan
 from claude_wire.integrations.parts import files
-from claude_wire.tables import columns_of, scan
 from claude_wire_kit.commands.app import cli
 from shown import RUNNER
 

@@ -42,7 +42,7 @@ def test_export_asks_for_it_and_writes_nothing(tmp_path: Path, monkeypatch: pyte
 
 def test_nothing_is_imported_that_nobody_asked_for() -> None:
     code = (
-        "import sys, claude_wire.tables, claude_wire.integrations.parts, claude_wire_kit.commands.export;"
+        "import sys, claude_wire.columns, claude_wire.integrations.parts, claude_wire_kit.commands.export;"
         "print(*{'pyarrow', 'pandas', 'polars', 'duckdb', 'dask', 'ray'} & sys.modules.keys())"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)

@@ -11,8 +11,8 @@ import pytest
 
 from all_sessions import sums, unpack_all, wanted
 from arrow_reader import columns, rows
+from claude_wire.columns import Range, scan
 from claude_wire.integrations.parts import files, parts, tell
-from claude_wire.tables import Range, scan
 
 
 def test_folders_are_their_files_and_files_are_themselves(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from all_sessions import needed, sums, unpack_all, wanted
+from claude_wire.columns import columns_of, scan
 from claude_wire.integrations.parts import files
-from claude_wire.tables import columns_of, scan
 
 needed("pyarrow")
 polars = needed("polars")

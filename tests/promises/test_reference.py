@@ -30,7 +30,7 @@ PACKAGES = [
     "claude_wire.integrations.otel",
     "claude_wire_kit.web",
     "claude_wire.sync",
-    "claude_wire.tables",
+    "claude_wire.columns",
     "claude_wire.testing",
     "claude_wire.testing.fixtures",
     "claude_wire.transcripts",

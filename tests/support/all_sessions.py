@@ -12,7 +12,7 @@ import pytest
 
 import sessions
 from arrow_reader import rows
-from claude_wire.tables import usage
+from claude_wire.columns import usage
 
 __all__ = ["REQUIRED", "Sums", "needed", "sums", "unpack_all", "wanted"]
 

@@ -1,4 +1,4 @@
-"""The tables of claude_wire.tables in the simplest words, over the dicts that a Decoder gives."""
+"""The tables of claude_wire.columns in the simplest words, over the dicts that a Decoder gives."""
 
 from __future__ import annotations
 

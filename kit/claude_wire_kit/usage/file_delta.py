@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from hashlib import blake2b
 
 from claude_wire.codec import Decoder
-from claude_wire.tables import Range, scan
+from claude_wire.columns import Range, scan
 from claude_wire.transcripts import CostStateRecord, Record
 from claude_wire.transcripts.files import open_regular, read_small
 from claude_wire_kit.usage.rows import COLUMNS, Row, answers_in

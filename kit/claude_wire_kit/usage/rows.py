@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from claude_wire.tables import Scan, usage
+from claude_wire.columns import Scan, usage
 from claude_wire_kit.usage.answers import SYNTHETIC, key_of
 
 _COUNTS = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_creation_5m", "cache_creation_1h")

@@ -265,7 +265,7 @@ def test_a_look_at_an_index_imports_neither_rich_nor_transcripts(tmp_path: Path)
     shown(tmp_path)
     script = (
         "import sys; sys.argv[1:] = ['usage', sys.argv[1]]; from claude_wire_kit.commands.app import invoke; invoke(); "
-        "print([name for name in ('rich', 'anyio', 'asyncio', 'claude_wire.transcripts', 'claude_wire.tables') "
+        "print([name for name in ('rich', 'anyio', 'asyncio', 'claude_wire.transcripts', 'claude_wire.columns') "
         "if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=True)

@@ -20,6 +20,7 @@ PACKAGES = (
         "accumulate",
         "agent",
         "codec",
+        "columns",
         "dialects",
         "errors",
         "streams",
@@ -29,7 +30,7 @@ PACKAGES = (
         "protocol",
         "session",
     ),
-    *("session", "support", "sync", "tables", "testing", "testing.faults", "transcripts"),
+    *("session", "support", "sync", "testing", "testing.faults", "transcripts"),
 )
 PUBLIC = {"claude_wire", *(f"claude_wire.{name}" for name in PACKAGES)}
 #: What the kit takes from deeper modules of the library. The list should get shorter: a name that two packages need

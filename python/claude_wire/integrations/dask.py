@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from claude_wire.codec.kind_names import KindName
 from claude_wire.codec.kinds import Kind
+from claude_wire.columns import columns_of, scan
+from claude_wire.columns.tables import TableName
 from claude_wire.integrations.parts import PART_BYTES, Paths, parts, tell
 from claude_wire.support.extras import install_extra
-from claude_wire.tables import columns_of, scan
-from claude_wire.tables.columns import TableName
 
 if TYPE_CHECKING:
     from dask.dataframe import DataFrame
@@ -54,7 +54,7 @@ def dataframe(
 
     Args:
         paths: files, and folders, of which all ``.jsonl`` files are taken. They mean the same for every worker.
-        table, columns, only, strict: as for :func:`claude_wire.tables.scan`.
+        table, columns, only, strict: as for :func:`claude_wire.columns.scan`.
         part_bytes: bytes of the files that become a partition, at most. Small files share one.
 
     What does not fit its column is logged by the workers.

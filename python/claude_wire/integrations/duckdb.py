@@ -18,10 +18,10 @@ from collections.abc import Iterable
 
 from claude_wire.codec.kind_names import KindName
 from claude_wire.codec.kinds import Kind
+from claude_wire.columns import scan
+from claude_wire.columns.tables import TableName
 from claude_wire.integrations.parts import Paths, files
 from claude_wire.support.extras import install_extra
-from claude_wire.tables import scan
-from claude_wire.tables.columns import TableName
 
 try:
     import duckdb
@@ -47,13 +47,13 @@ def register(
     """A table of the lines in files and folders, as a view of a connection. Each query reads the lines anew.
 
     DuckDB asks for all columns of a stream: those that no query uses are read, too, unless ``columns`` leaves them out.
-    It cannot tell what did not fit its column: for that register a :class:`claude_wire.tables.Scan` of your own, and
+    It cannot tell what did not fit its column: for that register a :class:`claude_wire.columns.Scan` of your own, and
     look at its ``report`` after a query.
 
     Args:
         connection: a connection of DuckDB, to which the view belongs.
         paths: files, and folders, of which all ``.jsonl`` files are taken now.
-        table, columns, only, strict: as for :func:`claude_wire.tables.scan`.
+        table, columns, only, strict: as for :func:`claude_wire.columns.scan`.
         name: name of the view; the table's if None.
 
     Raises:

@@ -12,11 +12,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, TypeAlias, cast, get_args
 
+from claude_wire.columns import Range, Report, scan, usage
+from claude_wire.columns.tables import TableName
 from claude_wire.integrations.parts import Paths, parts, total
 from claude_wire.support.arguments import require_one_of
 from claude_wire.support.extras import install_extra
-from claude_wire.tables import Range, Report, scan, usage
-from claude_wire.tables.columns import TableName
 
 if TYPE_CHECKING:
     from pyarrow import Table

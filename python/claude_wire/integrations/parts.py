@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
-from claude_wire.tables import Problem, Range, Report, Scan, plan
+from claude_wire.columns import Problem, Range, Report, Scan, plan
 
 __all__ = ["PART_BYTES", "Paths", "files", "lost", "parts", "tell", "total"]
 
@@ -53,8 +53,8 @@ def _below(folder: str) -> Iterator[str]:
 def parts(paths: Paths, part_bytes: int = PART_BYTES) -> list[list[Range]]:
     """All lines of ``paths`` in lists of ranges: at most ``part_bytes`` bytes in each, small files together.
 
-    Each list is a source for :func:`claude_wire.tables.scan`, and can be pickled. Together they have each line once, in
-    the order of the files. Without any line there is one part, which is empty.
+    Each list is a source for :func:`claude_wire.columns.scan`, and can be pickled. Together they have each line once,
+    in the order of the files. Without any line there is one part, which is empty.
 
     Raises:
         OSError: there is no such file.

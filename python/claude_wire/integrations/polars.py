@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 from claude_wire.codec.kind_names import KindName
 from claude_wire.codec.kinds import Kind
+from claude_wire.columns import scan
+from claude_wire.columns.tables import TableName
 from claude_wire.integrations.parts import PART_BYTES, Paths, parts, tell
 from claude_wire.support.extras import install_extra
-from claude_wire.tables import scan
-from claude_wire.tables.columns import TableName
 
 if TYPE_CHECKING:
     from polars import DataFrame, Expr, LazyFrame
@@ -52,7 +52,7 @@ def lazyframe(
 
     Args:
         paths: files, and folders, of which all ``.jsonl`` files are taken, each time when the frame is collected.
-        table, columns, only, strict: as for :func:`claude_wire.tables.scan`.
+        table, columns, only, strict: as for :func:`claude_wire.columns.scan`.
         part_bytes: bytes of the files that are read at a time, at most.
 
     What does not fit its column is logged.

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from claude_wire.codec.kind_names import KindName
 from claude_wire.codec.kinds import Kind
+from claude_wire.columns import Range, scan
+from claude_wire.columns.tables import TableName
 from claude_wire.integrations.parts import PART_BYTES, Paths, parts, tell
 from claude_wire.moved import place
 from claude_wire.support.extras import install_extra
-from claude_wire.tables import Range, scan
-from claude_wire.tables.columns import TableName
 
 if TYPE_CHECKING:
     from ray.data import Dataset
@@ -53,13 +53,13 @@ def dataset(
 
     Args:
         paths: files, and folders, of which all ``.jsonl`` files are taken. They mean the same on every machine.
-        table, columns, only, strict: as for :func:`claude_wire.tables.scan`. Ray Data asks for no columns: those that
+        table, columns, only, strict: as for :func:`claude_wire.columns.scan`. Ray Data asks for no columns: those that
             are not given here are not read.
         part_bytes: bytes of the files that a task reads, at most. It keeps about as much in memory.
         options: those of ``ray.data.read_datasource``, such as ``concurrency``.
 
     What does not fit its column is logged by the tasks. Ray Data returns blocks in the order in which tasks end, unless
-    its ``preserve_order`` is set; :func:`claude_wire.tables.usage.combine` needs the order of the files.
+    its ``preserve_order`` is set; :func:`claude_wire.columns.usage.combine` needs the order of the files.
 
     Raises:
         OSError: there is no such file.

@@ -1,6 +1,6 @@
 """Find and check the native library, and give its functions types.
 
-Only the modules of this folder, :mod:`claude_wire.tables`, and ``kinds`` and ``sorted_lines`` of
+Only the modules of this folder, :mod:`claude_wire.columns`, and ``kinds`` and ``sorted_lines`` of
 :mod:`claude_wire.codec` import it.
 """
 

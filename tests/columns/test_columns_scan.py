@@ -18,8 +18,8 @@ import pytest
 from arrow_reader import Array, columns, opened, rows
 from children import in_own_process, linux_only
 from claude_wire import Kind
-from claude_wire.tables import Problem, Range, columns_of, plan, scan
-from claude_wire.tables.columns import TableName
+from claude_wire.columns import Problem, Range, columns_of, plan, scan
+from claude_wire.columns.tables import TableName
 
 
 def line(**keys: Any) -> bytes:

@@ -19,7 +19,7 @@ import pytest
 from all_sessions import needed
 from arrow_reader import Array, batches, columns, fields, opened, rows, values
 from children import in_own_process, linux_only
-from claude_wire.tables import Scan, scan, usage
+from claude_wire.columns import Scan, scan, usage
 
 DATA = b"".join(
     json.dumps(
@@ -184,7 +184,7 @@ WITHOUT_MEMORY = """
 import ctypes, errno, resource, sys
 sys.path.insert(0, {support!r})
 from arrow_reader import Array, Stream
-from claude_wire.tables import scan, usage
+from claude_wire.columns import scan, usage
 path, left, work = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
 pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]

@@ -13,7 +13,7 @@ import pytest
 import sessions
 from all_sessions import needed
 from arrow_reader import columns, rows
-from claude_wire.tables import plan, scan, usage
+from claude_wire.columns import plan, scan, usage
 
 COUNTS = {
     "input_tokens": "input_tokens",

@@ -19,14 +19,14 @@ from typing import Any, TypeAlias, cast
 from claude_wire.codec.kind_names import KindName, kind_names
 from claude_wire.codec.kinds import Kind
 from claude_wire.codec.objects import BadLine, Objects
+from claude_wire.columns.ranges import Range
+from claude_wire.columns.report import Problem, ProblemKind, Report
+from claude_wire.columns.tables import TableName, columns_of, spec
 from claude_wire.limits import DEFAULT_MAX_LINE_BYTES
 from claude_wire.native.block import byte_view
 from claude_wire.native.capsules import stream_capsule
 from claude_wire.native.library import checked, ffi, lib
 from claude_wire.support.arguments import nearest, require_int, shown, type_of
-from claude_wire.tables.columns import TableName, columns_of, spec
-from claude_wire.tables.ranges import Range
-from claude_wire.tables.report import Problem, ProblemKind, Report
 
 Source: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview | Range"
 

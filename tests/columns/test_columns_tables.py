@@ -15,11 +15,11 @@ import recordings
 import sessions
 from arrow_reader import rows
 from claude_wire import Kind
+from claude_wire.columns import Range, columns_of, plan, scan
+from claude_wire.columns.scan import Scan, _scan
+from claude_wire.columns.tables import TableName
 from claude_wire.limits import DEFAULT_MAX_LINE_BYTES
 from claude_wire.native.library import lib
-from claude_wire.tables import Range, columns_of, plan, scan
-from claude_wire.tables.columns import TableName
-from claude_wire.tables.scan import Scan, _scan
 from columns_by_hand import expected
 from folders import ROOT
 from long_tests import LONG
