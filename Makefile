@@ -68,7 +68,7 @@ lint: $(VENV)/.native $(VENV)/.dev | cargo
 drift: $(VENV)/.native $(VENV)/.dev
 	PYTHONPATH=tools $(BIN)/python -m drift $(CLI) $(DRIFT_ARGS)
 
-## Speed, against others on the same jobs; writes docs/benchmarks.md and its charts. A short look, which writes nothing:
+## Speed, against others on the same jobs; writes docs/benchmarks.md, benchmarks-all.md and their charts. A short look, which writes nothing:
 ## make bench BENCH_ARGS="--rounds 3"
 bench: $(VENV)/.native $(VENV)/.bench
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest benches $(BENCH_ARGS)

@@ -5,7 +5,7 @@ round every peer does the job once and then the subject does, and the ratio of t
 median of the ratios with the lowest and the highest. pytest-benchmark keeps the subject's own times, so
 ``--benchmark-compare`` and ``--benchmark-autosave`` work as usual.
 
-A run of all benches with all rounds and all peers also writes the page of docs/ and its charts.
+A run of all benches with all rounds and all peers also writes the pages of docs/ and its charts.
 """
 
 from __future__ import annotations
@@ -238,7 +238,7 @@ def contest(benchmark: Any, request: pytest.FixtureRequest) -> Contest:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rounds", type=int, default=ROUNDS, help=f"rounds of each bench (default: {ROUNDS})")
-    parser.addoption("--page", type=Path, help="write benchmarks.md and its charts to this folder, whatever the run")
+    parser.addoption("--page", type=Path, help="write the two pages and their charts to this folder, whatever the run")
 
 
 @pytest.hookimpl(trylast=True)
@@ -286,7 +286,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     why_not = _why_no_page(config, terminalreporter)
     folder = config.getoption("--page") or (BENCHES.parent / "docs" if why_not is None else None)
     if folder is None:
-        write(f"docs/benchmarks.md was not written: {why_not}")
+        write(f"the pages were not written: {why_not}")
     else:
         page.write(_table, folder, config.getoption("--rounds"))
-        write(f"written: {folder}/benchmarks.md and its charts")
+        write(f"written: {folder}/benchmarks.md, benchmarks-all.md and the charts")

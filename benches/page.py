@@ -1,4 +1,7 @@
-"""docs/benchmarks.md, its charts and the README's rows, from the table of one run. Knows Markdown; measures nothing."""
+"""The pages of a run: docs/benchmarks.md, docs/benchmarks-all.md, the charts, and the README's rows.
+
+The first page is short: the numbers by which a reader decides, won and lost. The second has every row.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,14 @@ import importlib.metadata
 import os
 import platform
 import re
+from collections import Counter
 from pathlib import Path
 
 import chart
-from table import TIMES, Row, Table, quantity, shown
+from table import TIMES, Measure, Row, Table, quantity, shown
 
-__all__ = ["TRIED", "machine", "markdown", "readme", "write"]
+__all__ = ["all_numbers", "first_page", "machine", "readme", "write"]
 
-#: The part of the page that is kept by hand.
-TRIED = Path(__file__).with_name("tried_and_left_out.md")
 #: Whose versions are told: ourselves, what we stand on, and the peers.
 PACKAGES = (
     *("claude-wire", "msgspec", "cffi", "anyio", "trio"),
@@ -28,7 +30,25 @@ CHOSEN = (
     ("open_process, child writes lines, async for", "claude-agent-sdk", "Read a process that writes line by line"),
     ('feed, only={"result", "assistant"}', "claude-agent-sdk", "Wait for results, and skip the text before them"),
 )
-#: Where they stand there.
+#: The rows of the first page: a job, the beginning of the peer, and what a reader calls both.
+DECISIVE = (
+    ("decode(line)", "claude-agent-sdk", "decode one live line, against claude-agent-sdk"),
+    ("feed, typed, mixed sessions", "claude-agent-sdk", "decode whole sessions, against claude-agent-sdk"),
+    ("feed, typed, mixed sessions", "orjson", "the same, against orjson, which makes dicts"),
+    ("feed, typed, mixed sessions", "msgspec by hand, rfind", "the same, against msgspec used by hand"),
+    ("feed, all lines unknown deltas", "orjson", "decode lines that no class knows, against orjson"),
+    ('feed, only={"result", "assistant"}', "claude-agent-sdk", "wait for results, against claude-agent-sdk"),
+    ("open_process, child writes lines, async for", "claude-agent-sdk", "read a process, against claude-agent-sdk"),
+    ("latency of one event, asyncio", "claude-agent-sdk", "wait for one event, against claude-agent-sdk"),
+    ("permission, asyncio", "claude-agent-sdk", "answer a permission question, against claude-agent-sdk"),
+    ("agent, CPU of a delta through a pipe, asyncio", "uuid4", "write a delta as an agent, against `json` and `print`"),
+    ("import claude_wire", "claude-agent-sdk", "import, against claude-agent-sdk"),
+    ("tokens by message id", "duckdb", "sum the tokens of files, against DuckDB"),
+    ("an event through a supervisor, asyncio", "a bare pipe", "an event through a supervisor, against a bare pipe"),
+    ("an event to a connection, one event at a time", "a plain", "an event over HTTP, against a plain endpoint"),
+    ("latency of one event through the tap, recording", "the bare", "an event through the tap, against a bare pipe"),
+)
+#: Where those of the README stand.
 NUMBERS = re.compile(r"(<!-- numbers -->\n).*?(<!-- /numbers -->\n)", re.DOTALL)
 
 METHOD = f"""\
@@ -36,7 +56,8 @@ Subject and peers take turns in one process: in each round every peer does the j
 the ratio of that round is kept. The table has the median of the ratios of {{rounds}} rounds, with the lowest and the
 highest (fewer rounds where one takes long; memory is measured once). The times beside them are medians for one line,
 unless the job is something else by its name; they drift with the machine by tens of percent, ratios much less, so only
-ratios are claimed. A bound that is claimed stands behind its ratio, with whether this run met it.
+ratios are claimed. A bound that is claimed stands beside its ratio, with whether this run met it. What is lost is bold:
+a bound that was not met, and a peer that was faster.
 
 - Lines are recorded ones of the real CLI: `stream_event` lines of 286 bytes, unless said. "Mixed sessions" are whole
   recorded sessions. "Made" traffic is that of the tests' generator (`tests/support/traffic.py`). Chunks are of 64 KiB,
@@ -50,7 +71,6 @@ ratios are claimed. A bound that is claimed stands behind its ratio, with whethe
   its whole transport.
 - "msgspec by hand" is what an application would write: the same classes, tracked by the garbage collector, one for all
   `system` messages and one for all results. pydantic has the same classes as models, in discriminated unions.
-- The instructions of the native core alone are counted by `make instructions` and kept in `benches/instructions.json`.
 """
 
 
@@ -88,61 +108,86 @@ def _table_rows(rows: list[Row]) -> list[str]:
         numbers, verdict = shown(row)
         first = "| |" if (row.job, ours) == last else f"{row.job} | {ours} |"
         last = row.job, ours
-        if row.met is False:
-            verdict = f"**{verdict}**"
+        if row.lost:
+            numbers = f"**{numbers}**"
         theirs = quantity(row.theirs, row.unit)
         lines.append(f"| {first} {row.peer} | {theirs} | {numbers} | {verdict} |")
     return lines
 
 
-def _lost(rows: list[Row]) -> list[str]:
-    lines = []
-    for row in rows:
-        numbers, verdict = shown(row)
-        against = f" against {row.peer}" if row.peer else ""
-        claimed = f" ({verdict})" if verdict else ""
-        lines.append(f"- {row.job}{against}: {numbers}{claimed}")
-    return lines
+def _decisive(table: Table) -> list[str]:
+    """The rows of the first page. Those that this run has not done are left out."""
+    return [
+        f"| {words} | {shown(row)[0]} | {quantity(row.ours, row.unit)} |"
+        for job, peer, words in DECISIVE
+        for row in table.rows
+        if row.job == job and row.peer.startswith(peer) and row.values
+    ]
 
 
-def markdown(table: Table, rounds: int, tried: str) -> str:
-    """The page. ``tried`` is the part that is kept by hand."""
-    system, versions = machine()
+def _lost(table: Table) -> str:
+    """How many bounds and how many races were lost, and to whom."""
     claims = [row for row in table.rows if row.met is not None]
     missed = sum(row.met is False for row in claims)
-    lost = [row for row in table.rows if row.lost]
+    races = [row for row in table.rows if row.measure is Measure.FASTER and row.values]
+    faster = Counter(row.package for row in races if row.median < 1)
+    names = ", ".join(f"{package} in {times}" for package, times in faster.most_common())
+    whom = f": {names}" if names else ""
+    return (
+        f"{len(claims)} bounds are claimed, and {missed} of them were not met in this run. "
+        f"Of {len(races)} comparisons the other was faster in {faster.total()}{whom}. All of them are bold in "
+        "[all numbers](benchmarks-all.md)."
+    )
+
+
+def first_page(table: Table, rounds: int) -> str:
+    """The page that a reader can take in."""
+    system, versions = machine()
     parts = [
         "# How fast",
         "",
-        "Written by `make bench` from one run. What ends this page is kept in `benches/tried_and_left_out.md`.",
+        f"Written by `make bench` from one run: medians of {rounds} rounds, with the lowest and the highest. [All",
+        "numbers](benchmarks-all.md) has every job, and how each is measured.",
+        "",
+        f'"{TIMES} faster" is the other\'s time divided by ours: below 1 we lose. "{TIMES} its time" is ours divided',
+        "by the other's: above 1 we lose. \"ms above it\" is ours less the other's.",
+        "",
+        "| what is done | result | our time |",
+        "|---|---|---:|",
+        *_decisive(table),
         "",
         "<picture>",
         '  <source media="(prefers-color-scheme: dark)" srcset="benchmarks-dark.svg">',
         f'  <img alt="{chart.TITLE}" src="benchmarks-light.svg">',
         "</picture>",
         "",
+        "## What is lost",
+        "",
+        _lost(table),
+        "",
         "## Machine",
         "",
         f"{system}.  ",
         f"{versions}.",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def all_numbers(table: Table, rounds: int) -> str:
+    """The page of every row."""
+    parts = [
+        "# All numbers",
+        "",
+        "Written by `make bench`, with [the few that decide](benchmarks.md). `benches/tried_and_left_out.md`, in the",
+        "repository, says what was tried and is slower.",
         "",
         "## Method",
         "",
         METHOD.format(rounds=rounds).rstrip(),
-        "",
-        "## Where it loses",
-        "",
-        f"{len(claims)} bounds are claimed; {missed} of them were not met in this run. What did not meet its bound,",
-        "and every peer that was faster:",
-        "",
-        *(_lost(lost) or ["Nothing, in this run."]),
-        "",
-        "## All of it",
     ]
     for section, rows in table.sections():
-        parts += ["", f"### {section}", "", *_table_rows(rows)]
-    parts += ["", "## Tried and left out", "", re.sub(r"<!--.*?-->\s*", "", tried, flags=re.DOTALL).strip()]
-    return "\n".join(parts).rstrip() + "\n"
+        parts += ["", f"## {section}", "", *_table_rows(rows)]
+    return "\n".join(parts) + "\n"
 
 
 def readme(table: Table, rounds: int) -> str:
@@ -158,7 +203,7 @@ def readme(table: Table, rounds: int) -> str:
 
 
 def write(table: Table, folder: Path, rounds: int) -> None:
-    """Write the page and its two charts into a folder; if a README stands above it, its rows, too."""
+    """Write the pages and the two charts into a folder; if a README stands above it, its rows, too."""
     above = folder.parent / "README.md"
     if above.is_file():
         text = above.read_text(encoding="utf-8")
@@ -166,5 +211,5 @@ def write(table: Table, folder: Path, rounds: int) -> None:
         above.write_text(NUMBERS.sub(lambda found: f"{found[1]}{rows}{found[2]}", text), encoding="utf-8")
     (folder / "benchmarks-light.svg").write_text(chart.svg(table, chart.LIGHT), encoding="utf-8")
     (folder / "benchmarks-dark.svg").write_text(chart.svg(table, chart.DARK), encoding="utf-8")
-    tried = TRIED.read_text(encoding="utf-8")
-    (folder / "benchmarks.md").write_text(markdown(table, rounds, tried), encoding="utf-8")
+    (folder / "benchmarks.md").write_text(first_page(table, rounds), encoding="utf-8")
+    (folder / "benchmarks-all.md").write_text(all_numbers(table, rounds), encoding="utf-8")

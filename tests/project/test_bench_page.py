@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -92,29 +93,44 @@ def test_a_terminal_shows_every_row_with_its_spread_and_its_verdict(table: Table
     assert [line for line in text.splitlines() if line and line[0] != " "] == ["Decoding", "Passing over", "Memory"]
 
 
-def test_the_page_has_every_row_and_says_what_is_lost(table: Table) -> None:
-    text = page.markdown(table, 15, "<!-- a note\nfor editors -->\n\nA thing: 3% slower.\n")
+def test_the_page_of_all_numbers_has_every_row_and_what_is_lost_is_bold(table: Table) -> None:
+    text = page.all_numbers(table, 15)
+    assert "of 15 rounds" in text
     for row in table.rows:
         numbers, verdict = shown(row)
+        wanted = f"| **{numbers}** |" if row.lost else f"| {numbers} |"
         assert any(
-            line.startswith("| ") and f" {row.peer} " in line and numbers in line and verdict in line
+            line.startswith("| ") and f" {row.peer} " in line and wanted in line and verdict in line
             for line in text.splitlines()
         ), row
-    before, _, after = text.partition("## Where it loses")
-    lost = after.partition("\n## ")[0]
-    assert [line.partition(":")[0] for line in lost.splitlines() if line.startswith("- ")] == [
-        "- decode <one> & all against orjson.loads (dicts)",
-        "- feed against msgspec decode",
+    assert text.count("**") == 2 * sum(row.lost for row in table.rows)
+
+
+def test_the_first_page_says_how_much_is_lost_and_to_whom(table: Table) -> None:
+    lost = page.first_page(table, 15).partition("## What is lost")[2].partition("\n## ")[0]
+    assert "4 bounds are claimed, and 1 of them were not met" in lost
+    assert "Of 4 comparisons the other was faster in 1: orjson in 1." in lost
+
+
+def test_the_first_page_is_short_and_each_of_its_rows_is_one_of_all(table: Table) -> None:
+    rows = [faster(job, peer, [0.9, 1.0, 1.1]) for job, peer, _ in page.DECISIVE]
+    text = page.first_page(Table(rows), 15)
+    assert [line.split(" | ")[0][2:] for line in text.splitlines() if line.startswith("| ")][1:] == [
+        words for _, _, words in page.DECISIVE
     ]
-    assert "4 bounds are claimed; 1 of them were not met" in lost
-    assert "of 15 rounds" in before
-    assert text.endswith("## Tried and left out\n\nA thing: 3% slower.\n")
-    assert "<!--" not in text
+    assert len(page.DECISIVE) <= 15
+    whole = (ROOT / "docs" / "benchmarks-all.md").read_text(encoding="utf-8")
+    for job, peer, _ in page.DECISIVE:
+        assert f"| {job} |" in whole, job
+        assert f"| {peer}" in whole, peer
 
 
-def test_every_line_of_the_tables_has_as_many_cells_as_its_head(table: Table) -> None:
-    lines = [line for line in page.markdown(table, 15, "").splitlines() if line.startswith("|")]
-    assert {line.count("|") for line in lines} == {7}
+@pytest.mark.parametrize(("written", "cells"), [(page.first_page, 4), (page.all_numbers, 7)])
+def test_every_line_of_the_tables_has_as_many_cells_as_its_head(
+    table: Table, written: Callable[[Table, int], str], cells: int
+) -> None:
+    lines = [line for line in written(table, 15).splitlines() if line.startswith("|")]
+    assert {line.count("|") for line in lines} == {cells}
 
 
 def test_the_page_tells_the_machine_but_not_whose(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +138,7 @@ def test_the_page_tells_the_machine_but_not_whose(table: Table, monkeypatch: pyt
     system, versions = page.machine()
     assert re.fullmatch(r".+, \d+ cores; \w+ \w+; \w+ 3\.\d+\.\d+\S*", system)
     assert "msgspec " in versions
-    assert str(Path.home()) not in page.markdown(table, 15, "")
+    assert str(Path.home()) not in page.first_page(table, 15)
 
 
 @pytest.mark.parametrize("theme", [chart.LIGHT, chart.DARK], ids=["light", "dark"])
@@ -182,8 +198,8 @@ def test_the_readme_gets_three_rows_of_the_same_run(tmp_path: Path) -> None:
     assert "old" not in text
 
 
-def test_each_number_of_the_readme_stands_on_the_page_of_the_benches() -> None:
-    whole = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+def test_each_number_of_the_readme_stands_on_the_pages_of_the_benches() -> None:
+    first, whole = ((ROOT / "docs" / f"{name}.md").read_text("utf-8") for name in ("benchmarks", "benchmarks-all"))
     found = page.NUMBERS.search((ROOT / "README.md").read_text(encoding="utf-8"))
     assert found is not None
     ratios = re.findall(r"^\| [A-Z].* \| ([^|]+) \|$", found[0], re.MULTILINE)
@@ -192,19 +208,17 @@ def test_each_number_of_the_readme_stands_on_the_page_of_the_benches() -> None:
         start = re.search(rf"^\| {re.escape(job)} \|", whole, re.MULTILINE)
         assert start is not None, job
         rows = whole[start.start() :].partition("\n| feed, dicts")[0].split("\n| ")
-        assert any(f" {ratio} " in row for row in rows), ratio
+        assert any(f" {ratio} " in row.replace("*", "") for row in rows), ratio
     system = re.search(r"highest: (.*)\.$", found[0], re.MULTILINE)
     assert system is not None
-    assert system[1] in whole
+    assert system[1] in first
 
 
-def test_writing_keeps_what_is_kept_by_hand(table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tried = tmp_path / "tried.md"
-    tried.write_text("Bitmaps: 2% slower.\n", encoding="utf-8")
-    monkeypatch.setattr(page, "TRIED", tried)
+def test_writing_gives_the_pages_and_the_pictures_that_they_show(table: Table, tmp_path: Path) -> None:
     for _ in range(2):
         page.write(table, tmp_path, 15)
     text = (tmp_path / "benchmarks.md").read_text(encoding="utf-8")
-    assert text.count("Bitmaps: 2% slower.") == 1
     for name in re.findall(r'(?:src|srcset)="([^"]+)"', text):
         assert (tmp_path / name).read_text(encoding="utf-8").startswith("<svg ")
+    assert "(benchmarks-all.md)" in text
+    assert (tmp_path / "benchmarks-all.md").read_text(encoding="utf-8").startswith("# All numbers")
