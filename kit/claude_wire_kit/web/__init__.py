@@ -1,6 +1,6 @@
-"""Sessions of a supervisor over HTTP, for programs and for a browser: the extra ``serve``.
+"""The sessions of a supervisor over HTTP, for programs and browsers. Needs the extra ``serve``.
 
-Knows HTTP, who may do what, and the events of the bridge; not how a CLI runs.
+``claude-wire serve`` runs the service. To run it in your own ASGI server, use :func:`create_app`.
 """
 
 from claude_wire_kit.web.app import create_app

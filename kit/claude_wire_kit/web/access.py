@@ -1,7 +1,4 @@
-"""Decide who may use the service. A program sends the token; a browser sends a cookie that it got for the token.
-
-Knows headers, tokens and cookies; not sessions.
-"""
+"""Decide who may use the service. A program sends the token; a browser sends a cookie that it got for the token."""
 
 from __future__ import annotations
 
@@ -26,9 +23,9 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-#: Seconds for which a cookie is valid.
+#: A cookie is valid for this many seconds.
 COOKIE_SECONDS = 30 * 24 * 3600
-#: Limits for the actions of all clients together: at once, and per second.
+#: The rate limit of all clients together: actions at once, and actions per second.
 BURST = 60
 RATE = 20.0
 
@@ -99,7 +96,7 @@ class Access:
         return hmac.compare_digest(given.encode("utf-8", "replace"), self._token)
 
     def cookie(self) -> str:
-        """The value of a new cookie, which expires and does not reveal the token."""
+        """Make a cookie's value. It expires, and does not reveal the token."""
         until = str(int(self._clock()) + COOKIE_SECONDS)
         return f"{until}.{self._sign(until)}"
 
@@ -107,7 +104,7 @@ class Access:
         return hmac.new(self._token, b"cookie " + until.encode(), hashlib.sha256).hexdigest()
 
     def is_cookie(self, given: str) -> bool:
-        """True for a valid cookie of this service."""
+        """Return True for a valid cookie of this service."""
         until, _, signed = given.partition(".")
         if not (until.isascii() and until.isdigit() and len(until) < 20):
             return False
@@ -116,7 +113,7 @@ class Access:
         )
 
     def refuses(self, connection: HTTPConnection, *, acts: bool) -> tuple[int, str] | None:
-        """The reason to refuse a request, as a status and a text; None if the request is allowed.
+        """Return the reason to refuse a request, as a status and a text; None if the request is allowed.
 
         Args:
             acts: whether the request changes something, or opens a WebSocket.
@@ -223,7 +220,7 @@ class SecureHeaders:
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
-            return send(message)  # awaited there: each event comes this way
+            return send(message)  # returned without await, because every event passes here
 
         with suppress(ClientDisconnect, WebSocketDisconnect):
             await self._app(scope, receive, send_with_headers)

@@ -1,6 +1,5 @@
-"""The service as an ASGI application: routes, and what each takes and gives as JSON.
-
-Knows HTTP; what is done is done by the service.
+"""The service as an ASGI application: its routes, and the JSON that each takes and returns. :mod:`.service` does the
+work.
 """
 
 from __future__ import annotations
@@ -37,11 +36,11 @@ if TYPE_CHECKING:
     from claude_wire_kit.supervisor.frames import SessionInfo
     from claude_wire_kit.web.config import Config
 
-#: Bytes of the body of a request.
+#: The limit for the body of a request, in bytes.
 MAX_BODY_BYTES = 1024 * 1024
-#: Seconds in which a body must have come.
+#: A request's body must arrive within this many seconds.
 BODY_SECONDS = 20.0
-#: Names by which the loopback is reached.
+#: Names and addresses of the loopback interface.
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
 
 B = TypeVar("B")
@@ -80,12 +79,13 @@ def create_app(supervisor: Supervisor, config: Config, token: str, *, port: int)
     Args:
         supervisor: the supervisor, from :func:`claude_wire_kit.supervisor.attach.connect`.
         config: which sessions can be started.
-        token: the secret by which clients are let in. Make it with ``secrets.token_urlsafe(32)``, for instance.
+        token: the secret that clients must send. Make it with ``secrets.token_urlsafe(32)``, for instance.
         port: on which clients reach it. Cookies are named after it.
     """
     service = Service(supervisor, config)
     access = Access(token, port, config.origins)
-    # Of their own: who has no token keeps nobody from acting, and from logging in with the right one.
+    # Wrong tokens have a rate limit of their own. So a client without the token cannot keep others from acting or
+    # logging in.
     wrong_tokens = Rate()
 
     @asynccontextmanager
@@ -108,7 +108,8 @@ def create_app(supervisor: Supervisor, config: Config, token: str, *, port: int)
             max_age=COOKIE_SECONDS,
             httponly=True,
             samesite="strict",
-            # The proxy in front is reached by TLS alone: no request of the browser without it has the cookie.
+            # If the page has an https origin, a proxy accepts only TLS. Then no request without TLS may have the
+            # cookie.
             secure=request.headers.get("origin", "").startswith("https://"),
         )
         return response
@@ -144,19 +145,19 @@ def create_app(supervisor: Supervisor, config: Config, token: str, *, port: int)
 
 
 def _post(path: str, endpoint: Callable[[Request], Awaitable[Response]]) -> Route:
-    """A route for requests with a body, which is bounded. Others read none."""
+    """Make a route for requests with a body of limited size. Other routes read no body."""
     limit = Middleware(RequestBodyLimitMiddleware, max_body_size=MAX_BODY_BYTES)
     return Route(path, endpoint, methods=["POST"], middleware=[limit])
 
 
 class _Application(Starlette):
-    """Starlette, whose replies to errors of its own have the headers too."""
+    """Starlette with security headers also on its own error replies."""
 
     def build_middleware_stack(self) -> ASGIApp:
         return SecureHeaders(super().build_middleware_stack())
 
 
-# --- what is asked
+# --- requests
 
 
 async def _sessions(request: Request) -> Response:
@@ -212,13 +213,13 @@ async def _resume(request: Request, service: Service, id: str) -> Response:
 
 
 async def _body(request: Request, kind: type[B], default: B | None = None) -> B:
-    """The body of a request, as JSON.
+    """Decode the JSON body of a request.
 
     Args:
-        default: what stands for no body; None if there must be one.
+        default: used if there is no body; None if a body is required.
 
     Raises:
-        HTTPException: it is none of this kind, or takes too long.
+        HTTPException: the body is invalid, or takes too long.
     """
     data: bytes | None = None
     with anyio.move_on_after(BODY_SECONDS):
@@ -247,7 +248,7 @@ def _info(info: SessionInfo) -> dict[str, Any]:
     }
 
 
-# --- what is refused
+# --- errors
 
 
 async def _http_error(request: Request, error: Exception) -> Response:

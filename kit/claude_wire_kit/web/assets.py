@@ -1,7 +1,4 @@
-"""The files of the page: what a browser gets before it has shown a token. No data of a session is in them.
-
-Knows files and their types; not sessions, and not who may use the service.
-"""
+"""The files of the web page. A browser gets them before it has shown a token, so they have no data of a session."""
 
 from __future__ import annotations
 
@@ -17,9 +14,8 @@ _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg"
 
 
 class Page:
-    """Middleware that answers requests for the page itself, and hands on all others.
-
-    The page stands at ``/``, and its files beside it: ``/page.js``, …
+    """Middleware that serves the page at ``/`` and its files beside it (``/page.js``, …). Passes on
+    all other requests.
     """
 
     def __init__(self, app: ASGIApp) -> None:

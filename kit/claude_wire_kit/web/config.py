@@ -1,7 +1,4 @@
-"""The configuration of the service: which sessions may be started, and where.
-
-Knows TOML, profiles and folders; not HTTP.
-"""
+"""The configuration of the service, a TOML file: which sessions may be started, and in which folders."""
 
 from __future__ import annotations
 
@@ -15,14 +12,14 @@ from claude_wire.support import type_of
 from claude_wire_kit.supervisor.attach import spec_of
 from claude_wire_kit.supervisor.frames import Spec
 
-#: Environment variables that each CLI gets, where the service has them. A profile adds others by name.
+#: Environment variables that each CLI gets from the service. A profile may name further variables.
 BASIC_ENVIRONMENT = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TMPDIR", "TZ", "USER", "XDG_CONFIG_HOME")
 
 _Name = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z")]
 
 
 class ConfigError(ValueError):
-    """The configuration is not what it should be. The message says where."""
+    """The configuration is invalid. The message says where."""
 
 
 class FolderError(ValueError):
@@ -38,7 +35,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         argv: a whole command line in place of the options.
         env: the names of variables that the CLI gets from the environment of the service, besides a few that every
             program needs.
-        cost_usd: the turn is interrupted when the session has cost so much; None for no limit.
+        cost_usd: the turn is interrupted when the session has cost this much; None for no limit.
     """
 
     roots: Annotated[list[str], msgspec.Meta(min_length=1)]
@@ -48,7 +45,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     cost_usd: float | None = None
 
     def folder(self, path: str) -> str:
-        """The folder that a client means, without symbolic links and ``..``.
+        """Return the folder that a client names, without symbolic links and ``..``.
 
         Args:
             path: absolute, or relative to the first root.
@@ -67,10 +64,10 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return found
 
     def spec(self, folder: str, name: str | None) -> Spec:
-        """What the supervisor starts.
+        """Return what the supervisor needs to start the CLI.
 
         Args:
-            folder: which :meth:`folder` gave.
+            folder: a folder from :meth:`folder`.
 
         Raises:
             CLINotFoundError: there is no CLI.
@@ -85,12 +82,12 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         )
 
     def command(self) -> ClaudeOptions | list[str]:
-        """The command line, or the options that make one.
+        """Return the command line, or the options that make one.
 
-        Unless the options say otherwise, text comes in pieces, and the CLI repeats prompts for all clients to see.
+        By default, text comes in deltas, and the CLI repeats prompts so that all clients see them.
 
         Raises:
-            TypeError, ValueError: the options are none of the CLI.
+            TypeError, ValueError: the options are invalid.
         """
         if self.argv is not None:
             return self.argv
@@ -99,12 +96,12 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the service serves.
+    """The configuration of the service.
 
     Attributes:
-        profiles: by name. Without any, no session can be started; those that there are can be used.
-        hosts: names by which browsers and programs may reach the service, besides those of the loopback.
-        origins: what stands in ``Origin`` for the page, if a proxy in front changes it, as ``https://name``.
+        profiles: by name. Without any, clients can use existing sessions, but start none.
+        hosts: names by which clients may reach the service, besides those of the loopback interface.
+        origins: the ``Origin`` of the page if a proxy in front of the service changes it, such as ``https://name``.
     """
 
     profiles: dict[_Name, Profile] = {}
@@ -116,7 +113,7 @@ def load_config(path: str | os.PathLike[str]) -> Config:
     """Read a configuration in TOML.
 
     Raises:
-        ValueError: it is not what it should be. The message says where.
+        ValueError: the configuration is invalid. The message says where.
         OSError: the file cannot be read.
     """
     with open(path, "rb") as file:

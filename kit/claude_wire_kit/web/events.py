@@ -1,10 +1,8 @@
-"""Events with ids: what a line of a session gives, and where a client stands.
+"""The events of a session's lines, with ids. A client that reconnects names the id of its last event. Sans-IO.
 
-Knows the bridge, ids and how an event is written for a browser; not where lines come from. Sans-IO.
-
-An event's id is ``EPOCH.LINE.K``: the K-th event, from 0, that line LINE of the session gave, in an epoch of its
-journal. The events depend on the lines before, so where the journal had lost its first lines when the events were made,
-the epoch names the line with which they began: ``1@5001.6000.0``.
+An event's id is ``EPOCH.LINE.K``: the K-th event, from 0, of line LINE of the session, in an epoch of the journal. An
+event depends on all lines before it. So if the journal had lost its first lines when the events were made, the epoch
+names the first line: ``1@5001.6000.0``.
 """
 
 from __future__ import annotations
@@ -31,10 +29,10 @@ _ID = re.compile(r"([1-9]\d{0,17})(?:@([1-9]\d{0,17}))?\.(\d{1,18})\.(\d{1,9})",
 
 
 class Place(NamedTuple):
-    """Where an event stands in a session; places are in order.
+    """The position of an event in a session. Positions can be compared.
 
     Attributes:
-        line: the number of the line that gave it.
+        line: the number of the line that gave the event.
         k: the number of the event among those of the line.
     """
 
@@ -48,7 +46,7 @@ class EventId(NamedTuple):
     Attributes:
         epoch: of the journal.
         first: the number of the line with which the events begin.
-        place: where the event stands.
+        place: the position of the event.
     """
 
     epoch: int
@@ -57,10 +55,10 @@ class EventId(NamedTuple):
 
     @staticmethod
     def of(text: str) -> EventId:
-        """An id as a client sends it.
+        """Parse an id that a client has sent.
 
         Raises:
-            ValueError: it is none.
+            ValueError: the text is not an id.
         """
         found = _ID.fullmatch(text)
         if found is None:
@@ -72,11 +70,11 @@ class EventId(NamedTuple):
 
 
 class Event(NamedTuple):
-    """An event that was given its id.
+    """An event with its id.
 
     Attributes:
-        place: where it stands.
-        id: as clients see it.
+        place: the position of the event.
+        id: the id, as clients see it.
         json: the event, on one line.
     """
 
@@ -86,24 +84,24 @@ class Event(NamedTuple):
 
     @property
     def sse(self) -> bytes:
-        """The event as a browser reads it from a stream of Server-Sent Events."""
+        """The event as bytes of a stream of Server-Sent Events."""
         data = self.json
-        if "\r" in data:  # white space between the tokens of a raw line; it would end the field
+        if "\r" in data:  # JSON allows it as white space, but it would end the field here
             data = data.replace("\r\n", "\n").replace("\r", "\n").replace("\n", "\ndata: ")
         return f"id: {self.id}\ndata: {data}\n\n".encode()
 
     @property
     def websocket(self) -> str:
-        """The event as a message of a WebSocket: a JSON object with ``id`` and ``event``."""
+        """The event as a WebSocket message: a JSON object with ``id`` and ``event``."""
         return f'{{"id":"{self.id}","event":{self.json}}}'
 
 
 class RawEvent(Event):
-    """A line of the CLI that is an event of its own. It may be anything: the CLI need not write JSON."""
+    """A line of the CLI as an event. It may be anything: the CLI need not write JSON."""
 
     @property
     def websocket(self) -> str:
-        """As :attr:`Event.websocket`. A line that is no JSON is a string there, so that it cannot be read as an id."""
+        """The event as a WebSocket message. A line that is not JSON becomes a string, so that it cannot forge an id."""
         try:
             msgspec.json.decode(self.json, type=msgspec.Raw)
         except (msgspec.DecodeError, RecursionError):
@@ -112,29 +110,29 @@ class RawEvent(Event):
 
 
 class Batch(list[Event]):
-    """Events that are sent at once, and are written for Server-Sent Events once for all connections."""
+    """Events that are sent together. Their bytes for Server-Sent Events are made once for all connections."""
 
     @cached_property
     def sse(self) -> bytes:
-        """The events as :attr:`Event.sse` has each."""
+        """The events as bytes of a stream of Server-Sent Events."""
         return b"".join([event.sse for event in self])
 
 
 def stream_name(epoch: int, first: int) -> str:
-    """What stands before the line in the ids of a stream of events."""
+    """Return the part of an event's id before the line number."""
     return str(epoch) if first == 1 else f"{epoch}@{first}"
 
 
 def raw_event(epoch: int, number: int, line: bytes) -> Event:
-    """A line of the CLI as an event of its own. Bytes that are not UTF-8 are replaced."""
+    """Make an event of a line of the CLI. Bytes that are not UTF-8 are replaced."""
     place = Place(number, 0)
     return RawEvent(place, f"{epoch}.{number}.0", line.decode("utf-8", "replace"))
 
 
 class Source:
-    """Makes events of the lines of a session: always the same of the same lines.
+    """Makes events of the lines of a session. The same lines always give the same events.
 
-    So nothing but lines goes into the bridge: no answer, which a client cannot see, and no clock.
+    So only lines go into the bridge: no clock, and no answers, because lines do not show who has answered.
 
     Args:
         epoch: of the journal.
@@ -145,17 +143,17 @@ class Source:
         self.name: str = stream_name(epoch, first)
         self._ui = Bridge(partial=True, prompts=True)
         self._decoder: Decoder[Any] = Decoder()
-        #: The questions without an answer, as the events have told them.
+        #: The ids of the open questions, according to the events.
         self.open: dict[str | float, None] = {}
-        #: How often that has changed.
+        #: How often the open questions have changed.
         self.changes: int = 0
 
     def add(self, number: int, line: bytes) -> list[Event]:
-        """The events of the next line, which is given without its line feed."""
+        """Return the events of the next line, which is given without its line feed."""
         found: list[UiEvent] = []
         for message in self._decoder.feed(line + b"\n"):
             if isinstance(message, ControlResponse) and message.request_id == INITIALIZE_ID:
-                found += self._ui.end()  # another process goes on with the session
+                found += self._ui.end()  # a new process goes on with the session
             found += self._ui.add(message)
         return [self._event(number, k, event) for k, event in enumerate(found)]
 
@@ -168,7 +166,7 @@ class Source:
         return Event(Place(number, k), f"{self.name}.{number}.{k}", event.to_json())
 
     def settle(self, ids: Iterable[str | float]) -> None:
-        """These questions are answered, which the lines tell later."""
+        """Remove questions that were answered here. The lines will show it later."""
         for id in ids:
             self.open.pop(id, None)
             self.changes += 1

@@ -1,12 +1,11 @@
-"""The events of one session, made once for all of its connections.
+"""The events of one session, made once for all connections.
 
-Knows a supervisor, and how many events are kept; not HTTP. A feed reads the session from the beginning of its journal
-and keeps the last events, within bounds. A connection is a place in them, so it costs no memory of its own. One that
-asks for older events gets them from the journal again, through a bridge of its own.
+A feed reads the session from the beginning of its journal, and keeps the last events. A connection is a position in
+these events, so it costs no memory of its own. For older events, a connection reads the journal again with a bridge of
+its own.
 
-What a feed does for each connection and event is kept small, for it is done 500 times where 500 clients read: no
-cancel scope, no generator beside :meth:`Feed.follow`, and bytes that are joined once. ``benches/test_serve.py`` has the
-numbers.
+A feed must do little for each connection and event, because 500 clients may read: no cancel scope, no generator other
+than :meth:`Feed.follow`, and bytes that are joined once. ``benches/test_serve.py`` has the numbers.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ MAX_AT_ONCE = 64 * 1024
 MAX_OLDER = 4
 #: Total seconds that such a connection may wait for its client, if another connection waits for a slot.
 OLDER_SECONDS = 3.0
-#: Seconds between two signs of life that a connection gets.
+#: Each connection gets a sign of life at this interval in seconds.
 BEAT_SECONDS = 15.0
 
 _START = Place(0, -1)
@@ -54,11 +53,11 @@ _NOTHING = Batch()
 
 
 class Signal(NamedTuple):
-    """Something that the service says itself: it has no id, and does not come again.
+    """A message of the service itself. It has no id, and is not repeated after a reconnect.
 
     Attributes:
         name: ``session_state``, ``cut`` or ``beat``.
-        json: the same with its fields, on one line.
+        json: the message on one line.
     """
 
     name: str
@@ -70,11 +69,11 @@ BEAT: Signal = Signal("beat", '{"type":"beat"}')
 
 
 class _State(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="session_state"):
-    """What a session does.
+    """The state of a session.
 
     Attributes:
         ended: whether its CLI has ended.
-        exitCode: with which code; None while it runs, or if that is not known.
+        exitCode: the exit code of the CLI; None while it runs, or if the code is not known.
         open: ids of the questions that wait for an answer.
     """
 
@@ -84,7 +83,7 @@ class _State(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="s
 
 
 class _Cut(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="cut"):
-    """The connection ends, because it is too slow. Events go on behind ``id``."""
+    """The connection ends because it is too slow. The client can reconnect after ``id``."""
 
     id: str
 
@@ -95,7 +94,7 @@ class Feed:
     Args:
         supervisor: the supervisor.
         session: the id of the session.
-        room: bytes of events that it may keep at the moment; :data:`MAX_KEPT` at most.
+        room: returns how many bytes of events the feed may keep now; at most :data:`MAX_KEPT`.
     """
 
     def __init__(self, supervisor: Supervisor, session: str, room: Callable[[], int] = lambda: MAX_KEPT) -> None:
@@ -103,7 +102,8 @@ class Feed:
         self._room = room
         self.session: str = session
         self._events: deque[Event] = deque()
-        # The number of the first event that is kept, the bytes of all, and the place of the last one that is not.
+        # The number of the first kept event, the size of all kept events, and the place of the last event that was
+        # dropped.
         self._first = 0
         self._size = 0
         self._dropped = _START
@@ -113,25 +113,25 @@ class Feed:
         self._line = self._level_line = 0
         self._ended: Ended | None = None
         self._is_level = False
-        # How often the state has changed, and how often all connections were to get a sign of life.
+        # How often the state has changed, and how often all connections were due a sign of life.
         self._states = self._beats = 0
-        # The events that a connection was given last, and the place behind which they stand: others stand there, too.
+        # The latest batch, and the place that it comes after. Other connections at this place get the same batch.
         self._latest: tuple[Place, Batch] | None = None
-        # Connections that wait for news. Futures cost a third of what an event of anyio costs.
+        # Connections that wait for new events. A future costs a third of an anyio event.
         self._waiting: list[asyncio.Future[None]] = []
         self._scope = anyio.CancelScope()
         self._older_readers = Slots(MAX_OLDER, OLDER_SECONDS)
-        #: Whether older events can be made no more, because their lines are gone.
+        #: True if older events cannot be made again because their lines are gone.
         self.is_stale: bool = False
-        #: How many connections there are.
+        #: The number of connections.
         self.users: int = 0
-        #: Is set when the supervisor has answered, or refused.
+        #: Set when the supervisor has answered or refused.
         self.answered: anyio.Event = anyio.Event()
-        #: Why it has ended; None while it goes on.
+        #: The error that ended the feed; None while it runs.
         self.error: SupervisorError | None = None
 
     async def run(self) -> None:
-        """Read the session, until the connection with the supervisor ends. Raises nothing."""
+        """Read the session until the connection to the supervisor ends. Raises nothing."""
         try:
             with self._scope:
                 async with Lines(self._host, Attach(attach=self.session)) as lines:
@@ -141,7 +141,7 @@ class Feed:
             self.error = error
         except OSError as error:
             self.error = SupervisorError("lost", f"the connection with the supervisor failed: {error}")
-        except Exception as error:  # a mistake of ours with one session, which is not to end all others
+        except Exception as error:  # our own error in one session must not end the others
             _log.error("the events of a session cannot be made: %s", type(error).__name__)
             self.error = SupervisorError("system", f"the events cannot be made: {type(error).__name__}")
         finally:
@@ -173,11 +173,11 @@ class Feed:
                 elif isinstance(one, Cut):
                     return
             self._tell()
-            if len(received) > 1:  # there was much to read, and there may be more at once
+            if len(received) > 1:  # much was read, so more may be available at once
                 await anyio.lowlevel.checkpoint()
 
     def _look(self, answer: Attached) -> None:
-        """Take what the supervisor knows, once all lines are there that it has counted then."""
+        """Take over the supervisor's state, when all lines that the state includes have been read."""
         if self._is_level or self._line < answer.line:
             return
         self._is_level = True
@@ -195,7 +195,7 @@ class Feed:
         self.trim()
 
     def trim(self) -> None:
-        """Drop the oldest events if there is no room for them."""
+        """Drop the oldest events if they exceed the limit."""
         most = min(MAX_KEPT, self._room())
         while self._size > most and len(self._events) > 1:
             old = self._events.popleft()
@@ -215,11 +215,11 @@ class Feed:
         self._tell()
 
     def close(self) -> None:
-        """End the feed, and its connections."""
+        """End the feed and its connections."""
         self._scope.cancel()
 
     def settle(self, request_id: str | float) -> None:
-        """A question was answered here."""
+        """Note that a client of this service has answered a question."""
         if self._source is not None:
             self._source.settle([request_id])
             self._states += 1
@@ -286,7 +286,7 @@ class Feed:
                 await news
 
     def _behind(self, place: Place) -> Batch:
-        """Events that are kept and stand behind a place; not too many."""
+        """Return kept events after a place, up to the size of one batch."""
         if self._latest is not None and self._latest[0] == place:
             return self._latest[1]
         kept = self._events
@@ -341,7 +341,7 @@ def _size(event: Event) -> int:
 
 
 def open_ids(answer: Attached) -> list[str | float]:
-    """The ids of questions without an answer, as events show them."""
+    """Return the ids of the open questions, as events show them."""
     ids = [msgspec.json.decode(raw, type=_Asked).request_id for raw in answer.open]
     return [short_id(id) if isinstance(id, str) else id for id in ids]
 
@@ -351,10 +351,10 @@ class _Asked(msgspec.Struct):
 
 
 async def follow_raw(lines: Lines) -> AsyncGenerator[Batch | Signal]:
-    """The lines of a session as events. The supervisor cuts a connection that is too slow.
+    """Yield the lines of a session as events. The supervisor cuts a connection that is too slow.
 
     Args:
-        lines: behind the id that the client has given.
+        lines: the lines after the id that the client has given.
     """
     answer = lines.answer
     number, is_level = answer.after, False

@@ -1,7 +1,4 @@
-"""The lines of a session by their numbers, from the supervisor that keeps them.
-
-Knows line feeds, and what a supervisor says between lines; not what lines mean.
-"""
+"""The numbered lines of a session, read from its supervisor."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ if TYPE_CHECKING:
     from claude_wire_kit.supervisor.attachment import Attachment
     from claude_wire_kit.supervisor.frames import Attach, Attached, SessionFrame
 
-#: How each frame begins: a supervisor writes them compactly.
+#: Each frame begins with these bytes, because a supervisor writes compact JSON.
 _FRAME = b'{"type":"supervisor_'
 
 
@@ -45,7 +42,7 @@ class Lines:
 
     @property
     def answer(self) -> Attached:
-        """What the supervisor has answered."""
+        """The supervisor's answer to the attach command."""
         return self._attachment.answer
 
     async def __aenter__(self) -> Self:
@@ -66,7 +63,7 @@ class Lines:
         await self._attachment.send(line)
 
     async def receive(self) -> list[tuple[int, bytes] | SessionFrame]:
-        """The next lines, each with its number and without its line feed, and frames; nothing at the end.
+        """Return the next lines, each with its number and without its line feed, and frames. Empty at the end.
 
         Raises:
             SupervisorError: a line is longer than the decoder takes.
@@ -92,7 +89,7 @@ class Lines:
                 return found
 
     async def receive_within(self, seconds: float) -> list[tuple[int, bytes] | SessionFrame] | None:
-        """As :meth:`receive`; None if nothing comes for so many seconds."""
+        """Call :meth:`receive`, but return None if nothing comes within this many seconds."""
         if self._is_closing:
             return []
         with anyio.move_on_after(seconds) as self._scope:
@@ -100,7 +97,7 @@ class Lines:
         return [] if self._is_closing else None
 
     def close(self) -> None:
-        """Have :meth:`receive_within` say that this is the end."""
+        """Make :meth:`receive_within` return the end."""
         self._is_closing = True
         if self._scope is not None:
             self._scope.cancel()

@@ -1,4 +1,4 @@
-"""What a client gets whose request is refused: a status, and JSON with ``error`` and ``message``."""
+"""The reply to a refused request: a status, and JSON with ``error`` and ``message``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse
 if TYPE_CHECKING:
     from claude_wire_kit.supervisor.errors import SupervisorError
 
-#: The status of a refusal of the supervisor; 502 for others.
+#: The HTTP status for each error of the supervisor. Other errors get 502.
 _STATUS = {
     "unknown": 404,
     "driver": 409,
@@ -26,20 +26,20 @@ _STATUS = {
 
 
 def refusal(status: int, error: str, message: str, headers: dict[str, str] | None = None) -> JSONResponse:
-    """A refusal.
+    """Make the reply to a refused request.
 
     Args:
-        error: what is wrong, in a word.
-        message: the same for people.
+        error: the reason in one word.
+        message: the reason for people.
     """
     return JSONResponse({"error": error, "message": message}, status, headers)
 
 
 def too_many() -> JSONResponse:
-    """A client asks more often than :class:`~claude_wire_kit.web.access.Rate` lets pass."""
+    """Make the reply to a client that exceeds the rate limit."""
     return refusal(429, "rate", "too many requests", {"retry-after": "1"})
 
 
 def supervisor_refusal(error: SupervisorError) -> JSONResponse:
-    """What the supervisor has refused."""
+    """Make the reply for an error of the supervisor."""
     return refusal(_STATUS.get(error.error, 502), error.error, str(error))

@@ -1,7 +1,4 @@
-"""The service as a process: uvicorn, with bounds on what a connection may take.
-
-Knows uvicorn and sockets; not what the application does.
-"""
+"""The service as a process: uvicorn, with limits for each connection."""
 
 from __future__ import annotations
 
@@ -29,31 +26,31 @@ if TYPE_CHECKING:
     from uvicorn.protocols.http.h11_impl import RequestResponseCycle
     from websockets.http11 import Response
 
-#: Bytes of the head of a request.
+#: The limit for the head of a request, in bytes.
 MAX_HEAD_BYTES = 64 * 1024
-#: Seconds in which the head of a request must have come, from the connection or the first byte on.
+#: The head of a request must arrive within this many seconds, counted from the connection or the first byte.
 HEAD_SECONDS = 10.0
-#: Seconds that a connection may take nothing of what waits for it.
+#: A client that reads nothing for this many seconds, while data waits for it, is disconnected.
 STALLED_SECONDS = 30.0
-#: Bytes that wait for a connection to take them before it is given more.
+#: When this many bytes wait for a client, no more are written.
 MAX_WAITING_BYTES = 32 * 1024
-#: Connections at once, of HTTP. One more is closed at once.
+#: The limit for HTTP connections. A further connection is closed at once.
 MAX_CONNECTIONS = 2048
-#: Connections that the system keeps waiting.
+#: How many connections may wait in the system to be accepted.
 BACKLOG = 256
 #: Limit in bytes for a WebSocket message from a client. Clients have no reason to send any.
 MAX_MESSAGE_BYTES = 4096
 #: Limits for log lines that clients can cause: lines at once, and lines per second.
 LOG_BURST = 20
 LOG_RATE = 0.1
-#: Seconds that requests under way get when the service ends.
+#: When the service ends, running requests get this many seconds.
 END_SECONDS = 3
 
 
 class _BoundedWrites(asyncio.Protocol):
     """Disconnects a client that reads nothing while data waits for it. A slow client may take as long as it needs."""
 
-    #: As :data:`STALLED_SECONDS`.
+    #: :data:`STALLED_SECONDS`, or less in tests.
     stalled_seconds = STALLED_SECONDS
 
     loop: asyncio.AbstractEventLoop
@@ -90,10 +87,11 @@ class _BoundedWrites(asyncio.Protocol):
 
 
 class _Heads(h11.Connection):
-    """Refuses a head of more than :data:`MAX_HEAD_BYTES` also in one piece: h11 bounds what is still to come."""
+    """Refuses a head of more than :data:`MAX_HEAD_BYTES`, even if it comes in one piece. h11 limits only what is still
+    missing.
+    """
 
     def next_event(self) -> Any:
-        """As h11 has it."""
         if self.their_state is not h11.IDLE:
             return super().next_event()
         before = len(self.trailing_data[0])
@@ -104,24 +102,24 @@ class _Heads(h11.Connection):
 
 
 class BoundedProtocol(_BoundedWrites, H11Protocol):
-    """HTTP/1.1 as uvicorn has it, with limits that uvicorn has not: slow heads, stalled readers, connections.
+    """uvicorn's HTTP/1.1 with further limits: slow heads, stalled readers, and the number of connections.
 
-    It gives a request as much time as it wants to be answered: events go on for hours.
+    The answer to a request may take any time, because event streams go on for hours.
     """
 
-    #: As :data:`HEAD_SECONDS` and :data:`MAX_CONNECTIONS`.
+    #: :data:`HEAD_SECONDS` and :data:`MAX_CONNECTIONS`, or less in tests.
     head_seconds = HEAD_SECONDS
     most_connections = MAX_CONNECTIONS
 
     _head: asyncio.TimerHandle | None = None
-    # Whether the connection is that of a :class:`BoundedWebSocket` by now.
+    # True after the connection has become a :class:`BoundedWebSocket`.
     _is_websocket = False
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.conn: _Heads = _Heads(h11.SERVER, MAX_HEAD_BYTES)
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn has TCP alone
+    def connection_made(self, transport: asyncio.Transport) -> None:  # uvicorn has only TCP
         super().connection_made(transport)
         transport.set_write_buffer_limits(high=MAX_WAITING_BYTES)
         if len(self.connections) > self.most_connections:
@@ -137,7 +135,7 @@ class BoundedProtocol(_BoundedWrites, H11Protocol):
         super().data_received(data)
         if self._is_websocket:
             return
-        cycle = cast("RequestResponseCycle | None", self.cycle)  # there is none before the first request
+        cycle = cast("RequestResponseCycle | None", self.cycle)  # None before the first request
         if cycle is None or cycle.response_complete:
             self._wait_for_head()
         else:
@@ -149,7 +147,7 @@ class BoundedProtocol(_BoundedWrites, H11Protocol):
         super().handle_websocket_upgrade(event)
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is no request, or the rest of one that has its reply already: that ends without a word."""
+        """Refuse an invalid request. After a reply has begun, close the connection without a second one."""
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             body = msgspec.json.encode({"error": "request", "message": msg})
             headers = {"content-type": "application/json", "content-length": str(len(body)), "connection": "close"}
@@ -175,10 +173,9 @@ class BoundedProtocol(_BoundedWrites, H11Protocol):
 
 
 class _Handshakes(ServerProtocol):
-    """Gives its refusals of a handshake the headers that each reply has."""
+    """Adds the security headers to the refusal of a handshake."""
 
     def send_response(self, response: Response) -> None:
-        """As websockets has it."""
         if response.status_code != 101:
             for name, value in HEADERS.items():
                 if name not in response.headers:
@@ -187,9 +184,9 @@ class _Handshakes(ServerProtocol):
 
 
 class BoundedWebSocket(_BoundedWrites, WebSocketsSansIOProtocol):
-    """A WebSocket as uvicorn has it, with bounds: it ends also where its client takes not even the end.
+    """uvicorn's WebSocket with limits. It also ends if its client does not read the close frame.
 
-    A pong is written when there is room for it. Of the pings of a client that does not read, only the last one is
+    A pong is written when there is room for it. If a client sends pings and does not read, only the last ping is
     answered, which is all that RFC 6455, 5.5.3, asks for.
     """
 
@@ -200,7 +197,9 @@ class BoundedWebSocket(_BoundedWrites, WebSocketsSansIOProtocol):
         self.conn: _Handshakes = _Handshakes(max_size=self.config.ws_max_size, logger=self.logger)
 
     def data_received(self, data: bytes) -> None:
-        """Read what a client sends; refuse a handshake, and end with frames, that websockets cannot read."""
+        """Read what a client sends. Refuse a handshake, and end the connection at frames, that
+        websockets cannot read.
+        """
         self.conn.receive_data(data)
         if self.conn.handshake_exc is not None and not self.handshake_initiated:
             response = self.conn.reject(400, "The handshake cannot be read.")
@@ -212,11 +211,11 @@ class BoundedWebSocket(_BoundedWrites, WebSocketsSansIOProtocol):
             self.handle_events()
         elif self.conn.close_sent is not None:
             self.handle_parser_exception()
-        else:  # frames of a client that did not wait for the end of the handshake
+        else:  # the client sent frames before the end of the handshake
             self.transport.abort()
 
     def handle_ping(self) -> None:
-        """Answer a ping, or keep the answer."""
+        """Answer a ping now, or when there is room."""
         pongs = self.conn.data_to_send()
         if self.writable.is_set():
             self.transport.write(b"".join(pongs))
@@ -224,14 +223,13 @@ class BoundedWebSocket(_BoundedWrites, WebSocketsSansIOProtocol):
             self._pong = pongs[-1]
 
     def resume_writing(self) -> None:
-        """There is room again."""
         super().resume_writing()
         pong, self._pong = self._pong, b""
         self.transport.write(pong)
 
 
 class _Sparing(logging.Filter):
-    """Lets :data:`LOG_RATE` lines a second into the log, and says how many others there were."""
+    """Lets :data:`LOG_RATE` lines a second into the log, and reports how many lines it dropped."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -239,7 +237,7 @@ class _Sparing(logging.Filter):
         self._left_out = 0
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """True if a line goes into the log."""
+        """Return True if a line goes into the log."""
         if not self._rate.passes():
             self._left_out += 1
             return False
@@ -257,10 +255,10 @@ def _log_config() -> dict[str, Any]:
 
 
 class ServiceServer(Server):
-    """uvicorn with the service. It ends streams of events before it waits for requests to end.
+    """uvicorn with the service. At the end, it closes event streams before it waits for requests to end.
 
     Args:
-        app: of :func:`~claude_wire_kit.web.create_app`.
+        app: the application from :func:`~claude_wire_kit.web.create_app`.
     """
 
     def __init__(self, app: Starlette, protocol: type[BoundedProtocol] = BoundedProtocol) -> None:
@@ -289,10 +287,10 @@ class ServiceServer(Server):
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket; port 0 is any free one.
+    """Return a listening socket. Port 0 takes any free port.
 
     Raises:
-        OSError: it cannot be had.
+        OSError: the socket cannot be opened.
     """
     listener = socket.create_server(
         (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=BACKLOG
@@ -302,7 +300,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def raise_descriptors() -> None:
-    """Take as many descriptors as the system allows: each connection has one."""
+    """Raise the limit of open descriptors as far as possible, because each connection needs one."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -1,7 +1,7 @@
-"""What a client may ask for: sessions, prompts, answers, interrupts; each is an act on the supervisor.
+"""Everything that a client may ask for: sessions, prompts, answers, interrupts. Each becomes a command to the
+supervisor.
 
-Knows the supervisor and profiles; not HTTP. It keeps nothing of a session but its feed, so it can be started anew at
-any time.
+The service keeps no state of a session except for its feed, so it can be restarted at any time.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from claude_wire_kit.supervisor.frames import SessionInfo
     from claude_wire_kit.web.config import Config, Profile
 
-#: Feeds without a connection that are kept; the one that is unused for longest goes.
+#: At most this many feeds without a connection are kept. The feed that is unused for longest goes first.
 MAX_IDLE_FEEDS = 16
-#: Bytes of events that all feeds keep together, in equal parts, and the newest event of each.
+#: All feeds together keep at most this many bytes of events, in equal shares. Each feed also keeps its newest event.
 MAX_KEPT_IN_ALL = 64 * 1024 * 1024
-#: Seconds in which the supervisor has taken a line.
+#: The supervisor must acknowledge a line within this many seconds.
 TAKE_SECONDS = 10.0
 
 
@@ -51,16 +51,16 @@ class Service:
         self._host = supervisor
         self._config = config
         self._feeds: dict[str, Feed] = {}
-        # Those that read their session: also some that are served to nobody new.
+        # All feeds that read a session, including those that get no new connections.
         self._running: set[Feed] = set()
         self._raw: set[Lines] = set()
-        # Held while a line is sent to the session: the supervisor has one driver at a time.
+        # For each session, the lock that is held while a line is sent: a session has one driver at a time.
         self._drivers: dict[str, _Turn] = {}
         self._tasks: TaskGroup | None = None
 
     @asynccontextmanager
     async def run(self) -> AsyncGenerator[None]:
-        """Read sessions for clients as long as this is entered."""
+        """Read sessions for clients while the context is entered."""
         async with anyio.create_task_group() as self._tasks:
             self._tasks.start_soon(self._beat)
             yield
@@ -70,18 +70,18 @@ class Service:
 
     @property
     def profiles(self) -> dict[str, list[str]]:
-        """By name of a profile, its roots."""
+        """Profile name -> allowed root folders."""
         return {name: profile.roots for name, profile in self._config.profiles.items()}
 
     async def sessions(self) -> list[SessionInfo]:
-        """All sessions of the supervisor. Raises SupervisorError."""
+        """Return all sessions of the supervisor. Raises SupervisorError."""
         return (await self._host.list()).sessions
 
     async def session(self, id: str) -> SessionInfo:
-        """One of them.
+        """Return one session.
 
         Raises:
-            SupervisorError: there is none of this id, or the supervisor cannot say.
+            SupervisorError: there is no session of this id, or the supervisor does not answer.
         """
         for info in await self.sessions():
             if info.id == id:
@@ -93,7 +93,7 @@ class Service:
 
         Raises:
             LookupError: there is no such profile.
-            FolderError: the folder is not below its roots.
+            FolderError: the folder is not below the roots of the profile.
             SupervisorError, CLINotFoundError: it cannot be started.
         """
         chosen = self._profile(profile)
@@ -103,7 +103,7 @@ class Service:
         """Start a CLI that goes on with a session that has ended.
 
         Args:
-            profile: whose environment the CLI gets; None for the environment of before, if the supervisor has it.
+            profile: gives the environment of the CLI; None for the previous one, if the supervisor still has it.
 
         Raises:
             LookupError: there is no such profile.
@@ -146,7 +146,7 @@ class Service:
         """Answer a permission question.
 
         Args:
-            option, message: as :meth:`~claude_wire_kit.events.Bridge.answer` has them.
+            option, message: see :meth:`~claude_wire_kit.events.Bridge.answer`.
 
         Raises:
             AnswerError: it is no open question: unknown, or settled.
@@ -172,7 +172,7 @@ class Service:
 
     @asynccontextmanager
     async def _drive(self, id: str) -> AsyncGenerator[Lines]:
-        """Drive a session for the moment; questions wait meanwhile as they do without a driver."""
+        """Drive a session for a moment. Meanwhile its questions wait, as they do without a driver."""
         turn = self._drivers.setdefault(id, _Turn())
         turn.users += 1
         try:
@@ -188,11 +188,11 @@ class Service:
             if not turn.users:
                 del self._drivers[id]
 
-    # --- what comes from it
+    # --- what comes from a session
 
     @asynccontextmanager
     async def feed(self, id: str) -> AsyncGenerator[Feed]:
-        """The events of a session, once the supervisor has answered.
+        """Get the feed of a session, after the supervisor has answered.
 
         Raises:
             SupervisorError: it refuses the session.
@@ -209,7 +209,7 @@ class Service:
             yield feed
         finally:
             feed.users -= 1
-            if not feed.users and self._feeds.get(id) is not feed:  # another one has taken its place
+            if not feed.users and self._feeds.get(id) is not feed:  # a new feed has replaced this one
                 feed.close()
             self._drop_idle()
 
@@ -224,7 +224,7 @@ class Service:
         self._running.discard(feed)
 
     async def _beat(self) -> None:
-        """Give all connections a sign of life again and again: one timer for all of them costs least."""
+        """Give all connections a sign of life at intervals. One timer for all of them costs least."""
         while True:
             await anyio.sleep(BEAT_SECONDS)
             for feed in self._running:
@@ -232,7 +232,7 @@ class Service:
 
     @asynccontextmanager
     async def lines(self, id: str, after: Cursor | None) -> AsyncGenerator[Lines]:
-        """The lines of a session, behind a cursor or all that there are.
+        """Get the lines of a session after a cursor, or all lines.
 
         Raises:
             SupervisorError: the supervisor refuses it.
@@ -245,7 +245,7 @@ class Service:
                 self._raw.discard(lines)
 
     def close(self) -> None:
-        """End all connections, because the service ends."""
+        """End all connections because the service ends."""
         for feed in {*self._feeds.values(), *self._running}:
             feed.close()
         for lines in self._raw:
@@ -261,7 +261,7 @@ class Service:
 
 
 class _Turn:
-    """Who sends to a session takes turns."""
+    """A lock for sending to one session."""
 
     def __init__(self) -> None:
         self.lock = anyio.Lock()

@@ -46,12 +46,12 @@ class Slot:
 
     @property
     def waited(self) -> float:
-        """Total time in seconds that the connection has waited for its client."""
+        """Return how many seconds the connection has waited for its client in total."""
         return self._waited + (0.0 if self._since is None else anyio.current_time() - self._since)
 
 
 class Slots:
-    """All slots.
+    """A fixed number of slots.
 
     Args:
         most: number of slots.

@@ -1,7 +1,4 @@
-"""The events of a session as they go to a client: Server-Sent Events, or messages of a WebSocket.
-
-Knows how both are written; not what is in them.
-"""
+"""Send the events of a session to a client, as Server-Sent Events or as messages of a WebSocket."""
 
 from __future__ import annotations
 
@@ -31,28 +28,28 @@ if TYPE_CHECKING:
     from claude_wire_kit.web.events import Batch
     from claude_wire_kit.web.service import Service
 
-#: A client that has lost its connection comes back after so many milliseconds.
+#: A client that has lost its connection reconnects after this many milliseconds.
 RETRY = b"retry: 1000\n\n"
-#: Closed with this code, a WebSocket may be opened again; with the other one, not with this id.
+#: Close codes of a WebSocket. After TRY_AGAIN the client may reconnect; after REFUSED its id is of no use any more.
 TRY_AGAIN = 1013
 REFUSED = 1008
 
 
 class _Opened(AsyncExitStack):
-    """The events of one connection, and all that is to be closed behind them."""
+    """The events of one connection, and everything that must be closed after them."""
 
     events: AsyncGenerator[Batch | Signal]
 
     async def open(self, connection: HTTPConnection) -> None:
-        """Begin behind the id that the client has given.
+        """Start after the id that the client has given.
 
         Raises:
-            ValueError: that is no id.
-            SupervisorError: there is nothing behind it, or no such session.
+            ValueError: the client gave an invalid id.
+            SupervisorError: no events after the id are available, or there is no such session.
         """
         service: Service = connection.state.service
         session = str(connection.path_params["id"])
-        # A browser that comes back by itself repeats the URL, and says in the header where it is now.
+        # A browser that reconnects repeats the URL. The header has the id of its last event.
         given = connection.headers.get("last-event-id") or connection.query_params.get("lastEventId")
         after = EventId.of(given) if given else None
         if _is_set(connection.query_params, "raw"):
@@ -67,7 +64,7 @@ class _Opened(AsyncExitStack):
 
 
 class _Stream(StreamingResponse):
-    """A response that closes what it was made of, however it ends."""
+    """A streaming response that always closes its events."""
 
     def __init__(self, opened: _Opened) -> None:
         super().__init__((), media_type="text/event-stream", headers={"x-accel-buffering": "no"})
@@ -78,7 +75,7 @@ class _Stream(StreamingResponse):
             await super().__call__(scope, receive, send)
 
     async def stream_response(self, send: Send) -> None:
-        """Send all events. A generator of bytes between them and this would cost a fifteenth of an event."""
+        """Send all events. A generator between the events and this method would cost a fifteenth of an event."""
 
         def body(data: bytes, more: bool = True) -> Message:
             return {"type": "http.response.body", "body": data, "more_body": more}
@@ -99,7 +96,7 @@ class _Stream(StreamingResponse):
 
 
 async def events(request: Request) -> Response:
-    """Send the events of a session as Server-Sent Events."""
+    """Handle a request for Server-Sent Events."""
     opened = _Opened()
     try:
         await opened.open(request)
@@ -112,7 +109,7 @@ async def events(request: Request) -> Response:
 
 
 async def websocket(websocket: WebSocket) -> None:
-    """Send the events of a session as messages of a WebSocket. A client sends none."""
+    """Handle a WebSocket: send events. A client sends none."""
     async with _Opened() as opened:
         try:
             await opened.open(websocket)
@@ -149,7 +146,7 @@ async def websocket(websocket: WebSocket) -> None:
         try:
             await websocket.close(code)
         except (WebSocketDisconnect, RuntimeError):
-            pass  # it is closed
+            pass  # closed already
 
 
 def _is_set(params: QueryParams, name: str) -> bool:
