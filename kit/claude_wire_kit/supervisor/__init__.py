@@ -1,10 +1,11 @@
-"""Sessions that outlive their clients: one supervisor for each user and machine owns the CLIs."""
+"""Sessions that outlive their clients. A supervisor is a daemon that owns the CLIs of one user on one machine."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-#: In which module a name is, which is imported when it is first asked for: a supervisor needs nothing of its clients.
+#: The module of each name. Modules are imported when a name is first used, so that the daemon does not import its
+#: clients.
 _LATER = {
     "Attach": "frames",
     "Attached": "frames",

@@ -1,6 +1,5 @@
-"""The client of a supervisor: its sessions are listed, created, attached to and ended from here.
-
-Knows commands and their answers; what goes over an attached session is :class:`~claude_wire.Session`'s.
+"""The client of a supervisor: list, create, attach to and end sessions. An attached session is a
+:class:`~claude_wire.Session`.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Attachment", "Supervisor", "connect", "spec_of"]
 
-#: Seconds in which a supervisor must have answered; those in which it must have started a CLI.
+#: The supervisor must answer within this many seconds, and within START_SECONDS if it starts a CLI.
 ANSWER_SECONDS = 10.0
 START_SECONDS = 60.0
 
@@ -56,7 +55,8 @@ Role: TypeAlias = Literal["viewer", "driver"]
 def connect(
     folder: StrPath | None = None, *, command: Sequence[StrPath] | None = None, timeout: float = ANSWER_SECONDS
 ) -> Supervisor:
-    """The supervisor of this user and machine, or another one. Nothing is connected yet: each command does that.
+    """Return a client for the supervisor of this user and machine, or for another one. Each command makes its own
+    connection.
 
     Args:
         folder: its state folder; ``$CLAUDE_WIRE_SUPERVISOR`` or the user's own if None.
@@ -87,7 +87,8 @@ def spec_of(
     cost_usd: float | None = None,
     asks: bool = True,
 ) -> Spec:
-    """What a supervisor has to know to start a CLI: as for :func:`~claude_wire.open_session`, but all of it is said.
+    """Describe a CLI for a supervisor. The arguments are those of :func:`~claude_wire.open_session`, with all defaults
+    filled in.
 
     Args:
         options: the CLI's flags, or a whole command line.
@@ -115,8 +116,8 @@ def spec_of(
 class Supervisor:
     """A supervisor of sessions, as its clients see it; made by :func:`connect`.
 
-    Each command has a connection of its own. A session that :meth:`attach`, :meth:`create` or :meth:`resume` gives is
-    entered and left like any other; leaving it ends the connection, and not the CLI.
+    Each command has a connection of its own. A session from :meth:`attach`, :meth:`create` or :meth:`resume` is
+    entered and left like any other. Leaving it ends the connection, but not the CLI.
 
     Raises:
         SupervisorError: by each command, and by entering a session: the supervisor refuses it (``error`` says why),
@@ -145,7 +146,7 @@ class Supervisor:
         take: bool = False,
         **arguments: Unpack[CallbackArguments],
     ) -> AttachedSession:
-        """A session that goes on, for ``async with``.
+        """Return a session that goes on, for ``async with``.
 
         Args:
             session: its id, for all lines that there are; or a cursor, for those behind it.
@@ -159,7 +160,8 @@ class Supervisor:
         return AttachedSession(self.open(Attach(attach=id, after=after, role=role, take=take)), **arguments)
 
     def create(self, spec: Spec, *, role: Role = "driver", **arguments: Unpack[CallbackArguments]) -> AttachedSession:
-        """A new session, whose CLI is started by entering it. It has the hooks and MCP servers of the arguments.
+        """Return a new session, whose CLI starts when the session is entered. It has the hooks and MCP servers of the
+        arguments.
 
         Args:
             spec: the CLI; :func:`spec_of` makes it.
@@ -174,7 +176,7 @@ class Supervisor:
         role: Role = "driver",
         **arguments: Unpack[CallbackArguments],
     ) -> AttachedSession:
-        """A session whose CLI has ended, and is started again by entering it.
+        """Return an ended session. Its CLI is started again when the session is entered.
 
         Args:
             session: as for :meth:`attach`.
@@ -185,14 +187,14 @@ class Supervisor:
         return AttachedSession(self.open(command), **arguments)
 
     def open(self, command: Following) -> Attachment:
-        """A connection with a session, raw: ``async with supervisor.open(Attach(attach=id)) as raw``."""
+        """Return a raw connection to a session: ``async with supervisor.open(Attach(attach=id)) as raw``."""
         seconds = self._timeout if isinstance(command, Attach) else START_SECONDS
         return Attachment(self._way(command), command, seconds)
 
     # --- other commands
 
     async def stop(self, session: str | None, *, grace: float = 5.0) -> Listed:
-        """End the CLI of a session; of all of them, and the supervisor, for None. Returns when it has ended.
+        """End the CLI of a session; for None, of all sessions, and the supervisor. Returns when it has ended.
 
         Args:
             grace: seconds between the end of its input, SIGTERM and SIGKILL.
@@ -204,7 +206,7 @@ class Supervisor:
         return await self._ask(Remove(remove=session), Listed)
 
     async def prewarm(self, spec: Spec, count: int = 1) -> Listed:
-        """Have so many CLIs kept ready for :meth:`create` with an equal spec."""
+        """Keep ``count`` CLIs ready for :meth:`create` with an equal spec."""
         return await self._ask(Prewarm(prewarm=spec, count=count), Listed, START_SECONDS)
 
     async def start(self, spec: Spec) -> SessionInfo:
@@ -212,12 +214,12 @@ class Supervisor:
         return await self._ask(Create(create=spec, detach=True), SessionInfo, START_SECONDS)
 
     async def restart(self, session: str, *, env: Mapping[str, str] | None = None) -> SessionInfo:
-        """As :meth:`resume`, without attaching."""
+        """Do what :meth:`resume` does, without attaching."""
         command = Resume(resume=session, env=None if env is None else dict(env), detach=True)
         return await self._ask(command, SessionInfo, START_SECONDS)
 
     async def list(self) -> Listed:
-        """Which sessions there are."""
+        """List the sessions."""
         return await self._ask(List(list={}), Listed)
 
     async def _ask(self, command: Command, kind: type[A], seconds: float | None = None) -> A:
@@ -235,10 +237,10 @@ class Supervisor:
 
 
 def _place(session: str | Cursor) -> tuple[str, Cursor | None]:
-    """The id of a session, and the cursor behind which its lines are wanted.
+    """Split a session argument into the session's id and the cursor after which lines are wanted.
 
     Raises:
-        TypeError: it is neither an id nor a cursor.
+        TypeError: the argument is neither an id nor a cursor.
     """
     if isinstance(session, Cursor):
         return session.id, session

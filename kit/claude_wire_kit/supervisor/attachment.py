@@ -1,4 +1,4 @@
-"""Connections of a supervisor's client: one command, its answer, and the lines that follow."""
+"""The connections of a supervisor's client: one command, its answer, and the lines that follow."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ _decoder: msgspec.json.Decoder[Answer] = msgspec.json.Decoder(Answer)
 
 
 class Attachment:
-    """A connection with a session of a supervisor, for whoever wants the bytes. Made by :meth:`Supervisor.open`.
+    """A connection to a session of a supervisor, for programs that want the bytes. Made by :meth:`Supervisor.open`.
 
-    ``async with`` connects, and gives this: ``answer`` is what the supervisor has answered, ``chunks`` what it sends,
-    and ``send`` writes lines. :meth:`Supervisor.attach` gives a whole session instead.
+    ``async with`` connects, and returns this object: ``answer`` is the supervisor's answer, ``chunks`` gives what the
+    supervisor sends, and ``send`` writes lines. :meth:`Supervisor.attach` gives a whole session instead.
 
     Args:
-        way: to the supervisor.
-        command: by which the session is followed.
-        seconds: in which the supervisor must have answered.
+        way: the transport to the supervisor.
+        command: the command that attaches to the session.
+        seconds: the supervisor must answer within this time.
     """
 
     def __init__(self, way: Transport, command: Following, seconds: float) -> None:
@@ -59,7 +59,7 @@ class Attachment:
 
     @property
     def answer(self) -> Attached:
-        """What the supervisor has answered.
+        """The supervisor's answer.
 
         Raises:
             HandleError: it was not asked yet.
@@ -77,7 +77,7 @@ class Attachment:
 
         Args:
             serves: the hooks and MCP servers of the client, for a driver.
-            complete: adds these to the ``initialize`` of a new CLI.
+            complete: adds the client's hooks and MCP servers to the ``initialize`` of a new CLI.
 
         Raises:
             HandleError: this object was opened before.
@@ -112,7 +112,7 @@ class Attachment:
         return self._connection.rest
 
     async def send(self, line: bytes) -> None:
-        """Send a line to the CLI, by one task at a time.
+        """Send a line to the CLI. Only one task may send at a time.
 
         Raises:
             OSError: the connection is lost.
@@ -123,7 +123,7 @@ class Attachment:
         await self._connection.way.send(line)
 
     async def aclose(self) -> None:
-        """Close the connection. The CLI goes on. May be called again."""
+        """Close the connection. The CLI goes on. A second call does nothing."""
         if self._connection is not None:
             await self._connection.aclose()
 
@@ -140,7 +140,7 @@ class Attachment:
 
 
 class Connection:
-    """One command, and what follows its answer."""
+    """One command, its answer, and what follows the answer."""
 
     def __init__(self, way: Transport) -> None:
         self.way = way
@@ -158,7 +158,7 @@ class Connection:
             try:
                 await self.way.send(msgspec.json.encode(command) + b"\n")
             except OSError:
-                pass  # a supervisor that has refused it says why
+                pass  # the supervisor has refused the connection, and its answer says why
             line = await self._first_line()
         if scope.cancelled_caught:
             raise SupervisorError("timeout", f"the supervisor has not answered within {seconds:g} seconds")
@@ -179,7 +179,7 @@ class Connection:
         return answer
 
     async def _first_line(self) -> bytes:
-        """The answer, without its line feed; nothing if the connection ends before it."""
+        """Return the answer without its line feed. Empty if the connection ends before it."""
         chunks, size = self.way.chunks, 0
         got: list[bytes] = []
         while size <= MAX_ANSWER_BYTES:
@@ -198,12 +198,11 @@ class Connection:
         raise SupervisorError("limit", f"the answer of the supervisor has more than {MAX_ANSWER_BYTES:,} bytes")
 
     async def aclose(self) -> None:
-        """Close the connection. May be called again."""
         await self.way.aclose()
 
 
 class _Behind:
-    """The bytes behind the answer."""
+    """The bytes after the answer."""
 
     def __init__(self, rest: bytes, chunks: Chunks) -> None:
         self._rest = rest
@@ -211,18 +210,15 @@ class _Behind:
 
     @property
     def final(self) -> tuple[type[Exception], ...]:
-        """As :attr:`Chunks.final`."""
         return self._chunks.final
 
     async def receive(self) -> bytes | memoryview:
-        """As :meth:`Chunks.receive`."""
         if self._rest:
             rest, self._rest = self._rest, b""
             return rest
         return await self._chunks.receive()
 
     async def aclose(self) -> None:
-        """As :meth:`Chunks.aclose`."""
         await self._chunks.aclose()
 
 

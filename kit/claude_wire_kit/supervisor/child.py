@@ -7,7 +7,7 @@ Only a process that is proved to be ours gets a signal. A pid alone proves nothi
 There are two proofs:
 
 - A child that nobody has reaped. The kernel keeps its pid, and so the number of its group, until it is reaped.
-- For what an earlier supervisor has left: the pid has the start time that was written down; or a process of the session
+- For what an earlier supervisor has left: the pid has the recorded start time; or a process of the session
   and the group with this number has the mark in its environment. Each CLI gets a mark of its own, which all that it
   starts inherit. Nobody else can enter its session, and the kernel gives no process a pid that is still the number of
   a session. So one process with the mark proves the whole session.
@@ -46,7 +46,7 @@ class Child:
         argv: its command line.
         cwd: its working directory.
         env: its whole environment.
-        descriptors: how many it may have open (the soft limit), since its supervisor has taken all that there are.
+        descriptors: how many descriptors it may have open (the soft limit). The supervisor itself has raised its limit.
 
     Attributes:
         stdin, stdout, stderr: descriptors of our ends. The first two are None once they were closed.
@@ -65,7 +65,7 @@ class Child:
 
         def die_with_supervisor() -> None:
             prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-            if os.getppid() != supervisor:  # it has ended in the meantime
+            if os.getppid() != supervisor:  # the supervisor has ended in the meantime
                 os._exit(1)
             resource.setrlimit(resource.RLIMIT_NOFILE, limit)
 
@@ -89,7 +89,7 @@ class Child:
         for descriptor in (self.stdin, self.stdout, self.stderr):
             os.set_blocking(descriptor, False)
         self.pid: int = self._popen.pid
-        #: Whether SIGKILL was sent.
+        #: True after SIGKILL was sent.
         self.is_killed: bool = False
         self.pidfd: int = -1
         self._insisting: dict[int, asyncio.TimerHandle] = {}
@@ -104,7 +104,7 @@ class Child:
             raise
 
     def insist(self, grace: float) -> None:
-        """Send SIGTERM after ``grace`` seconds, and SIGKILL after as many again; sooner if called again with less."""
+        """Send SIGTERM after ``grace`` seconds, and SIGKILL after as many again. A later call may shorten the time."""
         import asyncio
 
         loop = asyncio.get_running_loop()
@@ -116,30 +116,30 @@ class Child:
                 self._insisting[number] = loop.call_later(seconds, self.signal, number)
 
     def poll(self) -> int | None:
-        """The exit code, as :mod:`subprocess` has it; None while the process runs. Reaps it."""
+        """Return the exit code as :mod:`subprocess` has it, or None while the process runs. Reaps the process."""
         return self._popen.poll()
 
     def end_input(self) -> None:
-        """Close the input: the CLI finishes and ends. May be called again."""
+        """Close the input, so that the CLI finishes and ends. A second call does nothing."""
         if self._popen.stdin is not None and self.stdin is not None:
             self._popen.stdin.close()
             self.stdin = None
 
     def end_output(self) -> None:
-        """Close the output, which has ended. May be called again."""
+        """Close the output after its end. A second call does nothing."""
         if self._popen.stdout is not None:
             self._popen.stdout.close()
             self.stdout = None
 
     def signal(self, number: int) -> None:
-        """Send a signal to the process and all that it has started in its group, until it is reaped."""
+        """Send a signal to the process and everything in its process group, unless it was reaped."""
         self.is_killed |= number == signal.SIGKILL
         with suppress(ProcessLookupError, PermissionError, ChildProcessError):
             os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)  # raises if it is not our child
             os.killpg(self.pid, number)
 
     def close(self) -> None:
-        """Close all descriptors. A process that still runs is killed, with its group. May be called again."""
+        """Close all descriptors. A process that still runs is killed, with its group. A second call does nothing."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -156,22 +156,24 @@ class Child:
 
 
 def began_at(pid: int) -> int | None:
-    """What tells a process from a later one with the same pid: its start, in ticks since boot; None if it is gone."""
+    """Return the start time of a process in ticks since boot, which tells it from a later process with the same pid.
+    None if there is no such process.
+    """
     fields = _stat(pid)
     return None if fields is None else int(fields[19])
 
 
 def is_alive(pid: int, began: int | None) -> bool:
-    """Whether a process that began then runs. One that has ended, and that nobody has reaped yet, does not."""
+    """Return True if a process with this pid and start time runs. A zombie does not count."""
     fields = _stat(pid)
     return fields is not None and int(fields[19]) == began and fields[0] not in (b"Z", b"X")
 
 
 def _stat(pid: int) -> list[bytes] | None:
-    """The fields of ``/proc/PID/stat`` behind the name of the program."""
+    """Return the fields of ``/proc/PID/stat`` after the name of the program."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
-            # The name of the program stands in brackets, and may have spaces and brackets in it.
+            # The name of the program is in parentheses, and may contain spaces and parentheses.
             fields = file.read().rpartition(b")")[2].split()
     except OSError:
         return None
@@ -179,7 +181,8 @@ def _stat(pid: int) -> list[bytes] | None:
 
 
 def end_leftover(pid: int, began: int | None, mark: str) -> bool:
-    """Kill a process of an earlier supervisor, and what it has left in its group. Returns whether there was anything.
+    """Kill a process of an earlier supervisor, and what it has left in its group. Returns False if there was nothing to
+    kill.
 
     Args:
         pid, began, mark: of the process, as :class:`Child` has them. Nothing is killed that they do not prove to be the
@@ -192,7 +195,7 @@ def end_leftover(pid: int, began: int | None, mark: str) -> bool:
             if not any(_is_proved(member, pid, began, mark) for member in members):
                 break
             for member, pidfd in members.items():
-                # The descriptor is of the process that it was opened for, also if the pid is another one's by now.
+                # A pidfd stays with its process, even if another process gets the pid.
                 if _is_member(member, pid):
                     with suppress(ProcessLookupError, PermissionError):
                         signal.pidfd_send_signal(pidfd, signal.SIGKILL)
@@ -205,7 +208,7 @@ def end_leftover(pid: int, began: int | None, mark: str) -> bool:
 
 
 def _members(group: int) -> dict[int, int]:
-    """The processes of the session and group with this number that have not ended: by pid, a descriptor of each."""
+    """Return the running processes of the session and group with this number: pid -> pidfd."""
     found: dict[int, int] = {}
     for name in os.listdir("/proc"):
         if name.isdigit() and _is_member(int(name), group):
@@ -231,7 +234,7 @@ def _is_proved(pid: int, group: int, began: int | None, mark: str) -> bool:
 
 
 def memory_of(groups: Collection[int]) -> int:
-    """The bytes of memory (resident) that processes have which are in one of these groups."""
+    """Return the resident memory in bytes of all processes in these groups."""
     wanted, pages = set(groups), 0
     for name in os.listdir("/proc") if wanted else ():
         if not name.isdigit():

@@ -1,8 +1,8 @@
 """The connection with one client of the supervisor. The client gets each line of one session once.
 
 A connection keeps at most one chunk in memory. A client that is level with the journal gets each chunk as it was read.
-A client that is behind gets its lines from the journal's file by the kernel, so it costs no memory. Knows sockets and
-places in a journal; not what lines mean. A connection is in one state:
+The kernel sends lines from the journal's file to a client that is behind, so such a client costs no memory. A
+connection is in one of these states:
 
 =========  ==================================================================================================
 ASKING     The client sends commands, and has not attached.
@@ -46,9 +46,9 @@ STALLED_SECONDS = 60.0
 MAX_FRAME_BYTES = 1024 * 1024
 #: If more bytes of frames wait, the client gets no standard error of the CLI. The journal has it.
 MAX_STDERR_BYTES = MAX_FRAME_BYTES // 2
-#: The place of a frame that waits for no line.
+#: The place of a frame that need not wait for any line.
 _AT_ONCE = Place(0, 0)
-#: Bytes of one read from a client, and of one write from the journal.
+#: The size of one read from a client, and of one write from the journal.
 CHUNK_BYTES = 256 * 1024
 
 
@@ -68,10 +68,10 @@ class Owner(Protocol):
         """Carry out a command."""
 
     def closed(self, connection: Connection) -> None:
-        """The connection is closed."""
+        """The connection was closed."""
 
     def journal_damaged(self, connection: Connection) -> None:
-        """The journal has lost bytes that the connection had to send. The connection is closed."""
+        """The journal has lost bytes that the connection still had to send, so the connection was closed."""
 
 
 class Connection:
@@ -108,7 +108,7 @@ class Connection:
         self._owner = owner
         self._loop = asyncio.get_running_loop()
         self._splitter = LineSplitter(max_line_bytes=MAX_LINE_BYTES, keepends=True)
-        # Lines of the client that wait until there is room for them, or for the answer to a command.
+        # Lines of the client that wait for room, or for the answer to a command.
         self._lines: deque[bytes] = deque()
         self._reads = self._awaits = False
         self._number = 0
@@ -121,7 +121,7 @@ class Connection:
         self._part_number = 0
         self._offset = 0
         self._progress = 0.0
-        # The end of each frame, after the client has attached to a session.
+        # Marks the end of each frame. Set when the client attaches to a session.
         self._mark = ""
         self.state: State = State.ASKING
         #: The session that the client is attached to.
@@ -131,7 +131,7 @@ class Connection:
     # --- what the client sends
 
     def read_on(self) -> None:
-        """Read from the client, or let it wait while something keeps from taking what it has sent."""
+        """Start or stop reading from the client, depending on whether its lines can be handled."""
         wanted = self._takes()
         if self.state is State.CLOSED or wanted is self._reads:
             return
@@ -148,7 +148,7 @@ class Connection:
         return not self.managed.waits_for(self)
 
     def await_answer(self, *, awaits: bool) -> None:
-        """A command is answered later: no other one is taken until then."""
+        """Note that a command's answer comes later. Until then, no other command is taken."""
         self._awaits = awaits
         self.read_on()
 
@@ -175,7 +175,7 @@ class Connection:
         self._take()
 
     def _take(self) -> None:
-        """Give what the client has sent to whom it concerns, as far as that takes it."""
+        """Handle the client's lines, as long as they can be handled."""
         while self._lines and self.state is not State.CLOSED and self._takes():
             line = self._lines.popleft()
             if self.managed is None:
@@ -188,7 +188,7 @@ class Connection:
     # --- what the client gets
 
     def follow(self, managed: ManagedSession, place: Place, answer: Any) -> None:
-        """The command was to attach: answer it, and send the lines of a session behind that, from a place on.
+        """Answer a command that attaches, then send the lines of the session from ``place`` on.
 
         Raises:
             OSError: the journal cannot be read. Nothing was answered.
@@ -225,7 +225,7 @@ class Connection:
             return
         try:
             self._go_on_from(Place(self.managed.delivered_position.part, start), sent)
-        except OSError:  # no descriptors
+        except OSError:  # no descriptor is left
             self._close_soon()
             return
         self._fall_behind()
@@ -273,7 +273,7 @@ class Connection:
         self._loop.add_writer(self._client, self._on_writable)
 
     def _on_writable(self) -> None:
-        """Send one piece of what waits: so one client does not hold up the others."""
+        """Send one piece of what waits. Only one, so that no client holds up the others."""
         try:
             done = self._send_next()
         except BlockingIOError:
@@ -292,7 +292,7 @@ class Connection:
             self.read_on()
 
     def _send_next(self) -> bool:
-        """Send one piece. Returns whether nothing is left."""
+        """Send one piece. Returns True if nothing waits any more."""
         here = Place(self._part_number, self._offset)
         if not self._out and self._frames and self._frames[0][0] <= here and self._at_line_start():
             while self._frames and self._frames[0][0] <= here:
@@ -312,7 +312,7 @@ class Connection:
                 end = min(end, self._frames[0][0].offset)
             count = min(end - self._offset, CHUNK_BYTES)
             sent = os.sendfile(self._client.fileno(), self._part.output.descriptor, self._offset, count)
-            if not sent:  # somebody has made the file shorter
+            if not sent:  # the file was truncated
                 raise OSError(errno.EIO, "the journal has lost bytes", self._part.path)
             self._offset += sent
             return False
@@ -346,21 +346,23 @@ class Connection:
 
     @property
     def part_number(self) -> int | None:
-        """The part of the journal that it is fed from; None if it is not behind."""
+        """The number of the journal's part that is being sent; None if the client is not behind."""
         return None if self._part is None else self._part_number
 
     def is_stalled(self, now: float) -> bool:
-        """Whether it is behind, and has taken nothing for :data:`STALLED_SECONDS`."""
+        """Return True if the client is behind, and has read nothing for :data:`STALLED_SECONDS`."""
         waits = self.state is State.BEHIND or bool(self._out)
         return waits and now - self._progress > STALLED_SECONDS
 
     @property
     def is_gone(self) -> bool:
-        """Whether the client has closed its end, which nobody would notice while nothing is read from it."""
+        """Return True if the client has closed its end. Nothing else notices this while nothing is read from the
+        client.
+        """
         if self._reads or self.state is State.CLOSED:
             return False
         poll = select.poll()
-        poll.register(self._client, 0)  # an end and an error are told without being asked for
+        poll.register(self._client, 0)  # poll always reports a hang-up and an error
         return bool(poll.poll(0))
 
     def disconnect_slow(self, message: str) -> None:
@@ -373,11 +375,11 @@ class Connection:
         self.close()
 
     def _close_soon(self) -> None:
-        """Close the socket, but not while somebody goes through all clients: others would be told of it."""
+        """Close the socket in a later callback: now, somebody may be iterating over all clients."""
         self._loop.call_soon(self.close)
 
     def close(self) -> None:
-        """Close the socket. May be called again."""
+        """Close the socket. A second call does nothing."""
         if self.state is State.CLOSED:
             return
         self.state = State.CLOSED

@@ -1,7 +1,7 @@
 """A cost limit for a session. While a run goes on, ask the CLI for the cost; at the limit, interrupt the CLI.
 
 The session may exceed the limit by the cost of the model calls between two requests and until the interrupt takes
-effect. Knows the two requests and time; not processes or clients.
+effect.
 """
 
 from __future__ import annotations
@@ -53,19 +53,19 @@ class CostLimit:
         self._runs = runs
         self._loop = asyncio.get_running_loop()
         self._asked = 0
-        # Whether an answer is waited for.
+        # True while an answer is awaited.
         self._asks = False
         self._timer: asyncio.TimerHandle | None = None
 
     @property
     def reason(self) -> str:
-        """Why no prompt is taken any more; empty while one is."""
+        """Say why no prompts are accepted. Empty while they are accepted."""
         if self._cost < self._most:
             return ""
         return f"the session has cost ${self._cost:.2f}, and may cost ${self._most:.2f} (limit: cost_usd)"
 
     def received(self, message: object) -> None:
-        """Note a message of the CLI: the begin of a turn, its result, or an answer to a question of this."""
+        """Note a message of the CLI: the start of a turn, a result, or the answer to a cost request."""
         if isinstance(message, InitMessage):
             self._watch()
         elif isinstance(message, ResultMessage):
@@ -74,7 +74,7 @@ class CostLimit:
             id = message.request_id
             if isinstance(id, str) and id.startswith(PREFIX):
                 self._asks = False
-                with suppress(PayloadError):  # an interrupt has another answer, and an older CLI none
+                with suppress(PayloadError):  # not an answer about the cost
                     usage = message.payload_as(GetUsageRequest)
                     if usage.session is not None:
                         self._spent(float(usage.session.total_cost_usd))
@@ -97,7 +97,7 @@ class CostLimit:
             self._reached(self._cost)
 
     def _ask(self, request: GetUsageRequest | InterruptRequest) -> bool:
-        """Whether a request was sent; not if the disk is full."""
+        """Send a request. Returns False if that failed because the disk is full."""
         self._asked += 1
         try:
             self._send(encode(ControlRequest(request_id=f"{PREFIX}{self._asked}", request=request)))
@@ -106,7 +106,7 @@ class CostLimit:
         return True
 
     def close(self) -> None:
-        """Ask no more. May be called again."""
+        """Stop asking. A second call does nothing."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

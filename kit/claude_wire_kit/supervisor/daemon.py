@@ -1,7 +1,7 @@
-"""The supervisor of a state folder: takes connections, and does what its clients ask for.
+"""The supervisor of a state folder. It accepts connections and carries out the commands of its clients.
 
-Knows commands and who is connected; not what goes over the sessions. It runs in one thread, and that thread
-starts the CLIs, for the kernel ends them when it ends (see :mod:`claude_wire_kit.supervisor.child`).
+It runs in one thread, which also starts the CLIs, because the kernel ends a CLI when the thread that started it ends
+(see :mod:`claude_wire_kit.supervisor.child`).
 """
 
 from __future__ import annotations
@@ -49,10 +49,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Daemon", "Limits"]
 
-#: Connections that are taken at once.
+#: How many connections may wait in the system to be accepted.
 BACKLOG = 128
-#: Seconds between two looks for clients that take nothing, and between two tries to take connections without
-#: descriptors.
+#: The interval between checks for stalled clients, and between attempts to accept connections without free descriptors.
 TICK_SECONDS = 5.0
 ACCEPT_AGAIN_SECONDS = 1.0
 
@@ -61,9 +60,9 @@ class Daemon:
     """Runs the sessions of a state folder.
 
     Args:
-        folder: which this process has taken.
-        limits: what it takes on.
-        syncs: whether each line is on the disk before anybody gets to know it, so that nothing is lost with the power.
+        folder: a folder that this process has taken.
+        limits: the limits for sessions and clients.
+        syncs: write each line to the disk before anybody gets it, so that a loss of power loses no line.
     """
 
     def __init__(self, folder: StateFolder, *, limits: Limits | None = None, syncs: bool = False) -> None:
@@ -74,7 +73,7 @@ class Daemon:
             folder, self._limits, syncs=syncs, descriptors=self._descriptors[0], ended=self._on_end
         )
         self._connections: set[Connection] = set()
-        # Who waits for the end of a session, or for the end of all (None).
+        # Connections that wait for the end of a session, or of all sessions (None).
         self._waiting: dict[str | None, list[Connection]] = {}
         self._carry_out: dict[type[Any], Callable[[Connection, Any], None]] = {
             Create: self._create,
@@ -92,14 +91,14 @@ class Daemon:
         SIGHUP that is ignored, as by ``nohup``, stays ignored.
 
         Args:
-            started: is called when clients can connect.
+            started: called when clients can connect.
 
         Raises:
             OSError: the socket cannot be made, or the folder not be read.
         """
         self._loop = asyncio.get_running_loop()
         self._over = self._loop.create_future()
-        # As many descriptors as the system allows: a session has seven, a client one.
+        # Raise the limit of descriptors as far as possible: a session needs seven, a client one.
         hard = self._descriptors[1]
         with suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -117,7 +116,7 @@ class Daemon:
             self._loop.add_reader(self._listener, self._on_connection)
             self._folder.announce()
             self._folder.log("started", pid=os.getpid(), sessions=len(self._sessions.infos()))
-            self._tick()  # looks whether the files that announce() has written are still there
+            self._tick()  # checks whether the files that announce() has written still exist
             started()
             await self._over
         finally:
@@ -134,7 +133,7 @@ class Daemon:
             self._folder.log("ended")
 
     def _on_error(self, handler: Any, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Something was raised in a callback that never should be: it is logged, and everything goes on."""
+        """Log an unexpected exception in a callback. The supervisor goes on."""
         if isinstance(context.get("exception"), Exception):
             self._folder.log_error(context["exception"])
         if handler is None:
@@ -151,7 +150,7 @@ class Daemon:
             return
         except OSError as error:
             if error.errno not in (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS):
-                return  # the client has gone away in the meantime
+                return  # the client has left in the meantime
             self._folder.log("no-descriptors", error=error.strerror)
             self._loop.remove_reader(self._listener)
             self._loop.call_later(ACCEPT_AGAIN_SECONDS, self._accept_again)
@@ -170,7 +169,7 @@ class Daemon:
         self._connections.add(Connection(client, self))
 
     def _refuse_with_spare(self) -> None:
-        """There is no descriptor for who waits longest: the spare one is used to say so."""
+        """Without free descriptors, close the spare one to accept the oldest waiting client and refuse it."""
         self._spare.close()
         with suppress(OSError):
             client, _ = self._listener.accept()
@@ -183,7 +182,7 @@ class Daemon:
             self._loop.add_reader(self._listener, self._on_connection)
 
     def closed(self, connection: Connection) -> None:
-        """A connection is closed: its session is let go if nobody else needs it."""
+        """Forget a closed connection, and close its session's files if nobody else needs them."""
         self._connections.discard(connection)
         for waiting in self._waiting.values():
             if connection in waiting:
@@ -192,7 +191,7 @@ class Daemon:
             self._sessions.let_go(connection.managed)
 
     def journal_damaged(self, connection: Connection) -> None:
-        """The journal of a session has lost bytes, which a client was to get."""
+        """Handle a journal that has lost bytes which a client had to get."""
         assert connection.managed is not None
         self._folder.log("journal-damaged", session=connection.managed.id)
 
@@ -210,7 +209,9 @@ class Daemon:
             self._listen_again()
 
     def _listen_again(self) -> None:
-        """A file was removed by which clients find the supervisor, as a cleaner of old files does: make it again."""
+        """Make the files by which clients find the supervisor again, after one was removed, for instance by a cleaner
+        of old files.
+        """
         with suppress(OSError):
             with suppress(FileNotFoundError):
                 os.unlink(self._folder.socket)
@@ -277,10 +278,10 @@ class Daemon:
             self._follow(connection, managed, command)
 
     def _place(self, managed: ManagedSession, command: Create | Attach | Resume) -> tuple[int, Place]:
-        """The first line that a client gets, and where it stands.
+        """Return the number of the first line that a client gets, and its place in the journal.
 
         Raises:
-            RefusedError: it cannot have the role, or the lines.
+            RefusedError: the client cannot get the role, or the lines.
         """
         journal, after = managed.journal, command.after
         event = DriverEvent.TAKE if command.take else DriverEvent.ASK
@@ -315,7 +316,7 @@ class Daemon:
         managed = self._sessions.open(command.resume)
         try:
             if not command.detach and not managed.runs:
-                self._place(managed, command)  # before anything is started
+                self._place(managed, command)  # refuse before anything is started
             self._answer(connection, self._sessions.resume(command.resume, command.env), command)
         finally:
             self._sessions.let_go(managed)
@@ -374,7 +375,7 @@ class _Versioned(msgspec.Struct):
 
 
 def _listen(path: str) -> socket.socket:
-    """A listening socket that only its owner may connect to."""
+    """Make a listening socket that only its owner may connect to."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         before = os.umask(0o177)
@@ -391,14 +392,14 @@ def _listen(path: str) -> socket.socket:
 
 
 def _refuse(client: socket.socket, error: str, message: str) -> None:
-    """Tell a client that is not taken why, and close its connection."""
+    """Tell a client why it is refused, and close its connection."""
     with client, suppress(OSError):
         client.setblocking(False)
         client.send(line_of(Failed(error, message)))
 
 
 def _user_of(client: socket.socket) -> int:
-    """Which user is at the other end of a unix socket."""
+    """Return the user id at the other end of a Unix socket."""
     size = struct.calcsize("3i")
     _, user, _ = struct.unpack("3i", client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
     return int(user)

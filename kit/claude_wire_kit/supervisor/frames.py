@@ -1,9 +1,9 @@
-"""What a client and the supervisor say to each other besides the CLI's lines: one JSON object a line.
+"""The frames of the supervisor protocol, which clients and the supervisor exchange besides the CLI's lines.
 
-A client sends commands, each with one answer. The key of a command says which it is: ``create``, ``attach``,
-``resume``, ``list``, ``stop``, ``remove`` or ``prewarm``. After ``attach`` (also as a part of ``create`` and
-``resume``) the lines of the CLI follow as they are, each once, and the lines of a driver go to the CLI. What the
-supervisor itself says between them has a type that begins with ``supervisor_``, and has no number.
+Each frame is one JSON object on a line. A client sends commands, and each gets one answer. The first key names the
+command: ``create``, ``attach``, ``resume``, ``list``, ``stop``, ``remove`` or ``prewarm``. After ``attach`` (also as a
+part of ``create`` and ``resume``) the CLI's lines follow unchanged, each once, and the lines of a driver go to the CLI.
+Between them are the supervisor's own frames. Their type begins with ``supervisor_``, and they are not counted as lines.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ __all__ = [
     "line_of",
 ]
 
-#: The version of these frames. A supervisor of another one says so, and does nothing else.
+#: The version of this protocol. A supervisor of another version reports its version, and refuses the command.
 VERSION = 2
-#: Bytes of an answer, which may have all questions that are open.
+#: The size limit of an answer, which may contain all open questions.
 MAX_ANSWER_BYTES = 96 * 1024 * 1024
 
-#: The id of the supervisor's own ``initialize``.
+#: The request id of the supervisor's own ``initialize``.
 INITIALIZE_ID = "claude_wire_supervisor_initialize"
-#: The type of the line by which a driver ends the input of the CLI.
+#: The type of the line with which a driver ends the input of the CLI.
 END_INPUT = "supervisor_end_input"
 
 #: JSON's ``null``.
@@ -67,12 +67,12 @@ NOTHING = msgspec.Raw(b"null")
 
 
 class Cursor(msgspec.Struct, frozen=True):
-    """Where a client stands in the output of a session: all that it must remember.
+    """A client's position in the output of a session. This is all that a client must remember.
 
     Attributes:
-        id: of the session, the supervisor's own.
+        id: the session's id in the supervisor.
         epoch: of the journal. It changes if the journal lost lines.
-        line: the number of the last line that was taken; 0 before the first.
+        line: the number of the last line that the client has taken; 0 before the first.
     """
 
     id: str
@@ -81,7 +81,7 @@ class Cursor(msgspec.Struct, frozen=True):
 
 
 class Life(Enum):
-    """What a session does.
+    """The state of a session.
 
     ========  ==============================================================================================
     STARTING  Its process runs, and has not answered ``initialize``.
@@ -102,10 +102,10 @@ class Life(Enum):
 
 
 class Serves(msgspec.Struct, frozen=True, kw_only=True):
-    """What a driver answers.
+    """The callbacks that a driver offers.
 
     Attributes:
-        hooks: the ids of its hooks, as they stand in ``initialize``.
+        hooks: the ids of its hooks, as in ``initialize``.
         mcp: the names of its MCP servers.
     """
 
@@ -114,11 +114,11 @@ class Serves(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Started(Serves, frozen=True, kw_only=True):
-    """What the CLI of a session was started with, which no later driver can change.
+    """The callbacks that the CLI of a session was started with. No later driver can change them.
 
     Attributes:
         hooks, mcp: the hooks that the CLI calls, and the MCP servers that it asks a driver for.
-        asks: whether the command line has it ask a driver for permission.
+        asks: whether the CLI asks a driver for permission, according to its command line.
     """
 
     asks: bool = False
@@ -132,7 +132,7 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="su
         unfinished: where its output ended, in words: in a turn, or while a subagent worked. Empty between runs.
         owed: uuids of prompts without a result. They are never run again by themselves.
         died: ids of questions that nobody answered.
-        calls: ids of tool calls without a result: they were perhaps done.
+        calls: ids of tool calls without a result. The tools may have run.
         stderr: the end of its standard error.
     """
 
@@ -187,40 +187,40 @@ class Attached(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=
 
 
 class Accepted(msgspec.Struct, frozen=True, tag_field="type", tag="supervisor_accepted"):
-    """So many lines of this connection count: they are in the journal, or were before."""
+    """This many lines of the connection count: they are in the journal, or were there already."""
 
     lines: int
 
 
 class Refused(msgspec.Struct, frozen=True, tag_field="type", tag="supervisor_refused"):
-    """A line of this connection, by its number, was not written, and why."""
+    """A line of the connection was not written. The frame has its number and the reason."""
 
     line: int
     reason: str
 
 
 class Driver(msgspec.Struct, frozen=True, tag_field="type", tag="supervisor_driver"):
-    """The role of this client has changed: another one drives, or nobody does."""
+    """The role of this client has changed: another client drives now, or nobody does."""
 
     role: Literal["viewer", "driver"]
     driver: bool
 
 
 class Cut(msgspec.Struct, frozen=True, tag_field="type", tag="supervisor_cut"):
-    """The connection ends, because the client read too slowly. It can attach again behind ``cursor``."""
+    """The connection ends because the client read too slowly. It can attach again after ``cursor``."""
 
     cursor: Cursor
     message: str
 
 
 class Blocked(msgspec.Struct, frozen=True, tag_field="type", tag="supervisor_blocked"):
-    """The journal cannot be written, so nothing is read from the CLI; ``message`` is empty when it goes on."""
+    """The journal cannot be written, so nothing is read from the CLI. ``message`` is empty when it goes on."""
 
     message: str
 
 
 class Limited(msgspec.Struct, frozen=True, tag_field="type", tag="supervisor_limited"):
-    """A limit of the session was reached, and what was done; with its name and its value."""
+    """The session has reached a limit. The frame names the limit, its value, and what was done."""
 
     limit: str
     value: float
@@ -228,7 +228,7 @@ class Limited(msgspec.Struct, frozen=True, tag_field="type", tag="supervisor_lim
 
 
 class Stderr(msgspec.Struct, frozen=True, tag_field="type", tag="supervisor_stderr"):
-    """What the CLI has written to its standard error since the client has attached."""
+    """What the CLI has written to its standard error since the client attached."""
 
     text: str
 
@@ -237,17 +237,16 @@ class Stderr(msgspec.Struct, frozen=True, tag_field="type", tag="supervisor_stde
 
 
 class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A CLI as it is started.
+    """A CLI, and how to start it.
 
     Attributes:
         argv: the command line, the CLI's path first.
         cwd: the working directory.
         env: the whole environment. It is kept in memory only, never on disk.
         initialize: the payload of the ``initialize`` that the supervisor sends, with its hooks and MCP servers.
-        mcp: by MCP server and method (``initialize``, ``tools/list``, …), the result that is given while nobody serves
-            it.
+        mcp: MCP server -> method (``initialize``, ``tools/list``, …) -> the result to send while no client serves it.
         name: for lists.
-        cost_usd: the turn is interrupted when the session has cost so much; None for no limit.
+        cost_usd: the turn is interrupted when the session has cost this much; None for no limit.
     """
 
     argv: Annotated[list[str], msgspec.Meta(min_length=1)]
@@ -263,10 +262,10 @@ class _Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """How a client attaches.
 
     Attributes:
-        after: the lines behind it are sent; None for all that there are.
+        after: the client gets the lines after this cursor; None for all lines.
         role: a driver sends lines and answers questions; a viewer does neither.
-        take: whether a driver that is there is replaced. Without it there is the error ``driver`` then.
-        serves: the hooks and MCP servers of a driver, as the CLI knows them.
+        take: replace an existing driver. Without it, an existing driver leads to the error ``driver``.
+        serves: the hooks and MCP servers of a driver, by the names that the CLI uses.
     """
 
     after: Cursor | None = None
@@ -283,7 +282,7 @@ class Attach(_Role, frozen=True):
 
 
 class Create(_Role, frozen=True):
-    """Start a CLI in a session of its own, and attach to it at once. The answer is :class:`Attached`.
+    """Start a CLI in a new session, and attach to it. The answer is :class:`Attached`.
 
     With ``detach`` the answer is :class:`SessionInfo`, and the connection takes other commands.
     """
@@ -293,10 +292,10 @@ class Create(_Role, frozen=True):
 
 
 class Resume(_Role, frozen=True):
-    """Start a CLI that goes on with a session that has ended; the rest is as for :class:`Create`.
+    """Start a CLI that resumes an ended session. Everything else is as for :class:`Create`.
 
     Attributes:
-        env: the whole environment, since none is kept on disk; None for that of before, if the supervisor has it.
+        env: the whole environment, because none is kept on disk; None for the previous one, if the supervisor has it.
     """
 
     resume: str
@@ -309,7 +308,7 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class List(_Request, frozen=True):
-    """Which sessions there are. The answer is :class:`Listed`."""
+    """List the sessions. The answer is :class:`Listed`."""
 
     list: dict[str, Any]
 
@@ -332,7 +331,7 @@ class Remove(_Request, frozen=True):
 
 
 class Prewarm(_Request, frozen=True):
-    """Keep so many CLIs ready for a :class:`Create` with an equal spec. The answer is :class:`Listed`."""
+    """Keep ``count`` CLIs ready for a :class:`Create` with an equal spec. The answer is :class:`Listed`."""
 
     prewarm: Spec
     count: Annotated[int, msgspec.Meta(ge=0)] = 1
@@ -352,10 +351,10 @@ _COMMANDS: dict[str, type[Command]] = {
 
 
 def command_of(line: bytes) -> Command:
-    """The command that a line is.
+    """Decode a command.
 
     Raises:
-        ValueError: it is none, or has a field that there is not. The message says what is wrong.
+        ValueError: the line is no command, or has an unknown field. The message says what is wrong.
     """
     fields = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
     names = [name for name in _COMMANDS if name in fields]
@@ -375,7 +374,7 @@ class EndInput(msgspec.Struct, frozen=True, tag_field="type", tag="supervisor_en
 
 
 class SessionInfo(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="supervisor_session"):
-    """A session, as lists have it."""
+    """A session, as in lists."""
 
     id: str
     name: str | None
@@ -401,13 +400,13 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="s
 
 
 class Failed(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", tag="supervisor_error"):
-    """Why a command cannot be carried out. The connection takes the next one.
+    """A command cannot be carried out. The connection takes the next command.
 
     Attributes:
-        error: ``epoch`` (with ``line``, the last one that there is), ``gone`` (with ``first``, the first that there
-            is), ``unknown`` (no such session), ``driver`` (there is one), ``running`` (its CLI runs), ``environment``
-            (none is known), ``start``, ``limit``, ``version``, ``command`` (the line is none), ``refused``, ``system``.
-        message: the same for people.
+        error: ``epoch`` (with ``line``, the last line), ``gone`` (with ``first``, the first line), ``unknown`` (no such
+            session), ``driver`` (there is one), ``running`` (its CLI runs), ``environment`` (none is known), ``start``,
+            ``limit``, ``version``, ``command`` (the line is no command), ``refused``, ``system``.
+        message: the reason for people.
     """
 
     error: str
@@ -422,13 +421,13 @@ Frame: TypeAlias = (
 
 
 def line_of(frame: Frame | Cursor) -> bytes:
-    """A frame as a line, with its line feed."""
+    """Encode a frame as a line, with its line feed."""
     return msgspec.json.encode(frame) + b"\n"
 
 
 # --- frames within a stream
 
-#: What stands between the lines of a session.
+#: A frame between the lines of a session.
 SessionFrame: TypeAlias = Accepted | Refused | Driver | Cut | Blocked | Limited | Stderr | Ended
 
 _decoder: msgspec.json.Decoder[SessionFrame] = msgspec.json.Decoder(SessionFrame)
@@ -437,13 +436,13 @@ _decoder: msgspec.json.Decoder[SessionFrame] = msgspec.json.Decoder(SessionFrame
 def end_of_frames(mark: str) -> bytes:
     """How each frame of a connection ends, without its line feed.
 
-    A CLI can write a line that looks like a frame. It cannot know the mark, which is made for each connection.
+    A CLI can write a line that looks like a frame. It cannot know the mark, because each connection has its own.
     """
     return b',"mark":"%b"}' % mark.encode() if mark else b""
 
 
 def frame_of(line: bytes) -> SessionFrame | None:
-    """The frame that a line is; None for one of a later version."""
+    """Decode a frame. None for a frame of a later version."""
     try:
         return _decoder.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError):

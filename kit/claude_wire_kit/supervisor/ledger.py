@@ -1,7 +1,7 @@
 """Follow the open questions, the prompts and the driver of one managed session. Does no I/O.
 
 :class:`Ledger` sees each message of the CLI whose type is in :data:`MARKS`, and each line of a client before the line
-is written. Knows control messages and prompts, in both directions; not journals, processes or sockets.
+is written.
 
 Questions, prompts and turns are followed by a :class:`~claude_wire.protocol.HostProtocol`, which has their tables.
 A question stays open without a client; each new driver gets it. It is ANSWERED as soon as the journal has an answer.
@@ -39,20 +39,21 @@ from claude_wire.protocol.background import TASK_KINDS
 from claude_wire.support import LONGEST_ID, Ids, plain_object
 from claude_wire_kit.supervisor.frames import END_INPUT, INITIALIZE_ID, Life, Serves
 
-#: Bytes of open questions above which nothing more is read from the CLI, and their most.
+#: Above this many bytes of open questions, nothing more is read from the CLI.
 MAX_OPEN_BYTES = 64 * 1024 * 1024
 MAX_OPEN = 4096
-#: Ids of settled questions in an answer to attach: the last ones.
+#: An answer to attach has at most this many ids of settled questions: the last ones.
 MAX_SETTLED = 1024
-#: Bytes of one question. A longer one is not kept: the answer to ``supervisor_attached`` has all that are open.
+#: The size limit of a question. A larger one is not kept, because ``supervisor_attached`` must have room for all open
+#: questions.
 MAX_QUESTION_BYTES = 16 * 1024 * 1024
-#: Bytes of the answer to ``initialize`` that are kept, for the same reason.
+#: The size limit for keeping the answer to ``initialize``, for the same reason.
 MAX_INITIALIZED_BYTES = 8 * 1024 * 1024
-#: Bytes of what is remembered of the handshakes of all MCP servers of a session.
+#: The size limit of everything that is remembered of a session's MCP handshakes.
 MAX_HANDSHAKE_BYTES = 1024 * 1024
-#: MCP requests whose answers are remembered: they are the same each time, and the CLI asks once.
+#: MCP requests whose answers are remembered. The answers are always the same, and the CLI asks only once.
 HANDSHAKE = frozenset(("initialize", "tools/list", "prompts/list", "resources/list", "resources/templates/list"))
-#: Kinds of lines that a ledger looks at. All other lines stay bytes.
+#: The kinds of lines that a ledger decodes. All other lines stay bytes.
 MARKS: tuple[KindName, ...] = (
     "control_request",
     "control_response",
@@ -62,19 +63,19 @@ MARKS: tuple[KindName, ...] = (
     "command_lifecycle",
     *TASK_KINDS,
 )
-#: Types of lines that the rules of the ledger are about. A line of such a type that is not understood is refused: it
-#: may be more to the CLI than it is to us.
+#: The types of lines that the ledger has rules for. If a line of such a type cannot be decoded, it is refused: the CLI
+#: may understand it better than we do.
 RULED: dict[str, type[Any]] = {
     "user": UserMessage,
     "control_request": ControlRequest,
     "control_response": ControlResponse,
 }
-#: JSON-RPC's code for an error of the server's own.
+#: JSON-RPC's code for an error of the server itself.
 _NO_SERVER = -32001
 
 
 class DriverEvent(Enum):
-    """What happens to the role of the driver."""
+    """An event in the role of the driver."""
 
     ASK = "ask"
     TAKE = "take"
@@ -82,7 +83,7 @@ class DriverEvent(Enum):
 
 
 class Become(Enum):
-    """What becomes of the client that asks for the role, and of the driver that is there."""
+    """What an event means for the client that asks for the role, and for the existing driver."""
 
     DRIVER = "driver"
     REFUSED = "refused"
@@ -90,7 +91,7 @@ class Become(Enum):
     NOBODY = "nobody"
 
 
-#: By whether there is a driver, what each event leads to. LEAVE is told of the driver alone.
+#: Whether there is a driver -> event -> outcome. Only the driver itself gets LEAVE.
 DRIVER: dict[bool, dict[DriverEvent, Become]] = {
     False: {DriverEvent.ASK: Become.DRIVER, DriverEvent.TAKE: Become.DRIVER},
     True: {DriverEvent.ASK: Become.REFUSED, DriverEvent.TAKE: Become.REPLACES, DriverEvent.LEAVE: Become.NOBODY},
@@ -98,22 +99,22 @@ DRIVER: dict[bool, dict[DriverEvent, Become]] = {
 
 
 class Verdict(Enum):
-    """What is done with a line of a client."""
+    """What happens to a line of a client."""
 
-    #: It goes into the journal, and to the CLI.
+    #: The line goes into the journal, and to the CLI.
     WRITE = "write"
-    #: It was taken before (a prompt with this uuid), or is no longer wanted (an answer to a settled question). It is
-    #: acknowledged and not written.
+    #: The line came before (a prompt with this uuid), or is no longer wanted (an answer to a settled question). It is
+    #: acknowledged, but not written.
     KNOWN = "known"
-    #: It is refused: from a viewer, a prompt without uuid, ``initialize``, an answer without a question, or a line that
-    #: is not understood.
+    #: The line is refused. It comes from a viewer, or is a prompt without uuid, an ``initialize``, an answer without a
+    #: question, or cannot be decoded.
     REFUSE = "refuse"
     #: The input of the CLI ends.
     END_INPUT = "end input"
 
 
 class Taken(NamedTuple):
-    """What is to be done with a line of a client, the reason if it is refused, and the message that it is."""
+    """The verdict on a client's line, the reason if it is refused, and the decoded message."""
 
     verdict: Verdict
     reason: str = ""
@@ -121,10 +122,10 @@ class Taken(NamedTuple):
 
 
 class Ledger:
-    """What is open in one session, and what was settled.
+    """The open and the settled questions and prompts of one session.
 
     Args:
-        declared: by MCP server and method of its handshake, the result that is given while nobody serves it.
+        declared: MCP server -> method of its handshake -> the result to send while no client serves it.
     """
 
     __slots__ = (
@@ -143,22 +144,24 @@ class Ledger:
 
     def __init__(self, declared: Mapping[str, Mapping[str, Any]] | None = None) -> None:
         self.protocol: HostProtocol = HostProtocol()
-        #: The answer of the CLI to ``initialize``, once it has come, in JSON: of its 17 KB the message makes 42.
+        #: The CLI's answer to ``initialize`` as JSON. It has 17 KB; as a message it would take 42.
         self.initialized: bytes | None = None
-        # Questions that were too long to keep; and whether the process has asked a question that we did not understand.
+        # `_not_kept`: questions that were too large to keep. `_has_missed`: the process may have asked a question that
+        # we could not decode.
         self._not_kept = Ids()
         self._has_missed = False
         self._prompts = Ids()
         self._serves: Serves | None = None
         self._was_driven = False
-        # By server: the CLI's own messages, and the answers to them by method.
+        # By server: the CLI's own messages of the handshake, and the answers to them by method.
         self._handshakes: dict[str, list[dict[str, Any]]] = {}
         self._answers: dict[tuple[str, Any], Any] = {
             (server, method): result
             for server, results in (declared or {}).items()
             for method, result in results.items()
         }
-        # Bytes of both, without what was declared; and how many of them by server and method (None: its handshake).
+        # The size of both, without declared answers: in all, and by server and method (None for the CLI's own
+        # messages).
         self._handshake_bytes = 0
         self._handshake_sizes: dict[tuple[str, Any], int] = {}
 
@@ -166,7 +169,7 @@ class Ledger:
 
     @property
     def life(self) -> Life:
-        """What a session does whose process runs."""
+        """The state of a session whose process runs."""
         if self.initialized is None:
             return Life.STARTING
         if self.protocol.questions:
@@ -175,7 +178,7 @@ class Ledger:
 
     @property
     def open(self) -> list[ControlRequest]:
-        """The questions that are open, the oldest first."""
+        """The open questions, the oldest first."""
         return [ControlRequest(question.id, question.body) for question in self.protocol.questions.open]
 
     @property
@@ -184,28 +187,28 @@ class Ledger:
         return self.protocol.questions.settled.strings()[-MAX_SETTLED:]
 
     def works(self) -> bool:
-        """Whether a run goes on: a turn is under way or due, or a subagent works in the background."""
+        """Return True during a run: a turn is under way or due, or a subagent works in the background."""
         return bool(self.unfinished())
 
     def unfinished(self) -> str:
-        """Where the run would end if the output ended now, in words; nothing if that is between runs."""
+        """Say what would be unfinished if the output ended now. Empty between runs."""
         return self.protocol.run.unfinished()
 
     @property
     def is_full(self) -> bool:
-        """Whether so many questions are open that nothing more is read from the CLI."""
+        """Return True if so many questions are open that nothing more should be read from the CLI."""
         questions = self.protocol.questions
         return len(questions) >= MAX_OPEN or questions.open_bytes >= MAX_OPEN_BYTES
 
     @property
     def owed(self) -> list[str]:
-        """The uuids of the prompts without a result."""
+        """The uuids of prompts without a result."""
         return self.protocol.run.owed
 
     # --- what the CLI says
 
     def received(self, message: Any) -> bytes | None:
-        """Note a message of the CLI. Returns the line that answers it, if no client has to."""
+        """Note a message of the CLI. Returns the line that answers it if no client has to."""
         if isinstance(message, ControlResponse):
             if message.request_id == INITIALIZE_ID:
                 line = encode(message)[:-1]
@@ -213,12 +216,12 @@ class Ledger:
                     what = f"the answer to initialize has {len(line):,} bytes; {MAX_INITIALIZED_BYTES:,} are kept"
                     line = encode(ControlResponse.failure(INITIALIZE_ID, what))[:-1]
                 self.initialized = line
-            return None  # what an answer lists was asked before
+            return None  # requests that this answer lists were seen before
         if is_missed(message):
             self._has_missed = True
             return None
         if isinstance(message, ControlRequest) and not isinstance(message.request_id, (str, int, float)):
-            return None  # without an id nobody could answer it
+            return None  # a request without an id cannot be answered
         for event in self.protocol.receive(message):
             if isinstance(event, CallbackWanted):
                 return self._asked(event.question)
@@ -229,7 +232,7 @@ class Ledger:
             self.protocol.send_answer(question)
             self._not_kept.add(question.id)
             if isinstance(question.body, HookCallbackRequest):
-                return None  # an error would let the tool run; without an answer the CLI refuses it in the end
+                return None  # after an error the tool would run; without an answer the CLI finally refuses it
             what = f"the request has {question.size:,} bytes; a supervisor keeps {MAX_QUESTION_BYTES:,}"
             return encode(ControlResponse.failure(question.id, question.problem or what))
         if isinstance(question.body, McpMessageRequest):
@@ -238,7 +241,7 @@ class Ledger:
         return None
 
     def _answer_for_nobody(self, question: Question) -> bytes | None:
-        """The answer to an MCP request of a server that no driver serves. It is settled by that."""
+        """Return the answer to an MCP request whose server no driver serves. This settles the request."""
         body = question.body
         if not isinstance(body, McpMessageRequest) or self._is_served(body.server_name):
             return None
@@ -260,19 +263,21 @@ class Ledger:
         return self._serves is not None and server_name in self._serves.mcp
 
     def process_started(self) -> None:
-        """Another process has begun, whose questions may have the ids of earlier ones."""
+        """Note that a new process was started. Its questions may reuse the ids of earlier ones."""
         self.protocol.questions.settled = Ids()
         self._not_kept, self._has_missed = Ids(), False
 
     def process_ended(self) -> list[ControlRequest]:
-        """The process has ended. Returns the questions that died with it."""
+        """Note that the process has ended. Returns the questions that were open."""
         self.initialized = None
         return [ControlRequest(question.id, question.body) for question in self.protocol.end()]
 
     # --- what a client says
 
     def look_at(self, line: bytes, *, is_driver: bool) -> Taken:
-        """What is to be done with a line of a client. Changes nothing: :meth:`written` does, if that is to write it."""
+        """Decide what happens to a line of a client. This changes no state; :meth:`written` does when the line was
+        written.
+        """
         if not is_driver:
             return Taken(Verdict.REFUSE, "a viewer sends nothing: attach with role driver")
         try:
@@ -313,7 +318,7 @@ class Ledger:
         return Taken(Verdict.WRITE, message=message)
 
     def written(self, taken: Taken) -> None:
-        """A line is complete in the journal: a prompt is owed its result, and an answer settles its question."""
+        """Note that a line is in the journal: a prompt now waits for its result, and an answer settles its question."""
         message = taken.message
         if isinstance(message, UserMessage):
             assert message.uuid
@@ -326,14 +331,14 @@ class Ledger:
             self.protocol.send_answer(question)
 
     def remember_prompts(self, uuids: Iterable[str]) -> None:
-        """These prompts are in the journal already."""
+        """Note prompts that are already in the journal."""
         for uuid in uuids:
             self._prompts.add(uuid)
 
     # --- the driver
 
     def drive(self, serves: Serves | None) -> Iterator[bytes]:
-        """Another driver serves from now on, or none. Gives the lines for calls that nobody serves any more."""
+        """Change the driver; None for no driver. Yields answers for requests that nobody serves any more."""
         self._serves = serves
         self._was_driven |= serves is not None
         for question in self.protocol.questions.open:
@@ -343,7 +348,7 @@ class Ledger:
 
     @property
     def handshakes(self) -> dict[str, list[dict[str, Any]]]:
-        """By MCP server, the messages by which the CLI has opened the conversation with it: for another driver's."""
+        """The CLI's messages of each MCP server's handshake, for a new driver's servers."""
         return self._handshakes
 
     def _remember_handshake(self, request: McpMessageRequest) -> None:
@@ -370,7 +375,9 @@ class Ledger:
             self._answers[body.server_name, method] = response["result"]
 
     def _has_room(self, key: tuple[str, Any], value: Any, *, replaces: bool) -> bool:
-        """Whether there is room for a value, in place of those of the same key or beside them. If so, it is counted."""
+        """Reserve room for a value, which replaces or follows those of the same key. Returns False if there is too
+        little.
+        """
         before = self._handshake_sizes.get(key, 0)
         size = len(msgspec.json.encode((key, value))) + (0 if replaces else before)
         if self._handshake_bytes - before + size > MAX_HANDSHAKE_BYTES:
@@ -381,7 +388,7 @@ class Ledger:
 
 
 def is_missed(message: Any) -> bool:
-    """Whether a line of the CLI may be a question, and was not understood."""
+    """Return True if a line of the CLI may be a question that could not be decoded."""
     return isinstance(message, InvalidLine) or (
         isinstance(message, UnknownMessage) and message.type == "control_request"
     )

@@ -1,7 +1,4 @@
-"""Lines of a supervisor's session as it sends them: the CLI's own, with frames of the supervisor between them.
-
-Knows line feeds, and how a frame begins; not what lines mean. Sans-IO.
-"""
+"""Separate the lines of a supervised session into the CLI's lines and the frames of the supervisor. Sans-IO."""
 
 from __future__ import annotations
 
@@ -9,13 +6,13 @@ import re
 
 from claude_wire_kit.supervisor.frames import Cut, Ended, SessionFrame, end_of_frames, frame_of
 
-#: Bytes of a line by which it is known whether it is a frame.
+#: After this many bytes it is known whether a line can be a frame.
 SURE_BYTES = 64
-#: Bytes of a frame. A supervisor sends none above 1 MiB; one that is longer than this is passed on like a line.
+#: The size limit of a frame. A supervisor sends none above 1 MiB. A longer one is passed on like a line.
 MAX_FRAME_LINE_BYTES = 4 * 1024 * 1024
 
 _MARK = b'"supervisor_'
-#: What a line may consist of to be blank; such a line within a chunk; and what it is filled with.
+#: The characters of a blank line, such a line within a chunk, and the message that replaces it.
 _BLANK = b" \t\r"
 _BLANK_LINE = re.compile(rb"\n[ \t\r]*(?=\n)")
 _FILLING = b'{"type":"keep_alive"}'
@@ -32,27 +29,28 @@ class SupervisorLines:
         after: the number of the line before the first one.
         last: the number of the last line, if the stream ends there.
         ended: why the stream ends with the line ``last``; None if it goes on.
-        mark: what each frame ends with. A line without it is the CLI's, however it begins.
+        mark: the end of each frame. A line without it is the CLI's, however it begins.
     """
 
     def __init__(self, after: int, last: int = 0, ended: Ended | None = None, mark: str = "") -> None:
         self._frame_end = end_of_frames(mark)
-        #: The number of the last line that is complete.
+        #: The number of the last complete line.
         self.line: int = after
-        #: Frames that were found so far, for somebody who takes them away.
+        #: The frames that were found so far. The user of this object removes them.
         self.found: list[SessionFrame] = []
-        #: The frame that has ended the stream. What follows it is dropped.
+        #: The frame that has ended the stream. Everything after it is dropped.
         self.end: Ended | Cut | None = ended if after >= last else None
         self._last = last
         self._ended = ended
-        # What was fed and not given yet. Whether a line was given in part, and has more than spaces in that part.
+        # `_pending`: bytes that were fed and not returned yet. `_in_line`: a part of the line was returned.
+        # `_has_begun`: that part is not blank.
         self._pending = b""
         self._in_line = self._has_begun = False
 
     def take(self, data: bytes) -> bytes:
-        """Feed a chunk, and get the CLI's bytes; nothing if there are none yet."""
+        """Feed a chunk, and return the CLI's bytes in it, which may be empty."""
         is_at_start = not (self._pending or self._in_line or self.end or self._ended)
-        if is_at_start and data[-1:] == b"\n" and _MARK not in data:  # whole lines without frames, as most chunks are
+        if is_at_start and data[-1:] == b"\n" and _MARK not in data:  # most chunks: whole lines without frames
             self.line += data.count(b"\n")
             return self._fill(data)
         data = self._pending + data if self._pending else data
@@ -61,7 +59,7 @@ class SupervisorLines:
         while at < len(data) and self.end is None:
             if not self._in_line and (frame_end := self._frame(data, at)) != at:
                 if frame_end < 0:
-                    break  # it is not complete, or not known for one
+                    break  # the frame is incomplete, or the line may still be one
                 at = frame_end
                 continue
             stop = self._lines_end(data, at)
@@ -77,7 +75,7 @@ class SupervisorLines:
         return self._fill(pieces[0] if len(pieces) == 1 else b"".join(pieces))
 
     def _fill(self, piece: bytes) -> bytes:
-        """Put a message into each blank line that ends in a piece."""
+        """Replace each blank line that ends in this piece by a message."""
         end = piece.find(b"\n")
         if end < 0:
             self._has_begun = self._has_begun or bool(piece.strip(_BLANK))
@@ -91,7 +89,9 @@ class SupervisorLines:
         return _BLANK_LINE.sub(b"\n" + _FILLING, piece)
 
     def _frame(self, data: bytes, at: int) -> int:
-        """Where the frame that begins here ends; here, if none does; -1 if that is not known yet."""
+        """Return the end of the frame that begins at ``at``: ``at`` itself if there is no frame, -1 if that is not
+        known yet.
+        """
         end = data.find(b"\n", at)
         if _FRAME.match(data, at) is None:
             return -1 if end < 0 and len(data) - at < SURE_BYTES else at
@@ -107,7 +107,7 @@ class SupervisorLines:
         return end + 1
 
     def _lines_end(self, data: bytes, at: int) -> int:
-        """Where the next frame begins behind a line that begins at ``at``, or what may be one."""
+        """Return where the next frame, or a possible frame, begins after the line at ``at``."""
         mark = data.find(_MARK, at)
         while mark >= 0:
             begins = data.rfind(b"\n", max(at, mark - SURE_BYTES), mark) + 1
@@ -118,7 +118,7 @@ class SupervisorLines:
         return tail if tail and len(data) - tail < SURE_BYTES else len(data)
 
     def _end_of_last(self, data: bytes, at: int, stop: int) -> int:
-        """Where the line ``last`` ends, if that is between ``at`` and ``stop``; else ``stop``."""
+        """Return where the line ``last`` ends if that is between ``at`` and ``stop``, else ``stop``."""
         for _ in range(self._last - self.line):
             at = data.find(b"\n", at, stop) + 1
             if not at:

@@ -1,7 +1,7 @@
-"""One session of the supervisor: a CLI, its journal, what it owes, and the clients that follow it.
+"""One session of the supervisor: a CLI, its journal, its ledger, and the clients that follow it.
 
-Knows how a chunk goes its way: into the journal first, then past the ledger, then to each client. One thread does all
-of that, in callbacks of the event loop, so what is complete in the journal first is first.
+A chunk of output goes into the journal first, then to each client, then past the ledger. All of this happens in
+callbacks of one event loop in one thread, so events have the order of the journal.
 """
 
 from __future__ import annotations
@@ -49,64 +49,65 @@ if TYPE_CHECKING:
     from claude_wire_kit.supervisor.disk.journal import Journal
     from claude_wire_kit.supervisor.disk.record import Record
 
-#: Bytes that are read from a CLI at once: what its pipe holds.
+#: One read from a CLI takes this many bytes, which is what its pipe holds.
 CHUNK_BYTES = 64 * 1024
-#: Bytes that a pipe can hold: the most that is read from that of a process that has ended.
+#: The largest possible pipe. At most this many bytes are read from a process that has ended.
 MAX_PIPE_BYTES = 1024 * 1024
-#: Seconds after which a full disk is tried again.
+#: The interval between attempts to write to a full disk.
 RETRY_SECONDS = 1.0
-#: How lines begin that no ledger looks at. Most are read alone: the decoder, which would pass them over, is not asked.
+#: The beginnings of lines that the ledger does not need. Most lines are read alone, and this check is faster than
+#: asking the decoder.
 PASSED_OVER = (b'{"type":"stream_event",', b'{"type":"assistant",', b'{"type":"user",')
-#: Bytes of standard error that are reported at the end of a CLI.
+#: At the end of a CLI, this many bytes of its standard error are reported.
 TAIL_BYTES = 8 * 1024
 
 
 class SessionClient(Protocol):
-    """What a session needs of a client that is attached to it."""
+    """What a session needs from an attached client."""
 
     @property
     def part_number(self) -> int | None:
-        """The part of the journal that the client reads from; None if it has all lines."""
+        """The number of the journal's part that the client reads from; None if it has all lines."""
         ...
 
     def on_output(self, chunk: bytes | None, start: int, /) -> None:
-        """Whole lines were written to the journal at ``start``. ``chunk`` is None if they are to be read from there."""
+        """Whole lines were written to the journal at ``start``. If ``chunk`` is None, they must be read from there."""
 
     def send_frame(self, frame: Any, /, *, behind: Place = ...) -> None:
-        """Send a frame after all lines before a place of the journal; at once without one."""
+        """Send a frame after all lines before a place of the journal. Without ``behind``, send it at once."""
 
     def disconnect_slow(self, reason: str, /) -> None:
-        """Disconnect the client, which may come back."""
+        """Disconnect the client. It may attach again."""
 
     def read_on(self) -> None:
-        """Read from the client again, if what it has sent no longer has to wait."""
+        """Read from the client again if its lines no longer have to wait."""
 
     def close(self) -> None:
         """Disconnect the client."""
 
 
 class SessionOwner(Protocol):
-    """What a session needs of its supervisor."""
+    """What a session needs from its supervisor."""
 
-    #: Decodes whole lines of all sessions, those that a ledger looks at.
+    #: Decodes whole lines of all sessions, of the kinds that a ledger needs.
     decoder: Decoder[Any]
 
     def ended(self, managed: ManagedSession) -> None:
-        """Its process has ended."""
+        """The session's process has ended."""
 
     def log(self, event: str, managed: ManagedSession, **fields: object) -> None:
-        """Something happened; ``fields`` hold no content."""
+        """Log an event. ``fields`` must not contain the session's content."""
 
     def log_error(self, error: Exception, managed: ManagedSession) -> None:
-        """Something was raised that never should be; the session goes on."""
+        """Log an unexpected exception. The session goes on."""
 
 
 class ManagedSession:
     """A session whose process runs, or has run.
 
     Args:
-        record: what is kept of it beside its journal.
-        journal: of the session. This closes it.
+        record: its record on disk.
+        journal: its journal. The session closes it.
         house: its supervisor.
     """
 
@@ -124,24 +125,25 @@ class ManagedSession:
         self._part_number, self._delivered_end = journal.number, journal.last.output.end if journal.number else 0
         #: Number of the next line to deliver to the ledger and the clients: the line at :attr:`delivered_position`.
         self.next_line: int = journal.next
-        # The first line of the last news, and of those with the last result: no call before it is without its own.
+        # The first line of the latest delivery, and of the latest delivery with a result. Tool calls before
+        # `_turn_line` have their results.
         self._turn_line = self._news_line = journal.next
         self._cost: CostLimit | None = None
         self._inlet: StdinWriter | None = None
         self._reads = False
-        self._stderr = b""  # its end
+        self._stderr = b""  # the end of standard error
         self._retry: asyncio.TimerHandle | None = None
 
     # --- what it is
 
     @property
     def id(self) -> str:
-        """The supervisor's own id of it."""
+        """The session's id in the supervisor."""
         return self.record.id
 
     @property
     def epoch(self) -> int:
-        """The epoch of its journal."""
+        """The epoch of the journal."""
         return self.record.epoch
 
     @property
@@ -151,22 +153,22 @@ class ManagedSession:
 
     @property
     def life(self) -> Life:
-        """What the session does."""
+        """The state of the session."""
         return self._life if self._child is None else self.ledger.life
 
     @property
     def runs(self) -> bool:
-        """Whether its process has not ended."""
+        """True while the session's process runs."""
         return self._child is not None
 
     @property
     def pid(self) -> int | None:
-        """Of the process that runs; None if there is none."""
+        """The pid of the running process, or None."""
         return None if self._child is None else self._child.pid
 
     @property
     def info(self) -> SessionInfo:
-        """The session, as lists have it."""
+        """The session, as in lists."""
         return SessionInfo(
             id=self.id,
             name=self.record.name,
@@ -189,7 +191,7 @@ class ManagedSession:
 
         Raises:
             OSError: the journal cannot be written. The process remains the caller's.
-            ValueError: what is to be sent is no ``initialize``.
+            ValueError: the ``initialize`` of the record is invalid.
         """
         request = msgspec.convert(self.record.initialize, InitializeRequest)
         line = encode(ControlRequest(request_id=INITIALIZE_ID, request=request))
@@ -211,12 +213,12 @@ class ManagedSession:
             raise
 
     def limit_cost(self) -> None:
-        """Watch the cost of the process from now on, if the record says so."""
+        """Start to watch the cost of the process if the record has a limit."""
         if self._cost is None and self.record.cost_usd is not None:
             self._cost = CostLimit(self.record.cost_usd, self._write, self._cost_reached, self.ledger.works)
 
     def _read(self) -> None:
-        """Read from the process, unless something keeps from it."""
+        """Read from the process, unless reading is stopped."""
         child = self._child
         if child is None or child.stdout is None:
             return
@@ -235,13 +237,13 @@ class ManagedSession:
             return
         if data:
             self._received(data)
-        else:  # its end comes by the pidfd
+        else:  # the end of the process comes from its pidfd
             self._loop.remove_reader(child.stdout)
             child.end_output()
             self._reads = False
 
     def _received(self, data: bytes) -> None:
-        """A chunk of output, or b"" to try again what could not be written."""
+        """Take a chunk of output, or b"" to write again what could not be written."""
         try:
             self.journal.add_output(data)
         except OSError as error:
@@ -270,7 +272,7 @@ class ManagedSession:
         if end == start:
             return
         self._delivered_end = end
-        # What was read is what was written last. If a line has begun before it, all of that is in the file alone.
+        # `data` is the end of the file. If a line began before `data`, its beginning is only in the file.
         chunk = (data if end == output.size else data[: end - start]) if output.size - len(data) == start else None
         for client in self.clients:
             client.on_output(chunk, start)
@@ -291,7 +293,7 @@ class ManagedSession:
         if is_missed(message):
             self._house.log("not-understood", self)
         if answer is not None:
-            with suppress(OSError):  # the CLI waits for an answer that cannot be written; it ends that by itself
+            with suppress(OSError):  # the CLI waits for an answer that cannot be written, and will give up by itself
                 self._write(answer)
         if isinstance(message, InitMessage) and message.session_id and len(message.session_id) <= LONGEST_ID:
             self.record.cli_session_id = message.session_id
@@ -332,13 +334,15 @@ class ManagedSession:
                 self._loop.remove_reader(child.stderr)
                 return
             self._stderr = (self._stderr + data)[-TAIL_BYTES:]
-            with suppress(OSError):  # a full disk: the lines of output are what matters
+            with suppress(OSError):  # a full disk: the output lines are what matters
                 self.journal.last.add_stderr(data)
             self._send_all(Stderr(data.decode(errors="replace")))
 
     def _on_exit(self, child: Child) -> None:
-        """The process has ended. What it has written before is in its pipes, even if a grandchild holds them open."""
-        if child is not self._child:  # it was closed in the meantime
+        """Handle the end of the process. Its last output is still in the pipes, even if a
+        grandchild holds them open.
+        """
+        if child is not self._child:  # closed in the meantime
             return
         self._loop.remove_reader(child.pidfd)
         self._drain(child)
@@ -360,10 +364,10 @@ class ManagedSession:
                 self._received(data)
 
     def _end(self, code: int | None) -> None:
-        """What the process has left is a line, and what it leaves open is reported."""
+        """Terminate an unfinished last line, and report what was still open: prompts, questions and tool calls."""
         part = self.journal.last
         dropped = self.journal.give_up()
-        if dropped:  # the disk is full, and the session was stopped all the same
+        if dropped:  # the disk is full, and the session was stopped anyway
             self._house.log("output-dropped", self, bytes=dropped)
         with suppress(OSError):
             part.end_process(code)
@@ -405,13 +409,13 @@ class ManagedSession:
         self._drained()
 
     def stop(self, grace: float) -> None:
-        """End the process: its input, SIGTERM, SIGKILL, with ``grace`` seconds between them."""
+        """End the process: close its input, then SIGTERM, then SIGKILL, ``grace`` seconds apart."""
         if self._child is not None and self._inlet is not None:
             self._inlet.end()
             self._child.insist(grace)
 
     def close(self) -> None:
-        """Kill the process, if one runs, and close everything. May be called again."""
+        """Kill a running process, and close everything. A second call does nothing."""
         if self._child is not None:
             self._let_go(self._child)
         for client in list(self.clients):
@@ -421,7 +425,7 @@ class ManagedSession:
     # --- what goes to the process
 
     def _write(self, line: bytes) -> None:
-        """Send a line to the process, behind the journal.
+        """Send a line to the process, after writing it to the journal.
 
         Raises:
             OSError: the journal cannot be written. Nothing is sent.
@@ -435,11 +439,11 @@ class ManagedSession:
             self.driver.read_on()
 
     def waits_for(self, client: SessionClient) -> bool:
-        """Whether so much of what this client has sent waits for the process that it has to wait as well."""
+        """Return True if this client must wait, because too many of its lines wait for the process."""
         return client is self.driver and self._inlet is not None and self._inlet.is_behind
 
     def sent(self, client: SessionClient, number: int, line: bytes) -> None:
-        """A client has sent a line. It is acknowledged when the journal has it."""
+        """Take a line that a client has sent. The line is acknowledged when it is in the journal."""
         taken = self.ledger.look_at(line, is_driver=client is self.driver)
         reason = taken.reason
         if taken.verdict is Verdict.END_INPUT and self._inlet is not None:
@@ -449,7 +453,7 @@ class ManagedSession:
         client.send_frame(Refused(number, reason) if reason else Accepted(number))
 
     def _take(self, taken: Taken, line: bytes) -> str:
-        """Write a line of the driver. Returns why that could not be done, or nothing."""
+        """Write a line of the driver. Returns the reason if that is impossible, else an empty text."""
         if self._inlet is None:
             return "the CLI has ended; resume the session first"
         if self._inlet.ends:
@@ -469,7 +473,7 @@ class ManagedSession:
     # --- clients
 
     def attached(self, *, after: int, drives: bool) -> Attached:
-        """The answer to a client that attaches behind a line."""
+        """Return the answer to a client that attaches after a line."""
         ledger = self.ledger
         return Attached(
             id=self.id,
@@ -491,7 +495,7 @@ class ManagedSession:
         )
 
     def add(self, client: SessionClient, *, drives: Serves | None) -> None:
-        """A client follows from now on, and drives if ``drives`` says what it serves. The old driver is told."""
+        """Add a client. It becomes the driver if ``drives`` says what it serves; the previous driver is told."""
         self.clients.add(client)
         if drives is None:
             return
@@ -503,7 +507,7 @@ class ManagedSession:
         self._serve(drives)
 
     def remove(self, client: SessionClient) -> None:
-        """A client is gone. If it drove, nobody does."""
+        """Remove a client. If it was the driver, there is none now."""
         self.clients.discard(client)
         if client is self.driver:
             self.driver = None

@@ -1,4 +1,4 @@
-"""A session whose CLI belongs to a supervisor."""
+"""The client's :class:`~claude_wire.Session` of a CLI that a supervisor runs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from claude_wire.session import CallbackArguments, SessionPort
     from claude_wire_kit.supervisor.attachment import Attachment
 
-#: Bytes of standard error that are kept, as of a process.
+#: This many bytes of standard error are kept, as for a CLI of our own.
 KEPT_STDERR_BYTES = 64 * 1024
 
 _log = logging.getLogger("claude_wire")
@@ -64,7 +64,7 @@ class AttachedSession(Session):
 
     @property
     def attached(self) -> Attached | None:
-        """What the supervisor has answered: the state of the session at that moment; None before."""
+        """The supervisor's answer: the state of the session when it was attached. None before."""
         return self._supervised.attached
 
     @property
@@ -74,12 +74,12 @@ class AttachedSession(Session):
 
     @property
     def refusal(self) -> str | None:
-        """Why the supervisor refused a prompt, the last one that it refused; None if it has refused none."""
+        """Why the supervisor refused the last refused prompt; None if it has refused none."""
         return self._supervised.refusal
 
 
 class SupervisorTransport(SessionTransport):
-    """A session's way to its supervisor: keeps each line that was sent until the supervisor has acknowledged it."""
+    """A session's transport to its supervisor. It keeps each sent line until the supervisor has acknowledged it."""
 
     end_input_line: bytes | None = b'{"type":"%s"}\n' % END_INPUT.encode()
 
@@ -101,7 +101,6 @@ class SupervisorTransport(SessionTransport):
         return None if attached is None else Cursor(attached.id, attached.epoch, attached.after + self._port.taken)
 
     async def open(self, port: SessionPort) -> RunningCLI:
-        """As :meth:`SessionTransport.open`."""
         self._port = port
         serves = Serves(hooks=port.hooks, mcp=port.mcp_servers)
         attached = await self._attachment.open(serves, port.complete)
@@ -126,14 +125,13 @@ class SupervisorTransport(SessionTransport):
         )
 
     async def aclose(self) -> None:
-        """As :meth:`SessionTransport.aclose`."""
         await super().aclose()
         await self._attachment.aclose()
 
     # --- what is sent
 
     def require(self, line: bytes, *, is_answer: bool) -> None:
-        """As :meth:`SessionTransport.require`.
+        """Check whether a line may be sent now.
 
         Raises:
             HandleError: this is a viewer, or too much is not acknowledged.
@@ -157,10 +155,10 @@ class SupervisorTransport(SessionTransport):
             )
 
     async def send(self, line: bytes) -> None:
-        """As :meth:`SessionTransport.send`.
+        """Send a line, and keep it until it is acknowledged.
 
         Raises:
-            DetachedError: the connection with the supervisor is lost.
+            DetachedError: the connection to the supervisor is lost.
         """
         self.unacknowledged.add(line)
         try:
@@ -171,7 +169,7 @@ class SupervisorTransport(SessionTransport):
     # --- what the supervisor says
 
     def take(self, frame: SessionFrame) -> None:
-        """Take a frame of the supervisor."""
+        """Handle a frame of the supervisor."""
         if isinstance(frame, Accepted):
             self.unacknowledged.settle(frame.lines)
         elif isinstance(frame, Refused):
@@ -212,7 +210,6 @@ class SupervisorTransport(SessionTransport):
     # --- the end
 
     def end_error(self) -> Exception | None:
-        """As :meth:`SessionTransport.end_error`."""
         end = self._chunks.end
         if isinstance(end, Ended):
             return self._ended(end)
@@ -244,7 +241,7 @@ class SupervisorTransport(SessionTransport):
 
 
 class _CliChunks:
-    """The bytes of the CLI, without the frames of the supervisor, which go to the transport as they are read."""
+    """The CLI's bytes, without the supervisor's frames. The frames go to the transport as soon as they are read."""
 
     final: tuple[type[Exception], ...] = ()
 
@@ -253,17 +250,19 @@ class _CliChunks:
         self._attachment: Attachment | None = None
         #: The frame that has ended the stream.
         self.end: Ended | Cut | None = None
-        #: Why the connection failed, if it has.
+        #: The error of the connection, if it failed.
         self.failure: Exception | None = None
 
     def begin(self, attachment: Attachment, attached: Attached) -> None:
-        """The supervisor has answered; its lines follow."""
+        """Start to receive, after the supervisor has answered."""
         self._attachment = attachment
         self._lines = SupervisorLines(attached.after, attached.line, attached.ended, attached.mark)
         self.end = self._lines.end
 
     async def receive(self) -> bytes:
-        """The next bytes of the CLI; none at the end. A lost connection is an end, too: ``failure`` says why."""
+        """Return the next bytes of the CLI, empty at the end. A lost connection is an end, too; ``failure`` has the
+        reason.
+        """
         attachment = self._attachment
         if attachment is None:
             raise HandleError("this session is not attached: use it as `async with`")
@@ -286,6 +285,5 @@ class _CliChunks:
         return b""
 
     async def aclose(self) -> None:
-        """Close the connection. May be called again."""
         if self._attachment is not None:
             await self._attachment.aclose()

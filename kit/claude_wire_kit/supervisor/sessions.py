@@ -1,7 +1,4 @@
-"""All sessions of a supervisor: running sessions, ended sessions, and CLIs that are kept ready for new sessions.
-
-Knows records, journals, processes, and the limits for all sessions together; not which clients are connected.
-"""
+"""All sessions of a supervisor: running sessions, ended sessions, and CLIs that are kept ready for new sessions."""
 
 from __future__ import annotations
 
@@ -77,11 +74,11 @@ class Sessions:
     """All sessions of a state folder.
 
     Args:
-        folder: which this process has taken.
-        limits: what is taken on.
-        syncs: whether each line is on the disk before anybody gets to know it.
-        descriptors: how many a CLI may have open.
-        ended: is called when the CLI of a session has ended.
+        folder: a folder that this process has taken.
+        limits: the limits of the supervisor.
+        syncs: write each line to the disk before anybody gets it.
+        descriptors: how many descriptors a CLI may have open.
+        ended: called when the CLI of a session has ended.
     """
 
     def __init__(
@@ -93,7 +90,7 @@ class Sessions:
         descriptors: int,
         ended: Callable[[ManagedSession], object],
     ) -> None:
-        #: Decodes whole lines of all sessions, those that a ledger looks at.
+        #: Decodes whole lines of all sessions, of the kinds that a ledger needs.
         self.decoder: Decoder[Any] = Decoder(only=MARKS, on_invalid="return")
         self._folder = folder
         self._limits = limits
@@ -101,26 +98,26 @@ class Sessions:
         self._descriptors = descriptors
         self._ended = ended
         self._boot = boot_id()
-        # By id: what is known of each session; those of them that run, or are followed.
+        # By id: the record of each session, and the open sessions (those that run or are followed).
         self._records: dict[str, Record] = {}
         self._managed: dict[str, ManagedSession] = {}
-        # By id: the environment of the last CLI, which is never written.
+        # By id: the environment of the last CLI. It is never written to disk.
         self._environments: dict[str, Mapping[str, str]] = {}
         self._warm: dict[bytes, _Warm] = {}
-        # By id: the bytes of what a session is started with.
+        # By id: the size of a session's start parameters.
         self._spec_bytes: dict[str, int] = {}
-        #: Whether no CLI is started any more.
+        #: True if no CLI may be started any more.
         self.is_ending: bool = False
 
     # --- which there are
 
     @property
     def running(self) -> list[ManagedSession]:
-        """The sessions whose CLI runs, those that are kept ready among them."""
+        """The sessions whose CLI runs, including those that are kept ready."""
         return [managed for managed in self._managed.values() if managed.runs]
 
     def infos(self) -> list[SessionInfo]:
-        """All sessions, as lists have them."""
+        """Return all sessions, as in lists."""
         return [self._info(record) for record in self._records.values() if not record.is_warm]
 
     def _info(self, record: Record) -> SessionInfo:
@@ -144,7 +141,7 @@ class Sessions:
         )
 
     def find(self, id: str) -> ManagedSession | None:
-        """The session with an id, if it is open.
+        """Return the session with an id, if it is open.
 
         Raises:
             RefusedError: there is no such session.
@@ -152,7 +149,7 @@ class Sessions:
         return self._managed.get(self._record(id).id)
 
     def open(self, id: str) -> ManagedSession:
-        """The session with an id, opened if it has ended. To be given to :meth:`let_go` in the end.
+        """Return the session with an id, and open it if it has ended. Give it to :meth:`let_go` in the end.
 
         Raises:
             RefusedError: there is no such session.
@@ -166,7 +163,7 @@ class Sessions:
             except ValueError as error:
                 raise RefusedError("system", f"the journal of session {id} is damaged: {error}") from None
             try:
-                if journal.next <= record.line:  # a loss of power has taken lines behind its end
+                if journal.next <= record.line:  # lines after its end were lost with the power
                     record.epoch += 1
                     self._note_end(record, journal)
                 if not journal.number:
@@ -189,19 +186,19 @@ class Sessions:
         return record
 
     def create(self, spec: Spec) -> ManagedSession:
-        """A session in which a CLI is started, or one that is ready.
+        """Start a CLI in a new session, or take one that is kept ready.
 
         Raises:
-            RefusedError: the CLI cannot be started, or there is no room.
+            RefusedError: the CLI cannot be started, or a limit is reached.
             OSError: its folder cannot be written.
         """
         return self._take_warm(spec) or self._begin(spec, is_warm=False)
 
     def resume(self, id: str, env: Mapping[str, str] | None) -> ManagedSession:
-        """Start a CLI that goes on with a session.
+        """Start a CLI that resumes a session.
 
         Raises:
-            RefusedError: it runs, cannot be started, or there is no room or no environment.
+            RefusedError: the session runs, cannot be started, has no environment, or a limit is reached.
             OSError: its folder cannot be written.
         """
         record = self._record(id)
@@ -231,7 +228,7 @@ class Sessions:
         managed = self._managed.get(id)
         if managed is not None and managed.runs:
             raise RefusedError("running", "the CLI of this session runs: stop it first")
-        # In one step, so that no crash leaves a half of it that looks like a whole.
+        # Rename it first. So a crash leaves no half of a session that looks like a whole one.
         removed = f"{self._path(id)}{_REMOVED}"
         os.rename(self._path(id), removed)
         if managed is not None:
@@ -245,20 +242,20 @@ class Sessions:
     # --- from the beginning to the end
 
     def recover(self) -> None:
-        """Read what an earlier supervisor has left, end its CLIs, and note how far their turns got."""
+        """Read the sessions of an earlier supervisor, end their CLIs, and note how far their turns got."""
         for id in os.listdir(self._folder.sessions):
             path = self._path(id)
             try:
                 private_folder(path)
                 record = None if id.endswith(_REMOVED) or _is_begun(path) else load(path)
                 if record is None or record.is_warm or not os.path.isdir(os.path.join(path, "parts")):
-                    remove_tree(path)  # nobody has got to know it, or it was removed
+                    remove_tree(path)  # no client has seen this session, or it was removed
                     continue
                 if record.id != id:
                     raise ValueError("the folder is another session's")
                 if record.runs:
                     self._recover_one(record)
-            except Exception as error:  # whatever a damaged folder leads to, the other sessions are there
+            except Exception as error:  # a damaged folder must not affect the other sessions
                 self._folder.log("unreadable", session=id, error=type(error).__name__)
                 continue
             self._records[id] = record
@@ -324,7 +321,7 @@ class Sessions:
             if managed is not None:
                 managed.close()
             shutil.rmtree(path, ignore_errors=True)
-            for folder in (os.path.join(path, "parts"), path):  # rmtree needs descriptors, of which there may be none
+            for folder in (os.path.join(path, "parts"), path):  # rmtree needs descriptors, and there may be none
                 with suppress(OSError):
                     os.rmdir(folder)
             raise
@@ -333,7 +330,7 @@ class Sessions:
         return managed
 
     def _spawn(self, managed: ManagedSession, argv: list[str], env: Mapping[str, str]) -> None:
-        """Start the CLI of a session. If that fails, no process is left, and the session is as before."""
+        """Start the CLI of a session. If that fails, no process is left, and the session is unchanged."""
         record = managed.record
         before = record.boot, record.runs, record.ended
         try:
@@ -348,7 +345,7 @@ class Sessions:
         except BaseException as error:
             child.close()
             record.boot, record.runs, record.ended = before
-            if isinstance(error, ValueError):  # what is to be sent is no initialize
+            if isinstance(error, ValueError):  # the ``initialize`` is invalid
                 raise RefusedError("command", f"initialize cannot be sent: {error}") from None
             raise
         self._managed[record.id] = managed
@@ -379,13 +376,13 @@ class Sessions:
             )
 
     def let_go(self, managed: ManagedSession) -> None:
-        """Close what is kept open of a session that has ended, and that nobody follows."""
+        """Close the files of a session that has ended and that nobody follows."""
         if not managed.runs and not managed.clients and self._managed.get(managed.id) is managed:
             managed.close()
             del self._managed[managed.id]
 
     def ended(self, managed: ManagedSession) -> None:
-        """The process of a session has ended."""
+        """Handle the end of a session's process."""
         record = managed.record
         try:
             self._note_end(record, managed.journal)
@@ -399,11 +396,9 @@ class Sessions:
         self.let_go(managed)
 
     def log(self, event: str, managed: ManagedSession, **fields: object) -> None:
-        """Something happened in a session."""
         self._folder.log(event, session=managed.id, **fields)
 
     def log_error(self, error: Exception, managed: ManagedSession) -> None:
-        """Something was raised in a session that never should be."""
         self._folder.log_error(error, session=managed.id)
 
     def close(self) -> None:
@@ -414,10 +409,10 @@ class Sessions:
     # --- CLIs that are kept ready
 
     def prewarm(self, spec: Spec, count: int) -> None:
-        """Keep so many CLIs ready for a spec.
+        """Keep ``count`` CLIs ready for a spec.
 
         Raises:
-            RefusedError: a CLI cannot be started, or there is no room.
+            RefusedError: a CLI cannot be started, or a limit is reached.
             OSError: a folder cannot be written.
         """
         warm = self._warm.setdefault(_key(spec), _Warm(spec, 0))
@@ -438,13 +433,13 @@ class Sessions:
         self._keep_ready(warm)
 
     def _keep_ready(self, warm: _Warm) -> None:
-        """Keep those that are ready, and no others. A spec of which none is ready is forgotten."""
+        """Set the wanted number to that of the CLIs that are ready. Forget a spec without any."""
         warm.count = len(warm.ready)
         if not warm.count:
             self._warm.pop(_key(warm.spec), None)
 
     def _take_warm(self, spec: Spec) -> ManagedSession | None:
-        """A CLI that is ready for a spec; another one is begun in its place."""
+        """Take a CLI that is ready for a spec, and start another one in its place."""
         warm = self._warm.get(_key(spec))
         ready = [] if warm is None else [id for id in warm.ready if self._managed[id].life is Life.IDLE]
         if warm is None or not ready:
@@ -456,7 +451,7 @@ class Sessions:
             setattr(managed.record, field, value)
         managed.limit_cost()
         warm.ready.remove(managed.id)
-        with suppress(RefusedError, OSError):  # there is no room for another one
+        with suppress(RefusedError, OSError):  # there is no room for another CLI
             self._fill(warm)
         return managed
 
@@ -464,7 +459,7 @@ class Sessions:
         for warm in list(self._warm.values()):
             if record.id in warm.ready:
                 warm.ready.remove(record.id)
-                self._keep_ready(warm)  # one that ends by itself is not begun again and again
+                self._keep_ready(warm)  # a CLI that ends by itself is not started again and again
         self._records.pop(record.id, None)
         self._environments.pop(record.id, None)
         self._spec_bytes.pop(record.id, None)
@@ -472,17 +467,17 @@ class Sessions:
 
 
 def _is_begun(path: str) -> bool:
-    """Whether a crash came before anybody got to know a session: its record is the last thing that is written."""
+    """Return True if a crash came before any client saw a session: its record is written last."""
     return not os.path.lexists(os.path.join(path, "session.json"))
 
 
 def _size(record: Record, env: Mapping[str, str]) -> int:
-    """The bytes of what a session is started with."""
+    """Return the size of a session's start parameters."""
     return len(msgspec.json.encode((record.argv, record.initialize, record.mcp, env)))
 
 
 def _key(spec: Spec) -> bytes:
-    """What two specs have in common for which one CLI is as good as the other."""
+    """Return a key that is equal for specs whose CLIs are interchangeable."""
     return msgspec.json.encode(
         [spec.argv, spec.cwd, sorted(spec.env.items()), spec.initialize, spec.mcp], order="sorted"
     )

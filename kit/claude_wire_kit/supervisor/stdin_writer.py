@@ -1,7 +1,4 @@
-"""What goes to the input of a CLI: it waits here while its pipe is full.
-
-Knows bytes and the pipe; not lines, nor who has sent them.
-"""
+"""Write to the input of a CLI. Data waits here while the CLI's pipe is full."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from claude_wire_kit.supervisor.child import Child
 
-#: Bytes that wait for a CLI that does not read, above which nothing is read from its driver.
+#: When more than this waits for a CLI that does not read, nothing more is read from its driver.
 MAX_WAITING_BYTES = 1024 * 1024
 
 
@@ -22,7 +19,7 @@ class StdinWriter:
 
     Args:
         child: the process.
-        drained: is called when nothing waits any more.
+        drained: called when nothing waits any more.
     """
 
     __slots__ = ("_child", "_drained", "_loop", "_waiting", "ends")
@@ -32,23 +29,23 @@ class StdinWriter:
         self._drained = drained
         self._loop = asyncio.get_running_loop()
         self._waiting = bytearray()
-        #: Whether the input ends behind what waits.
+        #: True if the input ends after the waiting data.
         self.ends: bool = False
 
     @property
     def is_behind(self) -> bool:
-        """Whether so much waits for the process that nothing more is read from its driver."""
+        """Return True if so much waits for the process that nothing more should be read from its driver."""
         return len(self._waiting) > MAX_WAITING_BYTES
 
     def write(self, line: bytes) -> None:
-        """Send a line, as soon as there is room. Behind the end of the input it is dropped."""
+        """Send a line as soon as there is room. After the end of the input, drop it."""
         begins = not self._waiting
         self._waiting += line
         if begins:
             self._flush()
 
     def end(self) -> None:
-        """End the input behind what waits. May be called again."""
+        """End the input after the waiting data. A second call does nothing."""
         self.ends = True
         if not self._waiting:
             self._flush()
@@ -62,7 +59,7 @@ class StdinWriter:
             sent = os.write(stdin, self._waiting) if self._waiting else 0
         except BlockingIOError:
             sent = 0
-        except BrokenPipeError:  # it reads no more; its end tells the clients
+        except BrokenPipeError:  # the CLI reads no more; clients will see its end
             sent = len(self._waiting)
         del self._waiting[:sent]
         if self._waiting:
@@ -74,7 +71,7 @@ class StdinWriter:
         self._drained()
 
     def close(self) -> None:
-        """Send nothing more. What waits is dropped. May be called again."""
+        """Drop the waiting data, and send nothing more. A second call does nothing."""
         if self._child.stdin is not None:
             self._loop.remove_writer(self._child.stdin)
         self._waiting.clear()

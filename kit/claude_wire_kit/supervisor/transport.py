@@ -1,7 +1,4 @@
-"""Ways to a supervisor: its socket, or a command that speaks the same lines.
-
-Knows descriptors and when to wait; not what lines mean.
-"""
+"""Transports to a supervisor: its socket, or a command such as ssh whose standard streams carry the same lines."""
 
 from __future__ import annotations
 
@@ -25,16 +22,16 @@ if TYPE_CHECKING:
     from claude_wire.process.child import StrPath
     from claude_wire.streams import Chunks
 
-#: Seconds after which it is tried again to connect with a supervisor that has too many who wait.
+#: If too many clients wait at the supervisor's socket, connecting is tried again after this many seconds.
 AGAIN_SECONDS = 0.01
-#: Seconds that a command gets to end: after the end of its input, then after SIGTERM.
+#: At its end, a command gets this many seconds after the end of its input, and again after SIGTERM.
 GRACE_SECONDS = 2.0
-#: Seconds in which a command that has closed its output must have ended, to say why.
+#: A command that has closed its output must end within this many seconds, so that its exit can explain why.
 WHY_SECONDS = 1.0
 
 
 class Transport(Protocol):
-    """One connection."""
+    """One connection to a supervisor."""
 
     #: What the supervisor sends.
     chunks: Chunks
@@ -44,28 +41,28 @@ class Transport(Protocol):
         ...
 
     async def send(self, data: bytes) -> None:
-        """Send bytes, by one task at a time. Raises OSError."""
+        """Send bytes. Only one task may send at a time. Raises OSError."""
         ...
 
     async def why_ended(self) -> str:
-        """Why the supervisor has sent nothing more, in words; nothing if that is not known."""
+        """Say why the supervisor sends nothing more. Empty if that is not known."""
         ...
 
     def drop(self) -> None:
-        """Close what the way holds, from anywhere. May be called again."""
+        """Release the connection without waiting; can be called from any thread. A second call does nothing."""
         ...
 
     async def aclose(self) -> None:
-        """Close the way. May be called again."""
+        """Close the connection. A second call does nothing."""
         ...
 
 
 class SocketTransport:
-    """The socket of a supervisor of this machine.
+    """The socket of a supervisor on this machine.
 
     Args:
-        path: of the socket.
-        folder: that it stands in, for messages.
+        path: the path of the socket.
+        folder: the state folder, for messages.
     """
 
     chunks: Chunks
@@ -77,14 +74,13 @@ class SocketTransport:
         self._room: Readiness | None = None
 
     async def open(self) -> None:
-        """As :meth:`Transport.open`."""
         try:
             await self._connect()
         except (FileNotFoundError, ConnectionRefusedError):
             raise SupervisorError(
                 "absent", f"no supervisor runs for {self._folder}; `claude-wire supervisor start` starts one"
             ) from None
-        except OSError as error:  # no descriptor is left, among others
+        except OSError as error:  # for instance, no descriptor is left
             raise SupervisorError("absent", f"the supervisor of {self._folder} cannot be reached: {error}") from error
 
     async def _connect(self) -> None:
@@ -94,14 +90,13 @@ class SocketTransport:
             try:
                 connection.connect(self._path)
                 break
-            except BlockingIOError:  # its queue is full
+            except BlockingIOError:  # the queue of its socket is full
                 await sleep(AGAIN_SECONDS)
         _require_own(connection)
         self.chunks = open_source(connection.fileno(), DrainOptions())
         self._room = Readiness(connection.fileno(), writable=True)
 
     async def send(self, data: bytes) -> None:
-        """As :meth:`Transport.send`."""
         view = memoryview(data)
         while view:
             if self._socket is None or self._room is None:
@@ -112,17 +107,14 @@ class SocketTransport:
                 await self._room.wait()
 
     async def why_ended(self) -> str:
-        """As :meth:`Transport.why_ended`."""
         return ""
 
     def drop(self) -> None:
-        """As :meth:`Transport.drop`."""
         if self._socket is not None:
             self._socket.close()
             self._socket = None
 
     async def aclose(self) -> None:
-        """As :meth:`Transport.aclose`."""
         if self._room is not None:
             self._room.close()
             await self.chunks.aclose()
@@ -130,7 +122,7 @@ class SocketTransport:
 
 
 class CommandTransport:
-    """A program that speaks with a supervisor for us, over ssh say: its standard streams are the connection."""
+    """A command, such as ssh, that connects its standard streams to a supervisor."""
 
     chunks: Chunks
 
@@ -139,7 +131,6 @@ class CommandTransport:
         self._child: Child | None = None
 
     async def open(self) -> None:
-        """As :meth:`Transport.open`."""
         settings = Settings(self._argv, None, None, None, None, DrainOptions(), GRACE_SECONDS, start_new_session=True)
         try:
             self._child = Child(settings)
@@ -148,13 +139,11 @@ class CommandTransport:
         self.chunks = self._child.chunks
 
     async def send(self, data: bytes) -> None:
-        """As :meth:`Transport.send`."""
         if self._child is None:
             raise ProcessInputError("the command is not running")
         await self._child.stdin.write(data, None, is_answer=False)
 
     async def why_ended(self) -> str:
-        """As :meth:`Transport.why_ended`."""
         if self._child is None or not await self._child.wait(WHY_SECONDS):
             return ""
         await self._child.read_stderr()
@@ -162,21 +151,20 @@ class CommandTransport:
         return f"the command {self._argv[0]!r} {how}"
 
     def drop(self) -> None:
-        """As :meth:`Transport.drop`. A child that nobody keeps is ended by a thread."""
+        """Drop the child. A thread ends it."""
         self._child = None
 
     async def aclose(self) -> None:
-        """As :meth:`Transport.aclose`."""
         child, self._child = self._child, None
         if child is not None:
             await child.close(GRACE_SECONDS)
 
 
 def _require_own(connection: socket.socket) -> None:
-    """Refuse a supervisor of another user, who would see all that is sent.
+    """Refuse a supervisor of another user, who would see everything that is sent.
 
     Raises:
-        SupervisorError: it is one.
+        SupervisorError: the socket belongs to another user.
     """
     option = getattr(socket, "SO_PEERCRED", None)
     if option is not None:

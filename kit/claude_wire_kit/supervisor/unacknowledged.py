@@ -1,7 +1,4 @@
-"""Lines that were sent to a supervisor and that it has not acknowledged: what is sent again after a lost connection.
-
-Knows numbers of lines, and which lines may be sent again; not how they are sent.
-"""
+"""Lines that were sent to a supervisor and are not acknowledged. After a lost connection, they are sent again."""
 
 from __future__ import annotations
 
@@ -10,14 +7,14 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-#: Bytes of lines that the supervisor has not acknowledged; and what a line counts besides its own bytes. Above it no
-#: prompt and no request is sent, and answers are not kept.
+#: The limit for unacknowledged lines in bytes, and what each line counts in addition to its own bytes. Above the limit
+#: no prompt and no request is sent, and answers are not kept.
 MAX_UNACKNOWLEDGED_BYTES = 64 * 1024 * 1024
 ENTRY_BYTES = 256
 
 
 class _Said(msgspec.Struct):
-    """The fields of a line that are looked at."""
+    """The fields of a line that are needed here."""
 
     type: str = ""
     uuid: Any = None
@@ -30,23 +27,23 @@ _decode_said = msgspec.json.Decoder(_Said).decode
 class SentLine(NamedTuple):
     """A line that was sent."""
 
-    #: Of the lines of this connection, from 1.
+    #: The number of the line in this connection, from 1.
     number: int
-    #: Its type, such as ``user``.
+    #: The type of the line, such as ``user``.
     kind: str
     #: The uuid of a prompt, or the id of a request; else None.
     id: str | None
-    #: A prompt or an answer, as it was sent. Lines of other types are not sent again, and empty here.
+    #: A prompt or an answer, as it was sent. Empty for lines of other types, which are not sent again.
     line: bytes
 
     @property
     def size(self) -> int:
-        """What it counts, in bytes."""
+        """The size that counts, in bytes."""
         return len(self.line) + ENTRY_BYTES
 
 
 class Unacknowledged:
-    """The lines of one connection."""
+    """The unacknowledged lines of one connection."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -55,20 +52,22 @@ class Unacknowledged:
 
     @property
     def lines(self) -> list[bytes]:
-        """Prompts and answers, the oldest first."""
+        """The prompts and answers, the oldest first."""
         return [sent.line for sent in self._sent if sent.line]
 
     @property
     def size(self) -> int:
-        """What is kept, in bytes."""
+        """The size of all kept lines, in bytes."""
         return self._bytes
 
     def has_room(self, line: bytes) -> bool:
-        """Whether the line can be kept."""
+        """Return True if there is room to keep the line."""
         return self._bytes + len(line) + ENTRY_BYTES <= MAX_UNACKNOWLEDGED_BYTES
 
     def add(self, line: bytes) -> None:
-        """A line is sent. An answer for which there is no room is not kept: its question remains open without it."""
+        """Add a line that is sent. An answer for which there is no room is not kept: its question
+        remains open anyway.
+        """
         self._count += 1
         said = _decode_said(line)
         is_answer = said.type == "control_response"
@@ -80,7 +79,9 @@ class Unacknowledged:
             self._bytes += sent.size
 
     def settle(self, number: int) -> SentLine | None:
-        """The supervisor has taken, or refused, all lines up to this number. Returns that line, if it is here."""
+        """Remove all lines up to this number, which the supervisor has accepted or refused. Returns the line with this
+        number, if it is here.
+        """
         last = None
         while self._sent and self._sent[0].number <= number:
             last = self._sent.popleft()

@@ -1,1 +1,1 @@
-"""What a supervisor keeps on disk: its folder, and a journal and a record for each session."""
+"""The supervisor's files: its state folder, and for each session a journal and a record."""

@@ -1,7 +1,4 @@
-"""Files that only their owner can read, in a folder that only its owner can change.
-
-Knows paths, modes and symbolic links; not what the files mean.
-"""
+"""Files and folders that only their owner can use. Symbolic links in their place are refused."""
 
 from __future__ import annotations
 
@@ -12,10 +9,10 @@ import stat
 
 
 def private_folder(path: str) -> str:
-    """Make a folder of mode 0700 if there is none, and return its path.
+    """Create a folder of mode 0700 if it is missing, and return its path.
 
     Raises:
-        OSError: it cannot be made; or there is a symbolic link, another user's folder, or one that others may change.
+        OSError: it cannot be created, is a symbolic link, belongs to another user, or may be changed by others.
     """
     os.makedirs(os.path.dirname(path) or ".", mode=0o700, exist_ok=True)
     try:
@@ -32,12 +29,12 @@ def private_folder(path: str) -> str:
 
 
 def open_private(path: str, flags: int) -> int:
-    """Open a file of mode 0600, which is made if ``flags`` have ``O_CREAT``, and return its descriptor.
+    """Open a file of mode 0600, and return its descriptor. With ``O_CREAT`` in ``flags``, create it if it is missing.
 
     Raises:
-        OSError: it cannot be opened, or there is a symbolic link, a pipe or a device.
+        OSError: it cannot be opened, or is a symbolic link, a pipe or a device.
     """
-    # A pipe is opened without waiting for its other end, and then refused.
+    # O_NONBLOCK opens a pipe without waiting for its other end. The pipe is refused below.
     descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -46,10 +43,11 @@ def open_private(path: str, flags: int) -> int:
 
 
 def remove_tree(path: str) -> None:
-    """Remove a folder with all that is in it.
+    """Remove a folder and everything in it.
 
     Raises:
-        OSError: something cannot be removed, or there is no folder. A pipe in its place is not opened: that would wait.
+        OSError: something cannot be removed, or it is no folder. A pipe in its place is not opened, because that would
+            block.
     """
     if not stat.S_ISDIR(os.lstat(path).st_mode):
         raise OSError(errno.ENOTDIR, "in its place is something else that is no folder", path)
@@ -60,7 +58,7 @@ def write_whole(path: str, data: bytes) -> None:
     """Replace a file by ``data``: who reads it finds the old file or the new one, also after a crash.
 
     Raises:
-        OSError: it cannot be written. The old file is there then.
+        OSError: it cannot be written. The old file stays.
     """
     beside = f"{path}.new"
     descriptor = open_private(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)

@@ -1,4 +1,4 @@
-"""The state folder of a supervisor: lock, address and log. Knows names of files; not sessions.
+"""The state folder of a supervisor: its lock, address and log.
 
 ============================  ====================================================================
 ``lock``                      locked by the supervisor as long as it lives, and so is the folder itself
@@ -26,12 +26,12 @@ from claude_wire_kit.supervisor.frames import VERSION
 
 #: Size limit of a log in bytes. Then a new log begins, and only one old log is kept.
 LOG_BYTES = 4 * 1024 * 1024
-#: Bytes of the path of a socket, as Linux has it.
+#: The limit of Linux for the path of a socket, in bytes.
 SOCKET_PATH_BYTES = 107
 
 
 def default_folder() -> str:
-    """``$CLAUDE_WIRE_SUPERVISOR``, or ``claude-wire/supervisor`` where the user's programs keep their state."""
+    """Return ``$CLAUDE_WIRE_SUPERVISOR``, or ``claude-wire/supervisor`` in the user's folder for state."""
     chosen = os.environ.get("CLAUDE_WIRE_SUPERVISOR")
     if chosen:
         return os.path.abspath(chosen)
@@ -87,11 +87,11 @@ class StateFolder:
 
     @property
     def sessions(self) -> str:
-        """The folder with one folder for each session. Created if it is missing."""
+        """Return the folder that has a folder for each session. Creates it if it is missing."""
         return private_folder(os.path.join(self.path, "sessions"))
 
     def supervision(self) -> Supervision | None:
-        """The supervisor that runs the folder now; None if there is none."""
+        """Return the supervisor that runs the folder now, or None."""
         try:
             with open(open_private(os.path.join(self.path, "supervisor.json"), os.O_RDONLY), "rb") as file:
                 found = msgspec.json.decode(file.read(), type=Supervision)
@@ -102,13 +102,13 @@ class StateFolder:
     # --- for the supervisor
 
     def take(self) -> None:
-        """Take the folder for this process, until :meth:`release`, or its end.
+        """Take the folder for this process, until :meth:`release` or the end of the process.
 
         Raises:
             SupervisorError: another supervisor has it.
             OSError: a file cannot be written.
         """
-        # The file may be removed while it is locked, by a cleaner of old files. The folder is locked as well, where the
+        # A cleaner of old files may remove the lock file while it is locked. So the folder is locked, too, where the
         # system can do that (a network file system may not).
         self._locks = [open_private(os.path.join(self.path, "lock"), os.O_RDWR | os.O_CREAT)]
         try:
@@ -137,8 +137,8 @@ class StateFolder:
             os.close(self._locks.pop())
 
     def announce(self) -> None:
-        """Write ``supervisor.json``, after the socket exists."""
-        from importlib.metadata import version  # of which those who only look for the supervisor need nothing
+        """Write ``supervisor.json``. Call this after the socket exists."""
+        from importlib.metadata import version  # programs that only look for the supervisor do not need this import
 
         pid = os.getpid()
         mine = Supervision(
@@ -148,7 +148,7 @@ class StateFolder:
 
     @property
     def is_lost(self) -> bool:
-        """Whether the folder is there without the files by which the supervisor is found: somebody has removed one."""
+        """Return True if the folder still exists, but a file by which clients find the supervisor was removed."""
         try:
             is_ours = os.path.samestat(os.stat(self.path), os.fstat(self._locks[-1]))
         except OSError:

@@ -1,9 +1,7 @@
-"""What went over the streams of one session, on disk, before anybody else gets to know it.
+"""The journal of one session: everything that went over the CLI's streams, on disk before anybody gets it.
 
-Knows parts, line numbers, epochs and a byte budget; not clients, nor what lines mean.
-
-A journal is a folder of parts, and each part is a recording. A part is of one process of the CLI, and has an eighth of
-the byte budget at most, but for the line that passes it. Lines are numbered from 1, over all processes of the session.
+A journal is a folder of parts, and each part is a recording of one process of the CLI. A part has at most an eighth of
+the byte budget, plus the line that exceeds it. Lines are numbered from 1, over all processes of the session.
 """
 
 from __future__ import annotations
@@ -19,17 +17,17 @@ import msgspec
 from claude_wire_kit.supervisor.disk.files import open_private, private_folder, remove_tree, write_whole
 from claude_wire_kit.supervisor.disk.parts import Part, PartInfo
 
-#: Default of the most bytes of a journal. Above it only what a connected client still lacks is kept.
+#: The default size limit of a journal. Above it, only lines that a connected client still needs are kept.
 JOURNAL_BYTES = 256 * 1024 * 1024
-#: The least number of parts that a full journal has: so not everything goes when the oldest part does.
+#: A full journal has at least this many parts, so that removing the oldest part does not remove everything.
 PARTS = 8
 
 
 class GoneError(LookupError):
-    """Lines were asked for that have been removed, for the byte budget.
+    """The requested lines were removed because of the byte budget.
 
     Attributes:
-        first: the number of the first line that is there.
+        first: the number of the first line that is still there.
     """
 
     def __init__(self, first: int) -> None:
@@ -38,14 +36,14 @@ class GoneError(LookupError):
 
 
 class Place(NamedTuple):
-    """Where a line begins: the number of its part, and the offset in the output of that part, in bytes."""
+    """The position of a line: the number of its part, and its offset in that part's output in bytes."""
 
     part: int
     offset: int
 
 
 class _Closed(NamedTuple):
-    """What is kept of a part that is not open: its first line, its bytes, and when its process was started."""
+    """What is remembered of a closed part: its first line, its size, and when its process was started."""
 
     first: int
     size: int
@@ -53,7 +51,7 @@ class _Closed(NamedTuple):
 
 
 def _remove(path: str) -> None:
-    """Remove a part: first what makes it one, so that no crash leaves a part without its lines."""
+    """Remove a part. ``part.json`` goes first, so that a crash leaves no part without its lines."""
     with suppress(FileNotFoundError):
         os.unlink(os.path.join(path, "part.json"))
     remove_tree(path)
@@ -69,7 +67,7 @@ class Journal:
 
     Raises:
         OSError: the folder or a file cannot be opened.
-        ValueError: a ``part.json`` is not what it should be.
+        ValueError: a ``part.json`` is invalid.
     """
 
     __slots__ = (
@@ -89,16 +87,16 @@ class Journal:
         self._syncs = syncs
         self._folder = private_folder(os.path.join(folder, "parts"))
         self._budget = budget
-        # By number: the parts before the last one; those that are being read, and by how many readers.
+        # By number: the closed parts, and the parts that are being read with their number of readers.
         self._closed: dict[int, _Closed] = {}
         self._read: dict[int, tuple[Part, int]] = {}
-        #: The number of the part that is written; 0 if nothing was begun yet.
+        #: The number of the part that is being written; 0 before the first.
         self.number: int = 0
         self._last: Part | None = None
-        #: Whether output, or its order, could not be written yet: the disk is full.
+        #: True while output, or its order, cannot be written because the disk is full.
         self.is_blocked: bool = False
         self._unwritten = b""
-        # Whether the next line goes to another part.
+        # True if the next line goes into a new part.
         self._is_full = False
         try:
             for number in sorted(int(name) for name in os.listdir(self._folder) if name.isdecimal()):
@@ -108,13 +106,14 @@ class Journal:
             raise
 
     def _open(self, number: int) -> None:
-        """Open a part that is there, behind those before it."""
+        """Open an existing part, which follows those that were opened before."""
         if not os.path.lexists(os.path.join(self._path(number), "part.json")):
-            remove_tree(self._path(number))  # a crash came before anything was written, or while it was removed
+            remove_tree(self._path(number))  # a crash came before anything was written, or during the removal
             return
         part = Part(self._path(number))
         if self._last is not None and part.info.first != self.next:
-            # A loss of power has taken lines before this part. What is left of them would hide that: it is put aside.
+            # A loss of power has taken lines before this part. The rest of the old parts would hide the gap, so it is
+            # set aside.
             self._last.close()
             for lost in (*self._closed, self.number):
                 os.rename(self._path(lost), f"{self._path(lost)}.lost")
@@ -137,30 +136,30 @@ class Journal:
 
     @property
     def first(self) -> int:
-        """The number of the first line that is there, or would be."""
+        """The number of the first line in the journal. The next line's number if the journal is empty."""
         for part in self._closed.values():
             return part.first
         return 1 if self._last is None else self._last.info.first
 
     @property
     def next(self) -> int:
-        """The number that the next line of output gets."""
+        """The number that the next line of output will get."""
         return 1 if self._last is None else self._last.info.first + self._last.output.count
 
     @property
     def next_input(self) -> int:
-        """The number that the next line of input gets."""
+        """The number that the next line of input will get."""
         return 1 if self._last is None else self._last.info.first_input + self._last.inputs
 
     @property
     def process_line(self) -> int:
-        """The number of the first line of the last process, of those that are there."""
+        """The number of the first available line of the last process."""
         last = self.last.info
         return min([part.first for part in self._closed.values() if part.began == last.began], default=last.first)
 
     @property
     def size(self) -> int:
-        """The bytes of all parts."""
+        """The size of all parts in bytes."""
         return sum(part.size for part in self._closed.values()) + (0 if self._last is None else self._last.size)
 
     @property
@@ -168,7 +167,7 @@ class Journal:
         """The part that is written.
 
         Raises:
-            LookupError: nothing was begun yet.
+            LookupError: there is no part yet.
         """
         if self._last is None:
             raise LookupError("the journal is empty")
@@ -179,10 +178,10 @@ class Journal:
     def begin(
         self, argv: list[str], *, began: float, pid: int | None = None, pid_began: int | None = None, mark: str = ""
     ) -> None:
-        """A process was started: its lines go to a part of its own.
+        """Begin a new part, because a process was started.
 
         Raises:
-            OSError: the part could not be made. The journal is as it was.
+            OSError: the part cannot be created. The journal is unchanged.
         """
         info = PartInfo(
             first=self.next, first_input=self.next_input, began=began, pid=pid, pid_began=pid_began, mark=mark
@@ -198,20 +197,20 @@ class Journal:
         except BaseException:
             if part is not None:
                 part.close()
-            with suppress(OSError):  # the part before it goes on, so this one would have the wrong number
+            with suppress(OSError):  # without this part the previous one goes on, so the number would be wrong
                 _remove(path)
             raise
         self._close_last()
         self.number, self._last, self._is_full = self.number + 1, part, False
 
     def add_output(self, data: bytes) -> None:
-        """Append what the CLI wrote, cut anywhere: to another part than before if the last one was full.
+        """Append what the CLI wrote, cut anywhere. Begins a new part if the current one is full.
 
-        :meth:`add_order` is called behind this, when those who wait for the lines have them.
+        Call :meth:`add_order` afterwards, when the clients that wait for the lines have them.
 
         Raises:
-            OSError: not all could be written. The rest is kept, and written by the next call, which may be with b"".
-                The caller reads nothing more from the CLI meanwhile.
+            OSError: not everything was written. The rest is kept, and the next call writes it, also if that has b"".
+                Until then, the caller must not read from the CLI.
         """
         part = self.last
         if self.is_blocked:
@@ -230,10 +229,10 @@ class Journal:
             self.is_blocked, self._unwritten = False, b""
 
     def add_order(self) -> None:
-        """Write the order of the lines of output. Until this is done, a crash takes the times at which they came.
+        """Write the order of the output lines. Before this, a crash would lose the times of the lines.
 
         Raises:
-            OSError: it could not be written. It is by the next call, before which the caller reads nothing more.
+            OSError: it was not written. The next call writes it. Until then, the caller must not read from the CLI.
         """
         part = self.last
         try:
@@ -244,7 +243,7 @@ class Journal:
         self._is_full = part.size * PARTS >= self._budget
 
     def give_up(self) -> int:
-        """Drop what could not be written: its process has ended. Returns how many bytes that is."""
+        """Drop what could not be written, because its process has ended. Returns its size in bytes."""
         dropped, self._unwritten, self.is_blocked = len(self._unwritten), b"", False
         return dropped
 
@@ -252,12 +251,12 @@ class Journal:
         """Append whole lines that are sent to the CLI.
 
         Raises:
-            OSError: they could not be written; the journal has none of them.
+            OSError: they cannot be written. The journal has none of them.
         """
         self.last.add_input(data, syncs=self._syncs)
 
     def _pass_on(self, part: Part) -> Part:
-        """Begin another part of the same process, and remove the oldest ones above the budget."""
+        """Begin another part for the same process, and remove the oldest parts above the budget."""
         with open(open_private(os.path.join(part.path, "cmd.json"), os.O_RDONLY), "rb") as file:
             command = file.read()
         self._begin(msgspec.structs.replace(part.info, first=self.next, first_input=self.next_input), command)
@@ -265,7 +264,7 @@ class Journal:
         return self.last
 
     def _make_room(self) -> None:
-        """Remove the oldest parts while the journal is above its budget, up to one that is being read."""
+        """Remove the oldest parts while the journal exceeds its budget, but stop at a part that is being read."""
         for number in list(self._closed):
             if self.size <= self._budget or number in self._read:
                 return
@@ -274,16 +273,16 @@ class Journal:
 
     @property
     def held_by_readers(self) -> bool:
-        """Whether the journal is above twice its budget, since somebody still reads its oldest part."""
+        """Return True if the journal exceeds twice its budget because somebody still reads its oldest part."""
         return self.size > 2 * self._budget and next(iter(self._closed), None) in self._read
 
     # --- reading
 
     def place_of(self, line: int) -> Place:
-        """Where the line with this number begins; the end of the journal for the next one.
+        """Return the place of the line with this number. The next line's place is the end of the journal.
 
         Raises:
-            GoneError: it was removed.
+            GoneError: the line was removed.
             LookupError: there is no such line yet.
         """
         if line < self.first:
@@ -301,14 +300,16 @@ class Journal:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the file that is written has as many bytes as were written. If not, somebody has changed it."""
+        """Return False if the file that is being written has another size than expected: then
+        somebody has changed it.
+        """
         output = self.last.output
         return os.fstat(output.descriptor).st_size == output.size
 
     def in_order(self, line: int) -> Iterator[tuple[bool, bytes]]:
-        """The lines from one of output on, with the input of the part that it is in and of all later ones.
+        """Yield output lines from ``line`` on, and the input of their parts, in the order in which they went.
 
-        They come in their order, in blocks cut anywhere; each with whether it is of the input.
+        Each item is a block cut anywhere, with True if it is input.
 
         Raises:
             LookupError: there is no such line.
@@ -321,7 +322,7 @@ class Journal:
                 self.release_part(number)
 
     def input_from(self, line: int) -> Iterator[bytes]:
-        """The lines of input of the part that a line of output is in, and of all later ones, in blocks cut anywhere.
+        """Yield the input of the part with this line of output, and of all later parts, in blocks cut anywhere.
 
         Raises:
             LookupError: there is no such line.
@@ -334,7 +335,7 @@ class Journal:
                 self.release_part(number)
 
     def line_at(self, place: Place) -> int:
-        """The number of the line that the byte at a place belongs to."""
+        """Return the number of the line that the byte at this place belongs to."""
         part = self.open_part(place.part)
         try:
             return part.line_at(place.offset)
@@ -342,10 +343,10 @@ class Journal:
             self.release_part(place.part)
 
     def open_part(self, number: int) -> Part:
-        """A part to be read, which stays until :meth:`release_part`.
+        """Open a part for reading. It stays until :meth:`release_part`.
 
         Raises:
-            OSError: it cannot be opened, or somebody has made it shorter.
+            OSError: it cannot be opened, or it was truncated.
         """
         known = self.last if number == self.number else None
         part, readers = self._read.get(number) or (known or Part(self._path(number)), 0)
@@ -356,7 +357,7 @@ class Journal:
         return part
 
     def release_part(self, number: int) -> None:
-        """A reader is done with a part that it had opened."""
+        """Note that one reader of a part has finished."""
         part, readers = self._read.pop(number)
         if readers > 1:
             self._read[number] = part, readers - 1
@@ -364,7 +365,7 @@ class Journal:
             part.close()
 
     def close(self) -> None:
-        """Close all files. May be called again."""
+        """Close all files. A second call does nothing."""
         if self._last is not None:
             self._last.close()
         while self._read:

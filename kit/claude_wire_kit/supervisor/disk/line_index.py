@@ -1,8 +1,8 @@
-"""What was counted in the files of a part that is done: ``counted.json`` beside them, so that nobody counts them again.
+"""Line counts of a finished part, stored in ``counted.json`` beside its files. With them, a large session is opened
+without being read.
 
-Knows numbers and when they hold; not what is counted. A large session is opened without being read by that. The numbers
-hold while a file has the size and the time that it had, and until the machine is started again: a loss of power may
-take what was written, and leave the size.
+The numbers hold as long as a file has the same size and time of change, and until the machine is restarted: a loss of
+power may take written data and leave the size.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _Numbers: TypeAlias = Annotated[list[_Number], msgspec.Meta(min_length=1)]
 
 
 class LineIndex(msgspec.Struct, array_like=True, frozen=True):
-    """What was counted in one file, and which state of the file that was.
+    """The line count of one file, and the state of the file that it holds for.
 
     Attributes:
-        size: its bytes.
+        size: the size of the file in bytes.
         modified: when it was last written, in nanoseconds since 1970.
-        count: lines that are complete.
-        end: the offset behind the last of them.
-        ordered, ordered_end: the same for those whose order is written.
-        marks, offsets: numbers of some lines, and where they begin.
+        count: the number of complete lines.
+        end: the offset after the last complete line.
+        ordered, ordered_end: the same for the lines whose order is written.
+        marks, offsets: the numbers of some lines, and their offsets.
     """
 
     size: int
@@ -44,7 +44,7 @@ class LineIndex(msgspec.Struct, array_like=True, frozen=True):
     offsets: _Numbers
 
     def is_of(self, descriptor: int) -> bool:
-        """Whether this was counted in an open file, as that is now."""
+        """Return True if an open file is still in the state that this count holds for."""
         status = os.fstat(descriptor)
         return (status.st_size, status.st_mtime_ns) == (self.size, self.modified)
 
@@ -55,7 +55,7 @@ class _Index(msgspec.Struct, frozen=True):
 
 
 def load(folder: str, count: int) -> list[LineIndex] | list[None]:
-    """What was counted in the files of a part; None for each of them if that is not known."""
+    """Return the counts of a part's files, or None for each of them."""
     with suppress(OSError, ValueError):
         with open(open_private(os.path.join(folder, _NAME), os.O_RDONLY), "rb") as file:
             index = msgspec.json.decode(file.read(), type=_Index)
@@ -65,7 +65,7 @@ def load(folder: str, count: int) -> list[LineIndex] | list[None]:
 
 
 def save(folder: str, files: Iterable[LineIndex]) -> None:
-    """Note what was counted. What cannot be written is counted again."""
+    """Store the counts of a part. If that fails, the lines are counted again the next time."""
     with suppress(OSError):
         descriptor = open_private(os.path.join(folder, _NAME), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         with open(descriptor, "wb") as file:

@@ -1,12 +1,10 @@
-"""One part of a journal: a recording that grows, of one process of the CLI.
+"""One part of a journal: the growing recording of one process of the CLI.
 
-Knows files, lines and offsets; not sessions, nor what lines mean.
+Output and input are written as they come, and the order of their lines afterwards. So a crash can leave an order that
+is too short, or an unfinished line, and no other damage.
 
-The output and the input of the CLI are written as they come; the order of their lines is written behind them. So a
-crash can leave an order that is short, or a line without its end, and nothing else.
-
-Each line of a CLI goes this way, and most come alone. From the read to the order of a line that one client follows, the
-interpreter takes 27,000 instructions, and a turn of asyncio's loop 19,000 beside.
+Speed matters here, because each line of a CLI goes this way, and most lines come alone. From the read to the order of a
+line with one client, the interpreter takes 27,000 instructions; a turn of asyncio's loop takes 19,000 more.
 """
 
 from __future__ import annotations
@@ -23,27 +21,27 @@ import msgspec
 from claude_wire_kit.supervisor.disk.files import open_private, private_folder, write_whole
 from claude_wire_kit.supervisor.disk.line_index import LineIndex, load, save
 
-#: The offset of a line is remembered after at least so many lines: 16 bytes for each such line.
+#: The offset of every so many lines is remembered, which takes 16 bytes for each remembered line.
 STRIDE = 256
-#: Bytes that are read at once where lines are counted.
+#: Lines are counted in blocks of this many bytes.
 BLOCK_BYTES = 256 * 1024
 
 _LINE_FEED = 10
 _OUTPUT, _INPUT, _ORDER, _STDERR = "stdout.ndjson", "stdin.ndjson", "order.jsonl", "stderr.txt"
-#: Most bytes of standard error in a part. What comes behind them is dropped.
+#: A part keeps at most this many bytes of standard error. The rest is dropped.
 STDERR_BYTES = 1024 * 1024
 
 
 class PartInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """What ``part.json`` says: where a part stands in its journal, and which process it is of.
+    """The contents of ``part.json``: the position of a part in its journal, and its process.
 
     Attributes:
-        first: number of the first line of output in it; 1 for the first of a session.
-        first_input: the same for its input.
+        first: the number of its first line of output; 1 for the first part of a session.
+        first_input: the number of its first line of input.
         began: when the process was started, in seconds since 1970.
-        pid: of the process; None if it was not started.
-        pid_began: what tells it from a later process with the same pid: field 22 of ``/proc/PID/stat``.
-        mark: what all processes have in their environment that it has started.
+        pid: of the process; None if the process could not be started.
+        pid_began: tells the process from a later one with the same pid: field 22 of ``/proc/PID/stat``.
+        mark: is in the environment of every process that this process has started.
     """
 
     first: int
@@ -55,20 +53,20 @@ class PartInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def blocks(descriptor: int, start: int, end: int) -> Iterator[bytes]:
-    """What a file has from one offset to another, in blocks of :data:`BLOCK_BYTES` at most."""
+    """Yield a range of a file in blocks of at most :data:`BLOCK_BYTES`."""
     while start < end and (data := os.pread(descriptor, min(BLOCK_BYTES, end - start), start)):
         yield data
         start += len(data)
 
 
 class Lines:
-    """A file to which lines are appended, and how many there are.
+    """A file to which lines are appended, with a count of its lines.
 
     Attributes:
         descriptor: of the open file, which can be read at any offset.
-        count: how many lines are complete.
-        end: the offset in bytes behind the last of them.
-        size: the bytes of the file, of a line that is not complete, too.
+        count: the number of complete lines.
+        end: the offset after the last complete line, in bytes.
+        size: the size of the file, including an unfinished line.
     """
 
     __slots__ = ("_marks", "_next_mark", "_offsets", "count", "descriptor", "end", "ordered", "ordered_end", "size")
@@ -79,11 +77,12 @@ class Lines:
             self.count: int = 0
             self.end: int = 0
             self.size: int = 0
-            #: Lines whose order is written, and their bytes: so those without an order are found without a search.
+            #: The number of lines whose order is written, and their size in bytes. So lines without an order are found
+            #: without a search.
             self.ordered: int = 0
             self.ordered_end: int = 0
-            # Numbers of some lines, counted from 0, and their offsets: each is the first behind those of a write. To
-            # look for every 256th line takes 80 µs more for a block of 64 KiB, which takes 130 without.
+            # Numbers of some lines, from 0, and their offsets. Each is the first line of an append. Looking for every
+            # 256th line instead takes 80 µs more for a block of 64 KiB, which takes 130 µs without.
             self._marks, self._offsets = array("Q", [0]), array("Q", [0])
             self._next_mark = STRIDE
             if known is not None and known.is_of(self.descriptor):
@@ -98,7 +97,7 @@ class Lines:
             raise
 
     def counted(self) -> LineIndex:
-        """What there is, for one who opens the file again."""
+        """Return the count, for opening the file again."""
         return LineIndex(
             size=self.size,
             modified=os.fstat(self.descriptor).st_mtime_ns,
@@ -111,21 +110,21 @@ class Lines:
         )
 
     def append(self, data: bytes) -> None:
-        """Write ``data`` behind the file's end, all of it.
+        """Append all of ``data``.
 
         Raises:
-            OSError: a part of it could not be written. What was written is counted; ``size`` says how much.
+            OSError: a part of it could not be written. The written part counts; ``size`` says how much that is.
         """
         while data:
             written = os.write(self.descriptor, data)
-            if written == len(data):  # as always, but on a full disk
+            if written == len(data):  # always, except for a full disk
                 self._counted(data)
                 return
             self._counted(data[:written])
             data = data[written:]
 
     def append_rows(self, rows: bytes, count: int) -> None:
-        """As :meth:`append`, for so many whole lines, which nobody counts again."""
+        """Append ``count`` whole lines, without counting them again."""
         written = os.write(self.descriptor, rows)
         if written < len(rows):
             self._counted(rows[:written])
@@ -147,7 +146,7 @@ class Lines:
                 self._next_mark = count + STRIDE
 
     def offset_of(self, line: int) -> int:
-        """The offset of a line, counted from 0; of the end of all lines if it is the next one."""
+        """Return the offset of a line, counted from 0. For the next line, that is the end of all lines."""
         if line == self.count:
             return self.end
         mark = bisect_right(self._marks, line) - 1
@@ -160,21 +159,23 @@ class Lines:
         return offset
 
     def line_at(self, offset: int) -> int:
-        """The line, counted from 0, that the byte at an offset belongs to."""
+        """Return the line, counted from 0, that the byte at an offset belongs to."""
         mark = bisect_right(self._offsets, offset) - 1
         start = self._offsets[mark]
         return self._marks[mark] + sum(data.count(b"\n") for data in blocks(self.descriptor, start, offset))
 
     def rows(self, seconds: float, direction: str) -> bytes:
-        """The order of the lines that have none: since the process was started, so many seconds have passed."""
+        """Return the rows of the order for all lines without one. ``seconds`` is the time since the process was
+        started.
+        """
         if self.count == self.ordered + 1:
             return f'[{seconds:.6f},"{direction}",{self.end - self.ordered_end - 1}]\n'.encode()
         begin = f'[{seconds:.6f},"{direction}",'
-        # One join writes the rows of a block in 0.4 of the time of a formatted row for each line.
+        # For a block of lines, one join takes 0.4 of the time of formatting each row.
         return (begin + f"]\n{begin}".join(map(str, self._sizes())) + "]\n").encode()
 
     def _sizes(self) -> list[int]:
-        """The sizes of the lines without an order, without their line feeds."""
+        """Return the sizes of the lines without an order, not counting line feeds."""
         sizes: list[int] = []
         size = 0
         for data in blocks(self.descriptor, self.ordered_end, self.end):
@@ -185,23 +186,23 @@ class Lines:
         return sizes
 
     def has_order(self, count: int) -> None:
-        """The order of the first ``count`` lines is written."""
+        """Note that the order of the first ``count`` lines is written."""
         self.ordered_end = self.offset_of(count)
         self.ordered = count
 
     def each(self) -> Iterator[bytes]:
-        """All complete lines, without their line feeds."""
+        """Yield all complete lines, without their line feeds."""
         rest = b""
         for data in blocks(self.descriptor, 0, self.end):
             *lines, rest = (rest + data).split(b"\n")
             yield from lines
 
     def read(self) -> bytes:
-        """All complete lines."""
+        """Return all complete lines."""
         return b"".join(blocks(self.descriptor, 0, self.end))
 
     def keep(self, count: int, end: int) -> None:
-        """Drop what stands behind the first ``count`` lines, which end at ``end``."""
+        """Remove everything after the first ``count`` lines, which end at ``end``."""
         os.ftruncate(self.descriptor, end)
         self.count, self.end, self.size = count, end, end
         known = bisect_right(self._marks, count)
@@ -217,12 +218,12 @@ class Part:
     """A part of a journal, open for appending and reading.
 
     Args:
-        path: its folder, which is made if need be.
-        info: what it is a part of, for a new one; None opens one that is there, and repairs what a crash has left.
+        path: its folder, which is created if it is missing.
+        info: for a new part. None opens an existing part, and repairs what a crash has left.
 
     Raises:
         OSError: a file cannot be opened.
-        ValueError: ``part.json`` is not what it should be.
+        ValueError: ``part.json`` is invalid.
     """
 
     __slots__ = ("_closing", "_input", "_noted", "_order", "info", "output", "path")
@@ -238,11 +239,11 @@ class Part:
         self.info: PartInfo = info
         self._closing: list[Lines] = []
         try:
-            #: What the CLI wrote. :meth:`add_order` is called behind what is appended.
+            #: The CLI's output. Call :meth:`add_order` after appending to it.
             self.output: Lines
             known = load(path, 3)
             self.output, self._input, self._order = map(self._open, (_OUTPUT, _INPUT, _ORDER), known)
-            # What was counted when that was noted last.
+            # The counts that were stored last.
             self._noted: list[LineIndex] | list[None] = known
             if self._input.size > self._input.end:  # a line whose writing was cut by a crash never counted
                 self._input.keep(self._input.count, self._input.end)
@@ -254,7 +255,7 @@ class Part:
             raise
 
     def _read_order(self) -> None:
-        """Count the lines that have their order, up to the first row of a line that a loss of power has taken."""
+        """Count the lines whose order is written, up to the first row whose line was lost with the power."""
         rows = self._order.read()
         inputs = rows.count(b'"in"')
         outputs = self._order.count - inputs
@@ -277,32 +278,34 @@ class Part:
 
     @property
     def inputs(self) -> int:
-        """How many lines of input there are."""
+        """The number of input lines."""
         return self._input.count
 
     @property
     def size(self) -> int:
-        """The bytes of all files that grow without bound."""
+        """The size of all files that grow without limit."""
         return self.output.size + self._input.size + self._order.size
 
     def offset_of(self, line: int) -> int:
-        """The offset in bytes of a line of output, by its number in the session; of the end if it is the next one."""
+        """Return the offset of an output line in bytes, by its number in the session. For the next line, that is the
+        end.
+        """
         return self.output.offset_of(line - self.info.first)
 
     def input_blocks(self) -> Iterator[bytes]:
-        """The lines of input, in blocks cut anywhere."""
+        """Yield the input in blocks cut anywhere."""
         return blocks(self._input.descriptor, 0, self._input.end)
 
     def in_order(self, line: int) -> Iterator[tuple[bool, bytes]]:
-        """The lines of output from one on, by its number in the session, and those of input, in their order.
+        """Yield output lines from ``line`` on (its number in the session) and input lines, in their order.
 
-        Gives blocks cut anywhere, and whether each is of the input.
+        Each item is a block cut anywhere, with True if it is input.
         """
         begin, ends = self.offset_of(line), [0, 0]
         files = (self.output, self._input)
         runs = groupby(self._order.each(), lambda row: b'"in"' in row)
         rows = ((is_input, sum(int(row[row.rindex(b",") + 1 : -1]) + 1 for row in run)) for is_input, run in runs)
-        rest = ((is_input, file.end) for is_input, file in enumerate(files))  # an order that a loss of power has taken
+        rest = ((is_input, file.end) for is_input, file in enumerate(files))  # their order was lost with the power
         for is_input, size in chain(rows, rest):
             file, start = files[is_input], ends[is_input]
             ends[is_input] = min(start + size, file.end)
@@ -310,7 +313,7 @@ class Part:
                 yield bool(is_input), block
 
     def line_at(self, offset: int) -> int:
-        """The number in the session of the line of output that the byte at an offset belongs to."""
+        """Return the number in the session of the output line that the byte at an offset belongs to."""
         return self.output.line_at(offset) + self.info.first
 
     # --- writing
@@ -319,10 +322,10 @@ class Part:
         """Append whole lines that are sent to the CLI.
 
         Args:
-            syncs: whether they are on the disk when this returns.
+            syncs: write them to the disk before returning.
 
         Raises:
-            OSError: they could not be written. None of them is there then.
+            OSError: they cannot be written. Then none of them is there.
         """
         count, end = self._input.count, self._input.end
         try:
@@ -335,10 +338,10 @@ class Part:
             raise
 
     def add_stderr(self, data: bytes) -> None:
-        """Append what the CLI wrote to its standard error, as far as there is room for it.
+        """Append to the CLI's standard error, as far as there is room.
 
         Raises:
-            OSError: it could not be written.
+            OSError: it cannot be written.
         """
         descriptor = open_private(os.path.join(self.path, _STDERR), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         try:
@@ -349,17 +352,18 @@ class Part:
             os.close(descriptor)
 
     def add_order(self) -> None:
-        """Write the order of the lines that have none, those of the output first: input is written with its order.
+        """Write the order of all lines that have none. Output comes first, because input is written together with its
+        order.
 
         Raises:
-            OSError: not all could be written. No line counts as one that has its order, then.
+            OSError: not everything was written. Then none of these lines counts as ordered.
         """
         output, inputs, order = self.output, self._input, self._order
         kept = output.ordered + inputs.ordered
         news = output.count + inputs.count - kept
         if not news:
             return
-        if order.size != order.end or order.count != kept:  # rows that a call wrote which then failed
+        if order.size != order.end or order.count != kept:  # rows that an earlier call wrote before it failed
             order.keep(kept, order.offset_of(kept))
         seconds = time.time() - self.info.began
         rows = output.rows(seconds, "out") if output.count > output.ordered else b""
@@ -370,10 +374,10 @@ class Part:
         inputs.ordered, inputs.ordered_end = inputs.count, inputs.end
 
     def end_process(self, exit_code: int | None) -> None:
-        """The process of this part has ended: what it had not finished is a line, and its exit code is written.
+        """Note the end of the part's process: end an unfinished line, and write the exit code.
 
         Raises:
-            OSError: it could not be written.
+            OSError: it cannot be written.
         """
         if self.output.size > self.output.end:
             self.output.append(b"\n")
@@ -383,18 +387,18 @@ class Part:
         self.done()
 
     def done(self) -> None:
-        """Nothing is added any more: what was counted is noted, so that the part is opened without being read."""
+        """Store the line counts, because nothing is added any more. Then the part can be opened without being read."""
         counted = [lines.counted() for lines in self._closing]
         if counted != self._noted:
             self._noted = counted
             save(self.path, counted)
 
     def sync(self) -> None:
-        """Return when all that was written is on the disk, also after a loss of power."""
+        """Write everything to the disk, so that a loss of power does not lose it."""
         for lines in self._closing:
             os.fdatasync(lines.descriptor)
 
     def close(self) -> None:
-        """Close the files. May be called again."""
+        """Close the files. A second call does nothing."""
         while self._closing:
             self._closing.pop().close()

@@ -1,7 +1,5 @@
-"""What is kept of a session beside its journal: ``session.json`` in its folder.
-
-Knows its fields, and how a command line goes on with a session; not the journal. The environment of a CLI is never
-written.
+"""The record of a session: ``session.json`` in its folder, beside the journal. The CLI's
+environment is never written.
 """
 
 from __future__ import annotations
@@ -17,31 +15,31 @@ from claude_wire.process.command_line import asks_host
 from claude_wire_kit.supervisor.disk.files import open_private, write_whole
 from claude_wire_kit.supervisor.frames import Ended, Started
 
-#: Flags that say which session the CLI begins or goes on with, and whether a value follows.
+#: Flags that name the session to begin or to resume, with True if a value follows.
 _SESSION_FLAGS = {"--session-id": True, "--resume": True, "-r": True, "--continue": False, "-c": False} | {
     "--fork-session": False,
     "--resume-session-at": True,
 }
-#: Characters of the names of hooks and MCP servers that a client is told.
+#: Names of hooks and MCP servers are sent to a client if they have at most this many characters.
 MAX_STARTED_CHARS = 1024 * 1024
 
 
 class Record(msgspec.Struct, kw_only=True):
-    """What is kept of a session.
+    """The record of a session.
 
     Attributes:
         id: the supervisor's own.
         name: for lists.
         created: in seconds since 1970.
-        argv, cwd, initialize, mcp, cost_usd: as for :class:`~claude_wire_kit.supervisor.frames.Spec`.
+        argv, cwd, initialize, mcp, cost_usd: see :class:`~claude_wire_kit.supervisor.frames.Spec`.
         epoch: of the journal. It changes when lines may have been lost.
         boot: the boot of the machine in which its process ran.
-        runs: whether its process has not ended, as far as this file knows.
-        is_warm: whether nobody has asked for it yet.
-        cli_session_id: the last id that the CLI has given the session.
+        runs: whether its process had not ended when this file was written.
+        is_warm: whether it is kept ready and no client has asked for it yet.
+        cli_session_id: the last session id that the CLI has reported.
         ended: how its last process has ended.
-        line: the number of its last line when that ended.
-        bytes: of the journal then.
+        line: the number of its last line at that time.
+        bytes: the size of the journal at that time.
     """
 
     id: str
@@ -63,7 +61,7 @@ class Record(msgspec.Struct, kw_only=True):
 
     @property
     def started(self) -> Started | None:
-        """What the CLI calls; None if that cannot be read, or its names are too long to be told."""
+        """Return what the CLI can call; None if that cannot be read, or if the names are too long to be sent."""
         try:
             request = msgspec.convert(self.initialize, InitializeRequest)
         except msgspec.ValidationError:
@@ -81,7 +79,7 @@ def load(folder: str) -> Record:
 
     Raises:
         OSError: it cannot be read.
-        ValueError: it is not what it should be.
+        ValueError: it is invalid.
     """
     with open(open_private(os.path.join(folder, "session.json"), os.O_RDONLY), "rb") as file:
         return msgspec.json.decode(file.read(), type=Record)
@@ -91,13 +89,13 @@ def save(folder: str, record: Record) -> None:
     """Write the record into the folder of its session, as a whole.
 
     Raises:
-        OSError: it cannot be written. The old one is there then.
+        OSError: it cannot be written. The old record stays.
     """
     write_whole(os.path.join(folder, "session.json"), msgspec.json.encode(record))
 
 
 def resumed(argv: Sequence[str], cli_session_id: str | None) -> list[str]:
-    """The command line that goes on with a session; that of a new one if the CLI never gave it an id."""
+    """Return the command line that resumes a session. If the CLI never reported an id, it is that of a new session."""
     if cli_session_id is None:
         return list(argv)
     kept: list[str] = []
@@ -107,14 +105,14 @@ def resumed(argv: Sequence[str], cli_session_id: str | None) -> list[str]:
             kept.append(word)
         elif _SESSION_FLAGS.get(word):
             following = next(words, None)
-            # `--resume` alone is allowed, and what follows is then a flag of its own.
+            # `--resume` may come without a value. Then the next argument is another flag.
             if following is not None and following.startswith("-"):
                 kept.append(following)
     return [*kept, f"--resume={cli_session_id}"]
 
 
 def boot_id() -> str:
-    """What tells this boot of the machine from others; empty if the system does not say."""
+    """Return an id of this boot of the machine; empty if the system has none."""
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
             return file.read().strip()

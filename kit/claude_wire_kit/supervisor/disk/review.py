@@ -1,6 +1,5 @@
-"""What a process has left open, by its journal alone: for one whose supervisor was killed, and for a turn that was cut.
-
-Knows lines of both directions; not processes.
+"""Find what a process has left open, from its journal alone. Used after a supervisor was killed, and for turns that
+were cut.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from claude_wire.support import LONGEST_ID, Ids, short_id
 from claude_wire_kit.supervisor.disk.journal import Journal
 from claude_wire_kit.supervisor.ledger import MARKS
 
-#: Calls without a result that are remembered of one turn; the last ones.
+#: Of one turn, at most this many tool calls without a result are remembered: the last ones.
 MAX_CALLS = 1024
 
 
@@ -47,7 +46,7 @@ class Review(NamedTuple):
 
 
 def review(journal: Journal, line: int) -> Review:
-    """Look through the lines of a journal, from one on, and through the input of the parts that these are in.
+    """Look through the lines of a journal from ``line`` on, and through the input of their parts.
 
     Raises:
         OSError: a file cannot be read.
@@ -92,7 +91,7 @@ def _asked(
     *,
     is_input: bool,
 ) -> None:
-    """Note a question of the CLI, or what settles one: nobody asks it again."""
+    """Note a question of the CLI, or the message that settles one."""
     id = message.request_id
     if not isinstance(id, str):
         return
@@ -105,7 +104,7 @@ def _asked(
 
 
 def prompts_of(journal: Journal, line: int) -> list[str]:
-    """The uuids of the prompts in the part that a line is in, and in all later ones.
+    """Return the uuids of the prompts in the part that has this line, and in all later parts.
 
     Raises:
         OSError: a file cannot be read.
@@ -119,7 +118,7 @@ def prompts_of(journal: Journal, line: int) -> list[str]:
     ]
 
 
-#: Fed with whole lines, so nothing is left in them from one journal to the next.
+#: These decoders get whole lines only, so no state is left between two journals.
 _outputs: Decoder[Any] = Decoder(only=(*MARKS, "assistant", "user"), on_invalid="return")
 _inputs: Decoder[Any] = Decoder(only=("user", "control_response"), on_invalid="return")
 
