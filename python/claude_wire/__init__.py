@@ -157,7 +157,7 @@ __all__ = [
 __version__ = "0.2.0"
 
 #: The version of the CLI whose protocol the message classes describe.
-PROTOCOL_VERSION = "2.1.331"
+PROTOCOL_VERSION = "2.1.332"
 
 # What is not decoding is imported when it is first asked for: programs that only decode do not pay for it.
 _LATER = {

@@ -266,7 +266,7 @@ def test_the_version_is_that_of_the_installed_package() -> None:
 
 
 def test_the_protocol_version_is_that_of_a_cli() -> None:
-    assert claude_wire.PROTOCOL_VERSION == "2.1.331"
+    assert claude_wire.PROTOCOL_VERSION == "2.1.332"
 
 
 def test_the_import_needs_no_optional_library_and_no_transport() -> None:

@@ -45,7 +45,7 @@ def check(files: tuple[str, ...], as_json: bool) -> None:
     cannot be read.
 
     \b
-    --json prints {"files": [FILE...], "total": TOTAL, "protocol": "2.1.331"}; FILE is
+    --json prints {"files": [FILE...], "total": TOTAL, "protocol": "2.1.332"}; FILE is
       {"file": str, "dialect": "stream" or "transcript", "bytes": int, "lines": int, "messages": int, "invalid": int,
        "kinds": {"stream_event/content_block_delta/text_delta": int, ...},
        "unknown": [{"what": "field", "name": "zzz", "path": "user.zzz", "reason": str,

@@ -48,7 +48,7 @@ def stats(files: tuple[str, ...], as_json: bool) -> None:
     Exit code: 0, also if there are invalid lines; 1 if no line is valid; 2 if a file cannot be read.
 
     \b
-    --json prints {"files": [FILE...], "total": TOTAL, "protocol": "2.1.331"}; TOTAL is
+    --json prints {"files": [FILE...], "total": TOTAL, "protocol": "2.1.332"}; TOTAL is
       {"bytes": int, "lines": int, "messages": int, "invalid": int, "unknown": int,
        "turns": {"results": int, "ok": int, "failed": {REASON: int, ...},
                  "unfinished": int, "prompts": int, "num_turns": int or null, "api_retries": int},

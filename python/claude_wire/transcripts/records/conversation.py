@@ -86,6 +86,7 @@ class UserRecord(Entry, tag="user", kw_only=True, frozen=True):
     ownNote: bool | None = None
     repeatsCompactSummary: bool | None = None
     sourceToolUseID: str | None = None
+    sentAtMs: Number | None = None
     refusedMessageId: str | None = None
 
     @property

@@ -64,6 +64,8 @@ class ApiRequestRecord(Record, tag="api-request", kw_only=True, frozen=True):
     tail: list[str] | None = None
     cacheControl: list[Any] | None = None
     requestDigest: str | None = None
+    echoWireToolInputs: bool | None = None
+    thread: dict[str, Any] | None = None
 
 
 class ApiRequestBlobRecord(Record, tag="api-request-blob", kw_only=True, frozen=True):
