@@ -1,9 +1,8 @@
-"""What a peer can make us keep is bounded, and docs/limits.md says the bounds that hold."""
+"""What a peer can make us keep is bounded, and the tables of what is kept on the pages of docs say the bounds."""
 
 from __future__ import annotations
 
 import json
-import re
 from typing import Any, cast
 
 import pytest
@@ -15,9 +14,8 @@ from claude_wire.codec import typed_lines as _decoding
 from claude_wire.process.exchange import Exchange, prompts_of
 from claude_wire.support.ids import DIGEST_BYTES, LONGEST_ID, Ids, key_of
 from folders import ROOT
+from pages import kept
 from what_is_kept import MEGABYTE, drive
-
-PAGE = ROOT / "docs" / "limits.md"
 
 
 def test_a_short_id_is_kept_as_it_is_and_a_long_one_as_a_digest() -> None:
@@ -210,123 +208,76 @@ def test_a_lifecycle_of_a_state_that_is_no_text_says_nothing(state: Any) -> None
     assert passed.unfinished != ""
 
 
-#: By the first words of each row of the page's table: the tests that hold it, of this file or another.
-ROWS: dict[str, list[str]] = {
-    "a line that is not complete": ["tests/codec/test_decoder_bad_lines.py"],
-    "bytes that nobody has read from a pipe": ["tests/native/test_draining_budget.py", "small_reads_of_a_thread"],
-    "messages that a session has read ahead of its consumer": ["tests/session/test_session_bounds.py", "small_chunks"],
-    "control messages that a session has handled ahead of its consumer": ["control_messages_ahead"],
-    "ids of answered requests": ["long_request_ids", "many_request_ids"],
-    "requests that wait for their answers": ["waiting_request_bytes", "answers_not_taken"],
-    "requests that wait, where one line lists many": ["requests_in_one_line"],
-    "prompts and answers that the supervisor": ["kit/tests/supervisor/test_session_attached_ends.py"],
-    "a frame of a supervisor": [
-        "kit/tests/supervisor/test_frame_lines.py",
-        "kit/tests/supervisor/test_session_attached_ends.py",
-    ],
-    "the answer of a supervisor": ["kit/tests/supervisor/test_attach.py"],
-    "permission questions of an agent of `CLASSIC`": ["tests/dialects/test_dialect_requests.py"],
-    "answers of an agent of `JSON_RPC`": ["tests/dialects/test_dialect_requests.py"],
-    "tasks in the background": ["long_task_ids"],
-    "uuids of prompts that were sent to a process": ["test_uuids_of_prompts_are_bounded"],
-    "types of lines that no table knows": ["unknown_types"],
-    "places in messages where something unknown was met": ["tests/codec/test_unknown_again.py"],
-    "a transcript": ["tests/transcripts/test_transcript_tree.py"],
-    "a session that `find_sessions` lists": ["tests/transcripts/test_find_sessions.py"],
-    "a page of `claude-wire view --html`": ["kit/tests/html/test_html_page.py"],
-    "lines of a stream before it is known": ["tests/transcripts/test_transcript_messages.py"],
-    "a pass of `columns.scan`": ["tests/columns/test_columns_scan.py"],
-    "rows of one line in the table": ["tests/columns/test_columns_scan.py"],
-    "what did not fit in a pass": ["tests/columns/test_columns_scan.py"],
-    "kinds that were seen by `peek`": ["unknown_types"],
-    "messages of an `Accumulator`": ["accumulated_text", "accumulated_pieces"],
-    "sums of a `UsageMeter`": ["usage_of_many_models"],
-    "answers of an `Answers`": ["kit/tests/usage/test_usage_answers.py"],
-    "the index of a `UsageIndex`, on disk": ["kit/tests/usage/test_usage_index.py"],
-    "what the actor of a `Fleet` has read": ["kit/tests/fleet/test_fleet_node.py"],
-    "what a client of a `Fleet` has sent": ["kit/tests/fleet/test_fleet_node.py"],
-    "losses of nodes that a `Fleet` has not told": ["kit/tests/fleet/test_fleet.py"],
-    "tool calls of a `Bridge`": ["kit/tests/events/test_bridge_bounds.py"],
-    "subagents of a `Bridge`": ["kit/tests/events/test_bridge_bounds.py"],
-    "permission questions of a `Bridge`": ["kit/tests/events/test_bridge_bounds.py"],
-    "spans that a `SpanRecorder` has open": ["tests/integrations/test_otel_spans.py"],
-    "conversations of a `Bridge`": ["kit/tests/events/test_bridge_bounds.py"],
-    "ids of a `Bridge`": ["kit/tests/events/test_bridge_bounds.py"],
-    "sums of a `Bridge`": ["usage_of_many_models"],
-    "output of a CLI behind `claude-wire tap`": ["kit/tests/tap/test_tap.py"],
-    "what waits to be redacted": ["kit/tests/tap/test_tap_redaction.py"],
-    "a recording of `claude-wire tap`": ["kit/tests/tap/test_tap_recording.py"],
-    "prompts that wait in an agent": ["tests/agent/test_agent_bounds.py"],
-    "uuids of prompts that an agent was sent": ["tests/agent/test_agent_bounds.py"],
-    "prompts of an agent that ask no model": ["tests/agent/test_agent_bounds.py"],
-    "output of an agent that its host has not read": [
-        "tests/agent/test_agent_acts.py",
-        "tests/agent/test_agent_faults.py",
-    ],
-    "MCP servers of a host, in an agent": ["tests/agent/test_agent_faults.py"],
-    "the last `initialize` of a host": ["tests/agent/test_agent_bounds.py"],
-    "what the hooks of a host answer": ["tests/agent/test_agent_bounds.py"],
-    "tools that answers of a host allow": ["tests/agent/test_agent_faults.py"],
-    "requests of a host that an agent has not answered": ["tests/agent/test_agent_bounds.py"],
-    "messages that an in-process MCP server has not read": ["mcp_server_that_never_reads"],
-    "a variable by which a process joins a trace": ["tests/process/test_tracing.py"],
-    "a line of a client of a supervisor, and a command": ["kit/tests/supervisor/test_supervisor_bounds.py"],
-    "what a supervisor says of its own to a client that does not read (lines of the CLI wait on disk)": [
-        "kit/tests/supervisor/test_supervisor_bounds.py"
-    ],
-    "a client of a supervisor that takes nothing though something is there for it": [
-        "kit/tests/supervisor/test_supervisor_bounds.py"
-    ],
-    "clients of a supervisor, at once": ["kit/tests/supervisor/test_supervisor_limits.py"],
-    "CLIs of a supervisor, at once, with those that are kept ready": ["kit/tests/supervisor/test_supervisor_limits.py"],
-    "questions of a CLI of a supervisor that are open": ["kit/tests/supervisor/test_supervisor_bounds.py"],
-    "one question of a CLI of a supervisor; the answer to `initialize`": ["kit/tests/supervisor/test_ledger_tables.py"],
-    "sessions of a supervisor, those that have ended among them": ["kit/tests/supervisor/test_supervisor_bounds.py"],
-    "what a supervisor remembers of the handshakes of the MCP servers of a session": [
-        "kit/tests/supervisor/test_supervisor_bounds.py"
-    ],
-    "prompts and settled questions that a supervisor remembers by their ids": [
-        "kit/tests/supervisor/test_supervisor_bounds.py"
-    ],
-    "what waits in a supervisor for a CLI that does not read its input": [
-        "kit/tests/supervisor/test_supervisor_bounds.py"
-    ],
-    "the journal of a session of a supervisor": ["kit/tests/supervisor/test_supervisor_bounds.py"],
-    "the standard error of a CLI of a supervisor": ["kit/tests/supervisor/test_supervisor_bounds.py"],
-    "tool calls without a result that a supervisor names at the end of a CLI": [
-        "kit/tests/supervisor/test_supervisor_bounds.py"
-    ],
-    "the log of a supervisor": ["kit/tests/supervisor/test_supervisor_bounds.py"],
-    "events of a session that the service keeps": ["kit/tests/web/test_serve_events.py"],
-    "the head of a request to the service": ["kit/tests/web/test_serve_attacks.py"],
-    "the body of a request to the service": [
-        "kit/tests/web/test_serve_attacks.py",
-        "kit/tests/web/test_serve_sessions.py",
-    ],
-    "a connection of the service that takes nothing": ["kit/tests/web/test_serve_attacks.py"],
-    "connections of the service, at once": ["kit/tests/web/test_serve_attacks.py"],
-    "what the service has for a connection that does not take it": ["kit/tests/web/test_serve_attacks.py"],
-    "pongs of a WebSocket of the service": ["kit/tests/web/test_serve_floods.py"],
-    "lines of the log of the service": ["kit/tests/web/test_serve_floods.py"],
-    "acts of all clients of the service": ["kit/tests/web/test_serve_attacks.py"],
-    "a session on the page of the service": [
-        "kit/tests/page/test_page_shows.py",
-        "kit/tests/page/test_page_hostile.py",
-    ],
+#: The rows of what is kept, by page and by their first words, and the tests that hold each: of this file or another.
+ROWS: dict[str, dict[str, list[str]]] = {
+    "limits.md": {
+        "a line that is not complete": ["tests/codec/test_decoder_bad_lines.py"],
+        "bytes that nobody has read from a pipe": ["tests/native/test_draining_budget.py", "small_reads_of_a_thread"],
+        "types of lines that no table knows": ["unknown_types"],
+        "places in messages where something unknown was met": ["tests/codec/test_unknown_again.py"],
+        "kinds that were seen by `peek`": ["unknown_types"],
+        "messages of an `Accumulator`": ["accumulated_text", "accumulated_pieces"],
+    },
+    "session.md": {
+        "messages that a session has read ahead of its consumer": [
+            "tests/session/test_session_bounds.py",
+            "small_chunks",
+        ],
+        "control messages that a session has handled ahead of its consumer": ["control_messages_ahead"],
+        "ids of answered requests": ["long_request_ids", "many_request_ids"],
+        "requests that wait for their answers": ["waiting_request_bytes", "answers_not_taken"],
+        "requests that wait, where one line lists many": ["requests_in_one_line"],
+        "tasks in the background": ["long_task_ids"],
+        "uuids of prompts that were sent to a process": ["test_uuids_of_prompts_are_bounded"],
+        "messages that an in-process MCP server has not read": ["mcp_server_that_never_reads"],
+        "a variable by which a process joins a trace": ["tests/process/test_tracing.py"],
+    },
+    "dialects.md": {
+        "permission questions of an agent of `CLASSIC`": ["tests/dialects/test_dialect_requests.py"],
+        "answers of an agent of `JSON_RPC`": ["tests/dialects/test_dialect_requests.py"],
+    },
+    "agent.md": {
+        "prompts that wait in an agent": ["tests/agent/test_agent_bounds.py"],
+        "uuids of prompts that an agent was sent": ["tests/agent/test_agent_bounds.py"],
+        "prompts of an agent that ask no model": ["tests/agent/test_agent_bounds.py"],
+        "output of an agent that its host has not read": [
+            "tests/agent/test_agent_acts.py",
+            "tests/agent/test_agent_faults.py",
+        ],
+        "requests of a host that an agent has not answered": ["tests/agent/test_agent_bounds.py"],
+        "MCP servers of a host, in an agent": ["tests/agent/test_agent_faults.py"],
+        "the last `initialize` of a host": ["tests/agent/test_agent_bounds.py"],
+        "what the hooks of a host answer": ["tests/agent/test_agent_bounds.py"],
+        "tools that answers of a host allow": ["tests/agent/test_agent_faults.py"],
+    },
+    "transcripts.md": {
+        "a transcript": ["tests/transcripts/test_transcript_tree.py"],
+        "a session that `find_sessions` lists": ["tests/transcripts/test_find_sessions.py"],
+        "lines of a stream before it is known": ["tests/transcripts/test_transcript_messages.py"],
+    },
+    "columns.md": {
+        "a pass of `columns.scan`": ["tests/columns/test_columns_scan.py"],
+        "rows of one line in the table": ["tests/columns/test_columns_scan.py"],
+        "what did not fit in a pass": ["tests/columns/test_columns_scan.py"],
+    },
+    "how-to/telemetry.md": {
+        "spans that a `SpanRecorder` has open": ["tests/integrations/test_otel_spans.py"],
+    },
 }
 
 
-def test_each_row_of_the_page_has_its_test() -> None:
-    """The table of docs/limits.md and the tests of this file name the same things."""
-    rows = re.findall(r"^\| (?!what is kept)([^|]+?) \|", PAGE.read_text().split("\n## ")[1], re.MULTILINE)
-    assert [next((name for name in ROWS if row.startswith(name)), row) for row in rows] == list(ROWS)
+@pytest.mark.parametrize("page", ROWS)
+def test_each_row_of_a_page_has_its_test(page: str) -> None:
+    """The tables of what is kept and the tests of this file name the same things."""
+    rows = kept(page)
+    assert [next((name for name in ROWS[page] if row.startswith(f"| {name}")), row) for row in rows] == list(ROWS[page])
     here = {holds.__name__ for holds in DRIVEN} | set(globals())
-    for name in (test for tests in ROWS.values() for test in tests):
+    for name in (test for tests in ROWS[page].values() for test in tests):
         assert name in here or (ROOT / name).exists(), name
 
 
-def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
-    """Numbers in docs/limits.md are read from the code, so that neither changes alone."""
+def test_the_numbers_of_the_pages_are_those_of_the_code() -> None:
+    """Numbers on the pages are read from the code, so that neither changes alone."""
     from claude_wire import limits
     from claude_wire.accumulate import accumulator as accumulate
     from claude_wire.agent import protocol, questions, service
@@ -337,43 +288,18 @@ def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
     from claude_wire.session import control
     from claude_wire.streams import read_ahead
     from claude_wire.support import ids as _ids
-    from claude_wire_kit import events
-    from claude_wire_kit.events import tools
-    from claude_wire_kit.events.conversation import MAX_STREAMED
-    from claude_wire_kit.events.todos import MAX_TODOS
-    from claude_wire_kit.supervisor import frames, session, unacknowledged
-    from claude_wire_kit.supervisor import lines as frame_lines
-    from claude_wire_kit.usage import index as usage_index
-    from claude_wire_kit.usage import meter
-    from claude_wire_kit.web import access, app, feed, server
-    from claude_wire_kit.web import service as http
 
-    text = PAGE.read_text()
-    tokens_bits = usage_index.MAX_TOKENS.bit_length() - 1
+    text = "\n".join(row for page in ROWS for row in kept(page))
     for number in (
         f"{accumulate.MAX_CHARS >> 20} Mi characters",
         f"a delta counts {accumulate.DELTA_CHARS} more and any other event {accumulate.EVENT_CHARS:,} more",
         f"{limits.DEFAULT_MAX_LINE_BYTES >> 20} MiB",
         f"{budget.DEFAULT_BYTE_BUDGET >> 20} MiB",
-        f"not acknowledged | {unacknowledged.MAX_UNACKNOWLEDGED_BYTES >> 20} MiB in a session, where each line counts "
-        f"{unacknowledged.ENTRY_BYTES} bytes more",
-        f"of its CLI | {frame_lines.MAX_FRAME_LINE_BYTES >> 20} MiB; the last {session.KEPT_STDERR_BYTES >> 10} KiB",
-        f"to a command | {frames.MAX_ANSWER_BYTES >> 20} MiB",
-        f"{events.MAX_OPERATIONS:,}; paths and commands cut to {tools.TEXT_CHARS:,} characters",
-        f"titles to {tools.TITLE_CHARS}",
-        f"{events.MAX_SUBAGENTS:,}; summaries cut to {tools.TEXT_CHARS:,} characters",
-        f"{events.MAX_QUESTIONS:,}, and {events.MAX_QUESTION_BYTES >> 20} MiB",
-        f"{events.MAX_CONVERSATIONS}, each with at most {MAX_TODOS} tasks",
-        f"the ids of {MAX_STREAMED} streamed blocks",
         f"{protocol.MAX_PROMPTS:,}, and {protocol.MAX_PROMPT_BYTES >> 20} MiB; twice as many while it waits",
         f"{protocol.MAX_UUIDS:,} digests of 16 bytes",
         f"(`turn.hook_context`) | {questions.MAX_HOOK_BYTES >> 20} MiB",
         f"{service.CROWDED_BYTES >> 20} MiB, and what one act says",
         f"{service.MAX_WAITING_BYTES >> 20} MiB, and {service.MAX_TASKS:,} tasks",
-        f"{meter.MAX_SESSIONS:,} sessions, {meter.MAX_MODELS} models in a session",
-        f"{meter.MAX_ROWS:,} models in all sessions",
-        f"of names with at most {meter.MAX_NAME_CHARS} characters",
-        f"ids of {meter.MAX_RESULTS:,} results",
         f"{read_ahead.SHARE_BYTES >> 10} KiB",
         f"{_ids.MAX_IDS:,}; an id of more than {LONGEST_ID} characters",
         f"{control.MAX_WAITING_BYTES >> 20} MiB in a session, and {control.MAX_TASKS:,} tasks",
@@ -381,17 +307,6 @@ def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
         f"{_decoding.MAX_LEARNED} in a process, of at most {_decoding.LONGEST_LEARNED} characters",
         f"{places.MAX_PLACES} for each type of a line, found by {places.MAX_LOOKS} looks in a stream",
         f"{tracing.MAX_BYTES >> 10} KiB with its name",
-        f"{feed.MAX_KEPT >> 20} MiB for a session, and {http.MAX_KEPT_IN_ALL >> 20} MiB for all sessions",
-        f"of {http.MAX_IDLE_FEEDS} sessions without a connection",
-        f"again, for {feed.MAX_OLDER} connections of a session at once",
-        f"{server.MAX_HEAD_BYTES >> 10} KiB, in {server.HEAD_SECONDS:g} seconds",
-        f"{app.MAX_BODY_BYTES >> 20} MiB, in {app.BODY_SECONDS:g} seconds",
-        f"{server.STALLED_SECONDS:g} seconds | it ends; the client comes back",
-        f"{server.MAX_CONNECTIONS:,} connections | further ones are closed",
-        f"{(server.MAX_WAITING_BYTES + feed.MAX_AT_ONCE) >> 10} KiB, or one event",
-        f"{server.LOG_BURST} at once, and one in {1 / server.LOG_RATE:g} seconds",
-        f"{access.RATE:g} a second, and {access.BURST} at once",
-        f"names cut to {usage_index.MAX_CHARS:,} characters, numbers of tokens to 2^{tokens_bits}",
         f"{kinds.MAX_KNOWN:,} in a process, of at most {kinds.LONGEST_KNOWN} bytes",
     ):
         assert number in text, number

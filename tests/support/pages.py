@@ -31,7 +31,7 @@ import sessions
 from claude_wire.testing import Recording, Replay
 from folders import ROOT
 
-__all__ = ["PAGES", "Block", "Scene", "blocks", "matches"]
+__all__ = ["PAGES", "Block", "Scene", "blocks", "kept", "matches"]
 
 #: Every page that may have programs.
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -95,6 +95,14 @@ def blocks(page: Path) -> list[Block]:
             raise ValueError(f"{page.name}: {comment}")
         found.append(Block(text.count("\n", 0, match.start()) + 1, language, title, code, said))
     return found
+
+
+def kept(page: str) -> list[str]:
+    """Return the rows of the page's table of what is kept, as lines. Folders are those below ``docs``."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    return (
+        text.partition("| what is kept | at most | above that |\n|---|---|---|\n")[2].partition("\n\n")[0].splitlines()
+    )
 
 
 def matches(expected: str, printed: str) -> bool:

@@ -62,7 +62,7 @@ class Bridge:
     its state by session. A message without a session id belongs to the session of the message before. The events are
     those of :data:`~claude_wire_kit.events.UiEvent`; each has ``to_dict()`` and ``to_json()``.
 
-    The state is limited in number and in bytes, as ``docs/limits.md`` lists. An id of more than 128 characters is
+    The state is limited in number and in bytes, as ``docs/events.md`` lists. An id of more than 128 characters is
     replaced by its digest.
 
     Args:

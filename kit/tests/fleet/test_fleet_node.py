@@ -21,6 +21,7 @@ from claude_wire_kit.fleet import node as module
 from claude_wire_kit.fleet.node import CHUNK_BYTES, Node
 from claude_wire_kit.supervisor.attach import connect
 from folders import ROOT
+from pages import kept
 from supervisors import SECONDS, agent, hosting
 
 pytestmark = pytest.mark.anyio
@@ -184,8 +185,8 @@ async def test_an_actor_holds_little_of_what_no_client_takes(tmp_path: Path, mon
         assert len(await anext(items)) <= CHUNK_BYTES
 
 
-def test_the_page_of_limits_says_the_bounds_of_a_fleet() -> None:
-    page = (ROOT / "docs" / "limits.md").read_text(encoding="utf-8")
+def test_the_page_of_a_fleet_says_its_bounds() -> None:
+    page = "\n".join(kept("how-to/fleet.md"))
     client = (ROOT / "kit/claude_wire_kit/fleet/client.py").read_text(encoding="utf-8")
     items, losses = (re.findall(rf"^{name} = (\d+)$", client, re.M)[0] for name in ("MAX_ITEMS", "MAX_UNTOLD"))
     chunk = CHUNK_BYTES // KIB

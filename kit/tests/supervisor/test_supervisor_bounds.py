@@ -1,4 +1,4 @@
-"""What clients and CLIs can make a supervisor keep is bounded, and docs/limits.md says the bounds that hold."""
+"""What clients and CLIs can make a supervisor keep is bounded, and docs/supervisor.md says the bounds that hold."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from claude_wire_kit.supervisor.frames import Serves
 from claude_wire_kit.supervisor.ledger import Ledger, Verdict
 from claude_wire_kit.supervisor.managed_session import ManagedSession
 from claude_wire_kit.supervisor.sessions import Limits
-from folders import ROOT
+from pages import kept
 from supervisors import SECONDS, Client, RunningDaemon, hosting
 
 pytestmark = pytest.mark.anyio
@@ -101,9 +101,8 @@ def script(code: str) -> list[str]:
 MIB = 2**20
 
 
-def test_the_page_of_limits_says_the_bounds_of_a_supervisor() -> None:
-    page = (ROOT / "docs" / "limits.md").read_text(encoding="utf-8")
-    said = " ".join(line for line in page.splitlines() if line.startswith("|") and "supervisor" in line)
+def test_the_page_of_a_supervisor_says_its_bounds() -> None:
+    said = " ".join(kept("supervisor.md"))
     numbers = {
         "MAX_LINE_BYTES": "64 MiB",
         "MAX_FRAME_BYTES": "1 MiB",
