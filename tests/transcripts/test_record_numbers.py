@@ -75,6 +75,7 @@ def test_a_measured_number_of_a_record_may_be_a_fraction(written: str) -> None:
             "thinkingDurationMs": value,
             "toolInputStreamMs": value,
         },
+        {"type": "user", **envelope, "message": {"role": "user", "content": "hi"}, "sentAtMs": value},
         {"type": "cost-state", **dict.fromkeys(sorted(set(numbers(float)) & set(COSTS)), value)},
     ]
     assert {name for line in lines for name in flat(line)} >= numbers(float).keys()
