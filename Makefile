@@ -28,7 +28,8 @@ python-test: $(VENV)/.native $(VENV)/.dev
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest -p no:benchmark -n 3 --dist worksteal
 
 ## What reads tables: pyarrow, polars, DuckDB, nanoarrow, DataFusion, Dask and Ray, on this machine alone. They are a gigabyte.
-TABLE_TESTS := tests/columns tests/integrations/test_arrow_consumers.py kit/tests/fleet/test_fleet.py $(wildcard tests/integrations/test_table_*.py)
+TABLE_TESTS := tests/columns tests/integrations/test_arrow_consumers.py $(wildcard tests/integrations/test_table_*.py) \
+  kit/tests/commands/test_cli_export.py kit/tests/fleet/test_fleet.py
 test-tables: $(VENV)/.native $(VENV)/.dev $(VENV)/.tables
 	env -u PYTHONDONTWRITEBYTECODE CLAUDE_WIRE_TABLES=1 $(BIN)/pytest -p no:benchmark -n 2 --dist loadfile $(TABLE_TESTS)
 	env -u PYTHONDONTWRITEBYTECODE CLAUDE_WIRE_TABLES=1 $(BIN)/pytest -p no:benchmark tests/promises/test_reference.py tests/promises/test_pages.py -k "tables or columns or reference"
@@ -177,7 +178,7 @@ $(VENV)/.base: WHAT := --group build
 $(VENV)/.dev: WHAT := --group dev 'claude-wire[agent,agent-sdk,mcp,otel]' 'claude-wire-kit[serve]'
 $(VENV)/.bench: WHAT := --group bench 'claude-wire[agent-sdk]' 'claude-wire-kit[serve]'
 $(VENV)/.docs: WHAT := --group docs
-$(VENV)/.tables: WHAT := --group tables 'claude-wire[dask,duckdb,export,polars,ray]' 'claude-wire-kit[ray]'
+$(VENV)/.tables: WHAT := --group tables 'claude-wire-kit[export,ray]'
 $(VENV)/.page: WHAT := --group page
 $(VENV)/.release: WHAT := --group release
 $(VENV)/.dev $(VENV)/.bench $(VENV)/.tables: | $(VENV)/.native

@@ -23,8 +23,7 @@ sys.path.append(str(ROOT / "tests" / "support"))
 
 from all_sessions import unpack_all, wanted  # noqa: E402 - found by the path above
 from arrow_reader import rows  # noqa: E402 - found by the path above
-from claude_wire.columns import scan, usage  # noqa: E402 - found by the path above
-from claude_wire.integrations.parts import files  # noqa: E402 - found by the path above
+from claude_wire.columns import files, scan, usage  # noqa: E402 - found by the path above
 
 __all__ = ["PAGE", "Says", "line", "ours", "truth"]
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from types import ModuleType
 
 KIT = "claude_wire_kit"
+RECIPE = "a recipe in docs/how-to/tables.md"
 #: What was a module or a name below ``claude_wire``, and what it is now.
 MOVED = {
     "__main__": KIT,
@@ -14,9 +15,13 @@ MOVED = {
     "cli": f"{KIT}.commands",
     "host": f"{KIT}.supervisor",
     "io": "claude_wire.streams",
+    "integrations.dask": RECIPE,
+    "integrations.duckdb": RECIPE,
+    "integrations.export": f"{KIT}.commands.table_files",
     "integrations.fleet": f"{KIT}.fleet",
-    "integrations.ray.Fleet": f"{KIT}.fleet.Fleet",
-    "integrations.ray.NodeLostError": f"{KIT}.fleet.NodeLostError",
+    "integrations.parts": "claude_wire.columns",
+    "integrations.polars": RECIPE,
+    "integrations.ray": f"{RECIPE}, and Fleet is in {KIT}.fleet",
     "serve": f"{KIT}.web",
     "supervisor": f"{KIT}.supervisor",
     "tables": "claude_wire.columns",

@@ -11,8 +11,7 @@ import pytest
 
 from all_sessions import needed, sums, unpack_all, wanted
 from arrow_reader import columns
-from claude_wire.columns import Scan, columns_of, scan, usage
-from claude_wire.integrations.parts import files
+from claude_wire.columns import Scan, columns_of, files, scan, usage
 from folders import ROOT
 
 sys.path.append(str(ROOT / "benches"))

@@ -12,14 +12,14 @@ from all_sessions import needed, sums, unpack_all, wanted
 from children import in_own_process
 from claude_wire import Kind
 from claude_wire.columns import columns_of
+from recipes import recipe
 
 needed("distributed")
 needed("pyarrow")
 pandas = needed("pandas")
 dask = needed("dask")
 
-from claude_wire.integrations import dask as integration  # noqa: E402 - imports dask
-
+integration = recipe("lines_in_dask")
 dataframe = integration.dataframe
 PART = 500_000
 

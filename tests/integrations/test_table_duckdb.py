@@ -7,17 +7,16 @@ from pathlib import Path
 import pytest
 
 from all_sessions import needed, sums, unpack_all, wanted
-from claude_wire.columns import scan
+from claude_wire.columns import files, scan
 
 duckdb = needed("duckdb")
-
-from claude_wire.integrations.duckdb import register  # noqa: E402 - imports duckdb
 
 
 def test_sums_are_those_of_the_api(tmp_path: Path) -> None:
     folder = unpack_all(tmp_path)
     with duckdb.connect() as connection:
-        relation = register(connection, folder, "usage")
+        connection.register("usage", scan(files(folder), "usage"))
+        relation = connection.view("usage")
         assert sums(relation) == wanted()
         assert sums(connection.table("usage")) == wanted()
         rows = connection.sql("select count(*), count(distinct message_id) from usage").fetchall()
@@ -38,12 +37,13 @@ def test_a_view_is_read_anew_and_has_the_columns_and_the_name_that_are_asked_for
     path = tmp_path / "x.jsonl"
     path.write_bytes(b'{"type":"user","uuid":"a"}\n{"type":"system","uuid":"b"}\n')
     with duckdb.connect() as connection:
-        relation = register(connection, path, "messages", ["uuid"], ["user"], name="spoken")
+        connection.register("spoken", scan(path, "messages", ["uuid"], ["user"]))
+        relation = connection.view("spoken")
         assert relation.columns == ["uuid"]
         assert connection.sql("from spoken").fetchall() == [("a",)]
         path.write_bytes(b'{"type":"user","uuid":"c"}\n{"torn')
         assert connection.sql("from spoken").fetchall() == relation.fetchall() == [("c",)]
-        register(connection, path, strict=True)
+        connection.register("messages", scan(path, strict=True))
         with pytest.raises(duckdb.Error, match=r"x\.jsonl, line 2"):
             connection.sql("from messages").fetchall()
 

@@ -12,16 +12,15 @@ import pytest
 
 import sessions
 from all_sessions import needed
-from folders import ROOT
 from pages import Block, blocks, matches
+from recipes import PAGE
 
-PAGE = ROOT / "docs" / "how-to" / "tables.md"
 BLOCKS = blocks(PAGE)
 PROGRAMS = {
     package: at
     for package in ("dask", "ray")
     for at, block in enumerate(BLOCKS)
-    if f"integrations.{package}" in block.text
+    if f"from lines_in_{package} import" in block.text
 }
 
 
@@ -32,6 +31,9 @@ def test_the_program_prints_what_stands_beneath_it(package: str, tmp_path: Path)
     assert "test_table_pages.py" in program.said["test"]
     assert "output" in output.said
     sessions.unpack("two_folders", tmp_path)
+    for block in BLOCKS:
+        if block.title is not None:
+            (tmp_path / block.title).write_text(block.text)
     (tmp_path / "program.py").write_text(program.text)
     assert matches(output.text, ran(program, tmp_path)), output.text
 

@@ -8,14 +8,13 @@ from typing import Any
 import pytest
 
 from all_sessions import needed, sums, unpack_all, wanted
-from claude_wire.columns import columns_of, scan
-from claude_wire.integrations.parts import files
+from claude_wire.columns import columns_of, files, scan
+from recipes import recipe
 
 needed("pyarrow")
 polars = needed("polars")
 
-from claude_wire.integrations import polars as integration  # noqa: E402 - imports polars
-
+integration = recipe("lines_in_polars")
 lazyframe = integration.lazyframe
 PART = 500_000
 

@@ -10,6 +10,7 @@ import pytest
 
 from all_sessions import needed, sums, unpack_all, wanted
 from children import in_own_process
+from recipes import recipe
 
 needed("ray")
 needed("pyarrow")
@@ -24,8 +25,7 @@ def in_tasks(folder: str, own_folder: str) -> None:
     import ray
     from ray.data import DataContext
 
-    from claude_wire.integrations.ray import dataset
-
+    dataset = recipe("lines_in_ray").dataset
     ray.init(
         address="local",
         num_cpus=2,

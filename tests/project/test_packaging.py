@@ -47,18 +47,8 @@ def test_the_group_for_building_is_what_both_build_systems_require() -> None:
 
 
 def test_no_requirement_of_development_is_an_extra_of_a_package() -> None:
-    assert sorted(project("kit")["project"]["optional-dependencies"]) == ["ray", "serve"]
-    assert sorted(project()["project"]["optional-dependencies"]) == [
-        "agent",
-        "agent-sdk",
-        "dask",
-        "duckdb",
-        "export",
-        "mcp",
-        "otel",
-        "polars",
-        "ray",
-    ]
+    assert sorted(project("kit")["project"]["optional-dependencies"]) == ["export", "ray", "serve"]
+    assert sorted(project()["project"]["optional-dependencies"]) == ["agent", "agent-sdk", "mcp", "otel"]
 
 
 def test_the_version_is_the_same_in_each_place_and_has_its_date_in_the_changelog() -> None:

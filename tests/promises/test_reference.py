@@ -37,10 +37,7 @@ PACKAGES = [
     "claude_wire_kit.usage",
 ]
 #: Those whose packages `make test-tables` alone installs.
-PACKAGES_OF_TABLES = [
-    *(f"claude_wire.integrations.{name}" for name in ("dask", "duckdb", "polars", "ray")),
-    "claude_wire_kit.fleet",
-]
+PACKAGES_OF_TABLES = ["claude_wire_kit.fleet"]
 if REQUIRED:
     PACKAGES += PACKAGES_OF_TABLES
 WRITTEN = [

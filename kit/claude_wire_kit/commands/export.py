@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from claude_wire.integrations.parts import lost
 from claude_wire.support import printable
 from claude_wire_kit.commands.shared.failure import Failure
 from claude_wire_kit.commands.shared.folders import takes_folder
@@ -49,15 +48,15 @@ def export(folder: str, output: str, table: str, form: str, by: str | None, zone
     Exit code: 0, also if something does not fit, which is told; 2 if something cannot be read or written.
     """
     try:
-        from claude_wire.integrations import export as exports
+        from claude_wire_kit.commands import table_files
     except ImportError as error:
         raise Failure(str(error)) from error
     most = min(8, os.cpu_count() or 1)
     kinds: Any = {"table": table, "format": form, "by_day": by is not None, "zone": zone}
     try:
-        done = exports.export(folder, output, **kinds, jobs=jobs or most)
+        done = table_files.export(folder, output, **kinds, jobs=jobs or most)
     except (OSError, ValueError) as error:
         raise Failure(f"nothing is exported: {printable(str(error), keep='')}") from error
-    if said := lost(done.report):
+    if said := done.report.warning:
         click.echo(f"note: {printable(said, keep='')}", err=True)
     click.echo(f"{done.rows:,} rows of {table} in {done.files:,} files below {display_name(output)}")

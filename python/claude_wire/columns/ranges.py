@@ -1,13 +1,18 @@
-"""Cut files into ranges that several threads, processes or machines can read."""
+"""Cut files and folders into ranges and parts that several threads, processes or machines can read."""
 
 from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, TypeAlias
 
 from claude_wire.support.arguments import require_int
+
+Paths: TypeAlias = "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]"
+
+#: Bytes of the files that become one range or one part.
+PART_BYTES = 64 * 1024 * 1024
 
 
 class Range(NamedTuple):
@@ -24,9 +29,7 @@ class Range(NamedTuple):
     stop: int
 
 
-def plan(
-    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], target_bytes: int = 64 * 1024 * 1024
-) -> list[Range]:
+def plan(paths: Paths, target_bytes: int = PART_BYTES) -> list[Range]:
     """Cut files into ranges of about ``target_bytes`` each, at most. Only the sizes of the files are looked at.
 
     What is added to a file afterwards is in none of its ranges, unless it belongs to a line that had begun.
@@ -36,11 +39,58 @@ def plan(
         ValueError: ``target_bytes`` is below 1.
     """
     require_int("target_bytes", target_bytes, 1)
-    each = [paths] if isinstance(paths, (str, os.PathLike)) else paths
     ranges: list[Range] = []
-    for path in [os.fspath(one) for one in each]:
+    for path in _each(paths):
         size = os.stat(path).st_size
         parts = -(-size // target_bytes)
         cuts = [size * part // parts for part in range(parts + 1)] if parts else []
         ranges += [Range(path, start, stop) for start, stop in itertools.pairwise(cuts)]
     return ranges
+
+
+def files(paths: Paths) -> list[str]:
+    """The files of ``paths``, in order: those given, and for each folder the ``.jsonl`` files below it, sorted.
+
+    What is named so in a folder and is no regular file, a FIFO, say, is left out.
+
+    Raises:
+        OSError: a folder cannot be read.
+    """
+    found: list[str] = []
+    for path in _each(paths):
+        found += sorted(_below(path)) if os.path.isdir(path) else [path]
+    return found
+
+
+def parts(paths: Paths, part_bytes: int = PART_BYTES) -> list[list[Range]]:
+    """All lines of files and folders in parts for parallel tasks: at most ``part_bytes`` in each, small files together.
+
+    Each part is a source for :func:`scan`, and can be pickled. Together they have each line once, in the order of the
+    files. Without any line there is one part, which is empty. Of folders, :func:`files` are taken.
+
+    Raises:
+        OSError: there is no such file.
+        ValueError: ``part_bytes`` is below 1.
+    """
+    found: list[list[Range]] = [[]]
+    size = 0
+    for part in plan(files(paths), part_bytes):
+        length = part.stop - part.start
+        if found[-1] and size + length > part_bytes:
+            found.append([])
+            size = 0
+        found[-1].append(part)
+        size += length
+    return found
+
+
+def _each(paths: Paths) -> list[str]:
+    return [os.fspath(path) for path in ([paths] if isinstance(paths, (str, os.PathLike)) else paths)]
+
+
+def _below(folder: str) -> Iterator[str]:
+    def refuse(error: OSError) -> None:
+        raise error
+
+    for parent, _, names in os.walk(folder, onerror=refuse):
+        yield from filter(os.path.isfile, (os.path.join(parent, name) for name in names if name.endswith(".jsonl")))

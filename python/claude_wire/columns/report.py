@@ -48,3 +48,15 @@ class Report:
     misfits: dict[str, int] = field(default_factory=lambda: dict[str, int]())
     #: The first 100 cases of all these.
     problems: list[Problem] = field(default_factory=lambda: list[Problem]())
+
+    @property
+    def warning(self) -> str:
+        """The text of a warning about what did not fit: how much, and the first place. Empty if all fit."""
+        counts = [f"{number:,} lone surrogates in {name}" for name, number in self.surrogates.items()]
+        counts += [f"{number:,} values that do not fit {name}" for name, number in self.misfits.items()]
+        counts += [f"{self.invalid:,} lines that gave no row"] if self.invalid else []
+        if not counts:
+            return ""
+        first = self.problems[0]
+        line = "?" if first.line_number is None else f"{first.line_number:,}"
+        return f"{', '.join(counts)}. The first is at {first.path}, line {line}"

@@ -9,9 +9,9 @@ _EXTRA = re.compile(r"""\s*(?:and\s+)?extra\s*==\s*['"]([^'"]+)['"]""")
 
 
 def install_extra(*extras: str, distribution: str = "claude-wire", folder: str = ".") -> str:
-    """Return the command that installs the requirements of extras: ``pip install "polars>=1.37.1"``.
+    """Return the command that installs the requirements of extras: ``pip install "mcp>=1.23"``.
 
-    It names the packages and not ``claude-wire[polars]``, so it also works where claude-wire itself was installed from
+    It names the packages and not ``claude-wire[mcp]``, so it also works where claude-wire itself was installed from
     a clone. The requirements come from the metadata of the installed package.
 
     Args:

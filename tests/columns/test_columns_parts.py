@@ -1,8 +1,7 @@
-"""Files and folders become parts, which have each line once; what does not fit in one is logged."""
+"""Files and folders become parts, which have each line once; what does not fit is a warning."""
 
 from __future__ import annotations
 
-import logging
 import os
 import pickle
 from pathlib import Path
@@ -11,8 +10,7 @@ import pytest
 
 from all_sessions import sums, unpack_all, wanted
 from arrow_reader import columns, rows
-from claude_wire.columns import Range, scan
-from claude_wire.integrations.parts import files, parts, tell
+from claude_wire.columns import Range, files, parts, scan
 
 
 def test_folders_are_their_files_and_files_are_themselves(tmp_path: Path) -> None:
@@ -62,17 +60,13 @@ def test_the_sums_of_parts_are_those_of_the_api(tmp_path: Path) -> None:
     assert sums(scan(part, "usage") for part in found) == wanted()
 
 
-def test_what_does_not_fit_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_does_not_fit_is_a_warning(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_bytes(b'{"uuid":"a"}\n{"uuid":7,"message":{"content":"\\ud83d"}}\n{"uuid":8}\n{"torn\n')
     found = scan([Range(str(path), 0, 1000)], "messages")
-    with caplog.at_level(logging.WARNING, "claude_wire"):
-        tell(found)  # nothing has been read
-        assert caplog.messages == []
-        columns(found)
-        tell(found)
-    (said,) = caplog.messages
-    assert said == (
-        "Table messages: 1 lone surrogates in text, 2 values that do not fit uuid, 1 lines that gave no row. "
+    assert found.report.warning == ""  # nothing has been read
+    columns(found)
+    assert found.report.warning == (
+        "1 lone surrogates in text, 2 values that do not fit uuid, 1 lines that gave no row. "
         f"The first is at {path}, line 2"
     )

@@ -7,16 +7,14 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, TypeAlias, cast, get_args
 
-from claude_wire.columns import Range, Report, scan, usage
-from claude_wire.columns.tables import TableName
-from claude_wire.integrations.parts import Paths, parts, total
-from claude_wire.support.arguments import require_one_of
-from claude_wire.support.extras import install_extra
+from claude_wire.columns import Problem, Range, Report, parts, scan, usage
+from claude_wire.support import install_extra, require_one_of
 
 if TYPE_CHECKING:
     from pyarrow import Table
@@ -29,20 +27,23 @@ try:
 except ModuleNotFoundError as _error:
     if _error.name != "pyarrow":
         raise
-    raise ImportError(f"this needs pyarrow: {install_extra('export')}", name="pyarrow") from _error
-
-__all__ = ["PART_BYTES", "ExportTable", "Exported", "Format", "export"]
+    _advice = install_extra("export", distribution="claude-wire-kit", folder="./kit")
+    raise ImportError(f"this needs pyarrow: {_advice}", name="pyarrow") from _error
 
 Format = Literal["parquet", "csv"]
 #: ``answers`` is ``usage`` with each answer once.
-ExportTable: TypeAlias = Literal[TableName, "answers"]
+ExportTable = Literal["messages", "blocks", "usage", "results", "answers"]
+Paths: TypeAlias = "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]"
 
 #: Bytes of the files that a thread has in memory at a time, as a table and as what is written of it.
 PART_BYTES = 16 * 1024 * 1024
 #: Rows of ``answers`` in a file, at most.
 PART_ROWS = 100_000
+#: Problems that a sum of reports keeps.
+MAX_PROBLEMS = 100
 #: The folder of rows without a time, as Hive calls it: its readers make null of the name.
 NO_DAY = "__HIVE_DEFAULT_PARTITION__"
+_NUMBERS = "bytes", "lines", "skipped", "rows", "decoded", "invalid"
 
 
 class Exported(NamedTuple):
@@ -82,7 +83,7 @@ def export(
         OSError: something cannot be read or written.
         ValueError: there is no such table or format, or pyarrow does not know the time zone.
     """
-    require_one_of("table", table, (*get_args(TableName), "answers"))
+    require_one_of("table", table, get_args(ExportTable))
     require_one_of("format", format, get_args(Format))
     target = _new_folder(folder)
     planned = parts(paths, PART_BYTES)
@@ -137,7 +138,7 @@ def _export(name: ExportTable, planned: list[list[Range]], write: _Writer, pool:
     """Read and write part by part. The first thing that fails is raised, and what waits is not begun."""
 
     def write_part(number: int, part: list[Range]) -> tuple[int, int, Report]:
-        found = scan(part, cast("TableName", name))
+        found = scan(part, cast("Any", name))
         return *write(number, pyarrow.table(found)), found.report
 
     def combine_part(part: list[Range]) -> tuple[Any, Report]:
@@ -148,17 +149,29 @@ def _export(name: ExportTable, planned: list[list[Range]], write: _Writer, pool:
         if name != "answers":
             each = list(pool.map(write_part, range(len(planned)), planned))
             return Exported(
-                sum(rows for rows, _, _ in each), sum(files for _, files, _ in each), total(r for *_, r in each)
+                sum(rows for rows, _, _ in each), sum(files for _, files, _ in each), _total(r for *_, r in each)
             )
         combined = list(pool.map(combine_part, planned))
         answers = usage.combine(table for table, _ in combined)
-        report = total(report for _, report in combined)
+        report = _total(report for _, report in combined)
         del combined
         written = [write(number, some) for number, some in enumerate(_pieces(answers))]
         return Exported(sum(rows for rows, _ in written), sum(files for _, files in written), report)
     except BaseException:
         pool.shutdown(cancel_futures=True)
         raise
+
+
+def _total(reports: Iterable[Report]) -> Report:
+    """The sum of several reports, with the first problems of all."""
+    surrogates, misfits, sums = Counter[str](), Counter[str](), Counter[str]()
+    problems: list[Problem] = []
+    for report in reports:
+        surrogates.update(report.surrogates)
+        misfits.update(report.misfits)
+        sums.update({name: getattr(report, name) for name in _NUMBERS})
+        problems += report.problems[: MAX_PROBLEMS - len(problems)]
+    return Report(**sums, surrogates=dict(surrogates), misfits=dict(misfits), problems=problems)
 
 
 def _pieces(stream: Any) -> Iterator[Table]:

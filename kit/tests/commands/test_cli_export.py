@@ -15,8 +15,7 @@ import pytest
 
 from all_sessions import needed, sums, unpack_all, wanted
 from arrow_reader import rows
-from claude_wire.columns import columns_of, scan
-from claude_wire.integrations.parts import files
+from claude_wire.columns import columns_of, files, scan
 from claude_wire_kit.commands.app import cli
 from shown import RUNNER
 
@@ -24,7 +23,7 @@ pyarrow = needed("pyarrow")
 
 from pyarrow import dataset, parquet  # noqa: E402 - where it is installed
 
-from claude_wire.integrations import export as module  # noqa: E402 - imports pyarrow
+from claude_wire_kit.commands import table_files as module  # noqa: E402 - imports pyarrow
 
 export = module.export
 

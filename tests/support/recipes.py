@@ -1,0 +1,21 @@
+"""The recipes of docs/how-to/tables.md, as the page has them."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+from folders import ROOT
+from pages import blocks
+
+__all__ = ["PAGE", "recipe"]
+
+PAGE = ROOT / "docs" / "how-to" / "tables.md"
+
+
+def recipe(name: str) -> Any:
+    """The module that the page calls so."""
+    (block,) = (block for block in blocks(PAGE) if block.title == f"{name}.py")
+    module = ModuleType(name)
+    exec(compile(block.text, f"{PAGE.name}: {name}", "exec"), module.__dict__)
+    return module
