@@ -1,4 +1,4 @@
-"""Put stream events together to whole messages, which can be read at any moment. Sans-IO."""
+"""Build whole messages from stream events. A message can be read while it streams. Sans-IO."""
 
 from __future__ import annotations
 

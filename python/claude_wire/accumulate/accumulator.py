@@ -15,9 +15,9 @@ delta before. For such a delta only its text is kept, as one more piece. Every o
 just two numbers, the lengths of both lists. When a snapshot is read, its marks are applied again (each block has only a
 few), and the pieces of a text are joined.
 
-The result is the same as in the CLI's ``assistant`` lines, by the CLI's own rules, except for the input of tools, which
-is as the model wrote it: the CLI changes the input of some of its own tools (``Edit`` gets ``replace_all``, ``Write``
-loses white space at the ends of lines).
+The result is the same as in the CLI's ``assistant`` lines, by the CLI's own rules, except for the input of tools,
+which stays as the model wrote it: the CLI changes the input of some of its own tools (``Edit`` gets ``replace_all``,
+``Write`` loses white space at the ends of lines).
 
 * The text, signature or input in the start of a ``text``, ``thinking``, ``tool_use`` or ``server_tool_use`` block does
   not count. Only its deltas do. Blocks of other types are as they start.
@@ -88,21 +88,21 @@ __all__ = ["Accumulator", "PartialBlock", "PartialMessage"]
 #: The conversation of a message: its session, and the tool call whose subagent speaks, None for the main conversation.
 Key: TypeAlias = "tuple[str | None, str | None]"
 
-#: Default of the most characters that an :class:`Accumulator` keeps.
+#: The default limit for the characters that an :class:`Accumulator` keeps.
 MAX_CHARS = 64 * 1024 * 1024
-#: A delta counts as its text and this many characters more, for its Python objects.
+#: A delta counts as its text plus this many characters, for its Python objects.
 DELTA_CHARS = 60
-#: Any other event counts as its JSON and this many characters more, for its Python objects.
+#: Any other event counts as its JSON plus this many characters, for its Python objects.
 EVENT_CHARS = 1000
 
-#: What is abandoned, and events that hold no text: they count as the least.
+#: Marks without text: None (the message was abandoned), and stops. They count least.
 _SHORT = (type(None), ContentBlockStopEvent, MessageStopEvent)
-#: Events that begin a message if there is none.
+#: Events that begin a message if none is under way.
 _CONTENT = (ContentBlockStartEvent, ContentBlockDeltaEvent, MessageDeltaEvent)
 
 
 class _Log:
-    """All that was added to a message, and the block that the next delta is expected to go on with."""
+    """Everything that was added to a message, and the block that the next delta probably continues."""
 
     __slots__ = (
         "api_id",
@@ -126,9 +126,10 @@ class _Log:
         self.ttft_ms: int | float | None = message.ttft_ms
         #: Size in characters of everything in this log except the text pieces.
         self.marked: int = EVENT_CHARS + len(self.session_id or "") + len(self.parent or "") + len(self.id or "")
-        #: Each event, the number of pieces that the text before it has then, and the pieces of the text that goes on.
+        #: For each mark: the event, how many text pieces came before it, and the list that later pieces are appended
+        #: to.
         self.marks: list[tuple[Event | None, int, list[str]]] = []
-        #: The pieces of the text that goes on.
+        #: The pieces of the text that is being continued.
         self.pieces: list[str] = []
         self.state: State = State()
         self.partial: PartialMessage = PartialMessage(self)
@@ -143,7 +144,7 @@ class _Log:
         if type(event) not in _SHORT:
             try:
                 chars += len(encode(cast(Any, event)))
-            except EncodeError:  # as deeply nested as could just be decoded: nobody can tell what it would take
+            except EncodeError:  # just flat enough to be decoded, but too deep to be encoded: its size cannot be found
                 return 0
         count, state = len(self.pieces), self.state
         state.apply(event, count)
@@ -160,16 +161,16 @@ class _Log:
 
 
 class PartialMessage:
-    """A message of the model, as far as it has come.
+    """A message of the model, which may still be streaming.
 
-    One that an :class:`Accumulator` returned grows as more comes in. A :meth:`snapshot` does not.
+    A message that an :class:`Accumulator` returned grows as more events come in. A :meth:`snapshot` does not.
     """
 
     __slots__ = ("_log", "_marks", "_pieces", "_state")
 
     def __init__(self, log: _Log, pieces: int = 0, marks: int | None = None) -> None:
         self._log = log
-        #: For a snapshot, how many marks it has, and how many pieces the text that goes on has.
+        #: For a snapshot: its number of marks, and the number of pieces of the text that is being continued.
         self._pieces = pieces
         self._marks = marks
         self._state = log.state if marks is None else None
@@ -185,7 +186,7 @@ class PartialMessage:
         return state
 
     def snapshot(self) -> PartialMessage:
-        """Return the message as it is now. What is returned does not change any more.
+        """Return a copy of the message as it is now, which does not change any more.
 
         A snapshot takes the same time whatever the size of the message: it shares the message's lists, and remembers
         how long they are. Its attributes are found when the first one is read.
@@ -195,7 +196,7 @@ class PartialMessage:
 
     @property
     def session_id(self) -> str | None:
-        """The session of the message; None where the stream does not say."""
+        """The session of the message; None if the stream does not name it."""
         return self._log.session_id
 
     @property
@@ -211,17 +212,17 @@ class PartialMessage:
 
     @property
     def model(self) -> str | None:
-        """The model that writes it, None if the start was not seen."""
+        """The model that writes the message; None if the start was not seen."""
         return self._now().message.model
 
     @property
     def role(self) -> str | None:
-        """``assistant``."""
+        """The role, which is ``assistant``."""
         return self._now().message.role
 
     @property
     def ttft_ms(self) -> float | None:
-        """Milliseconds to the first token, if the stream said."""
+        """Milliseconds to the first token, if the stream reports them."""
         return self._log.ttft_ms
 
     @property
@@ -236,8 +237,8 @@ class PartialMessage:
 
     @property
     def abandoned(self) -> bool:
-        """Whether it was broken off: another message took its place, the turn was interrupted, or the CLI asks the API
-        again. The CLI may write the stop of such a message by itself, so it may be :attr:`done`, too."""
+        """True if the message was broken off: another message took its place, the turn was interrupted, or the CLI
+        asks the API again. The CLI may write the stop of such a message by itself, so it may be :attr:`done`, too."""
         return self._now().abandoned
 
     @property
@@ -247,22 +248,22 @@ class PartialMessage:
 
     @property
     def stop_sequence(self) -> str | None:
-        """The stop sequence that ended it, if one did."""
+        """The stop sequence that ended the message, if one did."""
         return self._now().message.stop_sequence
 
     @property
     def usage(self) -> Usage | None:
-        """The tokens known so far; the final ones come shortly before the stop."""
+        """The tokens known so far. The final numbers come shortly before the stop."""
         return self._now().message.usage
 
     @property
     def error(self) -> ErrorEvent | None:
-        """The error of the API that broke the stream off, if one did."""
+        """The API's error that broke off the stream, if there was one."""
         return self._now().error
 
     @property
     def others(self) -> list[Event]:
-        """Events that came while the message was under way and say nothing of it, in order: unknown events, errors of
+        """Events that came while the message was under way and are not part of it, in order: unknown events, errors of
         the API, stops of blocks that never began. Pings are left out."""
         return list(self._now().others)
 
@@ -273,26 +274,26 @@ class PartialMessage:
         return tuple(blocks[index] for index in sorted(blocks))
 
     def block(self, index: int) -> PartialBlock | None:
-        """The block of that index, or None if it has not begun."""
+        """Return the block with this index, or None if it has not begun."""
         return self._now().blocks.get(index)
 
     @property
     def text(self) -> str:
-        """The text of all text blocks, joined. Each reading takes time in proportion to its length: to show it while it
-        grows, use the text of each event's delta."""
+        """The text of all text blocks, joined. Each read takes time in proportion to the length. To show the text
+        while it streams, use the text of each event's delta."""
         return "".join(block.text for block in self.blocks if block.type == "text")
 
     @property
     def content(self) -> list[ContentBlock]:
-        """The blocks as the ``assistant`` lines have them, as far as they have come, without those that are
+        """The blocks so far, as in the ``assistant`` lines, without those that are
         :attr:`~PartialBlock.left_out`."""
         return [block.content() for block in self.blocks if not block.left_out]
 
     def message(self) -> ApiMessage:
-        """The whole as one message, as far as it has come.
+        """The message so far, as one message.
 
-        ``content`` is what the ``assistant`` lines of this id have one by one. Stop reason and usage are better than
-        theirs, which are those of the message's start.
+        ``content`` has what the ``assistant`` lines of this id have one by one. Stop reason and usage are better than
+        theirs, which come from the message's start.
         """
         return replace(self._now().message, id=self.id, content=self.content)
 
@@ -317,7 +318,8 @@ class Accumulator:
 
     Args:
         keep: most messages.
-        max_chars: most characters of text, and of the JSON of events. A delta counts 60 more, another event 1,000.
+        max_chars: the limit for characters of text and of the JSON of events. A delta counts 60 more, another event
+            1,000 more.
     """
 
     __slots__ = ("_current", "_keep", "_last", "_left", "_logs")
@@ -326,7 +328,7 @@ class Accumulator:
         require_int("keep", keep, 1)
         require_int("max_chars", max_chars, 1)
         self._keep = keep
-        # How many characters more may be kept.
+        # How many more characters may be kept.
         self._left: int = max_chars
         self._logs: dict[Key, _Log] = {}
         # The message of the last event, unless it was dropped.
@@ -339,13 +341,12 @@ class Accumulator:
 
     @property
     def current(self) -> PartialMessage | None:
-        """The message of a main conversation that began last: under way, or finished. None before the first."""
+        """The message of a main conversation that began last, whether it has finished or not. None before the first."""
         return self._current
 
     @property
     def under_way(self) -> dict[Key, PartialMessage]:
-        """All messages that are kept, those under way and the finished ones, by session and parent tool call, in the
-        order in which they began."""
+        """All kept messages, finished or not, by session and parent tool call, in the order in which they began."""
         return {key: log.partial for key, log in self._logs.items()}
 
     def add(self, message: object) -> PartialMessage | None:
@@ -356,22 +357,23 @@ class Accumulator:
             message, and for all other messages of the stream.
 
         Raises:
-            TypeError: it is no message: a dict of ``Decoder(dict)``, a list, the ``event`` of a :class:`StreamEvent`.
+            TypeError: it is not a message, but a dict of ``Decoder(dict)``, a list, the ``event`` of a
+                :class:`StreamEvent`.
         """
         if type(message) is not StreamEvent:
             self._clear(message)
             return None
         event = message.event
-        # Most events are of the same conversation as the one before. To compare takes 40 ns less than the dict.
+        # Most events belong to the same conversation as the one before. Comparing takes 40 ns less than the dict.
         log = self._last
         if log is None or message.session_id != log.session_id or message.parent_tool_use_id != log.parent:
             log = self._last = self._logs.get((message.session_id, message.parent_tool_use_id))
         if log is not None and type(event) is ContentBlockDeltaEvent:
             delta = event.delta
-            # Nearly all deltas go on where the one before ended. Nanoseconds for a delta, the final text included,
-            # against ``text += delta`` in a dict by session, parent and index, in one run of CPython 3.11: 239 to 251
-            # in messages of 200 deltas, 194 to 356 with 2,000, 261 to 1,203 with 20,000. A piece takes 9 bytes beside
-            # its str. A snapshot takes 147 ns.
+            # Nearly all deltas continue the delta before. Nanoseconds for a delta, the final text included, against
+            # ``text += delta`` in a dict by session, parent and index, in one run of CPython 3.11: 239 to 251 in
+            # messages of 200 deltas, 194 to 356 with 2,000, 261 to 1,203 with 20,000. A piece takes 9 bytes beside its
+            # str. A snapshot takes 147 ns.
             if type(delta) is log.delta_type and event.index == log.index and message.api_message_id == log.api_id:
                 if type(delta) is TextDelta:
                     text = delta.text
@@ -427,7 +429,7 @@ class Accumulator:
         return log
 
     def _oldest(self) -> Key:
-        """The conversation whose message is dropped first: the oldest finished one, else the oldest."""
+        """Return the conversation whose message is dropped first: the oldest finished one, else the oldest."""
         oldest = next(iter(self._logs))
         return next((key for key, log in self._logs.items() if log.state.done), oldest)
 
@@ -451,7 +453,7 @@ class Accumulator:
                 self._current = None
 
     def _clear(self, message: object) -> None:
-        """Drop the finished messages of subagents that have given their results."""
+        """Drop the finished messages of subagents that have returned their results."""
         if isinstance(message, UserMessage):
             answered = {result.tool_use_id for result in message.tool_results}
             over = [key for key in self._logs if key[1] in answered]
@@ -470,7 +472,7 @@ class Accumulator:
                 self._drop(key)
 
     def _break_off(self, session: str | None) -> None:
-        """Abandon the finished messages without a stop reason: the CLI ended them, not the API."""
+        """Abandon finished messages without a stop reason: the CLI ended them, not the API."""
         for key, log in self._logs.items():
             state = log.state
             if session in (None, key[0]) and state.done and state.message.stop_reason is None and not state.abandoned:

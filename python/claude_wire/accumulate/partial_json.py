@@ -1,6 +1,6 @@
 """Read the JSON input of a tool call, while it still streams and when it is complete.
 
-jiter reads a text that is cut off. A complete text is read strictly, so nothing in it is guessed.
+jiter reads a text that is not complete yet. A complete text is read strictly, so that nothing in it is guessed.
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ _LONE = re.compile(
     r"|[89abAB][0-9a-fA-F]{2}(?!\\?\Z|\\u\Z|\\u[dD]\Z|\\u[dD][c-fC-F][0-9a-fA-F]?\Z)"
     r")"
 )
-#: A number cannot end with this. jiter would leave such a number out.
+#: A number cannot end like this. jiter would leave out such a number.
 _DANGLING = re.compile(r"(?<=[0-9])(?:\.|[eE][+-]?)\Z")
 _decode = msgspec.json.decode
 
 
 class NotJson(ValueError):
-    """The text is no JSON. Its message says why, without any of the text."""
+    """The text is not JSON. The message says why, without quoting the text."""
 
 
 def _refuse(name: str) -> Any:
     raise NotJson(f"{name} is no number")
 
 
-# Whole numbers of any size are read, and numbers out of range as infinities, as JavaScript does.
+# Whole numbers of any size are read. Numbers out of range become infinities, as in JavaScript.
 _strict = json.JSONDecoder(parse_constant=_refuse)
 
 
 def read_whole(text: str) -> Any:
-    """Return what a JSON text says. Of keys that are there twice the last counts; lone surrogates stay as they are.
+    """Return the value of a JSON text. Of duplicate keys the last one counts. Lone surrogates are kept.
 
     Raises:
-        NotJson: it is no JSON, or nested too deeply to be read.
+        NotJson: the text is not JSON, or is nested too deeply.
     """
     try:
         return _decode(text)
     except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
-        pass  # lone surrogates and numbers out of range are among what it refuses
+        pass  # msgspec also refuses lone surrogates and numbers out of range
     try:
         return _strict.decode(text.strip(" \t\r\n"))
     except json.JSONDecodeError as error:
@@ -69,7 +69,7 @@ def read_part(text: str) -> Any:
     whole; a key only with a value. What was there once stays there as the text grows, unless its key comes twice, or
     the text turns out to be no JSON or to be nested some 200 levels deep, which is read only when it is whole.
 
-    One thing differs from the final value: a lone surrogate reads as U+FFFD. Takes time in proportion to the text:
+    Only one thing differs from the final value: a lone surrogate reads as U+FFFD. Takes time in proportion to the text:
     microseconds for a string of 100,000 characters in one run: 6, and 68 if it is code with escapes; 389 and 416 if it
     has a lone surrogate too, and 1,946 if it has one and is all escaped pairs.
     """
@@ -78,20 +78,21 @@ def read_part(text: str) -> Any:
             return read_whole(text)
         except NotJson:
             pass
-    # Only a host that reads a tool's input before it is whole pays for the import.
+    # Imported here, because only a host that reads incomplete tool input needs it.
     from jiter import from_json
 
     dangling = _DANGLING.search(text[-3:])
     if dangling and not _ends_in_string(text):
         text = text[: -len(dangling[0])]
-    # A surrogate that is no escape becomes one.
+    # A surrogate in the text becomes its escape.
     data = text.encode("utf-8", "backslashreplace")
     for attempt in (0, 1):
         try:
             # "keys": the values of two inputs are rarely the same, so they should not stay in the cache.
             return from_json(data, allow_inf_nan=False, cache_mode="keys", partial_mode="trailing-strings")
         except ValueError:
-            # No JSON has a NUL, so a NUL can stand for an escaped backslash. Each backslash left begins an escape.
+            # JSON has no NUL, so a NUL can take the place of an escaped backslash. Then each remaining backslash begins
+            # an escape.
             if attempt or b"\\u" not in data or b"\0" in data:
                 break
             escapes = data.decode().replace("\\\\", "\0")

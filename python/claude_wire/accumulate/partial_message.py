@@ -4,7 +4,7 @@ Events may come in any order. The rules are those of :mod:`claude_wire.accumulat
 which message an event belongs.
 """
 
-# Only a State changes blocks, and users see blocks: so what it calls of them is private.
+# Users see blocks, but only a State changes them, by private methods.
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ from claude_wire.messages import (
 )
 from claude_wire.messages.base import short_repr
 
-#: The field that holds the text of a delta, by the type of the delta.
+#: The type of a delta -> the field with its text.
 TEXT_FIELDS: dict[type[object], str] = {
     TextDelta: "text",
     ThinkingDelta: "thinking",
     InputJsonDelta: "partial_json",
 }
-#: What a block without a start is taken for, by the type of its first delta.
+#: The type of a delta -> the block that is assumed if a delta of this type comes without a start.
 _BLANKS: dict[type[object], ContentBlock] = {
     TextDelta: TextBlock(""),
     CitationsDelta: TextBlock(""),
@@ -62,11 +62,11 @@ _BLANKS: dict[type[object], ContentBlock] = {
     CompactionDelta: CompactionBlock(),
 }
 _NOT_STARTED = ApiMessage(type="message", role="assistant", content=[])
-#: The CLI keeps this many UTF-16 units of input that is no JSON.
+#: Of input that is not JSON, the CLI keeps this many UTF-16 units.
 _RAW_UNITS = 2048
-#: Counts that a zero at the end of a message does not replace.
+#: Counts that a zero at the end of a message must not replace.
 _INPUT_COUNTS = frozenset({"input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"})
-#: The characters that String.prototype.trim() takes off. str.strip() takes off others.
+#: The characters that JavaScript's String.prototype.trim() removes. Python's str.strip() removes others.
 _JS_BLANK = "\t\n\v\f\r \xa0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(map(chr, range(0x2000, 0x200B)))
 #: The CLI (2.1.331) writes no line for a block with one of these texts.
 _NO_TEXT = frozenset(("", "(no content)", "[Request interrupted by user for tool use]"))
@@ -74,7 +74,7 @@ _WITH_INPUT = (ToolUseBlock, ServerToolUseBlock, McpToolUseBlock)
 
 
 def _joined(text: str, pieces: list[str]) -> str:
-    """``text`` and the pieces in one string, with the halves of surrogate pairs put together."""
+    """Join ``text`` and the pieces, and put surrogate pairs together that were split between two pieces."""
     new = "".join(pieces)
     if new.isascii():
         return text + new
@@ -88,16 +88,16 @@ def _joined(text: str, pieces: list[str]) -> str:
 
 
 class _Text:
-    """A text in pieces. That of a snapshot shares the list of pieces, and has those before ``end``."""
+    """A text in pieces. A snapshot shares the list of pieces, and reads only those before ``end``."""
 
     __slots__ = ("_read", "end", "pieces")
 
     def __init__(self, text: str = "") -> None:
         self.pieces: list[str] = []
-        #: The number of pieces; None while the text goes on.
+        #: The number of pieces; None while the text may continue.
         self.end: int | None = None
-        #: How many pieces were read, and their text. It is one tuple, so that two threads that read a snapshot at the
-        #: same time never see the number of one with the text of the other.
+        #: The number of pieces that were joined, and their text. One tuple, so that two threads that read a snapshot at
+        #: the same time never combine the number of one with the text of the other.
         self._read = (0, text)
 
     def read(self, done: bool) -> str:
@@ -107,16 +107,16 @@ class _Text:
             text = _joined(text, self.pieces[count:end])
             self._read = (end, text)
         if not done and "\ud800" <= text[-1:] <= "\udbff":
-            return text[:-1]  # its other half is to come
+            return text[:-1]  # its other half is still to come
         return text
 
 
 class PartialBlock:
-    """One content block of a message, as far as it has come.
+    """One content block of a message, which may still be streaming.
 
     Attributes:
         index: its number in the message.
-        start: the block as it began, None if that was not seen. It is complete for types without deltas.
+        start: the block as it began; None if the start was not seen. For types without deltas it is complete.
     """
 
     __slots__ = ("_blank", "_deltas", "_input", "_state", "_stopped", "_texts", "_whole", "index", "start")
@@ -125,15 +125,15 @@ class PartialBlock:
         self.index: int = index
         self.start: ContentBlock | None = start
         self._state = state
-        #: Whether the block came at once, as part of a message: then its text counts as if deltas had brought it.
+        #: True if the block came at once, as part of a message. Then the text in its start counts.
         self._whole = self._stopped = whole
         #: The texts, by the field of the deltas that bring them.
         self._texts: dict[str, _Text] = {}
-        #: The deltas that say something beside their text.
+        #: The deltas that have more than text.
         self._deltas: list[Delta] = []
-        #: What stands in the place of a start that was not seen.
+        #: Takes the place of a start that was not seen.
         self._blank: ContentBlock | None = None
-        #: The JSON that was read last: its length, whether it was complete, its value, and why it is no JSON.
+        #: The last reading of the JSON input: its length, whether it was complete, the value, and the error.
         self._input: tuple[int, bool, Any, str | None] | None = None
         if whole and isinstance(start, TextBlock):
             self._texts["text"] = _Text(start.text)
@@ -146,7 +146,7 @@ class PartialBlock:
 
     @property
     def type(self) -> str:
-        """The block's type, such as ``text`` or ``tool_use``. Empty if neither its start nor its deltas tell."""
+        """The block's type, such as ``text`` or ``tool_use``. Empty if neither the start nor the deltas tell."""
         block = self._blank if self.start is None else self.start
         if block is None:
             return ""
@@ -154,36 +154,36 @@ class PartialBlock:
 
     @property
     def id(self) -> str | None:
-        """The id of the tool call, None for other blocks."""
+        """The id of a tool call; None for other blocks."""
         return self.start.id if isinstance(self.start, _WITH_INPUT) else None
 
     @property
     def name(self) -> str | None:
-        """The name of the tool that is called, None for other blocks."""
+        """The name of the called tool; None for other blocks."""
         return self.start.name if isinstance(self.start, _WITH_INPUT) else None
 
     @property
     def done(self) -> bool:
-        """Whether it is complete: its stop has come, or that of the message."""
+        """True if the block is complete: its own stop, or that of the message, has come."""
         return self._stopped or self._state.done
 
     @property
     def text(self) -> str:
         """The text so far. Half of a surrogate pair at its end is left out until the block is done.
 
-        Reading it copies it if more of it came since the last reading, which takes time in proportion to its length:
-        after each delta, that is quadratic. To show a text while it grows, use the text of each event's delta.
+        A read takes time in proportion to the length, if more text came since the last read. Reading after each delta
+        is therefore quadratic. To show a text while it streams, use the text of each event's delta.
         """
         return self._read("text")
 
     @property
     def thinking(self) -> str:
-        """The reasoning so far; read like :attr:`text`."""
+        """The reasoning so far. As costly to read as :attr:`text`."""
         return self._read("thinking")
 
     @property
     def signature(self) -> str:
-        """The signature of a thinking block, empty before it came."""
+        """The signature of a thinking block; empty until it comes."""
         given = [delta.signature for delta in self._deltas if isinstance(delta, SignatureDelta)]
         if not given and self._whole and isinstance(self.start, ThinkingBlock):
             return self.start.signature or ""
@@ -191,23 +191,23 @@ class PartialBlock:
 
     @property
     def estimated_tokens(self) -> int:
-        """The sum of the estimates that thinking deltas brought; 0 if none did."""
+        """The sum of the token estimates in thinking deltas; 0 if there are none."""
         return sum(delta.estimated_tokens or 0 for delta in self._deltas if isinstance(delta, ThinkingDelta))
 
     @property
     def citations(self) -> list[Citation]:
-        """The citations so far, those of the start included."""
+        """The citations so far, including those of the start."""
         first = self.start.citations if isinstance(self.start, TextBlock) else None
         return [*(first or ()), *(delta.citation for delta in self._deltas if isinstance(delta, CitationsDelta))]
 
     @property
     def unknown_deltas(self) -> list[UnknownDelta]:
-        """The deltas that are of an unknown type or do not fit theirs, in order. They change nothing else."""
+        """The deltas of an unknown type, and those that do not fit their type, in order. They change nothing else."""
         return [delta for delta in self._deltas if isinstance(delta, UnknownDelta)]
 
     @property
     def partial_json(self) -> str:
-        """The JSON text of a tool's input so far, exactly as it came; read like :attr:`text`."""
+        """The JSON text of a tool's input so far, exactly as received. As costly to read as :attr:`text`."""
         return self._read("partial_json")
 
     @property
@@ -221,20 +221,20 @@ class PartialBlock:
         JSON, or nested more than some 200 levels deep: that is read only when it is whole. A lone surrogate reads as
         U+FFFD until then.
 
-        The text is read again only when more of it has come, in time proportional to its length. To read it after each
-        delta is quadratic. The same object is returned until then: do not change it.
+        The text is parsed again only when more of it has come, in time proportional to its length. Reading after each
+        delta is therefore quadratic. Until then the same object is returned: do not change it.
         """
         return self._read_input()[2]
 
     @property
     def input_error(self) -> str | None:
-        """Why the complete input is no JSON, without any of it (that is in :attr:`partial_json`). None if it is."""
+        """Why the complete input is not JSON, without quoting it (:attr:`partial_json` has it). None if it is JSON."""
         return self._read_input()[3]
 
     def _read_input(self) -> tuple[int, bool, Any, str | None]:
         start, read = self.start, self._input
         if "partial_json" not in self._texts:
-            # The start of the other two types of calls says nothing of the input.
+            # The start of the other two types of calls has no input.
             given = isinstance(start, McpToolUseBlock) or (self._whole and isinstance(start, _WITH_INPUT))
             read = self._input = read or (0, True, getattr(start, "input", None) if given else {}, None)
             return read
@@ -246,16 +246,16 @@ class PartialBlock:
 
     @property
     def left_out(self) -> bool:
-        """Whether the CLI writes no ``assistant`` line for it: it is a complete text block, and its text is blank."""
+        """True if the CLI writes no ``assistant`` line for the block: it is a complete text block with blank text."""
         if not self.done or self.type != "text":
             return False
         text = self.text
         return text in _NO_TEXT or not text.strip(_JS_BLANK)
 
     def content(self) -> ContentBlock:
-        """The block as the ``assistant`` line has it, as far as it has come.
+        """The block so far, as in the ``assistant`` line.
 
-        A block without a start gets an empty tool id and name; a block of an unknown type is as it started.
+        A block without a start gets an empty tool id and name. A block of an unknown type is as it started.
         """
         start = self._blank if self.start is None else self.start
         if start is None:
@@ -273,7 +273,7 @@ class PartialBlock:
         return start
 
     def _add(self, delta: Delta) -> _Text | None:
-        """Take a delta that does not just go on. Return the text that it adds to, None if it adds to none."""
+        """Take a delta that does not simply continue a text. Returns the text that it adds to, or None."""
         self._blank = self._blank or _BLANKS.get(type(delta))
         field = TEXT_FIELDS.get(type(delta))
         if field is None or (isinstance(delta, ThinkingDelta) and delta.estimated_tokens):
@@ -306,7 +306,7 @@ class State:
         self.message: ApiMessage = _NOT_STARTED
         self.started: bool = False
         self.blocks: dict[int, PartialBlock] = {}
-        #: The text that goes on.
+        #: The text that is being continued.
         self.text: _Text | None = None
         self.done: bool = False
         self.abandoned: bool = False
@@ -314,7 +314,7 @@ class State:
         self.others: list[Event] = []
 
     def end_text(self, count: int) -> None:
-        """End the text that goes on. It has so many pieces."""
+        """End the text that is being continued. It has ``count`` pieces."""
         if self.text is not None:
             self.text.end = count
             self.text = None
@@ -325,7 +325,7 @@ class State:
         Args:
             event: None abandons the message.
             count: how many pieces the text before it has.
-            pieces: for a snapshot, those of the text that goes on with the event.
+            pieces: for a snapshot, the pieces of the text that the event begins.
         """
         self.end_text(count)
         if isinstance(event, ContentBlockDeltaEvent):
