@@ -11,22 +11,22 @@ from claude_wire.native.library import checked, ffi, lib
 class Block(NamedTuple):
     """Successive complete lines of the stream."""
 
-    #: The lines with their line feeds: the caller's ``bytes`` if they are all of it, else a view of the caller's
-    #: memory; or a view of native memory, which is released when the block was handled.
+    #: The lines with their line feeds. This is the caller's ``bytes`` object if the lines are all of it, else a view of
+    #: the caller's memory; or a view of native memory, which is released after the block is handled.
     data: bytes | memoryview
-    #: Number of lines, at least 1.
+    #: The number of lines, at least 1.
     lines: int
-    #: Whether every line begins with ``{`` and ends with ``}`` (one CR may follow) and all is UTF-8. If so, and if a
-    #: JSON parser reads exactly as many values as there are lines, each line is one object.
+    #: True if every line begins with ``{`` and ends with ``}`` (one CR may follow) and everything is UTF-8. If a JSON
+    #: parser then reads as many values as there are lines, each line is one object.
     clean: bool
-    #: Bytes of the stream before it, a byte order mark included.
+    #: Bytes of the stream before the block, including a byte order mark.
     offset: int
-    #: Number of its first line. The stream's first line is 1; blank and dropped lines count.
+    #: The number of its first line. The first line of the stream is 1; blank and dropped lines count.
     line_number: int
     #: False only for a last line without line feed.
     terminated: bool
-    #: Whether a filter let these lines through: then they need not follow each other in the stream, and
-    #: :meth:`LineBuffer.places` tells where each of them stood. Offset and number are those of the first line passed.
+    #: True if a filter has chosen these lines. Then lines between them may be missing, and :meth:`LineBuffer.places`
+    #: returns the place of each. ``offset`` and ``line_number`` are those of the first line.
     filtered: bool = False
 
 
@@ -36,7 +36,7 @@ class LongLine(NamedTuple):
 
     #: Its first bytes, at most 1024.
     head: bytes
-    #: Its whole length in bytes, without the line feed.
+    #: Its length in bytes, without the line feed.
     length: int
     #: Bytes of the stream before it.
     offset: int
@@ -45,7 +45,7 @@ class LongLine(NamedTuple):
 
 
 def split_lines(data: bytes) -> list[bytes]:
-    """Lines without their line feeds. What follows the last line feed is a line, too, unless it is empty."""
+    """Split into lines without line feeds. Text after the last line feed is also a line."""
     lines = data.split(b"\n")
     if not lines[-1]:
         lines.pop()
@@ -53,13 +53,13 @@ def split_lines(data: bytes) -> list[bytes]:
 
 
 def bare_line(line: bytes) -> bytes:
-    """A line without its line feed, and without one CR before it. Empty for a blank line: only spaces, tabs, CRs."""
+    """Return a line without its line feed and one CR before it. Empty for a blank line: only spaces, tabs, CRs."""
     bare = line.removesuffix(b"\n").removesuffix(b"\r")
     return bare if bare.strip(b" \t\r") else b""
 
 
 def line_starts(block: bytes | memoryview, count: int) -> list[int]:
-    """The offsets of the ``count`` lines of a block, and the block's end. About 28 ns a line."""
+    """Return the offsets of the ``count`` lines of a block, and of its end. About 28 ns a line."""
     starts = ffi.new("uint64_t[]", count)
     source = block if type(block) is bytes else ffi.from_buffer("uint8_t[]", block)
     checked(lib.cw_line_starts(source, len(block), starts, count))
@@ -67,7 +67,7 @@ def line_starts(block: bytes | memoryview, count: int) -> list[int]:
 
 
 def byte_view(data: bytes | bytearray | memoryview, taker: str = "feed()") -> memoryview:
-    """A view of the bytes of ``data``, without a copy. ``taker`` is the caller's name for error messages."""
+    """Return a view of the bytes of ``data``, without a copy. ``taker`` is the caller's name for error messages."""
     if isinstance(data, str):
         raise TypeError(f"{taker} takes bytes, not str; encode it as UTF-8 first")
     try:

@@ -1,4 +1,4 @@
-"""The byte budget: how many bytes all drains of a process together may queue in memory."""
+"""The byte budget: the limit for all bytes that the drains of a process may queue in memory."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import threading
 from claude_wire.native.library import checked, ffi, lib
 from claude_wire.support.arguments import require_int
 
-#: Bytes that the drains of a process may queue in memory, all together, unless it sets another limit.
+#: The default budget.
 DEFAULT_BYTE_BUDGET = 256 * 1024 * 1024
 
 
 class Budget:
-    """The common state of all :class:`ThreadDrain` objects of this process."""
+    """The state that all :class:`ThreadDrain` objects of this process share."""
 
     def __init__(self, limit: int) -> None:
         self.limit: int = limit
@@ -22,13 +22,13 @@ class Budget:
 
 shared: Budget = Budget(DEFAULT_BYTE_BUDGET)
 
-#: Guards the budget and every :class:`~claude_wire.native.drain_thread.ThreadDrain`. Notified when a paused one may go
-#: on.
+#: Guards the budget and every :class:`~claude_wire.native.drain_thread.ThreadDrain`. Notified when a paused drain may
+#: go on.
 changed: threading.Condition = threading.Condition()
 
 
 def _in_child() -> None:
-    # A thread that the child has not may hold the lock.
+    # A thread of the parent process may have held the lock during the fork, so the child needs a new one.
     global shared, changed
     shared = Budget(shared.limit)
     changed = threading.Condition()
@@ -39,12 +39,12 @@ if hasattr(os, "register_at_fork"):
 
 
 def byte_budget() -> int:
-    """Bytes that the drains of this process may queue in memory, all together."""
+    """Return how many bytes the drains of this process together may queue in memory."""
     return shared.limit
 
 
 def set_byte_budget(limit: int) -> None:
-    """Sets :func:`byte_budget`. What is queued already stays, also above it. A forked child inherits it.
+    """Set :func:`byte_budget`. Bytes that are queued already stay, even above the limit. A forked child inherits it.
 
     Raises:
         TypeError: ``limit`` is not an int.
@@ -60,7 +60,7 @@ def set_byte_budget(limit: int) -> None:
 
 
 def count_kept(count: int) -> None:
-    """Count bytes that were read ahead and are kept for the reader as queued; a negative number gives them back."""
+    """Count bytes that were read ahead and are kept for the reader. A negative number takes bytes away."""
     status = lib.cw_budget_count(count)
     if status == lib.CW_ERROR_UNSUPPORTED:
         with changed:
@@ -71,7 +71,7 @@ def count_kept(count: int) -> None:
 
 
 def has_room() -> bool:
-    """True if the budget allows to queue more."""
+    """Return True if the budget has room."""
     limit, queued = ffi.new("uint64_t *"), ffi.new("uint64_t *")
     status = lib.cw_budget(limit, queued)
     if status == lib.CW_ERROR_UNSUPPORTED:

@@ -1,4 +1,4 @@
-"""Arrow streams in capsules, by the Arrow PyCapsule interface."""
+"""Put Arrow streams into capsules and take them out, by the Arrow PyCapsule interface."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ _pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
 _pointer_of.restype = ctypes.c_void_p
 _pointer_of.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
-# The destructor is native, so that it works in an interpreter that is ending, too.
+# The destructor is native, so that it also works while the interpreter ends.
 checked(lib.cw_capsule_pointer_of(ffi.cast("void *", ctypes.cast(_pointer_of, ctypes.c_void_p).value)))
 _free_capsule = int(ffi.cast("uintptr_t", ffi.addressof(lib, "cw_capsule_free")))
 
 
 def stream_capsule(stream: Any) -> object:
-    """A capsule that owns the ``ArrowArrayStream`` at the address ``stream``: a consumer, or its end, releases it."""
+    """Make a capsule that owns the ``ArrowArrayStream`` at the address ``stream``. The consumer or the capsule releases
+    the stream.
+    """
     try:
         capsule: object = _new(int(ffi.cast("uintptr_t", stream)), _NAME, _free_capsule)
     except BaseException:
@@ -31,7 +33,7 @@ def stream_capsule(stream: Any) -> object:
 
 
 def stream_in(capsule: object) -> Any:
-    """The address of the ``ArrowArrayStream`` in a capsule.
+    """Return the address of the ``ArrowArrayStream`` in a capsule.
 
     Raises:
         ValueError: it is not a capsule of a stream.

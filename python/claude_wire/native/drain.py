@@ -35,17 +35,18 @@ from claude_wire.native.overflow import (
     warn_of_pause,
 )
 
-#: Up to this size bytes are returned: a view takes hardly less time, and holds a scratch buffer until the next read.
+#: Reads up to this size return bytes. A view would take hardly less time, and occupies a scratch buffer until the next
+#: read.
 COPY_BYTES = 16 * 1024
 
-#: Scratch buffers that wait for their next use. More are made when more are lent at once.
+#: At most this many scratch buffers are kept for reuse. More are made while more are lent.
 MAX_IDLE_SCRATCHES = 16
 
-#: Time that the rescuer has for its end when the interpreter ends, in milliseconds.
+#: At interpreter exit, the rescuer thread gets this many milliseconds to end.
 STOP_MILLISECONDS = 1000
 
 
-#: CwDrainStats, whose fields are those of :class:`DrainStats`.
+#: The C struct CwDrainStats. Its fields are those of :class:`DrainStats`.
 _STATS = struct.Struct("@10Q")
 _MODES = {"pause": lib.CW_OVERFLOW_PAUSE, "spill": lib.CW_OVERFLOW_SPILL, "error": lib.CW_OVERFLOW_ERROR}
 _END = lib.CW_DRAIN_END
@@ -53,8 +54,8 @@ _PAUSED = lib.CW_DRAIN_PAUSED
 _WATCHED = lib.CW_DRAIN_WATCHED
 _read = lib.cw_drain_read
 
-#: Memory to read into, and the same as a buffer. Whoever takes one out of the list owns it, so neither another thread
-#: nor a callback that reads another drain gets the same.
+#: Memory to read into, as (pointer, buffer). A user takes a pair out of the list and so owns it: neither another thread
+#: nor a callback that reads another drain gets the same pair.
 _scratches: list[tuple[Any, Any]] = []
 
 
@@ -95,19 +96,19 @@ class Drain:
         if options.keep_last is not None:
             mode, limit = lib.CW_OVERFLOW_KEEP_LAST, options.keep_last
         elif options.overflow == "spill":
-            import tempfile  # it takes longer to import than all of this package's transport
+            import tempfile  # takes longer to import than everything else in this package
 
             limit, directory = min(options.spill_limit, 2**64 - 1), b"/tmp"
-            with suppress(FileNotFoundError):  # it writes to the disk to try it, which may be full just now
+            with suppress(FileNotFoundError):  # gettempdir() writes to the disk, which may be full now
                 directory = os.fsencode(tempfile.gettempdir())
         handle = ffi.new("uint64_t *")
         checked(lib.cw_drain_new(fd, mode, limit, directory, len(directory), handle))
         self._handle: int = handle[0]
         self._finalize = weakref.finalize(self, lib.cw_drain_free, self._handle)
         self._keep_last = options.keep_last
-        # The view that the last read returned and the scratch it is of, if it did return one.
+        # The view that the last read returned, and its scratch buffer. Empty if that read returned bytes.
         self._lent: list[tuple[memoryview, tuple[Any, Any]]] = []
-        # Whether a pause was told of, which with "error" the exception does.
+        # True if the user was warned of a pause. With "error", the exception is the warning.
         self._warned = options.overflow == "error"
         self._final_stats: DrainStats | None = None
         self.watched = False
@@ -120,7 +121,7 @@ class Drain:
         bytes.
 
         Raises:
-            OSError: reading failed. Again and again.
+            OSError: reading failed. Each further call raises it, too.
             ByteBudgetError: with ``overflow="error"``, once for each time that the drain was paused. Nothing is lost,
                 and the next call goes on.
         """
@@ -161,18 +162,18 @@ class Drain:
     def _take_back(self) -> None:
         try:
             view, scratch = self._lent.pop()
-        except IndexError:  # another thread has
+        except IndexError:  # another thread has taken the last one
             return
         try:
             view.release()
         except BufferError:
-            return  # somebody still reads it: the memory is theirs
+            return  # somebody still uses the view: leave the memory to them
         _put_back(scratch)
 
     def fileno(self) -> int:
-        """A descriptor to poll: it becomes readable when :meth:`read` has something to return.
+        """A descriptor to poll. It becomes readable when :meth:`read` has something to return.
 
-        This may be wrong: then :meth:`read` returns None. The number stays the same until the drain is closed.
+        A wake-up may be false: then :meth:`read` returns None. The number stays the same until the drain is closed.
         """
         return checked(lib.cw_drain_fileno(self._handle))
 
@@ -191,12 +192,12 @@ class Drain:
     def discard(self) -> None:
         """Drop the queue, and from now on all new bytes, so that the writer never has to wait.
 
-        :meth:`read` then gives None, and at the end of the stream ``b""``.
+        :meth:`read` then returns None, and ``b""`` at the end of the stream.
         """
         checked(lib.cw_drain_discard(self._handle))
 
     def tail(self) -> bytes:
-        """The last ``keep_last`` bytes of the stream so far, including bytes that are still in the pipe.
+        """Return the last ``keep_last`` bytes of the stream so far, including bytes that are still in the pipe.
 
         Raises:
             ValueError: the drain was made without ``keep_last``.
@@ -209,7 +210,7 @@ class Drain:
 
     @property
     def stats(self) -> DrainStats:
-        """Counts so far; also after the drain was closed."""
+        """Counts so far. They can also be read after the drain was closed."""
         if self._final_stats is not None:
             return self._final_stats
         out = ffi.new("CwDrainStats *")
@@ -218,7 +219,7 @@ class Drain:
         return DrainStats._make((*counts, bool(paused)))
 
     def close(self) -> None:
-        """Close the descriptors and drop the queue. May be called again."""
+        """Close the descriptors and drop the queue. A second call does nothing."""
         if not self._finalize.alive:
             return
         stats = None
@@ -233,10 +234,10 @@ class Drain:
             self._take_back()
 
 
-# Before the interpreter is gone, and the process with it.
+# Stop the rescuer thread before the interpreter and the process end.
 atexit.register(lib.cw_drain_stop, STOP_MILLISECONDS)
 
 
 def open_drain(fd: int, options: DrainOptions = DEFAULTS) -> Drain | ThreadDrain:
-    """A :class:`Drain` on Linux, elsewhere a :class:`ThreadDrain`; arguments and exceptions are theirs."""
+    """Open a :class:`Drain` on Linux, elsewhere a :class:`ThreadDrain`, with their arguments and exceptions."""
     return (Drain if sys.platform == "linux" else ThreadDrain)(fd, options)

@@ -31,29 +31,31 @@ if TYPE_CHECKING:
 
 
 class _Pump:
-    """The thread's part of a stream. It does not refer to its :class:`ThreadDrain`, which can so be collected."""
+    """The thread's part of a stream. It does not refer to its :class:`ThreadDrain`, so that a dropped drain is
+    collected.
+    """
 
     def __init__(self, fd: int, options: DrainOptions) -> None:
         self.fd = fd
         self.is_terminal = os.isatty(fd)
-        self.budget = budget.shared  # that of the process which made it
+        self.budget = budget.shared  # the budget of the process that made the drain
         self.options = options
         self.queue: deque[bytes] = deque()
         self.tail = bytearray()
         self.file: BinaryIO | None = None
         self.file_read = self.file_written = 0
-        #: What the file could not take; comes after it.
+        #: Bytes that did not fit into the file, and come after it.
         self.after = b""
         self.end: OSError | bool = False
         self.closed = self.discarding = self.paused = self.say_budget = self.spill_failed = False
         self.wakeup: Callable[[], object] | None = None
-        #: Whether the reader waits to be woken.
+        #: True while the reader waits to be woken.
         self.waiting = True
         self.read = self.rescued = self.rescues = self.pauses = 0
         self.spilled = self.spill_errors = self.discarded = self.queued = 0
 
     def run(self) -> None:
-        """The function of the thread. It always reads ahead, since it cannot ask whether the pipe is readable."""
+        """Read ahead in the thread. It always does, because it cannot ask whether the pipe is readable."""
         try:
             while True:
                 with budget.changed:
@@ -68,13 +70,13 @@ class _Pump:
                         return
                 try:
                     data = os.read(self.fd, CHUNK_BYTES)
-                except BlockingIOError:  # it is in non-blocking mode, for all who share it
+                except BlockingIOError:  # somebody who shares the descriptor has made it non-blocking
                     with selectors.DefaultSelector() as selector:
                         selector.register(self.fd, selectors.EVENT_READ)
                         selector.select()
                     continue
                 except OSError as error:
-                    # A terminal ends so when its other side is closed.
+                    # A terminal ends like this when its other side is closed.
                     self._finish(True if error.errno == EIO and self.is_terminal else error)
                     return
                 if not data:
@@ -100,7 +102,7 @@ class _Pump:
             budget.changed.notify_all()
 
     def forget(self) -> int:
-        """Forgets what is queued. Returns how many bytes that was."""
+        """Forget the queue. Returns its size in bytes."""
         forgotten = self.queued + self.file_written - self.file_read
         self.budget.queued -= self.queued
         self.queue.clear()
@@ -162,7 +164,7 @@ class _Pump:
 
         written = 0
         try:
-            # The cast is for Windows, where its type is another one.
+            # The cast is for Windows, where TemporaryFile has another type.
             file = self.file or cast("BinaryIO", tempfile.TemporaryFile(buffering=0))  # noqa: SIM115 - closed when read
             self.file = file
             file.seek(self.file_written)
@@ -204,7 +206,7 @@ class ThreadDrain:
     read in which it is ends: with the next bytes, which are lost, or the end of the stream. :meth:`tail` has no bytes
     that the thread has not read yet. A drain may overshoot the budget, or ``spill_limit``, by one read.
 
-    It was tested on Linux, by constructing it there. It is meant for Windows and macOS, where it was not.
+    The tests run it on Linux. It is meant for Windows and macOS, where it was not tested.
     """
 
     __slots__ = ("__weakref__", "_finalize", "_pid", "_pump", "_warned")
@@ -222,11 +224,11 @@ class ThreadDrain:
             raise
         self._pid = os.getpid()
         self._finalize = weakref.finalize(self, self._pump.stop)
-        # Whether a pause was told of, which with "error" the exception does.
+        # True if the user was warned of a pause. With "error", the exception is the warning.
         self._warned = options.overflow == "error"
 
     def read(self) -> bytes | None:
-        """As :meth:`Drain.read`. After None the callback of :meth:`set_wakeup` is called for the next bytes."""
+        """Read like :meth:`Drain.read`. After None, the callback of :meth:`set_wakeup` is called when there is more."""
         pump = self._own()
         with budget.changed:
             if pump.pauses and not self._warned:
@@ -268,13 +270,13 @@ class ThreadDrain:
 
     @property
     def watched(self) -> bool:
-        """False: a thread cannot watch a descriptor beside the one that it reads."""
+        """Always False: a thread cannot watch a descriptor beside the one that it reads."""
         return False
 
     def set_wakeup(self, callback: Callable[[], object] | None) -> None:
         """``callback`` is called from another thread, or from this call, once :meth:`read` has something to give.
 
-        Again only after a :meth:`read` that gave None. It must not block, nor use the drain.
+        It is called again only after a :meth:`read` that returned None. It must not block, nor use the drain.
         """
         pump = self._own()
         with budget.changed:
@@ -283,7 +285,6 @@ class ThreadDrain:
             pump.wake()
 
     def discard(self) -> None:
-        """As :meth:`Drain.discard`."""
         pump = self._own()
         with budget.changed:
             pump.discarded += pump.forget()
@@ -292,7 +293,7 @@ class ThreadDrain:
             budget.changed.notify_all()
 
     def tail(self) -> bytes:
-        """As :meth:`Drain.tail`, as far as the thread has read."""
+        """Return the last ``keep_last`` bytes that the thread has read so far."""
         pump = self._own()
         if pump.options.keep_last is None:
             raise ValueError("this drain was made without keep_last")
@@ -301,7 +302,9 @@ class ThreadDrain:
 
     @property
     def stats(self) -> DrainStats:
-        """What was done so far, also once the drain is closed. All bytes are read on behalf of the reader."""
+        """Counts so far. They can also be read after the drain was closed. All bytes count as
+        rescued for the reader.
+        """
         if self._pid != os.getpid():
             raise library_error(lib.CW_ERROR_FORKED)
         pump = self._pump
@@ -320,7 +323,7 @@ class ThreadDrain:
             )
 
     def close(self) -> None:
-        """Forgets what is queued, and ends the thread as said above. May be called again."""
+        """Drop the queue, and end the thread as the class describes. A second call does nothing."""
         if self._pid == os.getpid():
             self._finalize()
         else:

@@ -12,10 +12,10 @@ from typing import Any, Protocol, cast
 
 from claude_wire.errors import ByteBudgetError, HandleError
 
-#: The ABI of the native library that this package is written for.
+#: This package needs a native library with this ABI version.
 ABI_VERSION = 12
 
-#: CwStep. One unpack() of all fields costs as much as reading two of them through cffi.
+#: The C struct CwStep. Unpacking all fields at once costs as much as reading two of them through cffi.
 STEP = struct.Struct("@Pq6Q")
 
 
@@ -123,7 +123,7 @@ class Library(Protocol):
 
 
 class FFI(Protocol):
-    """The used part of ``cffi.FFI``."""
+    """The parts of ``cffi.FFI`` that are used here."""
 
     NULL: Any
 
@@ -149,7 +149,7 @@ def _load() -> tuple[FFI, Library]:
     lib = cast("Library", _native.lib)
     try:
         found = lib.cw_abi_version()
-    except AttributeError:  # so old that it cannot even say so
+    except AttributeError:  # a library so old that it has no version function
         found = 0
     if found != ABI_VERSION or ffi.sizeof("CwStep") != STEP.size:
         raise ImportError(
@@ -177,7 +177,7 @@ _ERRORS: dict[int, Exception] = {
 
 
 def error(status: int) -> Exception:
-    """The exception for a status below 0."""
+    """Return the exception for a negative status."""
     if status <= lib.CW_ERROR_SYSTEM:
         number = lib.CW_ERROR_SYSTEM - status
         return OSError(number, os.strerror(number))
@@ -192,7 +192,7 @@ def error(status: int) -> Exception:
 
 
 def checked(status: int) -> int:
-    """The status, unless it is below 0. Then its exception is raised."""
+    """Return the status, or raise the exception for a negative one."""
     if status < 0:
         raise error(status)
     return status

@@ -32,7 +32,7 @@ from claude_wire.support.arguments import require_int
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-#: A carried line up to this length is copied, which takes less time than a view of it.
+#: A carried line up to this length is copied, which takes less time than making a view.
 COPY_BYTES = lib.CW_LINE_BYTES
 
 
@@ -48,12 +48,12 @@ _UNFILTERED = frozenset((_BODY, _CARRY))
 _next = lib.cw_buffer_next
 _unpack_from = STEP.unpack_from
 _SIZE = STEP.size
-#: Where the copy of a short line stands in the native result, behind two steps.
+#: Where the native result has the copy of a short line, after two steps.
 _LINE = 2 * _SIZE
-#: The steps of a result, by their number.
+#: The offsets of the steps in a result, by their number.
 _STEPS = ((), (0,), (0, 1))
 _buffer = ffi.buffer
-# A NamedTuple's own constructor takes three times as long.
+# The constructor of a NamedTuple takes three times as long.
 _new = cast(
     "Callable[[type[Block], tuple[Any, ...]], Block]",
     tuple.__new__,  # pyright: ignore[reportUnknownMemberType]  # of a tuple of anything
@@ -79,8 +79,8 @@ class LineBuffer:
         plain: whether the native code for processors without vectors filters, which tests compare with.
 
     Raises:
-        HandleError: by any method, when the object is used by two threads at once, by what it calls itself, in a
-            forked child, or after :meth:`free`.
+        HandleError: by any method, when two threads use the object at once, when a callback uses it, in a forked child,
+            or after :meth:`free`.
     """
 
     __slots__ = (
@@ -121,26 +121,28 @@ class LineBuffer:
         self._filters = only is not None or coalesce
         self._filtered = 0, 0
         self._finalize = weakref.finalize(self, lib.cw_buffer_free, self._handle)
-        # The native library refuses a second call at the same time by itself. But between two calls, too, while the
-        # caller reads what the first one lent, nobody else may make the second.
+        # The native library itself refuses concurrent calls. But also between two calls, while the caller reads memory
+        # that the first one lent, nobody else may make the second.
         self._busy = False
         self._out = ffi.new("CwSteps *")
         self._steps = ffi.buffer(self._out)
-        #: Longest line that is kept, in bytes without its line feed.
+        #: The limit for a line, in bytes without its line feed.
         self.max_line_bytes: int = max_line_bytes
-        #: Whole lines that passed it by, at the start of a line, and their bytes. Who takes them counts them here.
+        #: Whole lines that bypassed the buffer, at the start of a line, and their bytes. The decoder that takes them
+        #: counts them here.
         self.passed_lines: int = 0
         self.passed_bytes: int = 0
         # Bytes that the native library has taken, and the bytes that were fed before this stream began.
         self._taken = self._start = 0
-        # Number of the line that is unfinished or comes next, without those that passed by.
+        # The number of the next or unfinished line, not counting lines that bypassed the buffer.
         self._line_number = 1
-        #: Whether the next line may pass by: none is unfinished, no byte order mark may come, and no filter is at work.
+        #: True if the next line may bypass the buffer: no line is unfinished, no byte order mark may come, and no
+        #: filter works.
         self.at_line_start: bool = False
 
     @property
     def fed(self) -> int:
-        """Bytes that were fed since it was made, including those that bypassed it."""
+        """The number of bytes that were fed, including those that bypassed the buffer."""
         return self._taken + self.passed_bytes
 
     @property
@@ -157,7 +159,7 @@ class LineBuffer:
         Raises:
             TypeError: ``data`` is a str, or has no bytes.
             ValueError: ``data`` is a view with gaps.
-            MemoryError: no memory for the head of an unfinished line, or for what a filter keeps.
+            MemoryError: no memory for the head of an unfinished line, or for the filter.
         """
         source: bytes | memoryview
         if type(data) is bytes:
@@ -196,32 +198,32 @@ class LineBuffer:
                         else:
                             with _lent(out.steps[step].lent, size) as view:
                                 handle(_new(Block, (view, *place)))
-                            huge = huge or size > BLOCK_BYTES // 4  # its memory may be twice that
+                            huge = huge or size > BLOCK_BYTES // 4  # its memory may be twice as large
                     line_number += passed
                     at = end
                 if at == length:
                     break
             if huge:
-                _next(self._handle, b"", 0, 0, out)  # takes the memory back
+                _next(self._handle, b"", 0, 0, out)  # gives the lent memory back
             self.at_line_start = kind in _UNFILTERED and source[-1] == 10
             self._taken, self._line_number = self._taken + length, line_number - self.passed_lines
         except BaseException as error:
             if not isinstance(error, HandleError):
                 self._drop_rest(source)
-            part = source = chunk = b""  # the caller's memory must not hang on an exception
+            part = source = chunk = b""  # the traceback of an exception must not refer to the caller's memory
             raise
         finally:
             self._busy = False
 
     def _drop_rest(self, source: bytes | memoryview) -> None:
-        """Take what was not taken yet of a chunk, and count all of it."""
+        """Skip the rest of a chunk after an exception, and count it."""
         self.at_line_start = False
         length = len(source)
         at = self._stats().taken - self._taken
         chunk = ffi.from_buffer("uint8_t[]", source)
         while at < length and _next(self._handle, chunk, length, at, self._out) > 0:
             at = self._stats().taken - self._taken
-        # What cannot be taken, for want of memory, is never taken.
+        # Bytes that cannot be taken for lack of memory are skipped.
         self._taken, self._line_number = self._taken + at, self._line_number + bytes(source[:at]).count(b"\n")
 
     def close(self, handle: Callable[[Block | LongLine], None]) -> None:
@@ -241,12 +243,12 @@ class LineBuffer:
                     handle(Block(line, 1, not defects, end - size, line_number, False))
             elif kind == _TOO_LONG:
                 handle(LongLine(bytes(_buffer(out.steps[0].lent, size)), length, end - length, line_number))
-            _next(self._handle, b"", 0, 0, out)  # takes the memory back
+            _next(self._handle, b"", 0, 0, out)  # gives the lent memory back
         finally:
             self._busy = False
 
     def places(self, block: Block) -> list[tuple[int, int]]:
-        """Offset and line number of each line of a filtered block. Valid while the block is handled."""
+        """Return the offset and line number of each line of a filtered block. Valid while the block is handled."""
         out = ffi.new("uint64_t[]", 2 * block.lines)
         checked(lib.cw_buffer_places(self._handle, out, block.lines))
         numbers = ffi.unpack(out, 2 * block.lines)
@@ -256,7 +258,7 @@ class LineBuffer:
         ]
 
     def unfinished(self) -> bytes | None:
-        """A copy of the unfinished line as far as it has come; None if it is above the limit and being dropped."""
+        """Return a copy of the unfinished line so far. None if it exceeds the limit and is being dropped."""
         if self._busy:
             raise self.refusal()
         checked(lib.cw_buffer_unfinished(self._handle, self._out.steps))
@@ -264,14 +266,14 @@ class LineBuffer:
         return None if kind == _TOO_LONG else _buffer(self._out.steps[0].lent, size)[:]
 
     def stats(self) -> Stats:
-        """Counts the work done, so that a test can see that it is linear."""
+        """Count the work done, so that a test can see that it is linear."""
         out = self._stats()
         return Stats(out.searched, out.copied, out.held)
 
     def filtered(self) -> tuple[int, int]:
-        """Numbers of the lines that were passed over, and of those that were merged into an earlier one."""
+        """Return how many lines were skipped, and how many were merged into an earlier line."""
         if self._filters and self._finalize.alive:
-            with suppress(HandleError):  # in a forked child, which knows what was so before
+            with suppress(HandleError):  # a forked child returns the numbers from before the fork
                 out = self._stats()
                 self._filtered = out.skipped, out.merged
         return self._filtered
@@ -282,7 +284,7 @@ class LineBuffer:
         return out
 
     def free(self) -> None:
-        """Frees the native memory. May be called again; every other method raises from now on."""
+        """Free the native memory. A second call does nothing; every other method raises from now on."""
         if self._finalize.alive:
             if self._busy:
                 raise self.refusal()
@@ -292,7 +294,7 @@ class LineBuffer:
 
     def refusal(self) -> Exception:
         try:
-            self.stats()  # raises in a forked child, which inherited the object as it was, in use for ever
+            self.stats()  # raises in a forked child, where the inherited object may look in use for ever
         except HandleError as error:
             return error
         return library_error(lib.CW_ERROR_IN_USE)
@@ -300,10 +302,10 @@ class LineBuffer:
 
 @contextmanager
 def _lent(pointer: Any, size: int) -> Generator[memoryview, None, None]:
-    """A view of native memory, as long as that is lent."""
+    """Make a view of native memory, for as long as the memory is lent."""
     view = memoryview(_buffer(pointer, size))
     try:
         yield view
     finally:
-        with suppress(BufferError):  # the traceback of an exception may still have a part of it, which nobody reads
+        with suppress(BufferError):  # the traceback of an exception may still refer to a part of it, which nobody reads
             view.release()

@@ -25,7 +25,8 @@ class LineSplitter:
             returned is byte for byte what came in.
 
     A splitter belongs to one thread at a time and to the process that made it: any method raises :class:`HandleError`
-    otherwise. As a context manager it frees its native memory at the end; else that happens when it is collected.
+    otherwise. As a context manager it frees its native memory at the end; else this happens when it is garbage
+    collected.
     """
 
     __slots__ = ("_buffer", "_busy", "_keepends", "_lines", "_long")
@@ -33,10 +34,11 @@ class LineSplitter:
     def __init__(self, *, max_line_bytes: int = DEFAULT_MAX_LINE_BYTES, keepends: bool = False) -> None:
         self._buffer = LineBuffer(max_line_bytes, keep_bom=keepends)
         self._keepends = keepends
-        # Split but not returned yet: each dropped line with the lines before it, then the lines after the last of them.
+        # Lines that were split but not returned yet: each dropped line with the lines before it, then the lines after
+        # the last dropped one.
         self._long: deque[tuple[list[bytes], LongLine]] = deque()
         self._lines: list[bytes] = []
-        # Whether somebody is using it now, as with a Decoder.
+        # True while a call uses the splitter, as in a Decoder.
         self._busy = False
 
     def __repr__(self) -> str:
@@ -47,7 +49,7 @@ class LineSplitter:
         return f"<LineSplitter{' with line feeds' if self._keepends else ''}: {held}>"
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[bytes]:
-        """Takes the next bytes of the stream, cut anywhere, and returns the lines that they complete.
+        """Take the next bytes of the stream, cut anywhere, and return the lines that they complete.
 
         ``data`` must not change until this returns: other threads run meanwhile.
 
@@ -64,7 +66,7 @@ class LineSplitter:
         return self._take(data)
 
     def close(self) -> list[bytes]:
-        """Ends the stream and returns its last line if that has no line feed, and whatever else is left.
+        """End the stream. Returns its last line if that has no line feed, and any lines that were held back.
 
         The next bytes begin a new stream. Raises like :meth:`feed`; after :class:`LineTooLongError` call it again.
         """

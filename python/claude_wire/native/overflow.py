@@ -13,7 +13,7 @@ from claude_wire.support.arguments import require_int, require_one_of
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-#: Most bytes that one read gives. What a pipe of Linux holds.
+#: One read returns at most this many bytes, which is what a pipe of Linux holds.
 CHUNK_BYTES = 64 * 1024
 
 #: What happens when a drain has no room left in the budget:
@@ -28,7 +28,7 @@ Overflow: TypeAlias = Literal["pause", "spill", "error"]
 
 
 class OverflowArguments(TypedDict, total=False):
-    """The arguments of public functions that :class:`DrainOptions` is made of."""
+    """The arguments of public functions that become :class:`DrainOptions`."""
 
     overflow: Overflow
     spill_limit: int
@@ -42,11 +42,11 @@ class DrainOptions:
         TypeError, ValueError: an option is out of range, or ``keep_last`` is given with an ``overflow``.
     """
 
-    #: What happens without room.
+    #: What happens when there is no room.
     overflow: Overflow = "pause"
-    #: Most bytes of the file for ``overflow="spill"``, which is made in ``tempfile.gettempdir()``.
+    #: The size limit of the file for ``overflow="spill"``, which is made in ``tempfile.gettempdir()``.
     spill_limit: int = DEFAULT_SPILL_BYTES
-    #: There is no queue, and nothing to read: only the last so many bytes are kept. They do not count in the budget.
+    #: Keep only the last so many bytes: there is no queue, and nothing to read. These bytes do not count in the budget.
     keep_last: int | None = None
 
     def __post_init__(self) -> None:
@@ -58,7 +58,7 @@ class DrainOptions:
                 raise ValueError("a drain with keep_last has no queue that could overflow")
 
 
-#: Those of a stream for which nothing else was said.
+#: The default options of a stream.
 DEFAULTS = DrainOptions()
 
 
@@ -67,28 +67,28 @@ class DrainStats(NamedTuple):
 
     #: Bytes that ``read()`` has returned.
     bytes_read: int
-    #: Bytes that were taken on behalf of the reader, because it was away, or there is none.
+    #: Bytes that were taken for the reader because it was busy, or because there is no reader.
     bytes_rescued: int
-    #: Times that the queue was empty before that.
+    #: How often this began, from an empty queue.
     rescues: int
-    #: Times that the drain was paused, because the budget, the limit of its file, or the memory was exhausted.
+    #: How often the drain was paused, because the budget, the limit of its file, or the memory was exhausted.
     pauses: int
     #: Bytes that were written to a file.
     bytes_spilled: int
-    #: Times that no file could be made, or not all could be written to it.
+    #: How often no file could be made, or a write to it was incomplete.
     spill_errors: int
-    #: Bytes that were thrown away, after ``discard()``, or because only the last ones are kept.
+    #: Bytes that were dropped, after ``discard()``, or because only the last ones are kept.
     bytes_discarded: int
     #: Bytes in memory now.
     bytes_queued: int
     #: Bytes in the file now.
     bytes_in_file: int
-    #: Whether it is paused now.
+    #: True while the drain is paused.
     paused: bool
 
 
 def warn_of_pause() -> None:
-    import logging  # takes longer than all of this module
+    import logging  # takes longer to import than this whole module
 
     logging.getLogger("claude_wire").warning(
         "a stream was paused: its reader was away, and the byte budget or the memory is exhausted; its writer waited"
