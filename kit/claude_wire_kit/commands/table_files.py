@@ -1,6 +1,6 @@
 # pyright: basic, reportMissingImports=false
 # pyarrow need not be installed.
-"""Write a table of lines as Parquet or CSV files, by threads in bounded memory: all of them, or none."""
+"""Write a table of lines as Parquet or CSV files, by threads in bounded memory. Either all files appear, or none."""
 
 from __future__ import annotations
 
@@ -31,27 +31,27 @@ except ModuleNotFoundError as _error:
     raise ImportError(f"this needs pyarrow: {_advice}", name="pyarrow") from _error
 
 Format = Literal["parquet", "csv"]
-#: ``answers`` is ``usage`` with each answer once.
+#: ``answers`` is the table ``usage`` with each answer once.
 ExportTable = Literal["messages", "blocks", "usage", "results", "answers"]
 Paths: TypeAlias = "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]"
 
-#: Bytes of the files that a thread has in memory at a time, as a table and as what is written of it.
+#: A thread holds this many bytes of the source files at a time, as a table and as output.
 PART_BYTES = 16 * 1024 * 1024
-#: Rows of ``answers`` in a file, at most.
+#: A file of ``answers`` has at most this many rows.
 PART_ROWS = 100_000
-#: Problems that a sum of reports keeps.
+#: The sum of several reports keeps this many problems.
 MAX_PROBLEMS = 100
-#: The folder of rows without a time, as Hive calls it: its readers make null of the name.
+#: Hive's name for the folder of rows without a time. Readers make null of it.
 NO_DAY = "__HIVE_DEFAULT_PARTITION__"
 _NUMBERS = "bytes", "lines", "skipped", "rows", "decoded", "invalid"
 
 
 class Exported(NamedTuple):
-    """What was written."""
+    """The report of an export."""
 
     rows: int
     files: int
-    #: What the passes over the lines came to, with what did not fit.
+    #: The report of reading the lines, with the values that did not fit.
     report: Report
 
 
@@ -79,7 +79,7 @@ def export(
             whole, at 0.3 KB for each answer.
 
     Raises:
-        FileExistsError: there is something in the folder, or it is none.
+        FileExistsError: the folder is not empty, or is not a folder.
         OSError: something cannot be read or written.
         ValueError: there is no such table or format, or pyarrow does not know the time zone.
     """
@@ -91,7 +91,7 @@ def export(
     made = _make(parent)
     beside = None
     try:
-        # A name may have 255 bytes, and this one is longer by some.
+        # A name may have 255 bytes, and the temporary name is longer than the folder's.
         beside = tempfile.mkdtemp(prefix=f".{name[:40]}.", suffix=".partial", dir=parent)
         write = _Writer(beside, format, zone if by_day else None)
         with ThreadPoolExecutor(jobs) as pool:
@@ -102,14 +102,14 @@ def export(
         if beside is not None:
             shutil.rmtree(beside, ignore_errors=True)
         for each in made:
-            with suppress(OSError):  # somebody else has put something there
+            with suppress(OSError):  # another program has put something there
                 os.rmdir(each)
         raise
 
 
 def _new_folder(folder: str) -> str:
-    """The absolute path of a folder that is not there, or is empty and can be replaced."""
-    target = os.path.realpath(folder)  # a link to an empty folder stays a link
+    """Return the absolute path of a folder that does not exist, or is empty and can be replaced."""
+    target = os.path.realpath(folder)  # a link to an empty folder remains a link
     if not folder:
         raise ValueError("the folder has no name")
     if os.path.lexists(target) and not os.path.isdir(target):
@@ -117,14 +117,15 @@ def _new_folder(folder: str) -> str:
     if os.path.isdir(target):
         if os.listdir(target):
             raise FileExistsError(17, "there is something in it already", folder)
-        # The one cannot be replaced; whoever works in the other would not see what has replaced it.
+        # A mount point cannot be replaced, and a program that works in the current folder would not see its
+        # replacement.
         if os.path.ismount(target) or target == os.path.realpath(os.curdir):
             raise FileExistsError(17, "it is in use: name a new folder in it", folder)
     return target
 
 
 def _make(folder: str) -> list[str]:
-    """Make a folder and those above it. Returns those that were not there, the innermost first."""
+    """Make a folder and those above it. Returns the new ones, the innermost first."""
     missing: list[str] = []
     at = folder
     while not os.path.isdir(at):
@@ -135,7 +136,7 @@ def _make(folder: str) -> list[str]:
 
 
 def _export(name: ExportTable, planned: list[list[Range]], write: _Writer, pool: ThreadPoolExecutor) -> Exported:
-    """Read and write part by part. The first thing that fails is raised, and what waits is not begun."""
+    """Read and write part by part. The first error is raised, and parts that wait are not started."""
 
     def write_part(number: int, part: list[Range]) -> tuple[int, int, Report]:
         found = scan(part, cast("Any", name))
@@ -198,7 +199,7 @@ class _Writer:
         )
 
     def __call__(self, number: int, table: Table) -> tuple[int, int]:
-        """Write a table as a file, or as a file for each day. Returns how many rows and files these are."""
+        """Write a table as a file, or as a file for each day. Returns the number of rows and of files."""
         files = 0
         for folder, rows in self._split(table):
             os.makedirs(os.path.join(self._folder, folder), exist_ok=True)
@@ -214,12 +215,12 @@ class _Writer:
         if self._zone is None:
             yield "", table
             return
-        compute: Any = pyarrow.compute  # its functions are made when it is imported
+        compute: Any = pyarrow.compute  # pyarrow makes its functions at import, so types do not show them
         times = table["timestamp"].combine_chunks()
         if self._zone != "UTC":
             zoned = times.cast(pyarrow.timestamp("us", tz=self._zone))
             times = compute.local_timestamp(zoned)
-        # Sorted by day, rows of a day stand together, and keep their order.
+        # Sorting by day puts the rows of a day together, in their order.
         days = times.cast(pyarrow.date32())
         order = compute.array_sort_indices(days)
         table, runs = table.take(order), compute.run_end_encode(days.take(order))

@@ -53,7 +53,7 @@ except ModuleNotFoundError as _error:
         name="claude_agent_sdk",
     ) from _error
 
-#: The versions of claude-agent-sdk that this module is made for: from the first, and below the second.
+#: The supported versions of claude-agent-sdk: from the first one, up to but without the second.
 SUPPORTED = (0, 2, 181), (0, 3)
 
 
@@ -105,8 +105,8 @@ class WireProcessError(ProcessError):
     exit code may then be 0. Else it is a :class:`~claude_wire.ProcessError`.
 
     Attributes:
-        exit_code: as :mod:`subprocess` has it, minus the signal's number if a signal ended the CLI; None if it still
-            ran when its output ended.
+        exit_code: the exit code; minus the signal's number if a signal ended the CLI; None if it still ran when its
+            output ended.
         stderr: a fixed sentence, as the SDK has it.
         stderr_tail: the last 64 KiB of the CLI's standard error, as bytes; empty without ``options.stderr``, as the CLI
             then writes to the host's.
@@ -120,9 +120,9 @@ class WireProcessError(ProcessError):
 class WireTransport(SubprocessCLITransport):
     """Runs the Claude Code CLI for ``claude_agent_sdk.query()`` and ``ClaudeSDKClient``.
 
-    Does what the SDK's own transport does, but: what the CLI writes is taken off the pipe whatever the host does, so
-    that nothing is lost while it pauses; a line that is not one JSON object is skipped and reported, and the session
-    goes on; lone surrogates are kept; output that ends in the middle of a turn is an error, whatever the exit code.
+    It differs from the SDK's own transport in four ways. The CLI's output is read even while the host is busy, so that
+    nothing is lost. A line that is not one JSON object is skipped and reported, and the session goes on. Lone
+    surrogates are kept. Output that ends in the middle of a turn is an error, whatever the exit code.
 
     Args:
         prompt: the prompt that ``query()`` is given; None for a ``ClaudeSDKClient``. The SDK delivers it, not the
@@ -184,8 +184,8 @@ class WireTransport(SubprocessCLITransport):
         """
         if self.process is not None:
             return
-        # From InternalClient.process_query and ClaudeSDKClient.connect, which do it for no transport but their own; and
-        # only now, so that what was changed in the options since they were given counts, here as there.
+        # From InternalClient.process_query and ClaudeSDKClient.connect, which do this only for their own transport.
+        # Done here and not earlier, so that later changes of the options count, as in the SDK.
         options = _with_permission_prompts(self._given)
         materialized = await materialize_resume_session(options)
         if materialized is not None:
@@ -216,7 +216,7 @@ class WireTransport(SubprocessCLITransport):
                 cwd=self._cwd,
                 env=await self._environment(),
                 user=self._options.user,
-                # Without the transport in it: the task that reads the lines would keep that alive.
+                # A partial without a reference to the transport: the task that reads the lines would keep it alive.
                 stderr="inherit" if self._options.stderr is None else partial(_stderr_line, self._options.stderr),
                 overflow=self._overflow,
                 spill_limit=self._spill_limit,
@@ -235,7 +235,7 @@ class WireTransport(SubprocessCLITransport):
         self._ready = True
 
     async def _environment(self) -> dict[str, str]:
-        """The CLI's environment. From SubprocessCLITransport.connect, which has the reasons."""
+        """Make the CLI's environment. From SubprocessCLITransport.connect, which has the reasons."""
         given = self._options.env
         environment = {name: value for name, value in os.environ.items() if name != "CLAUDECODE"}
         environment["CLAUDE_CODE_ENTRYPOINT"] = "sdk-py"
@@ -322,13 +322,13 @@ class WireTransport(SubprocessCLITransport):
             raise self._exit_error from error
 
     async def end_input(self) -> None:
-        """Close the CLI's standard input after a write that is under way. May be called again."""
+        """Close the CLI's standard input after a write that is under way. A second call does nothing."""
         if self.process is not None:
             await self.process.end_input()
             self._input_ended = True
 
     async def close(self) -> None:
-        """End the CLI: the end of its input, after 5 s SIGTERM, after 5 s SIGKILL. May be called again.
+        """End the CLI: close its input, after 5 s send SIGTERM, after 5 s SIGKILL. A second call does nothing.
 
         Then the temporary copy of a resumed session is removed, which also happens when a transport is dropped without
         being closed, and when the interpreter exits. :meth:`connect` may be called anew afterwards.
@@ -353,7 +353,9 @@ class WireTransport(SubprocessCLITransport):
 
 
 class _Messages:
-    """What :meth:`WireTransport.read_messages` returns. Not a generator: those end with their first exception."""
+    """The iterator of :meth:`WireTransport.read_messages`. Not a generator, because a generator ends with its first
+    exception.
+    """
 
     __slots__ = ("_batches", "_ready", "_transport")
 
@@ -373,14 +375,14 @@ class _Messages:
 
 
 class _Resumed:
-    """A session that was put into a temporary config directory, because it is not on disk but in a session store."""
+    """A session from a session store, written to a temporary config directory because it is not on disk."""
 
     def __init__(self, materialized: MaterializedResume, expected: str) -> None:
         self._materialized = materialized
         self._projects = str(materialized.config_dir / "projects")
         self._expected = expected
-        # There may be credentials in it, and not every transport is closed: the SDK closes none if it fails between
-        # connecting and its first request, and a host may just end.
+        # The directory may have credentials in it, and not every transport is closed: the SDK closes none if it fails
+        # between connecting and its first request, and a host may simply end.
         self._abandon = weakref.finalize(self, _remove_folder, materialized.config_dir, os.getpid())
 
     async def remove(self) -> None:
@@ -390,8 +392,9 @@ class _Resumed:
     def redirect(self, message: dict[str, Any]) -> None:
         """Change the path of a ``transcript_mirror`` message to the one that the SDK can make a key of.
 
-        The CLI names files below the temporary directory. With its own transport the SDK knows of that; with any other
-        it expects them below the projects directory of ``options.env``, and would drop them.
+        The CLI names files below the temporary directory. The SDK knows that directory only with its own transport.
+        With any other, it expects the files below the projects directory of ``options.env``, and would drop the
+        messages.
         """
         path = message.get("filePath")
         if isinstance(path, str):
@@ -404,7 +407,7 @@ class _Resumed:
 
 
 def _remove_folder(path: os.PathLike[str], owner: int) -> None:
-    if os.getpid() == owner:  # else this is a forked child, which has a copy of the finalizer
+    if os.getpid() == owner:  # in a forked child, this finalizer is a copy
         shutil.rmtree(path, ignore_errors=True)
 
 
@@ -419,7 +422,7 @@ def _stderr_line(callback: Callable[[str], object], line: str) -> None:
 
 
 def _with_permission_prompts(options: ClaudeAgentOptions) -> ClaudeAgentOptions:
-    # From claude_agent_sdk.types._configure_can_use_tool, but for its warning about shadowed callbacks: the SDK calls
+    # From claude_agent_sdk.types._configure_can_use_tool, without its warning about shadowed callbacks: the SDK calls
     # that function too, whatever the transport, and one warning is enough.
     if not options.can_use_tool:
         return options

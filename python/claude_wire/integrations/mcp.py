@@ -61,7 +61,7 @@ class InProcessMcpServer:
     its lifespan. A server that has never answered ``initialize`` is run again by the next ``initialize`` only.
 
     A call that the client withdraws, by ``notifications/cancelled`` or by cancelling :meth:`handle`, cancels the tool
-    that runs for it. Tools that do not heed that, such as one that blocks a thread, run on; nobody gets their result.
+    that runs for it. A tool that ignores this, such as one that blocks a thread, runs on, and its result is dropped.
 
     It serves one session at a time. After :meth:`aclose` it can be connected again.
 
@@ -73,7 +73,8 @@ class InProcessMcpServer:
     """
 
     def __init__(self, server: Any) -> None:
-        for inside in ("_lowlevel_server", "_mcp_server"):  # of MCPServer; of FastMCP. Neither has a public way to it
+        # MCPServer and FastMCP have no public attribute for the inner server.
+        for inside in ("_lowlevel_server", "_mcp_server"):
             server = getattr(server, inside, server)
         if not isinstance(server, Server):
             raise TypeError(f"server must be a server of the package mcp, not {type(server).__name__}")
@@ -81,7 +82,7 @@ class InProcessMcpServer:
         self._send: Send | None = None
         self._run: Run | None = None
         self._handshake: Handshake | None = None
-        # Where the one lives that it serves.
+        # The event loop of the session that it serves.
         self._home: EventLoopRef | None = None
         self._connected = False
 
@@ -90,7 +91,7 @@ class InProcessMcpServer:
 
     @property
     def name(self) -> str:
-        """The server's own name, which need not be what the session calls it."""
+        """The server's own name. The session may use another."""
         return str(self._server.name)
 
     def connect(self, send: Send) -> None:
@@ -102,13 +103,13 @@ class InProcessMcpServer:
                 the server waits as long as this does.
 
         Raises:
-            RuntimeError: it serves another one already.
+            RuntimeError: it serves another session already.
         """
         if self._connected and (self._home is None or not self._home.gone):
             raise RuntimeError("this MCP server serves a session already")
-        self._run = self._handshake = None  # of one whose loop is gone
+        self._run = self._handshake = None  # belonged to a session whose loop is gone
         self._home = None
-        with suppress(RuntimeError):  # no loop runs
+        with suppress(RuntimeError):  # no loop is running
             self._home = EventLoopRef()
         self._connected = True
         self._send = send
@@ -160,7 +161,7 @@ class InProcessMcpServer:
         return answer
 
     def _run_again(self, before: Run | None, method: str | None) -> Run:
-        """A run for a message with this method, in the place of one that is over, or of none."""
+        """Return a run for a message with this method, to replace one that is over, or to be the first."""
         handshake = None if method == "initialize" else self._handshake
         if before is not None and handshake is None and method != "initialize":
             raise before.stopped()
@@ -170,7 +171,7 @@ class InProcessMcpServer:
         return run
 
     async def aclose(self) -> None:
-        """End the server, cancelling what it does. Takes at most 5 seconds; what still runs then is left to itself."""
+        """End the server, and cancel its calls. Takes at most 5 seconds; calls that still run then are left alone."""
         self._connected = False
         self._send = None
         self._handshake = None

@@ -41,25 +41,25 @@ __all__ = ["Handshake", "Refused", "Run", "Send"]
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
-#: The most seconds that :meth:`InProcessMcpServer.aclose` takes, whatever the server's tools do.
+#: :meth:`InProcessMcpServer.aclose` takes at most this many seconds, whatever the server's tools do.
 GRACE_SECONDS = 5.0
 
-#: The most seconds that an answer "connection closed" is held back until its cause is known: when a server of mcp 2
-#: fails, it gives this answer to all calls.
+#: When a server of mcp 2 fails, it answers all calls with "connection closed". Such an answer is held back for at most
+#: this many seconds, until its cause is known.
 CAUSE_SECONDS = 1.0
 
-#: The most messages that a server has not read, and the most requests that it has not answered. More are refused.
-#: Nothing else limits a client that withdraws its requests or sends notifications, since it waits for no answer.
+#: At most this many messages may be unread by the server, and as many requests unanswered. Further ones are refused.
+#: Nothing else limits a client that withdraws its requests or sends notifications, because it waits for no answer.
 MAX_WAITING = 4096
 
-#: The id of an ``initialize`` that is repeated to a new run. No client has it.
+#: The id of an ``initialize`` that is repeated to a new run. No client uses it.
 HANDSHAKE_ID = "claude-wire-handshake"
 
 _log = logging.getLogger("claude_wire")
 
 
 class Refused(Exception):
-    """Raised for a message that the server does not get, with the text and code of the JSON-RPC error."""
+    """A message is not given to the server. Has the text and code of the JSON-RPC error."""
 
     def __init__(self, why: str, code: int = INTERNAL_ERROR) -> None:
         super().__init__(why)
@@ -67,7 +67,7 @@ class Refused(Exception):
 
 
 class Handshake(NamedTuple):
-    """The two messages with which the client began, as it sent them."""
+    """The two messages of the client's handshake, as received."""
 
     initialize: dict[str, Any]
     #: ``notifications/initialized``; None before the client has sent it.
@@ -98,7 +98,7 @@ class Call:
 
 
 class Run:
-    """One ``Server.run()``, over one pair of in-memory streams, and the only reader of what it writes."""
+    """One ``Server.run()`` over a pair of in-memory streams, and the only reader of its output."""
 
     def __init__(self, server: Any, send: Send | None, before: Run | None) -> None:
         self.failure: BaseException | None = None
@@ -124,18 +124,18 @@ class Run:
 
     @property
     def over(self) -> bool:
-        """True once it answers no more requests. The server's lifespan may still be ending then."""
+        """True if it answers no more requests. The server's lifespan may still be ending."""
         return self._ended or self._task.done
 
     def stopped(self) -> Refused:
-        """The refusal of requests that come after its end, or that it leaves unanswered."""
+        """The refusal of requests that come after the end of the run, or that the run leaves unanswered."""
         if self._closing:
             return Refused(f"MCP server {self._name!r} is closed")
         cause = "" if self.failure is None else f": {type(self.failure).__name__}"
         return Refused(f"MCP server {self._name!r} has stopped{cause}")
 
     async def aclose(self) -> None:
-        """End the run, in :data:`GRACE_SECONDS` at most."""
+        """End the run within :data:`GRACE_SECONDS`."""
         self._closing = True
         deadline = anyio.current_time() + GRACE_SECONDS
         if self._sending is not None:
@@ -164,7 +164,7 @@ class Run:
     # --- from the client ----------------------------------------------------------------------------------------------
 
     def repeat(self, handshake: Handshake) -> None:
-        """Give the server the handshake of the client, before any other message. Its answer is dropped.
+        """Give the server the client's handshake before any other message, and drop its answer.
 
         This does not wait, so it cannot be cancelled halfway. A server reads messages in order.
         """
@@ -199,9 +199,9 @@ class Run:
             if call.method == "initialize":
                 self._initialized = Event()
             elif call.method != "ping" and not self._initialized.is_set():
-                # The client sends requests right behind `notifications/initialized`. A session may handle each in a
-                # task of its own, and tasks run in any order, but a server refuses requests before the notification.
-                # Without the look at is_set(), wait() would yield, and the next request overtake this one.
+                # The client sends requests right after `notifications/initialized`. A session may handle each message
+                # in a task of its own, in any order, but a server refuses requests before the notification. Ask
+                # is_set() first, because wait() would yield, and the next request would overtake this one.
                 with move_on_after(GRACE_SECONDS):
                     await self._initialized.wait()
             cancelled = error_response(request_id, REQUEST_CANCELLED, "Request cancelled")
@@ -245,7 +245,7 @@ class Run:
         self._more.set()
 
     def _answer(self, response: dict[str, Any]) -> None:
-        """Answer a request of the server."""
+        """Give the server the answer to its own request."""
         with suppress(Refused):  # the run is closing, which cancels the server's tools
             self._give(SessionMessage(parse(response)))
 
@@ -266,7 +266,7 @@ class Run:
                 async for item in output:
                     await self._deliver(item)
                 self._ended = True
-                # The server's lifespan may end now. Calls without an answer wait, so that they are told the cause.
+                # The server's lifespan may end now. Calls without an answer wait until their cause is known.
                 with move_on_after(GRACE_SECONDS):
                     await self._served.wait()
                 self._group.cancel_scope.cancel()
@@ -309,7 +309,7 @@ class Run:
     # --- to the client ------------------------------------------------------------------------------------------------
 
     async def _deliver(self, item: SessionMessage | Exception) -> None:
-        """Take one message that the server has written. This must neither wait for the server nor raise."""
+        """Handle a message that the server has written. This must neither wait for the server nor raise."""
         if isinstance(item, Exception):  # the stream's type allows exceptions, but a server writes none
             return
         message = dump(item)
@@ -320,13 +320,13 @@ class Run:
             self._settle(message.get("id"), message)
         elif "id" not in message:
             await self._carry(message)
-        elif method == "ping":  # is answered here: it asks only whether anybody is there
+        elif method == "ping":  # answered here, because it only asks whether anybody is there
             self._answer({"jsonrpc": "2.0", "id": message["id"], "result": {}})
         elif (failure := await self._carry(message)) is not None:
             self._answer(error_response(message["id"], INTERNAL_ERROR, f"it was not sent to the client: {failure}"))
 
     async def _carry(self, message: dict[str, Any]) -> str | None:
-        """Send a message to the client. Returns why it was not sent; None if it was."""
+        """Send a message to the client. Returns the reason if it was not sent, else None."""
         if self._send is None or self._closing:
             return "it is closed"
         try:
@@ -334,7 +334,7 @@ class Run:
                 await self._send(message)
                 return None
         except Exception as error:
-            # A session that was closed meanwhile is no fault.
+            # It is no fault if the session was closed meanwhile.
             level = logging.DEBUG if isinstance(error, HandleError) else logging.WARNING
             _log.log(level, "a message of the MCP server %r was not sent: %s", self._name, type(error).__name__)
             return type(error).__name__
@@ -352,7 +352,7 @@ class Run:
     async def _settle_late(self, answer: dict[str, Any]) -> None:
         with move_on_after(CAUSE_SECONDS):
             await self._served.wait()
-        if self.failure is None:  # a failure is the answer to all open calls, by _settle_all()
+        if self.failure is None:  # after a failure, _settle_all() answers all open calls with it
             self._settle(answer.get("id"), answer)
 
     def _settle_all(self) -> None:
@@ -362,6 +362,6 @@ class Run:
 
 
 def _innermost(error: BaseException) -> BaseException:
-    """The exception within exception groups, as long as each group has just one."""
+    """Return the exception within exception groups, as long as each group has just one."""
     grouped: tuple[BaseException, ...] = getattr(error, "exceptions", ())
     return _innermost(grouped[0]) if len(grouped) == 1 else error

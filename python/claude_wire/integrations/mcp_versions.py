@@ -1,6 +1,5 @@
-"""The JSON-RPC types of the package ``mcp``, and all differences between mcp 1 and mcp 2.
-
-No other module asks which version is installed.
+"""Differences between mcp 1 and mcp 2, and the JSON-RPC types of the package ``mcp``. No other module asks for the
+version.
 """
 
 from __future__ import annotations
@@ -42,44 +41,44 @@ CONNECTION_CLOSED = -32000
 #: The code of mcp 2 for a cancelled request. JSON-RPC and MCP have none.
 REQUEST_CANCELLED = -32800
 
-# A type checker sees the version that is installed, and takes the names of the other version for errors.
+# A type checker sees the installed version, and would report the names of the other one.
 _types: Any = mcp.types
 _message: Any = message
 _exceptions: Any = exceptions
 
 _MAJOR = 2 if hasattr(mcp.types, "jsonrpc_message_adapter") else 1
 
-#: mcp 1 answers a cancelled request at once, and the server fails if its handler then answers too. So it is not told:
-#: the handler runs in a scope, and answers that it was cancelled. mcp 2 takes `notifications/cancelled`, and drops what
-#: the handler answers.
+#: mcp 1 itself answers a cancelled request at once, and the server fails if the handler answers, too. So mcp 1 is not
+#: told: the handler runs in a scope that we cancel, and answers that it was cancelled. mcp 2 accepts
+#: `notifications/cancelled`, and drops the handler's answer.
 CANCELS_BY_SCOPE = _MAJOR == 1
 
 
 def request_id_of(message: Any, key: str = "id") -> RequestId | None:
-    """The id in a message, or in its params, that may be anything."""
+    """Return the id in a message or in its params. The message may be anything."""
     found = cast("dict[str, Any]", message).get(key) if isinstance(message, dict) else None
     return found if isinstance(found, (int, str)) and not isinstance(found, bool) else None
 
 
 def error_response(request_id: RequestId | None, code: int, why: str) -> dict[str, Any]:
-    """The answer that a request has failed."""
+    """Make the error answer to a request."""
     return {"jsonrpc": "2.0", "id": request_id, "error": {"code": code, "message": why}}
 
 
 def parse(message: Any) -> Any:
-    """The message as the streams carry it. Raises pydantic's ValidationError."""
+    """Convert a message for the streams of mcp. Raises pydantic's ValidationError."""
     if _MAJOR == 1:
         return _types.JSONRPCMessage.model_validate(message)
     return _types.jsonrpc_message_adapter.validate_python(message)
 
 
 def root_of(parsed: Any) -> Any:
-    """The message itself, without the object that mcp 1 wraps it in."""
+    """Return the message without the object that mcp 1 wraps it in."""
     return getattr(parsed, "root", parsed)
 
 
 def request_message(parsed: Any, unanswered: Callable[[], None]) -> SessionMessage:
-    """A request for the server. ``unanswered`` is called when mcp 2 is done with one that it was told to cancel."""
+    """Wrap a request for the server. ``unanswered`` is called when mcp 2 ends a request that it was told to cancel."""
     if _MAJOR == 1:
         return SessionMessage(parsed)
 
@@ -90,14 +89,16 @@ def request_message(parsed: Any, unanswered: Callable[[], None]) -> SessionMessa
 
 
 def dump(item: SessionMessage) -> dict[str, Any]:
-    """The JSON of a message, as mcp's own transports make it. Raises what pydantic raises."""
+    """Convert a message to JSON like mcp's own transports. Raises what pydantic raises."""
     left_out: dict[str, Any] = {"exclude_none": True} if _MAJOR == 1 else {"exclude_unset": True}
     dumped: dict[str, Any] = item.message.model_dump(by_alias=True, mode="json", **left_out)
     return dumped
 
 
 def cancellable(server: Any, scope_of: Callable[[RequestId], CancelScope | None]) -> Any:
-    """The server; of mcp 1 a copy, whose handlers run in the scopes of their requests."""
+    """Return a server whose handlers can be cancelled. For mcp 1 this is a copy that runs each handler in its request's
+    scope; mcp 2 already supports it.
+    """
     if _MAJOR == 1:
         server = copy.copy(server)
         server.request_handlers = _Handlers(server, scope_of)
@@ -105,7 +106,7 @@ def cancellable(server: Any, scope_of: Callable[[RequestId], CancelScope | None]
 
 
 class _Handlers(Mapping[type, Callable[[Any], Awaitable[Any]]]):
-    """The request handlers of a server of mcp 1, as they are when they are asked for: they may be added to."""
+    """The current request handlers of a server of mcp 1, which may be added to later."""
 
     def __init__(self, server: Any, scope_of: Callable[[RequestId], CancelScope | None]) -> None:
         self._server = server
@@ -127,7 +128,7 @@ class _Handlers(Mapping[type, Callable[[Any], Awaitable[Any]]]):
                 with scope or cancel_scope():
                     return await handler(request)
             except get_cancelled_exc_class():
-                # mcp takes it for its own cancellation of the request, and answers nothing, ever.
+                # mcp would take this for its own cancellation of the request, and never answer.
                 if not cancelled_by_nobody():
                     raise
                 raise _error(INTERNAL_ERROR, "what the handler waits for was cancelled") from None
@@ -137,6 +138,6 @@ class _Handlers(Mapping[type, Callable[[Any], Awaitable[Any]]]):
 
 
 def _error(code: int, why: str) -> Exception:
-    """What a handler of mcp 1 raises to be answered by this."""
+    """Return the exception that a handler of mcp 1 raises to give this error answer."""
     error: Exception = _exceptions.McpError(_types.ErrorData(code=code, message=why))
     return error

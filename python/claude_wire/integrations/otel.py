@@ -14,7 +14,7 @@ of a tool; a subagent is an ``invoke_agent`` below the ``execute_tool`` that sta
 so that they may be added up. Texts, inputs and results are left out, unless the variable
 ``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`` is ``true``, ``SPAN_ONLY`` or ``SPAN_AND_EVENT``.
 
-The messages of a transcript give the same spans as those of its stream, where both say the same.
+The messages of a transcript give the same spans as those of its stream, as far as both have the same content.
 
 This needs the package ``opentelemetry-api`` (extra ``otel``). At most ``MAX_OPERATIONS`` calls and as many agents are
 open at a time: one more ends the oldest.
@@ -70,7 +70,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SpanRecorder", "record", "traced"]
 
-#: The name of the agent that is no subagent.
+#: The name of the main agent.
 AGENT = "claude-code"
 
 #: The text that the CLI writes as a user message when a turn is interrupted.
@@ -80,15 +80,15 @@ P = ParamSpec("P")
 T = TypeVar("T")
 M = TypeVar("M", bound="m.Message | m.InvalidLine")
 
-#: All open spans hold at most so many characters of content; more is left out.
+#: All open spans together hold at most this many characters of content. More is left out.
 MAX_HELD = 16 * 1024 * 1024
 
-#: A session, and the call whose subagent speaks; None for the main conversation.
+#: A session, and the tool call whose subagent speaks; None for the main conversation.
 Key: TypeAlias = "tuple[KnownId | None, KnownId | None]"
 
 
 class _Open:
-    """A span that has not ended, and how many characters of content it holds."""
+    """An open span, and how many characters of content it holds."""
 
     __slots__ = ("held", "span")
 
@@ -97,7 +97,7 @@ class _Open:
 
 
 class _Chat(_Open):
-    """An answer of the model."""
+    """The span of an answer of the model."""
 
     __slots__ = ("counts", "end", "id", "parts", "stop")
 
@@ -106,12 +106,12 @@ class _Chat(_Open):
         self.id, self.end = id, start
         self.counts: dict[str, int] = {}
         self.stop: str | None = None
-        #: What it says, each part as JSON.
+        #: The parts of the answer, each as JSON.
         self.parts: list[str] = []
 
 
 class _Agent(_Open):
-    """A turn, or a subagent. ``last`` is the time of its last message."""
+    """The span of a turn or a subagent. ``last`` is the time of its last message."""
 
     __slots__ = ("chat", "context", "error", "last")
 
@@ -124,7 +124,7 @@ class _Agent(_Open):
 
 
 class _Tool(_Open):
-    """A call that has no result yet, and who has called."""
+    """The span of a call without a result, and its caller."""
 
     __slots__ = ("agent", "started")
 
@@ -141,8 +141,8 @@ class SpanRecorder:
     :meth:`close` at the latest; the recorder may be used as a context manager.
 
     Args:
-        tracer: that of the global provider if not given. The spans of turns are below the span that is active when they
-            start.
+        tracer: by default that of the global provider. The span of a turn is a child of the span that is active when
+            the turn starts.
     """
 
     def __init__(self, tracer: trace.Tracer | None = None) -> None:
@@ -150,18 +150,19 @@ class SpanRecorder:
         self._with_content: bool = captures_content()
         self._agents: dict[Key, _Agent] = {}
         self._tools: dict[Key, _Tool] = {}
-        #: Where the subagent of a call belongs, and when the call began. It may speak after the call has ended.
+        #: For each call that started a subagent: the parent context, and the start of the call. The subagent may speak
+        #: after the call has ended.
         self._started: dict[Key, tuple[Context, int]] = {}
-        #: When the turn began whose first answer has not come yet, and its prompt.
+        #: The start of the turn whose first answer has not come yet, and its prompt.
         self._began: int | None = None
         self._prompt: str | None = None
         self._last: int = 0
         #: Characters of content on open spans.
         self._held: int = 0
-        #: Answers that are about to end: their final counts, which deltas bring.
+        #: Answers whose final counts come in a delta.
         self._deltas: dict[Key, KnownId | None] = {}
         self._is_stream = False
-        #: Whether it was logged that the provider raises.
+        #: True after a failure of the provider was logged.
         self._told: bool = False
 
     def __enter__(self) -> Self:
@@ -173,7 +174,7 @@ class SpanRecorder:
         self.close(error)
 
     def close(self, error: BaseException | None = None) -> None:
-        """End all spans that are open; with an error its type is their ``error.type``."""
+        """End all open spans. With an error, its type becomes their ``error.type``."""
         reason = None if error is None or isinstance(error, GeneratorExit) else type(error).__name__
         for key in list(self._agents):
             self._end_agent(key, reason)
@@ -186,8 +187,7 @@ class SpanRecorder:
         """Start and end the spans that a message starts and ends.
 
         Args:
-            now: the time in nanoseconds since 1970, for messages that say none. Without it, it is the clock's for a
-                message that needs one.
+            now: the time in nanoseconds since 1970, for messages without a time. By default that of the clock.
         """
         match message:
             case m.StreamEvent():
@@ -215,7 +215,7 @@ class SpanRecorder:
     # --- agents -------------------------------------------------------------------------------------------------------
 
     def _agent(self, key: Key, message: m.AssistantMessage, at: int) -> _Agent:
-        """The agent that speaks; its span starts with its first answer, at the time of its prompt."""
+        """Return the agent that speaks. Its span starts with its first answer, at the time of its prompt."""
         agent = self._agents.get(key)
         if agent is None:
             session, context = key[0], None
@@ -235,10 +235,10 @@ class SpanRecorder:
         return agent
 
     def _end_agent(self, key: Key, error: str | None = None) -> None:
-        """End an agent's span, after those of its answer, of its calls, and of their subagents."""
+        """End an agent's span, after the spans of its answer, its calls, and their subagents."""
         ended: list[_Agent] = []
         waiting = [key]
-        while waiting:  # subagents may stand in each other as deep as anybody likes
+        while waiting:  # not recursive, because subagents may be nested to any depth
             at = waiting.pop()
             agent = self._agents.pop(at, None)
             if agent is not None:
@@ -266,7 +266,7 @@ class SpanRecorder:
         key = _key(message.session_id, message.parent_tool_use_id)
         at, said, error = self._time(message.timestamp, now), message.message, message.error_reason
         error = message.api_error_type or error if error else None
-        if message.model == "<synthetic>":  # the CLI's own words: no model answered
+        if message.model == "<synthetic>":  # text of the CLI itself: no model answered
             if error:
                 agent = self._agent(key, message, at)
                 agent.error, agent.last = name_of(error), max(agent.last, at)
@@ -276,7 +276,7 @@ class SpanRecorder:
         id = None if said.id is None else key_of(said.id)
         if chat is None or chat.id != id or id is None:
             self._end_chat(agent)
-            agent.error = None  # what went wrong before did not end the turn
+            agent.error = None  # an earlier error did not end the turn
             model = name_of(message.model or "")
             about = {"request.model": model, "response.model": model, "response.id": said.id}
             kind, session = trace.SpanKind.CLIENT, message.session_id
@@ -284,7 +284,7 @@ class SpanRecorder:
             chat = agent.chat = _Chat(span, id, agent.last)
         chat.end = agent.last = max(agent.last, at)
         if said.usage is not None:
-            # Only the lines of a transcript have the final counts, and the reason for which the model stopped.
+            # Only transcripts have the final counts, and the reason for which the model stopped.
             count(chat.counts, said.usage, final=said.stop_reason is not None)
         chat.stop = name_of(said.stop_reason or "") or chat.stop
         if error or message.aborted:
@@ -345,7 +345,7 @@ class SpanRecorder:
         at = self._time(message.timestamp, now)
         for result in results:
             call = key[0], key_of(result.tool_use_id)
-            if fields_of(message.tool_use_result).get("isAsync") is not True:  # then its subagent goes on
+            if fields_of(message.tool_use_result).get("isAsync") is not True:  # otherwise its subagent goes on
                 self._end_agent(call)
                 self._started.pop(call, None)
             tool = self._tools.get(call)
@@ -358,11 +358,12 @@ class SpanRecorder:
             if message.text.startswith(INTERRUPTED):
                 if agent is not None:
                     agent.error, agent.last = "interrupted", max(agent.last, at)
-            elif message.isReplay and message.priority != "next":  # from disk: a prompt sent during the turn
+            # From a transcript: a prompt that was sent during the turn.
+            elif message.isReplay and message.priority != "next":
                 self._prompted(key, message.text, at)
 
     def _prompted(self, key: Key, text: str, at: int) -> None:
-        """A prompt begins a turn; in a transcript, which has no results, it ends the one before, too."""
+        """Begin a turn with a prompt. In a transcript, which has no results, it also ends the turn before."""
         if not self._is_stream:
             self._end_agent(key)
         if key not in self._agents:
@@ -389,7 +390,7 @@ class SpanRecorder:
         return trace.INVALID_SPAN if span is None else span
 
     def _content(self, of: _Open, name: str, value: Any) -> None:
-        """Put content on a span, if it was asked for and there is room."""
+        """Put content on a span, if the user wants content and there is room."""
         text = as_json(value) if self._with_content else None
         if text is not None and self._hold(of, len(text)):
             self._safely(of.span.set_attribute, name, text)
@@ -406,7 +407,7 @@ class SpanRecorder:
         self._safely(end, of.span, at, error)
 
     def _safely(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
-        """Do something with a span. An error of the provider of spans must not make the session fail."""
+        """Do something with a span. An error of the span provider must not make the session fail."""
         try:
             return work(*args, **kwargs)
         except Exception as error:
@@ -418,7 +419,7 @@ class SpanRecorder:
 
 
 async def traced(messages: AsyncIterable[M], tracer: trace.Tracer | None = None) -> AsyncGenerator[M, None]:
-    """Yield the messages of a live session as they come, and make spans of them.
+    """Pass on the messages of a live session, and make spans of them.
 
     All spans are ended when the messages end, raise, or are cancelled, and when this generator is closed. If your code
     may leave the loop early, close the generator with :class:`contextlib.aclosing`.

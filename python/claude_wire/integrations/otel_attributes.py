@@ -1,4 +1,4 @@
-"""The attributes of spans, by the semantic conventions of OpenTelemetry for generative AI (version 1.41)."""
+"""The attributes of spans, by OpenTelemetry's semantic conventions for generative AI (version 1.41)."""
 
 from __future__ import annotations
 
@@ -31,44 +31,44 @@ __all__ = [
     "why",
 ]
 
-#: The variable that asks for content, and the values that ask for it on spans.
+#: The environment variable that enables content, and the values that enable it on spans.
 CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 ON_SPANS = frozenset(("true", "span_only", "span_and_event"))
 
 #: Names and ids are cut to this many characters.
 NAME_CHARS = 128
 
-#: A text, an input or a result that has more characters as JSON is left out.
+#: A text, an input or a result with more characters as JSON is left out.
 CONTENT_CHARS = 100_000
 
-#: Exporters have 64 bits for a number.
+#: The largest number that exporters can send, which has 64 bits.
 MAX_NUMBER = 2**63 - 1
 
-#: The three counts of input that the API has; they add up.
+#: The API's three counts of input tokens, which add up.
 INPUT = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 
-#: Stop reasons of the API, in the words of the conventions.
+#: Stop reason of the API -> the word in the conventions.
 FINISHES = {"end_turn": "stop", "stop_sequence": "stop", "max_tokens": "length", "tool_use": "tool_call"}
 
 
 def captures_content() -> bool:
-    """True if the environment asks for content on spans."""
+    """Return True if the environment enables content on spans."""
     return os.environ.get(CAPTURE, "").strip().lower() in ON_SPANS
 
 
 def name_of(text: str) -> str:
-    """A name or an id from untrusted input, made safe for any exporter."""
+    """Make a name or id from untrusted input safe for any exporter."""
     return one_line(text, NAME_CHARS)
 
 
 def named(operation: str, about: Mapping[str, str | None]) -> dict[str, str]:
-    """The attributes of a span by their names below ``gen_ai``; those that are not known are left out."""
+    """Return a span's attributes below ``gen_ai``. Values that are not known are left out."""
     known = {f"gen_ai.{key}": name_of(value) for key, value in about.items() if value}
     return {"gen_ai.operation.name": operation, "gen_ai.provider.name": "anthropic", **known}
 
 
 def as_json(value: Any) -> str | None:
-    """Content as JSON; None if it is too long, or no JSON."""
+    """Return content as JSON; None if it is too long, or cannot be JSON."""
     try:
         text = encode_value(value).decode()
     except EncodeError:
@@ -77,18 +77,18 @@ def as_json(value: Any) -> str | None:
 
 
 def asked(prompt: str) -> list[dict[str, Any]]:
-    """A prompt in the form of ``gen_ai.input.messages``."""
+    """Return a prompt in the form of ``gen_ai.input.messages``."""
     return [{"role": "user", "parts": [{"type": "text", "content": prompt}]}]
 
 
 def answered(parts: list[str], stop: str | None) -> str:
-    """An answer as ``gen_ai.output.messages`` has it, in JSON; the parts are JSON already."""
+    """Return an answer in the form of ``gen_ai.output.messages``, as JSON. The parts are JSON already."""
     finish = as_json(FINISHES.get(stop or "", stop or "error"))
     return f'[{{"role":"assistant","parts":[{",".join(parts)}],"finish_reason":{finish}}}]'
 
 
 def failed(span: Span, error: str) -> None:
-    """Say that what a span stands for has failed; ``error`` is a word for programs."""
+    """Mark a span as failed. ``error`` is a word for programs."""
     span.set_attribute("error.type", error)
     span.set_status(StatusCode.ERROR)
 
@@ -101,14 +101,14 @@ def end(span: Span, at: int, error: str | None) -> None:
 
 
 def why(message: m.UserMessage, result: m.ToolResultBlock) -> str | None:
-    """The reason why a call has failed; None if it has not."""
+    """Return the reason why a call has failed; None if it succeeded."""
     about = map(fields_of, items_of(message.tool_result_meta))
     kind = next((each.get("non_execution_kind") for each in about if each.get("id") == result.tool_use_id), None)
     return name_of(kind) if isinstance(kind, str) else "tool_error" if result.is_error else None
 
 
 def count(counts: dict[str, int], usage: m.Usage | m.MessageDeltaUsage, *, final: bool) -> None:
-    """Take the counts of an answer. As in the CLI, what a delta leaves out or says to be 0 stays as the start said it.
+    """Take the counts of an answer. As in the CLI, a count that a delta leaves out, or gives as 0, stays as it was.
 
     Args:
         final: whether the output is counted to its end.
@@ -123,7 +123,9 @@ def count(counts: dict[str, int], usage: m.Usage | m.MessageDeltaUsage, *, final
 
 
 def put_tokens(span: Span, counts: dict[str, int]) -> None:
-    """Put counts on a span. The API counts new input beside the cache's; the conventions count all of it as input."""
+    """Put token counts on a span. The conventions include cached tokens in the input; the API
+    counts them separately.
+    """
     if not counts:
         return
     new, read, written = (counts.pop(name) for name in INPUT)
@@ -135,7 +137,7 @@ def put_tokens(span: Span, counts: dict[str, int]) -> None:
 
 
 def part(block: m.ContentBlock) -> dict[str, Any] | None:
-    """A content block as a part of a message of the conventions; None for one that they do not have."""
+    """Return a content block as a message part of the conventions; None if they have no such part."""
     match block:
         case m.TextBlock(text=text):
             return {"type": "text", "content": text}
