@@ -43,7 +43,7 @@ as one line of at most 80 characters. It is taken from:
   Of any other result that field is the model's answer, and never shown;
 * ``errors`` and ``error`` of a failed result;
 * ``error`` of the answer to a control request;
-* the standard error of a process that has ended with another exit code than 0.
+* the standard error of a process that ended with an exit code other than 0.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class ClaudeWireError(Exception):
     """The root of every exception of this package."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A copy has the text and the attributes. The default would call the class with the text alone.
+        # Keep the text and the attributes in a copy. By default, the class would be called with the text alone.
         return _blank, (type(self),), {"args": self.args, **vars(self)}
 
 
@@ -62,7 +62,7 @@ class LineTooLongError(ClaudeWireError, ValueError):
     """A line was longer than ``max_line_bytes``, or more than there was memory for, and was dropped.
 
     Attributes:
-        lines: what the same call had split before it, in order. What comes after it is returned by the next call.
+        lines: the lines that the same call had split before it. The next call returns those after it.
         head: the first bytes of the line, at most 1024.
         length: the line's true length in bytes, without its line feed.
         line_number: 1 for the stream's first line.
@@ -98,7 +98,7 @@ class PayloadError(ClaudeWireError, ValueError):
     """The payload of a control response does not fit the request that it answers.
 
     Attributes:
-        payload: what came instead, as plain Python objects.
+        payload: the payload as received, as plain Python objects.
     """
 
     def __init__(self, message: str, payload: Any = None) -> None:
@@ -107,7 +107,8 @@ class PayloadError(ClaudeWireError, ValueError):
 
 
 class HandleError(ClaudeWireError, RuntimeError):
-    """A decoder, splitter or stream was used by two at once, after it was closed, or in a forked child.
+    """A decoder, splitter or stream was used by two threads or tasks at once, after it was closed, or in a forked
+    child.
 
     Each belongs to one thread (and one task) at a time and to the process that made it; make a new one per stream.
     """
@@ -117,7 +118,7 @@ class ByteBudgetError(ClaudeWireError):
     """More bytes wait to be read than :func:`~claude_wire.streams.set_byte_budget` allows, and ``overflow="error"`` was
     chosen.
 
-    Nothing is lost by it: the writer is held up, and the next step of the iteration goes on.
+    Nothing is lost: the writer has to wait, and the next step of the iteration goes on.
 
     Attributes:
         limit: the budget, in bytes.
@@ -147,7 +148,7 @@ class ProcessError(ClaudeWireError):
         last_result: the last result message that it sent, or None.
         calls: ids of tool calls without a result, which were perhaps done. Only where another program owns the CLI.
 
-    What the Claude Code CLI means (2.1.331, by the transcripts): 0, its last result has ``is_error: false``, or it was
+    The exit codes of the Claude Code CLI (2.1.331) mean: 0, its last result has ``is_error: false``, or it was
     interrupted, or its input ended; 1, the last result has ``is_error: true``, or a flag or a line of its input is not
     acceptable; 130 and 143, ended by SIGINT and SIGTERM. Agents of the dialect CLASSIC say by 2 that their arguments
     are invalid, and by 130 that they were interrupted.
@@ -179,7 +180,7 @@ class RequestError(ClaudeWireError):
     """A control request was not answered, or not as it can be used.
 
     Attributes:
-        subtype: what was asked for, such as ``"set_model"``.
+        subtype: the subtype of the request, such as ``"set_model"``.
     """
 
     def __init__(self, subtype: str, problem: str) -> None:
@@ -222,7 +223,7 @@ class RequestTimeoutError(RequestError, TimeoutError):
 
 
 class SessionEndedError(RequestError):
-    """A control request, or a turn, that cannot be answered any more.
+    """A control request or a prompt cannot be answered any more.
 
     ``__cause__`` is a :class:`ProcessError` with the exit code and the standard error if a process has ended.
     """
@@ -232,7 +233,7 @@ class AnswerError(ClaudeWireError):
     """A permission question that cannot be answered.
 
     Attributes:
-        settled: whether it is one that was answered, withdrawn or dropped before. False if there was none with this id.
+        settled: True if the question was answered, withdrawn or dropped before. False if there was none with this id.
     """
 
     def __init__(self, settled: bool) -> None:
@@ -268,7 +269,9 @@ class PromptCancelledError(PromptError):
 
 
 def is_name(reason: str | None) -> bool:
-    """Whether it looks like a name of the protocol. These sets are open, and what is no name may be content."""
+    """Return True if a reason looks like a name of the protocol. These names are an open set; anything else may be
+    content.
+    """
     return reason is not None and len(reason) <= 64 and reason.isascii() and reason.isidentifier()
 
 
@@ -277,7 +280,7 @@ def _blank(cls: type[E]) -> E:
 
 
 def exit_signal(returncode: int | None) -> int | None:
-    """The signal that an exit code tells of, as :mod:`subprocess` (-15) or as shells (143) have it, or None."""
+    """Return the signal in an exit code, in the form of :mod:`subprocess` (-15) or of shells (143), or None."""
     if returncode is None:
         return None
     if returncode < 0:
@@ -286,19 +289,19 @@ def exit_signal(returncode: int | None) -> int | None:
 
 
 def describe_exit(returncode: int | None) -> str:
-    """How a process ended, in words: ``exited with code 1``, ``was ended by SIGTERM (exit code 143)``."""
+    """Say how a process ended: ``exited with code 1``, ``was ended by SIGTERM (exit code 143)``."""
     if returncode is None:
         return "still runs"
     number = exit_signal(returncode)
     if number is None:
         return f"exited with code {returncode}" + (" (invalid arguments)" if returncode == 2 else "")
-    import signal  # here, since `import claude_wire` needs it for nothing else
+    import signal  # only needed here, so that `import claude_wire` is fast
 
     names = {int(known): known.name for known in signal.Signals}
     return f"was ended by {names.get(number, f'signal {number}')} (exit code {returncode})"
 
 
 def describe_end(returncode: int | None, stderr: bytes) -> str:
-    """How a process ended and, if it failed, the reason in its standard error, at most 80 characters of it."""
+    """Say how a process ended and, if it failed, add the reason from its standard error, in at most 80 characters."""
     words = reason_in(stderr) if returncode else ""
     return describe_exit(returncode) + (f'; on its standard error: "{words}"' if words else "")

@@ -20,7 +20,7 @@ class TurnError(ClaudeWireError):
     Its text says what the CLI says of it (see the top of this module), and what to do.
 
     Attributes:
-        result: the :class:`~claude_wire.ResultMessage`, with the whole text, the cost and all else.
+        result: the whole :class:`~claude_wire.ResultMessage`, with its text and cost.
     """
 
     _remedy = ""
@@ -29,7 +29,8 @@ class TurnError(ClaudeWireError):
         words = quoted(words_of(result))
         who = "the CLI" if result.error is None else "the agent"
         said = f'{who} says "{words}"' if words else ""
-        if not words and result.result and not result.ok and not result.cancelled:  # which the model may have written
+        # The model may have written this text, so it is not quoted.
+        if not words and result.result and not result.ok and not result.cancelled:
             said = "its text is in .result.result"
         super().__init__("; ".join(filter(None, (self._describe(result), said, self._advise(result)))))
         self.result = result
@@ -45,7 +46,7 @@ class TurnError(ClaudeWireError):
         return f" ({reason})" if is_name(reason) else ""
 
     def _advise(self, result: ResultMessage) -> str:
-        """What to do, in words."""
+        """Return advice in words."""
         return self._remedy
 
 
@@ -56,7 +57,7 @@ class ApiError(TurnError):
 
     Attributes:
         status: the HTTP status, or None if there was no answer.
-        error_type: the name that the API or a dialect gives to it, such as ``"invalid_request_error"``, or None.
+        error_type: the error's name in the API or a dialect, such as ``"invalid_request_error"``, or None.
     """
 
     def __init__(self, result: ResultMessage) -> None:
@@ -86,10 +87,10 @@ class ApiError(TurnError):
 
 
 class AuthenticationError(ApiError):
-    """The credentials are missing or wrong, or may not do this (HTTP 401 and 403)."""
+    """The credentials are missing, wrong, or not allowed to do this (HTTP 401 and 403)."""
 
     def _advise(self, result: ResultMessage) -> str:
-        if result.error is not None:  # of an agent of another dialect than the CLI's
+        if result.error is not None:  # from an agent of another dialect than the CLI's
             return "give the agent credentials that may do this"
         return "log in (run `claude`, then /login), or give the CLI a key that may do this, in ANTHROPIC_API_KEY"
 
@@ -107,10 +108,10 @@ class RateLimitError(ApiError):
         resets_at: when the limit ends, in seconds since 1970-01-01 UTC.
 
     Attributes:
-        resets_at: when the limit ends, in UTC, or None. A session knows it from ``resetsAt`` of the last
-            :class:`~claude_wire.messages.RateLimitEvent`, if the ``status`` of that was ``rejected``. The CLI reports
-            the limits of subscriptions so. For a limit of an API key, for an overloaded API, and in an error that is
-            made of a result alone, it is None: a result does not say it.
+        resets_at: when the limit ends, in UTC, or None. A session takes it from the last
+            :class:`~claude_wire.messages.RateLimitEvent` if its ``status`` is ``rejected``; the CLI reports the limits
+            of subscriptions like this. It is None for the limit of an API key, for an overloaded API, and in an error
+            that was made from a result alone.
     """
 
     _remedy = "try again later"
@@ -118,7 +119,7 @@ class RateLimitError(ApiError):
     def __init__(self, result: ResultMessage, resets_at: float | None = None) -> None:
         self.resets_at: datetime | None = None
         if resets_at is not None:
-            with suppress(OverflowError, ValueError, OSError):  # it is no time
+            with suppress(OverflowError, ValueError, OSError):  # not a valid time
                 self.resets_at = datetime.fromtimestamp(resets_at, timezone.utc)
         super().__init__(result)
 
@@ -127,19 +128,19 @@ class RateLimitError(ApiError):
 
 
 class MaxTurnsError(TurnError):
-    """The turns that were allowed are used up (``--max-turns``)."""
+    """The allowed number of turns is used up (``--max-turns``)."""
 
     _remedy = "allow more with ClaudeOptions(max_turns=...), or go on with another prompt"
 
 
 class MaxBudgetError(TurnError):
-    """The dollars that were allowed are spent (``--max-budget-usd``)."""
+    """The allowed dollars are spent (``--max-budget-usd``)."""
 
     _remedy = "allow more with ClaudeOptions(max_budget_usd=...)"
 
 
 class StructuredOutputError(TurnError):
-    """The model did not give what the JSON schema asks for, in as many tries as it has; or it did not try.
+    """The model gave no output that fits the JSON schema, in all its tries, or did not try.
 
     The result is then a ``success`` without ``structured_output``, and its ``result`` is the model's text.
     """
@@ -158,7 +159,7 @@ class StructuredOutputError(TurnError):
 class TurnCancelledError(TurnError):
     """The turn was interrupted: by :meth:`~claude_wire.Session.interrupt`, a signal, or a refusal that ends it.
 
-    ``terminal_reason`` of the result says what it was doing, ``aborted_streaming`` or ``aborted_tools``.
+    ``terminal_reason`` of the result says what was interrupted: ``aborted_streaming`` or ``aborted_tools``.
     """
 
     def _describe(self, result: ResultMessage) -> str:
@@ -168,8 +169,8 @@ class TurnCancelledError(TurnError):
 class SubagentStoppedError(TurnError):
     """Subagents in the background were stopped before they had reported, and the agent began no turn about that.
 
-    The CLI does so to all of them when ``max_budget_usd`` is spent in one of them, and when it is interrupted between
-    two turns. The turns themselves did not fail.
+    The CLI stops all subagents when one of them exceeds ``max_budget_usd``, and when it is interrupted between two
+    turns. The turns themselves did not fail.
 
     Args:
         count: how many were stopped.
@@ -191,7 +192,7 @@ class SubagentStoppedError(TurnError):
 
 
 class ExecutionError(TurnError):
-    """The turn failed otherwise: the session could not start, for instance."""
+    """The turn failed for another reason: for instance, the session could not start."""
 
 
 class SessionNotFoundError(ExecutionError):
@@ -219,20 +220,20 @@ class SessionNotFoundError(ExecutionError):
         )
 
 
-#: What the CLI says of a conversation that it does not have.
+#: The CLI's errors for a conversation that it does not have.
 _NOT_FOUND = ("No conversation found", "No session found")
 
 
 def is_not_found(result: ResultMessage) -> bool:
-    """Whether the CLI says that there is no conversation to resume."""
+    """Return True if the CLI says that there is no conversation to resume."""
     return any(text.startswith(_NOT_FOUND) for text in result.errors or ())
 
 
 def words_of(result: ResultMessage) -> str:
-    """What the CLI says of a failed turn, in its own words. Whatever else a result has may be the model's."""
+    """Return the CLI's own words about a failed turn. Other texts of a result may be the model's."""
     if result.subtype == "success" and result.is_error and result.result:
         return result.result
     if result.error:
         return result.error.message
-    # The CLI writes such diagnostics, which are for its makers, for every interrupted turn.
+    # The CLI writes such diagnostics, which are for its developers, for every interrupted turn.
     return next((text for text in result.errors or () if not text.startswith("[ede_diagnostic]")), "")
