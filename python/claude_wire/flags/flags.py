@@ -12,7 +12,7 @@ from claude_wire.flags import kinds
 from claude_wire.flags.kinds import FileOrJson, Kind, Path, is_items
 from claude_wire.support.arguments import require_one_of, type_of
 
-# The words that the CLI takes, for a flag or in a request.
+# The values that the CLI accepts, for a flag or in a request.
 PermissionMode: TypeAlias = Literal["default", "manual", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions"]
 Effort: TypeAlias = Literal["low", "medium", "high", "xhigh", "max"]
 Thinking: TypeAlias = Literal["adaptive", "enabled", "disabled"]
@@ -37,21 +37,22 @@ INSTEAD = {
 
 
 class Flag(NamedTuple):
-    """How the value of one field stands on the command line."""
+    """How a field is written on the command line."""
 
     name: str
     kind: Kind
-    #: Always ``--flag=value``: the CLI declares it with an optional value, or claude-agent-sdk guards it so.
+    #: True: always write ``--flag=value``, because the CLI declares an optional value, or because claude-agent-sdk does
+    #: so.
     joined: bool
-    #: The CLI takes it without a value, too.
+    #: The value may be missing.
     optional: bool
-    #: As the CLI reads it, all arguments up to the next flag are values.
+    #: When the CLI reads the flag, all arguments up to the next flag are its values.
     variadic: bool
-    #: The words that the CLI takes as the value, or as an item of it; empty if it takes any.
+    #: The values that the CLI accepts, or the items of a value; empty if it accepts any.
     known: tuple[str, ...]
-    #: A number must be at least this.
+    #: The smallest allowed number.
     least: int | None
-    #: A number must be more than this.
+    #: A number must be greater than this.
     above: int | None
 
 
@@ -67,21 +68,21 @@ def _flag(
     least: int | None = None,
     above: int | None = None,
 ) -> Any:
-    """A field for a flag. ``known`` is a Literal of the words that the CLI takes."""
+    """Make a field for a flag. ``known`` is a Literal of the values that the CLI accepts."""
     flag = Flag(name, kind, joined, optional, variadic, get_args(known), least, above)
     return dataclasses.field(default=default, metadata={"flag": flag})
 
 
 def flag_of(field: dataclasses.Field[Any]) -> Flag | None:
-    """The flag that a field stands for; None for a field of another sort."""
+    """Return the flag of a field; None for a field that is not a flag."""
     return field.metadata.get("flag")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False, eq=True)
 class Flags:
-    """The flags of the CLI, one field for each. What they mean: :class:`~claude_wire.ClaudeOptions`."""
+    """The flags of the CLI, one field for each. :class:`~claude_wire.ClaudeOptions` explains them."""
 
-    # In the order in which claude-agent-sdk writes them, and --name=value where it does: tests compare the two.
+    # In the order of claude-agent-sdk, and --name=value where it writes that: tests compare the two.
     system_prompt: str | None = _flag("--system-prompt", kinds.TEXT)
     system_prompt_file: Path | None = _flag("--system-prompt-file", kinds.PATH)
     append_system_prompt: str | None = _flag("--append-system-prompt", kinds.TEXT)
@@ -119,7 +120,7 @@ class Flags:
     replay_user_messages: bool = _flag("--replay-user-messages", kinds.BOOL, False)
     forward_subagent_text: bool = _flag("--forward-subagent-text", kinds.BOOL, False)
     no_session_persistence: bool = _flag("--no-session-persistence", kinds.BOOL, False)
-    # claude-agent-sdk has no options for these five; the TypeScript SDK has.
+    # The TypeScript SDK has options for these five, claude-agent-sdk has not.
     project_config_root: Path | None = _flag("--project-config-root", kinds.PATH)
     managed_settings: str | Mapping[str, Any] | None = _flag("--managed-settings", kinds.JSON)
     permission_prompts: PermissionPrompts | None = _flag("--permission-prompts", kinds.TEXT, known=PermissionPrompts)
@@ -137,8 +138,8 @@ class Flags:
         if not isinstance(self.extra_args, Mapping):
             raise wrong_type(f"{name}.extra_args", "mapping", self.extra_args)
         for one in dataclasses.fields(self):
-            # Whoever made the list or the dict may change it; what was checked stays what is written (but for what is
-            # nested in a dict, of which this is no copy).
+            # The caller may change the list or dict later. This copy keeps the values as they were checked (except in
+            # nested dicts, which are not copied).
             value: Any = getattr(self, one.name)
             if is_items(value):
                 object.__setattr__(self, one.name, tuple(value))
@@ -152,11 +153,11 @@ class Flags:
         return f"{type(self).__name__}({', '.join(f'{name}=...' for name in names)})"
 
     def arguments(self) -> list[str]:
-        """All flags that are set, as arguments."""
+        """Return all flags that are set, as arguments."""
         return [argument for one in dataclasses.fields(self) for argument in self._arguments_of(one)]
 
     def _arguments_of(self, one: dataclasses.Field[Any]) -> list[str]:
-        """The arguments that one field stands for."""
+        """Return the arguments of one field."""
         name = f"{type(self).__name__}.{one.name}"
         value = getattr(self, one.name)
         if one.name == "extra_args":
@@ -167,7 +168,7 @@ class Flags:
         try:
             texts = flag.kind.write(value)
         except (TypeError, ValueError, RecursionError):
-            # Without the cause: from Python 3.12 on its text has the value.
+            # Without the cause, whose text has the value in Python 3.12 and above.
             raise ValueError(f"{name} has a value that JSON has no form for{_instead(one)}") from None
         if texts is None:
             raise TypeError(f"{wrong_type(name, flag.kind.takes, value)}{_instead(one)}")
@@ -212,16 +213,16 @@ def _written(flag: str, text: str, *, joined: bool = False) -> list[str]:
 
 
 def wrong_type(name: str, takes: str, value: object) -> TypeError:
-    """The error for a field ``name`` that has a value of another type."""
+    """Return the error for a field ``name`` that has a value of another type."""
     article = "an" if takes[0] in "aeiou" else "a"
     return TypeError(f"{name} takes {article} {takes}, not {type_of(value)}")
 
 
 def check_argument(name: str, text: str) -> None:
-    """Refuse what no argument can carry: the system would refuse it too, but without saying which one it was.
+    """Refuse text that cannot be an argument. The system would refuse it too, but would not say which argument it was.
 
     Raises:
-        ValueError: it has a NUL character, or a character with no form in the system's encoding.
+        ValueError: it has a NUL character, or a character that the system's encoding lacks.
     """
     if "\0" in text:
         raise ValueError(f"{name} has a NUL character, which no argument can carry")

@@ -1,4 +1,4 @@
-"""The kinds of values of flags, such as a number, a path or a JSON object: how each is written as text, and read."""
+"""Kinds of flag values, such as a number, a path or a JSON object: how each is written as text and read from text."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias, cast
 
 Path: TypeAlias = "str | os.PathLike[str]"
-#: A JSON object, the text of one, or the path of a file that holds one: the CLI takes any of them for these flags.
+#: A JSON object, its text, or the path of a file with one: the CLI accepts any of these for some flags.
 FileOrJson: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any]"
 
 
 class Kind(NamedTuple):
-    """A kind of value, and the way to and from the command line."""
+    """A kind of value, with its conversion to and from the command line."""
 
-    #: What a field of this kind takes, for the error message.
+    #: The accepted Python types, for error messages.
     takes: str
-    #: One text for each time that the flag is to be written, or None if the value is of the wrong type.
+    #: Returns one text for each time that the flag is written, or None if the value has the wrong type.
     write: Callable[[Any], list[str] | None]
-    #: The value of one text, or its items if there may be several. Raises ValueError if the text is no such value.
+    #: Returns the value of one text, or its items if there may be several. Raises ValueError for an invalid text.
     read: Callable[[str], Any] = str
-    #: The flag may be written several times, and its value has all items in a tuple.
+    #: True if the flag may be repeated. Then its value is a tuple of all items.
     several: bool = False
 
 
 def is_path(value: Any) -> bool:
-    """Whether it is a path as text."""
+    """Return True for a path that is text."""
     return isinstance(value, (str, os.PathLike)) and isinstance(os.fspath(value), str)
 
 
 def is_items(value: Any) -> bool:
-    """Whether it is a sequence of values. A str is a sequence too, of its characters: never what was meant."""
+    """Return True for a sequence of values. A str does not count, because its characters are never meant."""
     return isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray))
 
 
@@ -45,7 +45,7 @@ def _whole(value: Any) -> list[str] | None:
 
 
 def _number(value: Any) -> list[str] | None:
-    # As JSON, which has no NaN: a budget that no sum exceeds.
+    # JSON has no NaN. A NaN budget would never be exceeded.
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return [json.dumps(value, allow_nan=False)] if is_number else None
 
@@ -70,7 +70,7 @@ def _list(value: Any) -> list[str] | None:
     return [",".join(value)] if is_items(value) and all(isinstance(item, str) for item in value) else None
 
 
-#: A name, or a rule with all that stands in its parentheses: ``Bash(git log, git diff)``.
+#: A name, or a rule with everything in its parentheses: ``Bash(git log, git diff)``.
 _ITEM = re.compile(r"(?:\([^()]*\)|[^,\s])+")
 
 
@@ -79,7 +79,7 @@ def _read_list(text: str) -> tuple[str, ...]:
 
 
 def _json(value: Any) -> list[str] | None:
-    # json writes ASCII, so that text which no command line can carry (a lone surrogate) gets through.
+    # json writes ASCII, so that text that the command line cannot carry (a lone surrogate) gets through.
     if not isinstance(value, Mapping):
         return _text(value)
     return [json.dumps({**value}, allow_nan=False, default=_plain)]
@@ -135,7 +135,7 @@ def _nothing_or_text(value: Any) -> list[str] | None:
 
 
 BOOL = Kind("bool", _nothing)
-#: True gives the flag alone, as in ``--debug``; a text is joined to it, as in ``--debug=api,hooks``.
+#: True writes the flag alone, as in ``--debug``; a text is joined to it, as in ``--debug=api,hooks``.
 BOOL_OR_TEXT = Kind("bool or str", _nothing_or_text)
 TEXT = Kind("str", _text)
 INT = Kind("int", _whole, int)
