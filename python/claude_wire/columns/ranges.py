@@ -16,23 +16,23 @@ PART_BYTES = 64 * 1024 * 1024
 
 
 class Range(NamedTuple):
-    """A range of bytes of a file. It has all lines that begin in it, also a line that ends after it.
+    """A range of bytes of a file. It has all lines that begin in it, even if they end after it.
 
     So each line of a file is in one of its ranges, wherever they are cut, and a range in the middle of a long line is
     empty. A range can be pickled; the path must mean the same file where it is read.
     """
 
     path: str
-    #: First byte.
+    #: The first byte.
     start: int
-    #: One after the last byte.
+    #: The byte after the last one.
     stop: int
 
 
 def plan(paths: Paths, target_bytes: int = PART_BYTES) -> list[Range]:
     """Cut files into ranges of about ``target_bytes`` each, at most. Only the sizes of the files are looked at.
 
-    What is added to a file afterwards is in none of its ranges, unless it belongs to a line that had begun.
+    Lines that are added to a file afterwards are in none of its ranges.
 
     Raises:
         OSError: there is no such file.

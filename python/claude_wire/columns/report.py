@@ -11,18 +11,18 @@ ProblemKind = Literal["surrogate", "misfit", "invalid", "too_long", "too_many_bl
 class Problem(NamedTuple):
     """A value or a line that did not fit, with its place."""
 
-    #: ``surrogate``: half of a surrogate pair, which UTF-8 has no form for, became U+FFFD. ``misfit``: a value is of
-    #: another type than its column, or out of its range, and became null. ``invalid``: a line is no JSON object;
-    #: ``too_long``: it is above ``max_line_bytes``; ``too_many_blocks``: it has more than 65,536 content blocks, or
-    #: more than 64 MiB that their rows repeat. These three give no row.
+    #: ``surrogate``: half of a surrogate pair, which UTF-8 cannot express, became U+FFFD. ``misfit``: a value of
+    #: another type than its column, or out of range, became null. The others are lines without a row. ``invalid``: the
+    #: line is not a JSON object. ``too_long``: it is longer than ``max_line_bytes``. ``too_many_blocks``: it has more
+    #: than 65,536 content blocks, or their rows would repeat more than 64 MiB.
     kind: ProblemKind
-    #: The column; None if it is the line's.
+    #: The column; None if the problem is the line.
     column: str | None
     #: The file; None for bytes.
     path: str | None
-    #: Bytes of the file before the line.
+    #: The offset of the line in the file.
     offset: int
-    #: Number of the line in its file, from 1. None if the file can no longer be read.
+    #: The number of the line in its file, from 1. None if the file can no longer be read.
     line_number: int | None
 
 
@@ -34,19 +34,19 @@ class Report:
     bytes: int = 0
     #: Lines that are not blank.
     lines: int = 0
-    #: Lines of kinds that ``only`` leaves out.
+    #: Lines that ``only`` leaves out.
     skipped: int = 0
-    #: Rows that were made, those included that the consumer has not asked for yet.
+    #: Rows that were made, including rows that the consumer has not asked for yet.
     rows: int = 0
-    #: Lines that the native code did not understand, and the decoder looked at: those with a key twice, and bad ones.
+    #: Lines that the native code left to the Python decoder: invalid lines, and lines with a duplicate key.
     decoded: int = 0
-    #: Lines that gave no row: no JSON object, too long, too many content blocks.
+    #: Lines without a row: not a JSON object, too long, or with too many content blocks.
     invalid: int = 0
-    #: By column, how many lone surrogates became U+FFFD.
+    #: Column -> the number of lone surrogates that became U+FFFD.
     surrogates: dict[str, int] = field(default_factory=lambda: dict[str, int]())
-    #: By column, how many values did not fit and became null.
+    #: Column -> the number of values that did not fit and became null.
     misfits: dict[str, int] = field(default_factory=lambda: dict[str, int]())
-    #: The first 100 cases of all these.
+    #: The first 100 problems.
     problems: list[Problem] = field(default_factory=lambda: list[Problem]())
 
     @property

@@ -30,13 +30,14 @@ from claude_wire.support.arguments import nearest, require_int, shown, type_of
 
 Source: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview | Range"
 
-#: Most that ``max_line_bytes`` may be: the offsets of a column have 32 bits.
+#: The highest limit for ``max_line_bytes``: the offsets of a column have 32 bits.
 MAX_LINE_BYTES = 2**29
 _WHOLE = 0, 2**64 - 1
-#: By their numbers.
+#: The kinds of problems, by their native numbers.
 _KINDS: tuple[ProblemKind, ...] = ("surrogate", "misfit", "invalid", "too_long", "too_many_blocks")
 _NO_COLUMN = 2**64 - 1
-#: Numbers of a report before those of columns, of a case, and cases at most.
+#: The layout of a native report: how many numbers come before those of columns, the numbers of one problem, and the
+#: limit for problems.
 _COUNTS, _CASE, _MAX_CASES = 6, 5, 100
 
 
@@ -54,8 +55,8 @@ def _decode(line: Any, length: int, reply: Any) -> int:
 
 @functools.cache
 def _callback() -> Any:
-    # It lives as long as the process, for streams may outlive all else. An exception in it is printed, and ends
-    # the stream.
+    # The callback lives as long as the process, because streams may outlive everything else. An exception in it is
+    # printed, and ends the stream.
     return ffi.callback("int32_t(uint8_t *, uint64_t, void *)", _decode, error=-1)
 
 
@@ -63,8 +64,8 @@ class Scan:
     """A table of lines, as an Arrow stream. Made by :func:`scan`.
 
     Whatever takes an object with ``__arrow_c_stream__`` takes it: ``pyarrow.table(scan)``, ``polars.DataFrame(scan)``,
-    DuckDB, DataFusion, nanoarrow. Each such call begins a pass of its own over all sources. What a consumer was given,
-    it owns: the scan may go meanwhile.
+    DuckDB, DataFusion, nanoarrow. Each such call begins a new pass over all sources. A consumer owns its data, so the
+    scan may be dropped meanwhile.
     """
 
     __slots__ = ("__weakref__", "_columns", "_finalize", "_handle", "_paths", "_table")
@@ -93,7 +94,7 @@ class Scan:
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Begin a pass over all sources: a capsule with an ``ArrowArrayStream``.
 
-        A schema that is asked for is not looked at, as the interface allows.
+        ``requested_schema`` is ignored, which the interface allows.
         """
         out = ffi.new("void **")
         checked(lib.cw_scan_stream(self._handle, out))
@@ -156,7 +157,7 @@ def scan(
     skipped by their quotes and brackets, and not judged.
 
     Raises:
-        OSError: there is no such file, or it is a directory. What comes up later is told by the consumer.
+        OSError: there is no such file, or it is a directory. Later errors are raised by the consumer.
         ValueError: there is no such table, column or kind.
         TypeError: an argument is of the wrong type.
     """
@@ -213,7 +214,7 @@ def _sources(source: Source | Iterable[Source]) -> list[Source]:
 
 
 def _add(handle: int, source: Source) -> str | None:
-    """Give a source to the native scan. Returns its path."""
+    """Add a source to the native scan. Returns its path."""
     if isinstance(source, (bytes, bytearray, memoryview)):
         view = byte_view(source, "scan()")
         checked(lib.cw_scan_add(handle, ffi.from_buffer("uint8_t[]", view), len(view), 0, *_WHOLE))

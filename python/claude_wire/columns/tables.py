@@ -1,4 +1,4 @@
-"""The tables, with the place in a line for each of their columns. The native library extracts the values.
+"""The tables: where in a line the value of each column is. The native library extracts the values.
 
 A column has a type, a rule and what the rule needs: keys of the line, with dots between, or of a content block after
 ``*.``. The rules, and the lines that begin with ``!``, are those of ``rust/src/columns/spec.rs``.
@@ -13,7 +13,7 @@ from claude_wire.support.arguments import require_one_of
 TableName = Literal["messages", "blocks", "usage", "results"]
 
 _LINE = {
-    # By how it writes the session's id, and by keys that only transcripts have.
+    # Recognised by the spelling of the session's id, and by keys that only transcripts have.
     "source": "text if transcript sessionId transcript parentUuid transcript isSidechain stream session_id",
     "path": "text path",
     "offset": "int offset",
@@ -49,7 +49,7 @@ def _tokens(usage: str) -> dict[str, str]:
     }
 
 
-#: Of each table which lines have rows, and its columns.
+#: Table -> the lines that have rows, and the columns.
 _TABLES: dict[TableName, tuple[list[str], dict[str, str]]] = {
     "messages": (
         [],
@@ -124,12 +124,12 @@ _TABLES: dict[TableName, tuple[list[str], dict[str, str]]] = {
 
 
 def columns_of(table: TableName) -> tuple[str, ...]:
-    """The names of all columns of a table, in order."""
+    """Return the names of all columns of a table, in order."""
     require_one_of("table", table, get_args(TableName))
     return tuple(_TABLES[table][1])
 
 
 def spec(table: TableName, columns: tuple[str, ...]) -> bytes:
-    """These columns of a table, as the native library takes them."""
+    """Return the specification of these columns for the native library."""
     which, known = _TABLES[table]
     return "\n".join([*which, *(f"{name} {known[name]}" for name in columns)]).encode()

@@ -30,7 +30,7 @@ class Combined:
         return "<Combined usage>"
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """A capsule with an ``ArrowArrayStream``."""
+        """Return a capsule with an ``ArrowArrayStream``."""
         out = ffi.new("void **")
         checked(lib.cw_combine_stream(self._handle, out))
         return stream_capsule(out[0])
@@ -52,7 +52,7 @@ def combine(tables: ArrowStream | Iterable[ArrowStream]) -> Combined:
 
     Raises:
         TypeError: something is no Arrow stream.
-        ValueError: a table lacks a column, has others than the first, or failed while it was read; or there is none.
+        ValueError: a table lacks a column, differs from the first, or failed while it was read; or there is no table.
     """
     out = ffi.new("uint64_t *")
     checked(lib.cw_combine_new(out))
