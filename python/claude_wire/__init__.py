@@ -156,10 +156,10 @@ __all__ = [
 
 __version__ = "0.2.0"
 
-#: The version of the CLI whose protocol the message classes describe.
+#: The message classes describe the protocol of this version of the CLI.
 PROTOCOL_VERSION = "2.1.332"
 
-# What is not decoding is imported when it is first asked for: programs that only decode do not pay for it.
+# Everything except decoding is imported on first use, so that programs that only decode start fast.
 _LATER = {
     "Accumulator": "accumulate",
     "ClaudeOptions": "process.options",
@@ -174,7 +174,7 @@ _LATER = {
     "open_session": "session",
 }
 
-#: Packages that are imported by their own names only.
+#: Packages that are imported only by their own names.
 _APART = frozenset({"agent", "columns", "dialects", "integrations", "testing", "transcripts"})
 
 #: Names of claude-agent-sdk, and what to write instead.
@@ -188,7 +188,7 @@ _ELSEWHERE = {
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 
-    if name == "sync":  # which `import claude_wire` alone does not import
+    if name == "sync":  # `import claude_wire` alone does not import it
         return import_module("claude_wire.sync")
     if name in _LATER:
         value = globals()[name] = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
@@ -201,7 +201,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _package_of(name: str) -> str:
-    """The end of the error for a name that one of the packages has; empty if none has it."""
+    """Return the end of the error for an unknown name, if one of the packages has this name. Else an empty text."""
     from importlib import import_module
 
     for package in ("messages", "errors", "codec", "session", "accumulate", "streams"):

@@ -1,4 +1,4 @@
-"""Names of version 0.2 that are elsewhere now. The error for such a name says where."""
+"""Names of version 0.2 that have moved. The error for such a name says where it is now."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import ModuleType
 
 KIT = "claude_wire_kit"
 RECIPE = "a recipe in docs/how-to/tables.md"
-#: What was a module or a name below ``claude_wire``, and what it is now.
+#: Old name, without ``claude_wire.`` -> what to use now.
 MOVED = {
     "__main__": KIT,
     "bridge": f"{KIT}.events",
@@ -30,7 +30,7 @@ MOVED = {
 
 
 def place(name: str) -> str:
-    """What the error for a name below ``claude_wire`` ends with; empty if nothing of this name has moved."""
+    """Return the end of the error for an unknown name. Empty if nothing of this name has moved."""
     now = MOVED.get(name)
     if now is None:
         return ""
@@ -38,13 +38,13 @@ def place(name: str) -> str:
 
 
 class _Moved:
-    """The last finder of modules. It finds none, and says where those are that were found here before."""
+    """The last finder in ``sys.meta_path``. It finds nothing, but raises the error for a module that has moved."""
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> None:
         package, _, rest = name.partition(".")
         if package == "claude_wire" and rest in MOVED:
-            # An error with the old name would be passed over by `from claude_wire import bridge`.
+            # An error with the old name would be swallowed by `from claude_wire import bridge`.
             raise ModuleNotFoundError(f"No module named {name!r}{place(rest)}", name=MOVED[rest])
 
 
