@@ -119,7 +119,7 @@ class BoundedProtocol(_BoundedWrites, H11Protocol):
         super().__init__(*args, **options)
         self.conn: _Heads = _Heads(h11.SERVER, MAX_HEAD_BYTES)
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # uvicorn has only TCP
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn has only TCP
         super().connection_made(transport)
         transport.set_write_buffer_limits(high=MAX_WAITING_BYTES)
         if len(self.connections) > self.most_connections:
