@@ -54,10 +54,9 @@ NUMBERS = re.compile(r"(<!-- numbers -->\n).*?(<!-- /numbers -->\n)", re.DOTALL)
 METHOD = f"""\
 Subject and peers take turns in one process: in each round every peer does the job once, then `claude_wire` does, and
 the ratio of that round is kept. The table has the median of the ratios of {{rounds}} rounds, with the lowest and the
-highest (fewer rounds where one takes long; memory is measured once). The times beside them are medians for one line,
-unless the job is something else by its name; they drift with the machine by tens of percent, ratios much less, so only
-ratios are claimed. A bound that is claimed stands beside its ratio, with whether this run met it. What is lost is bold:
-a bound that was not met, and a peer that was faster.
+highest (fewer rounds where one takes long; memory is measured once). The time beside a job is our median for one line,
+unless the job is something else by its name. Times drift with the machine by tens of percent, ratios much less, so only
+ratios are claimed. What is lost is bold: a bound that this run did not meet, and a peer that was faster.
 
 - Lines are recorded ones of the real CLI: `stream_event` lines of 286 bytes, unless said. "Mixed sessions" are whole
   recorded sessions. "Made" traffic is that of the tests' generator (`tests/support/traffic.py`). Chunks are of 64 KiB,
@@ -101,18 +100,23 @@ def machine() -> list[str]:
 
 
 def _table_rows(rows: list[Row]) -> list[str]:
-    lines = ["| job | ours | against | theirs | | claimed |", "|---|---:|---|---:|---|---|"]
-    last = "", ""
+    lines = ["| job, our time | against | ratio, lowest, highest | claimed |", "|---|---|---|---|"]
+    last = ""
     for row in rows:
-        ours = quantity(row.ours, row.unit)
-        numbers, verdict = shown(row)
-        first = "| |" if (row.job, ours) == last else f"{row.job} | {ours} |"
-        last = row.job, ours
-        if row.lost:
-            numbers = f"**{numbers}**"
-        theirs = quantity(row.theirs, row.unit)
-        lines.append(f"| {first} {row.peer} | {theirs} | {numbers} | {verdict} |")
+        job = f"{row.job}, {quantity(row.ours, row.unit)}"
+        numbers, bound = _compact(row)
+        lines.append(f"| {'' if job == last else job} | {row.peer} | {numbers} | {bound} |")
+        last = job
     return lines
+
+
+def _compact(row: Row) -> tuple[str, str]:
+    """The numbers of a row and its bound, bold if it is lost."""
+    numbers, verdict = shown(row)
+    numbers = numbers.replace(" to ", "\N{EN DASH}") or quantity(row.theirs, row.unit)
+    bound = verdict.partition(":")[0].replace("at least", "\N{GREATER-THAN OR EQUAL TO}")
+    bound = bound.replace("at most", "\N{LESS-THAN OR EQUAL TO}")
+    return f"**{numbers}**" if row.lost else numbers, bound
 
 
 def _decisive(table: Table) -> list[str]:
