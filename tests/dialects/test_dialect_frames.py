@@ -350,5 +350,5 @@ def test_json_rpc_says_what_failed_under_the_id_that_it_belongs_to() -> None:
     assert json.loads(told) == {"jsonrpc": "2.0", "id": "1", "error": {"code": -32603, "message": "no status"}}
     (answer,) = host.from_agent(read(told))
     assert answer == ControlResponse.failure("1", "no status", error_code="-32603")
-    assert not host.urgent(read(told))  # it was asked once
-    assert not host.urgent(read('{"type":"keep_alive"}'))
+    (again,) = host.from_agent(read(told))
+    assert isinstance(again, ResultError)  # it was asked once

@@ -8,7 +8,6 @@ import pytest
 from async_backends import Backend, every_backend
 from claude_wire import ControlRequest, ControlResponse, Decoder, ResultMessage
 from claude_wire.dialects import AUTO, CLASSIC, JSON_RPC, MIRIAD, Dialect
-from claude_wire.dialects.dialect import CONTROL
 from claude_wire.messages import GetStatusRequest, InterruptRequest
 from dialect_peer import LinePeer
 from mutations import mutants
@@ -42,9 +41,7 @@ def test_no_line_breaks_a_connection(dialect: Dialect) -> None:
             host.to_agent(ControlRequest("1", GetStatusRequest()))
             host.to_agent(ControlRequest("2", InterruptRequest()))
         for message in decoder.feed(line.replace(b"\n", b" ") + b"\n"):
-            urgent = host.urgent(message)
-            meant = host.from_agent(message)
-            assert urgent or not any(isinstance(one, CONTROL) for one in meant)
+            host.from_agent(message)
             for one in agent.from_host(message):
                 if isinstance(one, ControlRequest) and dialect is not AUTO:
                     agent.to_host(ControlResponse.success(one.request_id, {"running": True}))

@@ -48,7 +48,6 @@ def test_miriad_interrupts_and_tells_its_status() -> None:
             if request_id == "1"
             else '{"type":"system","subtype":"interrupted","session_id":"S"}'
         )
-        assert host.urgent(read(told))
         *others, answer = host.from_agent(read(told))
         assert answer == ControlResponse.success(request_id, payload)
         assert [type(other) for other in others] == ([] if request_id == "1" else [InterruptedMessage])
@@ -194,7 +193,6 @@ def test_classic_asks_by_a_system_message() -> None:
     agent, host = CLASSIC.connect(), CLASSIC.connect()
     line = agent.to_host(QUESTION)
     assert text(line) == ASKED
-    assert host.urgent(read(line))
     (asked,) = host.from_agent(read(line))
     assert asked.request == CanUseToolRequest(tool_name="Bash", input={"command": "ls"}, tool_use_id="t")
     told = host.to_agent(ControlResponse.success(asked.request_id, asked.request.allow()))

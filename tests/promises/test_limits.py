@@ -233,6 +233,7 @@ ROWS: dict[str, dict[str, list[str]]] = {
         "a variable by which a process joins a trace": ["tests/process/test_tracing.py"],
     },
     "dialects.md": {
+        "messages that a session has translated ahead": ["tests/dialects/test_dialect_read_ahead.py"],
         "permission questions of an agent of `CLASSIC`": ["tests/dialects/test_dialect_requests.py"],
         "answers of an agent of `JSON_RPC`": ["tests/dialects/test_dialect_requests.py"],
     },

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Generic, TypeVar
 
 from claude_wire.codec.lines import Lines
@@ -35,6 +36,14 @@ class Follower(Generic[T]):
                 lines += error.lines
                 self.long_lines += 1
                 more = self._splitter.close if not data else lambda: self._splitter.feed(b"")
+
+    def control(self, lines: Sequence[bytes]) -> Iterator[T]:
+        """The messages of those lines that may be control messages."""
+        for line in lines:
+            if b"control_" in line or b"\\u" in line:  # its tag may have escapes
+                message = self.decode(line)
+                if message is not None:
+                    yield message
 
     def decode(self, line: bytes) -> T | None:
         """The message that the decoder will make of the line; None if it is invalid."""

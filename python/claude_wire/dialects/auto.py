@@ -42,9 +42,6 @@ _TELLING: dict[type, Dialect] = {
 
 
 class _Auto(Connection):
-    # The marks of all dialects, until the dialect is found.
-    marks = tuple(mark for each in (STREAM_JSON, CLASSIC, MIRIAD, JSON_RPC) for mark in each.connection.marks)
-
     def __init__(self, dialect: Dialect) -> None:
         super().__init__(dialect)
         self._decided = False
@@ -60,17 +57,12 @@ class _Auto(Connection):
             self._now.owed = self.owed
             if self._begun is not None:
                 self._now.to_host(self._begun)
-            self.marks = self._now.marks
 
     def to_agent(self, message: Any) -> bytes:
         line = self._now.to_agent(message)
         if not self._decided and isinstance(message, UserMessage):
             self.owed += 1
         return line
-
-    def urgent(self, message: Any) -> bool:
-        self._look_at(message)
-        return self._now.urgent(message)
 
     def from_agent(self, message: Any) -> list[Any]:
         if not self._decided and isinstance(message, ResultMessage):

@@ -54,8 +54,6 @@ class _Asked:
 
 
 class _Classic(Connection):
-    marks = (b"permission_request",)
-
     def __init__(self, dialect: Dialect) -> None:
         super().__init__(dialect)
         self._count = 0
@@ -95,9 +93,6 @@ class _Classic(Connection):
             lines += first[1].answer
             del self._asked[first[0]]
         return lines
-
-    def urgent(self, message: Any) -> bool:
-        return isinstance(message, PermissionRequestMessage) or _is_question(message)
 
     def from_agent(self, message: Any) -> list[Any]:
         if _is_question(message):  # an unreadable question: deny it, since the agent waits for an answer

@@ -23,14 +23,12 @@ CONTROL = (ControlRequest, ControlResponse, ControlCancelRequest)
 class Connection:
     """Translates the messages of one stream, and keeps the state that this needs.
 
-    A host calls :meth:`to_agent`, :meth:`from_agent` and :meth:`urgent`; an agent calls :meth:`to_host`,
-    :meth:`from_host` and :meth:`reply`.
+    A host calls :meth:`to_agent` and :meth:`from_agent`; an agent calls :meth:`to_host`, :meth:`from_host` and
+    :meth:`reply`.
 
     The methods here are those of stream-json, which needs no translation.
     """
 
-    #: A line of an agent that belongs to a request, in either direction, contains one of these.
-    marks: tuple[bytes, ...] = (b"control_",)
     #: The dialect of the other side, as far as it is known.
     dialect: Dialect
     #: Number of prompts that a host has sent and that have no result yet.
@@ -52,13 +50,9 @@ class Connection:
     def from_agent(self, message: Any) -> list[Any]:
         """Translate a decoded line of an agent to messages for a host.
 
-        Call this once for each line. An :meth:`urgent` line may be translated before earlier lines.
+        Call this once for each line, in their order.
         """
         return [message]
-
-    def urgent(self, message: Any) -> bool:
-        """True if a decoded line belongs to a request, so that a host handles it at once."""
-        return isinstance(message, CONTROL)
 
     @property
     def result_may_be_missing(self) -> bool:

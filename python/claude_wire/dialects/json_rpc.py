@@ -52,8 +52,6 @@ _METHODS = {"interrupt": "cancel", "status": "status"}
 
 
 class _JsonRpc(MiriadConnection):
-    marks = (b'"status"', b'"error"')
-
     def __init__(self, dialect: Dialect) -> None:
         super().__init__(dialect)
         # For a host: id of each open request -> its action; and the number of prompts that had no uuid.
@@ -86,18 +84,13 @@ class _JsonRpc(MiriadConnection):
             run_id = f"run-{self._unnamed}"
         return encode({"jsonrpc": "2.0", "id": run_id, "method": "run", "params": params})
 
-    def urgent(self, message: Any) -> bool:
-        if not isinstance(message, UnknownMessage) or "jsonrpc" not in message or "method" in message:
-            return False
-        return _is_id(message.get("id")) and message["id"] in self._asked
-
     def from_agent(self, message: Any) -> list[Any]:
         if not isinstance(message, UnknownMessage) or "jsonrpc" not in message:
             return [as_stream_json(message)]
         given, failed = message.get("result"), message.get("error")
         if message.get("method") == "message":
             given = message.get("params")
-        elif self.urgent(message):
+        elif "method" not in message and _is_id(message.get("id")) and message["id"] in self._asked:
             return [self._answered(message["id"], given, failed)]
         named = [message["id"]] if isinstance(message.get("id"), str) else None
         if isinstance(failed, dict):

@@ -49,10 +49,6 @@ NOT_RUNNING = "No turn is currently running"
 MAX_WORD_CHARS = 64
 
 
-#: Types of messages that show that a turn goes on, or ends.
-_OF_TURNS = (InjectedMessage, InterruptedMessage, ResultMessage, SystemErrorMessage)
-
-
 class MiriadConnection(Connection):
     """The common part of miriad-code's two dialects: the frames of a turn, and requests of the host to an agent."""
 
@@ -89,8 +85,6 @@ class _Miriad(MiriadConnection):
     latest after :data:`~claude_wire.dialects.dialect.SILENCE_SECONDS` without a line.
     """
 
-    marks = (b"interrupted", b"injected", b'"running"', b'"error"', b'"result"')
-
     def __init__(self, dialect: Dialect) -> None:
         super().__init__(dialect)
         # Action -> ids of the host's open requests. Frames have no ids; answers come in the order of requests.
@@ -118,9 +112,6 @@ class _Miriad(MiriadConnection):
         line = encode(ControlMessage(action=action))
         self._asked[action].append(message.request_id)
         return line
-
-    def urgent(self, message: Any) -> bool:
-        return isinstance(message, _OF_TURNS) or _status_of(message) is not None
 
     def from_agent(self, message: Any) -> list[Any]:
         if isinstance(message, ResultMessage):

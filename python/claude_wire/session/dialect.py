@@ -1,6 +1,6 @@
 """The special handling of sessions whose agent speaks another dialect than stream-json.
 
-Each line is translated once: when the consumer reads it, or earlier, if the session reads ahead while nobody iterates.
+A :class:`DialectAdapter` stands between the decoder of the stream and the session, which knows stream-json only.
 Session methods that the dialect has no message for raise :class:`DialectError`.
 """
 
@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import logging
 import signal
-from collections.abc import Callable, Collection, Mapping
-from hashlib import blake2b
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from anyio import Event
@@ -30,7 +30,6 @@ from claude_wire.messages import (
     InterruptRequest,
     InterruptResponse,
     InvalidLine,
-    KeepAlive,
     PermissionResultAllow,
     PermissionResultDeny,
     PostToolUseHookInput,
@@ -42,7 +41,7 @@ from claude_wire.messages import (
 )
 from claude_wire.process.command_line import require_flags
 from claude_wire.process.process import Process, exchange_of
-from claude_wire.session.router import Router
+from claude_wire.streams.message_stream import receiver_of
 from claude_wire.support.text import one_line
 from claude_wire.support.waiting import move_on_after
 
@@ -51,9 +50,9 @@ if TYPE_CHECKING:
     from claude_wire.control.requests import Requests
     from claude_wire.dialects import Connection, Dialect
     from claude_wire.session.callbacks import Callbacks
-    from claude_wire.session.control import Control
     from claude_wire.streams.message_stream import MessageStream
-    from claude_wire.streams.read_ahead import Tap
+    from claude_wire.streams.read_ahead import Chunks, ReadAhead
+    from claude_wire.streams.receiver import Receiver
     from claude_wire.streams.tasks import Tasks
 
 #: The events whose hooks a host can call itself.
@@ -62,6 +61,8 @@ HOST_EVENTS = ("PreToolUse", "PostToolUse", "UserPromptSubmit")
 #: oldest is forgotten.
 MAX_USES = 1024
 MAX_USE_BYTES = 16 * 1024 * 1024
+#: What a translated message counts for in the byte budget, as a multiple of its line: it waits as objects.
+KEPT_TIMES = 4
 
 _log = logging.getLogger("claude_wire")
 
@@ -351,150 +352,151 @@ async def interrupt(
         return InterruptResponse()
 
 
-def _digest_of(message: Any) -> bytes:
-    """Recognizes a message that was translated while reading ahead. The message itself waits as bytes."""
-    try:
-        line = encode(message)
-    except EncodeError:  # nested too deeply for the encoder; all such messages get the same digest
-        line = b""
-    return blake2b(line, digest_size=16).digest()
+class DialectAdapter:
+    """Turns the messages of a stream into those of stream-json: each line once, in their order.
 
-
-class _TranslatingRouter(Router):
-    """A :class:`Router` whose messages a connection translates.
+    The lines that a session reads ahead are translated then. What that has changed is kept until the decoder comes
+    across the line again.
 
     Args:
-        connection: of the session. If it detects the dialect (AUTO), ``can_use_tool`` is checked after that.
+        dialect, connection: of the session. If the connection detects the dialect (AUTO), ``can_use_tool`` is checked
+            after that.
         hooks: called by the host itself.
-        saw: called with the messages that translation has made. The observer of the stream has seen all others.
     """
 
     def __init__(
         self,
-        stream: MessageStream[Any],
-        tap: Tap | None,
-        control: Control,
+        dialect: Dialect,
         connection: Connection,
+        stream: MessageStream[Any],
+        callbacks: Callbacks,
         hooks: HostHooks | None,
-        saw: Callable[[list[Any]], object] | None,
     ) -> None:
-        super().__init__(stream, tap, control)
-        self._hooks = hooks
-        self._connection = connection
-        self._saw = saw
+        if receiver_of(stream).decoder.coalesce:
+            raise DialectError(dialect.name, "has no stream events, so a session takes no decoder with coalesce=")
+        self.dialect: Dialect = dialect
+        self.connection: Connection = connection
         self._stream = stream
+        self._callbacks = callbacks
+        self._hooks = hooks
         # True while AUTO has not found the dialect, so that nobody knows whether the agent calls can_use_tool.
-        self._is_unconfirmed = connection.dialect is AUTO and any(
-            guard.event == PERMISSION for guard in control.callbacks.guards
-        )
+        self._is_unconfirmed = dialect is AUTO and any(guard.event == PERMISSION for guard in callbacks.guards)
         # The error if the dialect, once found, never calls can_use_tool.
-        self._refusal: Exception | None = None
+        self._refusal: ValueError | None = None
+        # For each message that was read ahead and that the decoder has not given yet: the messages for it, and their
+        # size; None if translation does not change it.
+        self._kept: deque[tuple[list[Any], int] | None] = deque()
+        # A replacement for a result that the agent has left out.
+        self._missing: list[Any] = []
 
-    def start(self, *, ends_with_stream: bool) -> None:
-        if self._receiver.decoder.coalesce:
-            problem = "has no stream events, so a session takes no decoder with coalesce="
-            raise DialectError(self._connection.dialect.name, problem)
-        super().start(ends_with_stream=ends_with_stream)
+    def take_over(self, receiver: Receiver[Any], ahead: ReadAhead, ready: list[Any]) -> list[Any]:
+        """Translate what the stream gives from now on. Returns the messages for those decoded before."""
+        before, receiver.adapter, self._ahead = receiver.adapter, self, ahead
+        if not isinstance(before, DialectAdapter):
+            # The follower of a session in stream-json looks at lines that nobody has translated.
+            self._follower: Follower[Any] | None = None
+            return self.adapt(ready)
+        self._kept, self._follower = before._kept, before._follower
+        return ready
 
-    async def _next_batch(self) -> list[Any]:
-        if not self._connection.result_may_be_missing:
-            return await super()._next_batch()
+    async def receive(self, chunks: Chunks) -> bytes | memoryview | None:
+        """As :class:`~claude_wire.streams.receiver.Adapter`."""
+        if not self.connection.result_may_be_missing:
+            return await chunks.receive()
         with move_on_after(SILENCE_SECONDS):
-            return await super()._next_batch()
-        self._give(self._connection.missing_result())
-        return []
+            return await chunks.receive()
+        self._missing = self.connection.missing_result()
+        return None
 
-    def _route(self, batch: list[Any]) -> None:
-        if not batch:  # _next_batch() has already given the replacement for a missing result
-            return
-        found = self._found
-        if found.followed != self._ahead.direct:
-            found.translated.clear()
-        control: list[Any] = []
-        others: list[Any] = []
+    def adapt(self, batch: list[Any]) -> list[Any]:
+        """As :class:`~claude_wire.streams.receiver.Adapter`."""
+        meant, self._missing = self._missing, []
         for message in batch:
-            meant = self._seen_ahead(message)
-            for one in self._connection.from_agent(message) if meant is None else meant:
-                (control if isinstance(one, CONTROL) else others).append(one)
-        known = set(map(id, batch))
-        self._give([one for one in others if not isinstance(one, KeepAlive)], known)
-        for one in control:
-            self._handle(one)
-        self._look_at_dialect()
+            if not self._kept or isinstance(message, InvalidLine):
+                meant += self._translate(message)
+            elif (kept := self._kept.popleft()) is None:
+                meant.append(message)
+            else:
+                self._ahead.count(-kept[1])
+                meant += kept[0]
+        return meant
+
+    def follow(self, follower: Follower[Any]) -> None:
+        """Note the follower that stands where the decoder stands."""
+        self._follower = follower
+        self._kept.clear()
+
+    def control(self, follower: Follower[Any], lines: Sequence[bytes]) -> Iterator[Any]:
+        """Translate lines that are read ahead. Gives their messages."""
+        for line in lines if follower is self._follower else ():
+            message = follower.decode(line)
+            if message is not None:
+                meant = self._translate(message)
+                is_same = len(meant) == 1 and meant[0] is message
+                size = 0 if is_same else KEPT_TIMES * len(line)
+                self._kept.append(None if is_same else (meant, size))
+                self._ahead.count(size)
+                yield from meant
+
+    def is_control(self, message: Any) -> bool:
+        """Whether a message is a control message. One that does not fit its type is none of another dialect."""
+        return isinstance(message, CONTROL)
+
+    def route(self, batch: list[Any]) -> None:
+        """Look at the messages for the consumer before it gets them."""
+        if self._hooks is not None:
+            self._hooks.see(batch)
+
+    def check(self) -> None:
+        """Raise an error once if the dialect that was found rules out ``can_use_tool``."""
         refusal, self._refusal = self._refusal, None
         if refusal is not None:
             raise refusal
 
-    def _handle(self, message: Any) -> None:
-        super()._handle(message)
-        if self._is_unconfirmed and isinstance(getattr(message, "request", None), CanUseToolRequest):
-            self._is_unconfirmed = False
-            self._control.callbacks.confirm_permissions(True)
+    def _translate(self, message: Any) -> list[Any]:
+        meant = self.connection.from_agent(message)
+        if self._is_unconfirmed:
+            self._confirm(meant)
+        return meant
 
-    def _look_at_dialect(self) -> bool:
-        """Once the dialect is known, check ``can_use_tool`` like a session with a fixed dialect. False if refused."""
-        dialect = self._connection.dialect
-        if not self._is_unconfirmed or dialect is AUTO:
-            return True
-        self._is_unconfirmed = False
+    def _confirm(self, meant: list[Any]) -> None:
+        """Once the dialect is known, check ``can_use_tool`` like a session with a fixed dialect."""
+        dialect = self.connection.dialect
         asks: bool | None = False
-        try:
-            asks = require_callbacks(dialect, self._stream, True, {})
-        except ValueError as error:  # DialectError is a subclass
-            self._refusal = error
-        self._control.callbacks.confirm_permissions(asks)
-        return self._refusal is None
-
-    def _give(self, messages: list[Any], known: Collection[int] = ()) -> None:
-        """Give messages to the consumer. The process's observer has seen those whose ids are ``known``."""
-        self.types = set(map(type, messages))
-        if self._hooks is not None:
-            self._hooks.see(messages)
-        if self._saw is not None:
-            self._saw([one for one in messages if id(one) not in known])
-        self.ready.extend(messages)
-
-    def _seen_ahead(self, message: Any) -> list[Any] | None:
-        """The consumer's part of a message that was translated while reading ahead; None for any other message."""
-        translated = self._found.translated
-        if not translated or isinstance(message, InvalidLine):
-            return None
-        digest = _digest_of(message)
-        if all(known != digest for known, _ in translated):
-            return None
-        while True:
-            known, rest = translated.popleft()
-            if known == digest:
-                return rest
-
-    def _look_at_lines(self, follower: Follower[Any], data: bytes) -> None:
-        connection = self._connection
-        for line in follower.feed(data):
-            if b"\\u" in line or any(mark in line for mark in connection.marks):
-                message = follower.decode(line)
-                if connection.urgent(message):
-                    self._saw_ahead(message)
-                if not self._look_at_dialect():
-                    _log.warning("%s", self._refusal)  # raised in the next iteration, but nobody iterates yet
-
-    def _handle_ahead(self, message: Any) -> None:
-        meant = self._connection.from_agent(message)
-        rest = [one for one in meant if not isinstance(one, CONTROL)]
-        self._found.translated.append((_digest_of(message), rest))
-        for one in meant:
-            if isinstance(one, CONTROL):
-                self._handle(one)
+        if any(isinstance(getattr(one, "request", None), CanUseToolRequest) for one in meant):
+            asks = True
+        elif dialect is AUTO:
+            return
+        else:
+            try:
+                asks = require_callbacks(dialect, self._stream, True, {})
+            except ValueError as error:  # DialectError is a subclass
+                self._refusal = error  # raised by the next step of an iteration, but perhaps nobody iterates
+                _log.warning("%s", error)
+        self._is_unconfirmed = False
+        self._callbacks.confirm_permissions(asks)
 
 
-def router_for(
+def connect(dialect: Dialect, stream: MessageStream[Any]) -> Connection:
+    """The connection of a session: that of an earlier session over the stream in the same dialect, or a new one."""
+    adapter = receiver_of(stream).adapter
+    if isinstance(adapter, DialectAdapter) and adapter.dialect is dialect:
+        return adapter.connection
+    return dialect.connect()
+
+
+def adapter_for(
+    dialect: Dialect,
     connection: Connection,
     stream: MessageStream[Any],
-    tap: Tap | None,
-    control: Control,
+    callbacks: Callbacks,
     hooks: HostHooks | None,
-) -> Router:
-    """The router for the dialect of a session."""
-    if connection.dialect.plain:
-        return Router(stream, tap, control)
-    saw = exchange_of(stream).saw if isinstance(stream, Process) else None
-    return _TranslatingRouter(stream, tap, control, connection, hooks, saw)
+) -> DialectAdapter | None:
+    """The adapter for the dialect of a session. None for stream-json, unless the stream has spoken another dialect.
+
+    Raises:
+        DialectError: the decoder merges stream events.
+    """
+    if dialect.plain and receiver_of(stream).adapter is None:
+        return None
+    return DialectAdapter(dialect, connection, stream, callbacks, hooks)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from claude_wire.codec.decoder import Decoder
     from claude_wire.codec.follower import Follower
     from claude_wire.session.control import Control
+    from claude_wire.session.dialect import DialectAdapter
     from claude_wire.streams.message_stream import MessageStream
     from claude_wire.streams.read_ahead import ReadAhead, Tap
 
@@ -51,9 +52,6 @@ class _Found:
         # Number of control messages that were handled while reading ahead. The consumer meets them in the same order,
         # and skips this many.
         self.control: int = 0
-        # In another dialect than stream-json: for each message that was translated while reading ahead, its digest (57
-        # bytes in memory; its line, of at least 20 bytes, counts in the byte budget), and the consumer's part of it.
-        self.translated: deque[tuple[bytes, list[Any]]] = deque()
         # Control messages that were read just when their router was closed.
         self.late: list[Any] = []
 
@@ -66,6 +64,7 @@ class Router:
         tap: called with each chunk that is read.
         control: handles the control messages. A control message that does not fit its type is an
             :class:`UnknownMessage`; the consumer gets it, too. While ``control`` is full, nothing is read.
+        adapter: for a stream in another dialect than stream-json.
     """
 
     _ahead: ReadAhead
@@ -77,7 +76,10 @@ class Router:
         stream: MessageStream[Any],
         tap: Tap | None,
         control: Control,
+        adapter: DialectAdapter | None = None,
     ) -> None:
+        self._adapter = adapter
+        self._is_control = is_control if adapter is None else adapter.is_control
         self._receiver = receiver_of(stream)
         self._tap = tap
         self._control = control
@@ -114,6 +116,8 @@ class Router:
         if self._decoder.only is not None:
             raise TypeError("a session needs all lines of its stream: a decoder with only= passes over requests")
         self._ahead, ready = self._receiver.take_over(self._tap)
+        if self._adapter is not None:
+            ready = self._adapter.take_over(self._receiver, self._ahead, ready)
         if self._ahead.found is None:
             self._ahead.found = _Found()
         self._found = self._ahead.found
@@ -150,6 +154,8 @@ class Router:
                     self._receiver.give_back(batch)  # the router was closed while the batch was read
                 else:
                     self._route(batch)
+                    if self._adapter is not None:
+                        self._adapter.check()
                     if not self.ready:
                         await checkpoint()  # let the tasks run that the control messages have started or woken
         finally:
@@ -192,10 +198,12 @@ class Router:
     def _route(self, batch: list[Any]) -> None:
         """Handle the control messages of a batch, and keep all others for the consumer."""
         self.types = set(map(type, batch))
+        if self._adapter is not None:
+            self._adapter.route(batch)
         if _ROUTED.isdisjoint(self.types):  # as in most batches
             self.ready.extend(batch)
             return
-        control = [message for message in batch if is_control(message)]
+        control = [message for message in batch if self._is_control(message)]
         self.ready.extend(message for message in batch if type(message) not in KEPT_BACK)
         if self._found.followed != self._ahead.direct:
             self._found.control = 0  # the consumer has met all of them
@@ -274,17 +282,19 @@ class Router:
         self._look_at_lines(found.follower, data)
 
     def _new_follower(self) -> Follower[Any]:
-        return self._decoder.follower()
+        follower = self._decoder.follower()
+        if self._adapter is not None:
+            self._adapter.follow(follower)
+        return follower
 
     def _look_at_lines(self, follower: Follower[Any], data: bytes) -> None:
         self._look_at_each(follower, follower.feed(data))
 
     def _look_at_each(self, follower: Follower[Any], lines: Sequence[bytes]) -> None:
-        for line in lines:
-            if b"control_" in line or b"\\u" in line:  # its tag may have escapes
-                message = follower.decode(line)
-                if is_control(message):
-                    self._saw_ahead(message)
+        found = follower.control(lines) if self._adapter is None else self._adapter.control(follower, lines)
+        for message in found:
+            if self._is_control(message):
+                self._saw_ahead(message)
 
     def _saw_ahead(self, message: Any) -> None:
         if self.closed:

@@ -38,17 +38,19 @@ from claude_wire.session.arguments import CEILING_SECONDS, REQUEST_SECONDS, STRE
 from claude_wire.session.callbacks import Callbacks, CanUseTool, Dialog, Elicit, HookMatcher, McpServer
 from claude_wire.session.control import Control
 from claude_wire.session.dialect import (
+    adapter_for,
     begins_without_initialize,
+    connect,
     host_hooks,
     interrupt,
     interrupt_before_close,
     require_callbacks,
     require_status,
-    router_for,
 )
 from claude_wire.session.iterators import SessionBatches, SessionMessages, Until, Wait
 from claude_wire.session.prompts import Prompt, Prompts, message_of
 from claude_wire.session.reading import Reading
+from claude_wire.session.router import Router
 from claude_wire.session.sending import Sender
 from claude_wire.session.takeover import SessionPort, SessionTransport, Takeover, TakeoverRouter
 from claude_wire.streams.message_stream import MessageStream
@@ -171,13 +173,14 @@ class Session:
         if transport is not None:
             send, require = transport.send, transport.require
         self._sender = Sender(exchange, send, on_sent, self._tasks, require)
-        self._connection = connection = dialect.connect()
+        self._connection = connection = connect(dialect, stream)
         to_agent = encode if dialect.plain else connection.to_agent
         protocol = HostProtocol(merges=dialect.merges)
         self._control = Control(protocol, self._callbacks, self._sender, self._tasks, to_agent)
         self._takeover: Takeover | None = None
         if transport is None:
-            self._router = router_for(connection, stream, on_received, self._control, hooks_of_host)
+            adapter = adapter_for(dialect, connection, stream, self._callbacks, hooks_of_host)
+            self._router = Router(stream, on_received, self._control, adapter)
         else:
             self._takeover = Takeover(transport, self._callbacks, self._control, self._tasks)
             self._router = TakeoverRouter(transport, on_received, self._control, self._takeover)

@@ -61,7 +61,7 @@ class ReadAhead:
         self.source = source
         #: Number of chunks that the reader has read directly from the source.
         self.direct: int = 0
-        #: Bytes that are kept.
+        #: Bytes that are kept, also as messages that were decoded from them.
         self.kept_bytes: int = 0
         #: Called with each chunk that is read.
         self.tap = tap
@@ -101,7 +101,7 @@ class ReadAhead:
         kept = self._kept.popleft()
         if isinstance(kept, Exception):
             raise kept
-        self._count(-len(kept))
+        self.count(-len(kept))
         return kept
 
     async def advance(self) -> bytes:
@@ -119,7 +119,7 @@ class ReadAhead:
                     self._kept[-1] = last + data
                 else:
                     self._kept.append(data)
-                self._count(len(data))
+                self.count(len(data))
                 show(self.tap, data)
             else:
                 self._ended = True
@@ -140,11 +140,12 @@ class ReadAhead:
 
     def forget(self) -> None:
         """Drop the kept chunks, and give their bytes back to the budget. No more bytes will come."""
-        self._count(-self.kept_bytes)
+        self.count(-self.kept_bytes)
         self._kept.clear()
         self._ended = True
 
-    def _count(self, count: int) -> None:
+    def count(self, count: int) -> None:
+        """Count more kept bytes, or fewer."""
         self.kept_bytes += count
         if count and os.getpid() == self._pid:  # a forked child has a budget of its own
             count_kept(count)

@@ -49,6 +49,18 @@ class Observer(Protocol):
         ...
 
 
+class Adapter(Protocol):
+    """Turns the messages of another dialect into those of stream-json."""
+
+    async def receive(self, chunks: Chunks) -> bytes | memoryview | None:
+        """As :meth:`Chunks.receive`; None if :meth:`adapt` has messages though nothing came."""
+        ...
+
+    def adapt(self, batch: list[Any]) -> list[Any]:
+        """The messages for those that were decoded. Called once with each."""
+        ...
+
+
 class Receiver(Generic[T]):
     """Receives chunks and decodes them, for one task at a time.
 
@@ -64,6 +76,8 @@ class Receiver(Generic[T]):
         self.decoder: Decoder[T] = decoder
         decoder.raise_in_turn()
         self.observer: Observer | None = observer
+        #: Stands between the decoder and everybody else; None for stream-json.
+        self.adapter: Adapter | None = None
         #: Decoded messages that nobody has taken yet.
         self.ready: deque[T] = deque()
         #: True after the end of the data was decoded, and after closing.
@@ -96,17 +110,21 @@ class Receiver(Generic[T]):
                     else:
                         await self.observer.ended(cut=self._cut)
                     raise StopAsyncIteration
+                data: bytes | memoryview | None = b""
                 try:
-                    data = b"" if self._failed else await self.chunks.receive()
+                    if not self._failed:
+                        adapter, chunks = self.adapter, self.chunks
+                        data = await (chunks.receive() if adapter is None else adapter.receive(chunks))
                 except self.chunks.final:
                     self._failed = True
                     raise
                 if self.closed:
                     raise StopAsyncIteration
-                batch = self.decoder.feed(data) if data else self._end_of_data()
-                if batch:
-                    if self.observer is not None:
-                        self.observer.saw(batch)
+                if data is None:
+                    decoded: list[T] = []
+                else:
+                    decoded = self.decoder.feed(data) if data else self._end_of_data()
+                if batch := self._seen(decoded):
                     return batch
         finally:
             self._busy = False
@@ -118,7 +136,12 @@ class Receiver(Generic[T]):
             batch = list(ready)
             ready.clear()
             return batch
-        batch = self.decoder.feed(b"") if self.decoder.holds_back else []
+        return self._seen(self.decoder.feed(b"")) if self.decoder.holds_back else []
+
+    def _seen(self, batch: list[T]) -> list[T]:
+        """The messages for those that were decoded, after the observer has seen them."""
+        if self.adapter is not None:
+            batch = self.adapter.adapt(batch)
         if batch and self.observer is not None:
             self.observer.saw(batch)
         return batch
