@@ -35,7 +35,7 @@ class Agent:
             request and returns the payload of the answer, or None for the agent's own answer.
         init: fields of ``system/init``: an :class:`~claude_wire.InitMessage`, or a dict of its fields.
         model: the model's name, unless ``--model`` gives one.
-        version: of the agent; hosts read it as ``claude_code_version``.
+        version: the version of the agent; hosts read it as ``claude_code_version``.
         lifespan: gets the session and returns an asynchronous context manager, which is entered before the first prompt
             and left at the end.
 

@@ -50,9 +50,9 @@ from claude_wire.messages import (
 
 #: The text of a prompt without content.
 NO_CONTENT = "(no content)"
-#: Most characters of a line's type in an error.
+#: An error quotes at most this many characters of a line's type.
 MAX_TYPE_CHARS = 64
-#: Digits of a number that is read exactly.
+#: A number with at most this many digits is read exactly.
 MAX_DIGITS = 4000
 
 #: The messages that an agent handles.

@@ -202,7 +202,7 @@ class AgentProtocol:
 
     @property
     def dialect(self) -> Dialect:
-        """The dialect of the host, as far as it is known."""
+        """The dialect of the host, if it is known yet."""
         return self.connection.dialect
 
     def full(self, *, asking: bool = False) -> bool:
@@ -445,7 +445,7 @@ class AgentProtocol:
         self.write(encode(message) if self.plain else self.connection.to_host(message))
 
     def write(self, line: bytes) -> None:
-        """Write an encoded line; nothing if it is empty."""
+        """Write an encoded line, unless it is empty."""
         if line:
             self._frames.append(line)
             self.unwritten += len(line)

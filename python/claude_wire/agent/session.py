@@ -98,7 +98,7 @@ class AgentSession:
         self.mcp_servers: dict[str, McpConnection] = {}
         #: MCP server -> ``default`` or ``auto``: its tools need permission even if the session's mode allows all.
         self.mcp_modes: dict[str, str] = {}
-        #: When the session began, on the clock of ``time.monotonic()``.
+        #: The start of the session, on the clock of ``time.monotonic()``.
         self.began: float = monotonic()
         #: The last ``initialize`` of the host; None if there was none.
         self.initialize: InitializeRequest | None = None

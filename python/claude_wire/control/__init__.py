@@ -1,1 +1,1 @@
-"""Control requests and their answers, by id: the halves that both sides share."""
+"""Both halves of the control protocol, which hosts and agents share: asking and answering."""

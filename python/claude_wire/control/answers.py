@@ -91,7 +91,7 @@ class Answers:
     is no answer.
 
     Args:
-        questions: keeps the state of each request: open, answered or withdrawn.
+        questions: has the state of each request: open, answered or withdrawn.
         find: returns the handler for the body of a request, or None.
         encode: makes the line of an answer. If it raises for a success, the answer is an error.
     """

@@ -1,4 +1,4 @@
-"""A child process: its arguments, its pipes, its exit and end."""
+"""A child process that speaks the protocol: its arguments, its pipes, its exit, and how it is ended."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    # Imported on first use: `find_cli` and `ClaudeOptions` work without asynchronous input and output.
+    # Imported on first use: `find_cli` and `ClaudeOptions` need no asynchronous input and output.
     if name not in ("Process", "open_process"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from claude_wire.process import process

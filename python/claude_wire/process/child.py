@@ -126,7 +126,7 @@ class Child:
 
     @property
     def foreign(self) -> bool:
-        """True in a forked child, which may neither use nor end the process."""
+        """True in a forked child, which must neither use nor end the process."""
         return self._home.foreign
 
     def stderr_tail(self) -> bytes:
@@ -164,7 +164,8 @@ class Child:
         return True
 
     async def close(self, grace: float) -> None:
-        """End the input, SIGTERM, SIGKILL, with ``grace`` seconds between them; then release everything.
+        """End the process: close its input, then SIGTERM, then SIGKILL, ``grace`` seconds apart. Then release
+        everything.
 
         A second caller waits until the first has finished.
         """
@@ -263,7 +264,7 @@ _children: set[subprocess.Popen[bytes]] = set()
 
 
 def _in_child() -> None:
-    """Close the inputs that a forked child has inherited: else a CLI never sees the end of its input."""
+    """Close the inputs that a forked child has inherited. Otherwise a CLI would never see the end of its input."""
     for popen in _children:
         assert popen.stdin is not None
         with suppress(OSError):
@@ -276,7 +277,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _end_at_once(popen: subprocess.Popen[bytes]) -> None:
-    """Close the pipes, kill and reap."""
+    """Close the pipes, kill the process, and reap it."""
     for pipe in (popen.stdin, popen.stdout, popen.stderr):
         if pipe is not None:
             pipe.close()
@@ -288,7 +289,7 @@ def _end_at_once(popen: subprocess.Popen[bytes]) -> None:
 
 def _end_in_thread(popen: subprocess.Popen[bytes], pidfd: int | None, grace: float) -> None:
     """End a process whose owner is gone, in a thread, so that the caller does not wait."""
-    if popen not in _children:  # this is a forked child
+    if popen not in _children:  # a forked child
         return
     if pidfd is not None:
         os.close(pidfd)

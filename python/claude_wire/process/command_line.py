@@ -23,7 +23,7 @@ _ASKS = "--permission-prompt-tool"
 _ASKED = "--permission-prompts"
 _FORMATS = ("--input-format", "--output-format")
 _FLAGS = {flag.name: flag for flag in map(flag_of, dataclasses.fields(Flags)) if flag is not None}
-_FLAGS.update((name, _FLAGS["--model"]) for name in _FORMATS)  # these have no field; each takes one text
+_FLAGS.update((name, _FLAGS["--model"]) for name in _FORMATS)  # these flags have no field; each takes one text
 
 
 def require_flags(argv: Sequence[str], *, asks: bool, by_flag: bool = True) -> None:
@@ -116,12 +116,12 @@ def _options(argv: Sequence[str]) -> Iterator[tuple[str, str]]:
         name, joined, value = word.partition("=")
         flag = _FLAGS.get(name)
         if flag is None:
-            if not _is_cli(program):  # an argument of the CLI is a value, such as a prompt
+            if not _is_cli(program):  # an argument of the CLI itself is a value, such as a prompt
                 yield "", word
             continue
         if not joined and flag.kind is not kinds.BOOL and words and not (flag.optional and words[0].startswith("-")):
             value = words[0]
-            if value not in _FLAGS:  # else somebody has forgotten the value
+            if value not in _FLAGS:  # otherwise the value is missing, and this is the next flag
                 words.popleft()
             while flag.variadic and words and not words[0].startswith("-"):
                 words.popleft()

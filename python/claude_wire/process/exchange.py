@@ -1,6 +1,6 @@
-"""The lines that a host sends to its child, the messages that come back, and the error if the output ends too early.
+"""The lines that a host sends to its child, and the messages that come back.
 
-To find that error, this follows prompts and turns in both directions.
+If the output ends too early, this raises the right error. To find it, it follows prompts and turns in both directions.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Exchange:
     """Writes lines to a child, and follows its turns, so that an output that ends within a turn raises an error.
 
     Args:
-        settings: of the child, which :meth:`start` spawns.
+        settings: the arguments of the child, which :meth:`start` spawns.
         sees_results: True if the decoder lets results through.
     """
 
@@ -81,7 +81,7 @@ class Exchange:
         return self.child
 
     def started(self) -> Child:
-        """The child.
+        """Return the child.
 
         Raises:
             HandleError: the child was not started, or this is a forked process.
@@ -119,12 +119,12 @@ class Exchange:
         )
 
     async def close(self) -> None:
-        """End the child, if there is one."""
+        """End the child, if it was started."""
         if self.child is not None and not self.child.foreign:
             await self.child.close(self._settings.grace)
 
     def saw(self, batch: list[Any]) -> None:
-        """As :class:`~claude_wire.streams.receiver.Observer`."""
+        """See :class:`~claude_wire.streams.receiver.Observer`."""
         # Most batches neither begin nor end a turn: their types are enough to see this.
         types = set(map(type, batch))
         is_plain = any(issubclass(cls, dict) for cls in types)

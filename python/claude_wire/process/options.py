@@ -70,7 +70,7 @@ PLACES = {
     "verbatim_prompts": "open_session(ClaudeOptions(...), verbatim_prompts=True)",
 }
 
-#: In the form that the CLI takes; it refuses others.
+#: The CLI refuses session ids of any other form.
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
@@ -104,7 +104,7 @@ class ClaudeOptions(Flags):
 
     Attributes:
         cli_path: path of the CLI, used unchanged; None looks for it with :func:`find_cli`.
-        system_prompt: in place of the CLI's own.
+        system_prompt: replaces the CLI's own.
         system_prompt_file: the same, as a file.
         append_system_prompt: text after the CLI's own system prompt.
         append_system_prompt_file: the same, as a file.

@@ -1,7 +1,7 @@
-"""The host's side of the protocol as state machines, without input and output; see :class:`HostProtocol`.
+"""The host's side of the protocol as state machines, without input and output. See :class:`HostProtocol`.
 
-For an SDK with a transport of its own: it gives each decoded message to :meth:`HostProtocol.receive` and acts on the
-events, and says what it sends. A :class:`~claude_wire.Session` is made of the same parts.
+This is for SDKs with a transport of their own. Give each decoded message to :meth:`HostProtocol.receive`, act on the
+returned events, and report what you send. A :class:`~claude_wire.Session` is made of the same parts.
 """
 
 from claude_wire.protocol.host import (

@@ -72,7 +72,7 @@ class Background:
         """Update the state from a message about tasks.
 
         Args:
-            in_turn: whether a turn is under way. Such a turn may handle the end of a task, so that no other turn comes.
+            in_turn: whether a turn is under way. It may handle the end of a task, so that no other turn comes.
         """
         if isinstance(message, TaskStartedMessage):
             if message.is_backgrounded is not False and not message.ambient:

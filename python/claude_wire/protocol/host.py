@@ -13,7 +13,7 @@ request    the host's             WAITING until its answer, or until the host gi
            ``control_request``
 =========  =====================  ===========================================================================
 
-What comes from the CLI, and the events that follow from it:
+Messages of the CLI, and the events that follow:
 
 ==========================================  ==================================================================
 message                                     events
@@ -62,37 +62,37 @@ from claude_wire.protocol.run import OPENING, Run, SentPrompt
 
 
 class MessageReceived(NamedTuple):
-    """A message for the consumer."""
+    """A message for the user of the session."""
 
     message: Any
 
 
 class CallbackWanted(NamedTuple):
-    """The CLI asks something. An answer is owed until the question is settled; an error if ``problem`` is not empty."""
+    """The CLI asks something, and waits for an answer. If ``problem`` is not empty, the answer must be an error."""
 
     question: Question
 
 
 class CallbackWithdrawn(NamedTuple):
-    """The CLI no longer wants the answer to a question."""
+    """The CLI no longer wants an answer to its question."""
 
     question: Question
 
 
 class RequestAnswered(NamedTuple):
-    """A request of the host has its answer, a success or an error."""
+    """A request of the host was answered, with a success or an error."""
 
     request: SentRequest
 
 
 class PromptFinished(NamedTuple):
-    """The state of a prompt is final: it has its result, or will have none."""
+    """The state of a prompt is final: it has its result, or will never have one."""
 
     prompt: SentPrompt
 
 
 class RunFinished(NamedTuple):
-    """Nothing more will come, unless something is asked."""
+    """The run is over: nothing more comes, unless the host sends something."""
 
 
 HostEvent: TypeAlias = (
@@ -104,14 +104,14 @@ _RUN_FINISHED = RunFinished()
 
 
 def is_control(message: Any) -> bool:
-    """Whether a message is a control message, also one that does not fit its type."""
+    """Return True for a control message, even if it does not fit its type."""
     return type(message) in _CONTROL or (
         type(message) is UnknownMessage and message.type is not None and message.type.startswith("control_")
     )
 
 
 class HostProtocol:
-    """What a host and its CLI owe each other.
+    """Follows prompts, questions and requests between a host and its CLI.
 
     Args:
         merges: whether a result that names no prompt may answer several prompts. Otherwise it answers the oldest.
@@ -121,9 +121,9 @@ class HostProtocol:
         #: The prompts, the turns and the background work.
         self.run: Run = Run(merges=merges, reports=True)
         self._merges = merges
-        #: What the CLI has asked.
+        #: The questions of the CLI.
         self.questions: Questions = Questions()
-        #: What the host has asked.
+        #: The requests of the host.
         self.requests: SentRequests = SentRequests(self._unnamed_before)
 
     # --- what the host sends
@@ -132,32 +132,32 @@ class HostProtocol:
         """A prompt is sent. Returns None if no turn is owed for it, because an earlier one had its uuid.
 
         Args:
-            now: by the clock that :meth:`Run.patience` is asked with, in seconds.
+            now: seconds by the same clock as for :meth:`Run.patience`.
         """
         return self.run.ask(uuid, now)
 
     def send_request(self, body: Any) -> tuple[SentRequest, ControlRequest]:
-        """Ask something. Returns the request, and the message to send."""
+        """Begin a request. Returns its state, and the message to send."""
         return self.requests.begin(body)
 
     def end_request(self, request: SentRequest) -> ControlCancelRequest:
-        """Wait no longer for an answer. Returns the message that tells the CLI, if there was no answer."""
+        """Stop waiting for an answer. Returns the message that tells the CLI so."""
         return self.requests.end(request)
 
     def _unnamed_before(self, body: Any) -> list[SentPrompt] | None:
-        """The prompts without a uuid that are in the queue, if a request may empty that."""
+        """Return the queued prompts without a uuid, if this request may empty the queue."""
         return self.run.unnamed() if isinstance(body, InterruptRequest | CancelAsyncMessageRequest) else None
 
     def send_answer(self, question: Question) -> bool:
-        """An answer is sent. Returns whether one is owed; else it must not be sent."""
+        """Note that an answer is about to be sent. Returns False if it must not be sent, because none is owed."""
         return self.questions.settle(question, Event.ANSWER)
 
     # --- what the CLI sends
 
     def receive(self, message: Any) -> list[HostEvent]:
-        """Take a message. Returns what follows from it, in order."""
+        """Take a message of the CLI. Returns the events that follow, in order."""
         run = self.run
-        if type(message) in OPENING:  # most messages are, and end neither a prompt nor a run
+        if type(message) in OPENING:  # most messages; they end neither a prompt nor a run
             run.see(message)
             return [MessageReceived(message)]
         if is_control(message):
@@ -170,7 +170,7 @@ class HostProtocol:
         return self._finished(events, was_over=was_over)
 
     def receive_answer(self, message: ControlResponse) -> list[HostEvent]:
-        """As :meth:`receive`, for a host whose CLI's questions are answered by another one now."""
+        """Take an answer, while another host answers the CLI's questions."""
         request = self.requests.resolve(message)
         if request is None:
             return []
@@ -182,7 +182,7 @@ class HostProtocol:
         return events
 
     def end(self) -> list[Question]:
-        """The process has ended. Returns the questions that died with it."""
+        """Note the end of the process. Returns the questions that were open."""
         died = self.questions.open
         for question in died:
             self.questions.settle(question, Event.END)
@@ -216,18 +216,18 @@ class HostProtocol:
         return events
 
     def _sweep(self, request: SentRequest) -> None:
-        """Note the prompts that the CLI has taken out of its queue. It may send no message about them."""
+        """Note the prompts that the CLI has removed from its queue. It may send no message about them."""
         answer = None if request.answer is None else request.answer.response
         if not isinstance(answer, ControlSuccess):
             return
         try:
             parsed: Any = request.body.parse_answer(answer.response or {})
-        except PayloadError:  # whoever has asked gets the error
+        except PayloadError:  # the caller of the request gets this error
             return
         if isinstance(parsed, CancelAsyncMessageResponse):
             self.run.drop([request.body.message_uuid] if parsed.cancelled else [])
         elif isinstance(parsed, InterruptResponse):
-            # Only an emptied queue comes with a list.
+            # The answer has a list only if the queue was emptied.
             self.run.drop(parsed.cancelled or [], [] if parsed.cancelled is None else request.before)
 
     def _finished(self, events: list[HostEvent], *, was_over: bool) -> list[HostEvent]:

@@ -1,4 +1,4 @@
-"""The control requests of the other side, each in one state. Does no I/O; serves both sides of the protocol.
+"""The control requests of the other side, each in one state. Without I/O, and for both sides of the protocol.
 
 Each question (a ``control_request``) is in one state, and :data:`TRANSITIONS` is the whole table:
 
@@ -26,8 +26,8 @@ from claude_wire.support.ids import Ids, Key, key_of
 
 _log = logging.getLogger("claude_wire")
 
-#: The most questions that are open at a time. A session stops reading long before that. But one line may bring any
-#: number of questions: the answer to ``initialize`` lists those that were open before.
+#: At most this many questions may be open. A session stops reading long before. But one line may bring any number of
+#: questions: the answer to ``initialize`` lists those that were open before.
 MAX_OPEN = 8192
 
 
@@ -41,14 +41,14 @@ class State(Enum):
 
 
 class Event(Enum):
-    """What happens to a question."""
+    """An event in the life of a question."""
 
     ANSWER = "answer"
     WITHDRAW = "withdraw"
     END = "end"
 
 
-#: By state, what each event makes of a question. An event that is not listed changes nothing.
+#: State -> event -> next state. An event that is not listed changes nothing.
 TRANSITIONS: dict[State, dict[Event, State]] = {
     State.OPEN: {Event.ANSWER: State.ANSWERED, Event.WITHDRAW: State.WITHDRAWN, Event.END: State.DIED},
     State.ANSWERED: {},
@@ -66,7 +66,7 @@ class Question:
     Attributes:
         id: the ``request_id``, as it came: None or UNSET without one.
         body: what is asked; None if that cannot be read.
-        problem: why it cannot be read; empty if it can. An error answer is owed then.
+        problem: why it cannot be read; empty if it can. With a problem, the answer must be an error.
         size: bytes of the message as JSON.
     """
 
@@ -81,7 +81,7 @@ class Question:
 
     @property
     def is_open(self) -> bool:
-        """Whether the other side still waits for an answer."""
+        """True while the other side waits for an answer."""
         return self.state is State.OPEN
 
 
@@ -89,18 +89,18 @@ class Questions:
     """The open questions of the other side, and the ids of the last 4,096 that were settled.
 
     Args:
-        remembers: whether a question with the id of a settled one is the same question, delivered again. Otherwise it
-            is another one.
+        remembers: whether a question with the id of a settled one is a repetition of it, and so is ignored. Otherwise
+            it is a new question.
     """
 
     def __init__(self, *, remembers: bool = True) -> None:
-        # By the keys of their ids; those without an id by themselves.
+        # By the keys of their ids. A question without an id is its own key.
         self._open: dict[Key | Question, Question] = {}
         self._remembers = remembers
         self._has_warned = False
-        #: Ids of the last questions that were answered or withdrawn.
+        #: The ids of the last questions that were answered or withdrawn.
         self.settled: Ids = Ids()
-        #: Bytes of all open questions.
+        #: The size of all open questions in bytes.
         self.open_bytes: int = 0
 
     def __len__(self) -> int:
@@ -112,7 +112,7 @@ class Questions:
         return list(self._open.values())
 
     def take(self, message: ControlRequest | UnknownMessage) -> Question | None:
-        """The other side has asked something. Returns None if it was asked before, or if too much is open.
+        """Take a question of the other side. Returns None if it came before, or if too many are open.
 
         Args:
             message: the request, or a ``control_request`` that does not fit that type.
@@ -133,11 +133,11 @@ class Questions:
         return question
 
     def find(self, id: Any) -> Question | None:
-        """The open question with this id."""
+        """Return the open question with this id, or None."""
         return self._open.get(key_of(id)) if _has_key(id) else None
 
     def settle(self, question: Question, event: Event) -> bool:
-        """Let an event happen to a question. Returns whether it was open, and is settled now."""
+        """Change the state of a question by an event. Returns True if this settled the question."""
         after = TRANSITIONS[question.state].get(event)
         if after is None:
             return False
@@ -152,8 +152,8 @@ class Questions:
 def _question_of(message: ControlRequest | UnknownMessage) -> Question | None:
     if isinstance(message, ControlRequest):
         id, problem = message.request_id, "this control request is nested too deeply"
-        with suppress(EncodeError):  # as deeply nested as could just be decoded
-            # Nobody knows the size of one line of a decoded block. Encoding takes 0.4 µs for 200 bytes.
+        with suppress(EncodeError):  # just flat enough to be decoded, but too deep to be encoded
+            # The size of a line in a decoded block is not known. Encoding takes 0.4 µs for 200 bytes.
             return Question(id, message.request, len(encode(message)))
     else:
         id, problem = message.get("request_id", UNSET), "this control request cannot be read"
@@ -163,7 +163,7 @@ def _question_of(message: ControlRequest | UnknownMessage) -> Question | None:
 
 
 def _has_key(id: Any) -> bool:
-    """Whether an id tells its question from others: a string or a number does."""
+    """Return True if an id can identify its question: a string or a number can."""
     return isinstance(id, (str, int, float))
 
 

@@ -1,4 +1,4 @@
-"""Our control requests, each with an id of its own and one answer at most. Does no I/O; serves both sides."""
+"""Our own control requests. Each has an id, and gets at most one answer. Without I/O, and for both sides."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class SentRequest:
     Attributes:
         id: its ``request_id``.
         body: what was asked.
-        before: what was noted when it was sent.
+        before: the note that was made when it was sent.
         answer: the answer, once it has come.
     """
 
@@ -37,29 +37,29 @@ class SentRequests:
 
     def __init__(self, note: Callable[[Any], Any] = lambda body: None) -> None:
         self._note = note
-        # Ids must be unique among all that this side has open; another session may use the same transport later.
+        # Ids must be unique among all open requests of this side, and another session may use the same transport later.
         self._prefix = os.urandom(6).hex()
         self._count = 0
         self._open: dict[str, SentRequest] = {}
 
     def envelope(self, body: Any) -> ControlRequest:
-        """The message of a request whose answer says nothing: nobody waits for it."""
+        """Make the message of a request whose answer does not matter."""
         self._count += 1
         return ControlRequest(f"{self._prefix}-{self._count}", body)
 
     def begin(self, body: Any) -> tuple[SentRequest, ControlRequest]:
-        """Begin a request. Returns it, and the message to send."""
+        """Begin a request. Returns its state, and the message to send."""
         message = self.envelope(body)
         assert isinstance(message.request_id, str)
         sent = self._open[message.request_id] = SentRequest(message.request_id, body, self._note(body))
         return sent, message
 
     def find(self, id: Any) -> SentRequest | None:
-        """The request with this id that waits for its answer."""
+        """Return the waiting request with this id, or None."""
         return self._open.get(id) if isinstance(id, str) else None
 
     def resolve(self, response: ControlResponse) -> SentRequest | None:
-        """Take an answer. Returns the request that it answers; None for an answer that nobody waits for any more."""
+        """Take an answer. Returns its request; None if nobody waits for this answer any more."""
         sent = self.find(response.request_id)
         if sent is None or sent.answer is not None:
             return None
@@ -67,6 +67,8 @@ class SentRequests:
         return sent
 
     def end(self, sent: SentRequest) -> ControlCancelRequest:
-        """Wait no longer. Returns the message that tells the other side, for a request that has no answer yet."""
+        """Stop waiting for an answer. Returns the message that tells the other side so, for a request without an
+        answer.
+        """
         self._open.pop(sent.id, None)
         return ControlCancelRequest(sent.id)

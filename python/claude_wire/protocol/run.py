@@ -27,7 +27,7 @@ REPEATED    The CLI knows the uuid from before the session was resumed. No turn 
 CANCELLED   The CLI has taken the prompt out of its queue, or has refused it. No turn begins.
 ==========  =================================================================================================
 
-The last three are final. Which event a message is for which prompt:
+The last three are final. This is how messages become events of prompts:
 
 * A result that names prompts (``user_message_uuids``) is NAMED for these, and for those without a uuid that were sent
   before one of these: the CLI keeps their order. (A CLI that names only the last, in ``user_message_uuid``, means all
@@ -69,12 +69,12 @@ from claude_wire.messages.union import RESULT_BY_SUBTYPE
 from claude_wire.protocol.background import TASK_MARKS, Background
 from claude_wire.support.ids import Ids
 
-#: The types of messages that may end a turn, or the wait for one.
+#: The types of messages that may end a turn, or the wait for a turn.
 ENDING = frozenset((CommandLifecycleMessage, ResultMessage, *RESULT_BY_SUBTYPE.values()))
 #: The types of messages that show that a turn is under way.
 OPENING = frozenset((AssistantMessage, InitMessage, StreamEvent, UserMessage))
-#: The types of messages that a session shows to :meth:`Run.see`. It leaves out two of :data:`OPENING`, which are most
-#: of its traffic: ``system/init`` or an assistant message tells of the same turn.
+#: The types of messages that a session shows to :meth:`Run.see`. Two of :data:`OPENING` are left out, because they are
+#: most of the traffic: ``system/init`` or an assistant message also shows the turn.
 MARKS = frozenset(
     (
         *ENDING,
@@ -88,14 +88,14 @@ MARKS = frozenset(
     )
 )
 
-#: The most seconds between the sending of a prompt and its turn. CLI 2.1.331 announces the turn within 0.03 seconds of
-#: reading the prompt. This is waited for only if nothing else tells whether an earlier result answered the prompt, too.
+#: How long after a prompt its turn may begin. CLI 2.1.331 announces the turn within 0.03 seconds of reading the prompt.
+#: This time is waited for only if nothing else tells whether an earlier result also answered the prompt.
 SETTLE_SECONDS = 3.0
-#: The least seconds to wait, so that messages on their way are read.
+#: The shortest wait, so that messages on their way are read.
 LEAST_SECONDS = 0.1
-#: The most prompts without a result that are followed. Before another one is sent, the oldest is forgotten.
+#: At most this many prompts without a result are followed. One more drops the oldest.
 MAX_PROMPTS = 4096
-#: Characters that are kept of a state of the CLI, and of the reason of an error: both are one word.
+#: A state of the CLI and the reason of an error are single words. They are cut to this many characters.
 MAX_WORD_CHARS = 128
 
 
@@ -113,7 +113,7 @@ class State(Enum):
 
 
 class Event(Enum):
-    """What a message, or the end of a wait, says of a prompt; see the module's text."""
+    """What a message, or the end of a wait, means for a prompt. The module's text explains the events."""
 
     QUEUED = "queued"
     STARTED = "started"
@@ -129,7 +129,7 @@ class Event(Enum):
 
 
 _SAID_BY_RESULTS = {Event.NAMED: State.ANSWERED, Event.FIRST: State.ANSWERED}
-#: What becomes of a prompt of which it is not known where it is.
+#: Events for a prompt whose whereabouts in the CLI are not known.
 _SAID_OF_ANY = {
     Event.QUEUED: State.QUEUED,
     Event.STARTED: State.STARTED,
@@ -140,9 +140,9 @@ _SAID_OF_ANY = {
     **_SAID_BY_RESULTS,
 }
 
-#: By state, what each event makes of a prompt. An event that is not listed changes nothing. ``discarded`` and
-#: ``refused`` of ``command_lifecycle`` are CANCELLED; WITHDRAWN is the host's own request to cancel, answered with yes.
-#: COMPLETED and CANCELLED behind STARTED tell of the turn, whose result says more: its prompt is FOLDED for the rest.
+#: State -> event -> next state. An event that is not listed changes nothing. ``discarded`` and ``refused`` of
+#: ``command_lifecycle`` are CANCELLED; WITHDRAWN is the host's own request to cancel, answered with yes. COMPLETED and
+#: CANCELLED after STARTED are about the turn, whose result says more: from then on its prompt counts as FOLDED.
 TRANSITIONS: dict[State, dict[Event, State]] = {
     State.SENT: {**_SAID_OF_ANY, Event.LATER: State.UNCERTAIN, Event.SWEPT: State.UNCERTAIN},
     State.QUEUED: {
@@ -154,7 +154,7 @@ TRANSITIONS: dict[State, dict[Event, State]] = {
         **_SAID_BY_RESULTS,
     },
     State.STARTED: {
-        Event.QUEUED: State.QUEUED,  # an interrupt has put it back
+        Event.QUEUED: State.QUEUED,  # an interrupt has put the prompt back into the queue
         Event.COMPLETED: State.FOLDED,
         Event.CANCELLED: State.FOLDED,
         Event.WITHDRAWN: State.CANCELLED,
@@ -172,7 +172,7 @@ TRANSITIONS: dict[State, dict[Event, State]] = {
     State.CANCELLED: {},
 }
 _FINAL = frozenset(state for state, events in TRANSITIONS.items() if not events)
-#: A turn with a result of its own is owed.
+#: The prompt is owed a turn with a result of its own.
 _OWED = frozenset((State.SENT, State.QUEUED, State.STARTED))
 _LIFECYCLE = {
     "queued": Event.QUEUED,
@@ -190,7 +190,7 @@ class SentPrompt:
     Args:
         uuid: of the message; None if it has none.
         sent_at: when it was sent, by the clock of the event loop, in seconds.
-        number: of the prompt in the order of sending.
+        number: counts prompts in the order of sending.
     """
 
     __slots__ = ("number", "refusal", "result", "sent_at", "state", "uuid")
@@ -200,23 +200,23 @@ class SentPrompt:
         self.sent_at: float = sent_at
         self.number: int = number
         self.state: State = State.SENT
-        #: The result that answers it, or may.
+        #: The result that answers the prompt, or may answer it.
         self.result: ResultMessage | None = None
-        #: Why it was refused before it came to the CLI; empty if it was not.
+        #: Why the prompt was refused before it reached the CLI. Empty if it was not.
         self.refusal: str = ""
 
     @property
     def ended(self) -> bool:
-        """Whether its state is final."""
+        """True if the state is final."""
         return self.state in _FINAL
 
     def happens(self, event: Event, result: ResultMessage | None = None) -> None:
-        """Go to the state that the event leads to, and keep the result if it answers the prompt, or may."""
+        """Change the state by an event, and keep the result if it answers the prompt or may do so."""
         self.state = TRANSITIONS[self.state].get(event, self.state)
         if self.state not in (State.ANSWERED, State.UNCERTAIN):
-            self.result = None  # the CLI has said since that an earlier one was for another prompt
+            self.result = None  # the CLI has shown that the earlier result was for another prompt
         elif result is not None:
-            self.result = result  # of several that may have answered it, the last: prompts are answered in their order
+            self.result = result  # if several results may be the answer, take the last: prompts are answered in order
 
 
 class Run:
@@ -225,34 +225,36 @@ class Run:
     Args:
         merges: whether a result that names nobody may answer several prompts. Otherwise it is for the oldest alone, and
             for those that are FOLDED.
-        reports: whether :meth:`take_finished` is called, again and again. Otherwise ended prompts are not kept.
+        reports: whether :meth:`take_finished` will be called repeatedly. Otherwise finished prompts are not kept.
     """
 
     def __init__(self, *, merges: bool = True, reports: bool = False) -> None:
         self._merges = merges
-        # What the CLI has last said of its state; None if it says nothing of it.
+        # The last state that the CLI reported; None if it reports none.
         self._state: str | None = None
-        #: What works in the background, and the turns that its ends bring.
+        #: The background work, and the turns that its end brings.
         self.background: Background = Background()
-        # The uuids of all prompts; and the prompts that have not ended, in the order of sending, by their uuids.
+        # The uuids of all prompts, and the unfinished prompts by uuid, in the order of sending.
         self._uuids = Ids(MAX_PROMPTS)
         self._open: dict[str | SentPrompt, SentPrompt] = {}
-        # Of these, the ones without a uuid, and the ones that are FOLDED: a result concerns them without naming them.
+        # The unfinished prompts without a uuid, and those that are FOLDED. A result applies to them without naming
+        # them.
         self._unnamed: dict[SentPrompt, None] = {}
         self._folded: dict[SentPrompt, None] = {}
         self._count = 0
-        # The prompts that have ended since take_finished(), with their results; None if nobody takes them.
+        # The prompts that have finished since take_finished(); None if nobody calls it.
         self._finished: list[SentPrompt] | None = [] if reports else None
-        # Whether a turn is under way; whether the CLI ever said that one begins; how many it says are queued.
+        # `_turn`: a turn is under way. `_announces`: the CLI has announced a turn before. `_queued`: how many turns it
+        # says are queued.
         self._turn = self._announces = False
-        # Whether older messages are read than those behind which the prompts were sent.
+        # True while messages are read that are older than the prompts that were sent.
         self._is_behind = False
         self._queued = 0
-        #: ``error`` of the last assistant message of the turn, those of subagents aside.
+        #: ``error`` of the turn's last assistant message, not counting subagents.
         self.reason: str | None = None
-        #: When the rate limit ends that the CLI last said was used up, in seconds since 1970; else None.
+        #: The end of the rate limit that the CLI last reported as used up, in seconds since 1970; else None.
         self.resets_at: float | None = None
-        #: The last error that a dialect reported beside all turns: an agent that ends with code 1 means it.
+        #: The last error that a dialect reported outside of a turn. It explains why an agent ends with code 1.
         self.fatal: ErrorInfo | None = None
 
         #: The last result.
@@ -260,18 +262,18 @@ class Run:
 
     @property
     def turn(self) -> bool:
-        """Whether a turn is under way."""
+        """True while a turn is under way."""
         return self._turn
 
     @property
     def owed(self) -> list[str]:
-        """The uuids of the prompts that wait for a turn, or for its result, in the order of sending."""
+        """The uuids of the prompts that wait for a turn or for its result, in the order of sending."""
         return [prompt.uuid for prompt in self._open.values() if prompt.uuid is not None and prompt.state in _OWED]
 
     def unfinished_turn(self) -> str:
         """Where the turn would end if the output ended now, in words; empty if that is between turns.
 
-        Among the recorded sessions of the CLI, those that were cut, and no others, end within a turn by this rule.
+        By this rule, exactly those recorded sessions that were cut end within a turn.
         """
         if self._turn:
             return "in the middle of a turn"
@@ -279,19 +281,19 @@ class Run:
         return "before the turn that was asked for" if is_owed else ""
 
     def unfinished(self) -> str:
-        """Where the run would end if the output ended now, in words; empty if that is between runs."""
+        """Say what would be unfinished in the run if the output ended now. Empty between runs."""
         return self.unfinished_turn() or self.background.unfinished()
 
     @property
     def over(self) -> bool:
-        """Whether nothing more will come, unless something is asked."""
+        """True if nothing more will come, unless the host sends something."""
         if self._is_behind or self._under_way or self._queued or len(self._folded) < len(self._open):
             return False
         return not self.background.due and self._state in (None, "idle")
 
     @property
     def _under_way(self) -> bool:
-        """Whether something goes on that will say when it ends."""
+        """True while something is under way whose end will be reported."""
         return self._turn or bool(self.background.subagents) or self._state == "requires_action"
 
     def patience(self, ceiling: float | None, now: float) -> float | None:
@@ -299,19 +301,19 @@ class Run:
 
         Args:
             ceiling: seconds to wait when nothing is known to be under way.
-            now: by the clock of :attr:`SentPrompt.sent_at`.
+            now: seconds by the clock of :attr:`SentPrompt.sent_at`.
         """
         if self._is_behind or self._under_way:
             return None
         if self._queued or any(prompt.state in _OWED for prompt in self._open.values()):
-            # A CLI that is idle although a turn is owed has dropped the prompt, or has not come to it yet.
+            # The CLI is idle although it owes a turn. It has dropped the prompt, or has not read it yet.
             return ceiling if self._state == "idle" else None
         due, certain = bool(self.background.due), self.background.is_certain
         if self._state == "idle" and self._open:
             newest = next(reversed(self._open.values()))
             left = max(newest.sent_at + SETTLE_SECONDS - now, LEAST_SECONDS)
         elif self._state == "idle" and due:
-            left = SETTLE_SECONDS  # a CLI that tells its state says within 0.1 s that it runs
+            left = SETTLE_SECONDS  # a CLI that reports its state says within 0.1 s that it is running
         elif self._state is None and ((self._announces and self._open) or (due and not certain)):
             left = SETTLE_SECONDS
         else:
@@ -319,9 +321,9 @@ class Run:
         return left if ceiling is None else min(left, ceiling)
 
     def settle(self) -> None:
-        """Nothing came for as long as :meth:`patience` said: what is open and owed no turn has ended.
+        """The wait of :meth:`patience` has timed out. Treat prompts that started no turn as finished.
 
-        Ends of tasks that may have brought no turn have brought none.
+        Tasks that have ended will bring no more turns.
         """
         if self._state is not None or not self.background.is_certain:
             self.background.settle()
@@ -331,7 +333,7 @@ class Run:
     def ask(self, uuid: str | None, now: float) -> SentPrompt | None:
         """A prompt is sent. Returns None if no turn is owed for it, because an earlier one had its uuid.
 
-        An empty uuid is none: the CLI reads it so.
+        An empty uuid counts as none, as in the CLI.
         """
         uuid = uuid or None
         if uuid is not None:
@@ -350,14 +352,14 @@ class Run:
     def take_over(self, owed: Iterable[str], now: float) -> None:
         """The session takes over a CLI that owes results for these prompts.
 
-        Until :meth:`arrive` is called, messages are seen that are older than that.
+        Until :meth:`arrive` is called, messages are older than the takeover.
         """
         self._is_behind = True
         for uuid in owed:
             self.ask(uuid, now)
 
     def arrive(self, *, turn: bool, subagents: Iterable[str] = (), restarted: bool) -> None:
-        """The consumer has read all older messages.
+        """Note that the consumer has read all older messages.
 
         Args:
             turn: whether a turn is under way now.
@@ -373,7 +375,7 @@ class Run:
             self.background.subagents.add(id)
 
     def refuse(self, uuid: str, reason: str) -> None:
-        """A prompt will not come to the CLI. It may be sent again."""
+        """Note that a prompt will not reach the CLI. It may be sent again."""
         prompt = self._open.get(uuid)
         if prompt is not None:
             prompt.refusal = reason
@@ -381,23 +383,23 @@ class Run:
             self._happens(prompt, Event.WITHDRAWN)
 
     def had(self, uuid: str | None) -> bool:
-        """Whether a prompt with this uuid was sent before."""
+        """Return True if a prompt with this uuid was sent before."""
         return uuid is not None and uuid in self._uuids
 
     def take_back(self, prompt: SentPrompt) -> None:
-        """The prompt was not sent after all."""
+        """Note that the prompt was not sent after all."""
         if prompt.uuid is not None:
             self._uuids.discard(prompt.uuid)
         self._forget(prompt)
 
     def take_finished(self) -> list[SentPrompt]:
-        """The prompts whose state has become final since this was last asked."""
+        """Return the prompts whose state has become final since the last call."""
         finished = self._finished or []
         self._finished = []
         return finished
 
     def unnamed(self) -> list[SentPrompt]:
-        """The prompts without a uuid that have not ended."""
+        """Return the unfinished prompts without a uuid."""
         return list(self._unnamed)
 
     def drop(self, uuids: Iterable[str], swept: Iterable[SentPrompt] = ()) -> None:
@@ -405,7 +407,7 @@ class Run:
 
         Args:
             uuids: of the prompts that the CLI names.
-            swept: those without a uuid that may have been in the queue, too, if it was emptied.
+            swept: prompts without a uuid that may also have been in the queue, if it was emptied.
         """
         for uuid in uuids:
             self._happens(self._open.get(uuid), Event.WITHDRAWN)
@@ -413,16 +415,18 @@ class Run:
             self._happens(self._open.get(prompt), Event.SWEPT)
 
     def is_unasked(self, result: ResultMessage) -> bool:
-        """Whether a result, which is about to be seen, is of a turn that background work began."""
+        """Return True if a result, which is about to be seen, belongs to a turn that background work began."""
         return isinstance(result.origin, TaskNotificationOrigin) or not self._open
 
     def stopped_error(self, result: ResultMessage) -> SubagentStoppedError | None:
-        """The error of a run whose subagents were stopped, where no turn has taken that up; ``result`` is its last."""
+        """Return the error for a run whose subagents were stopped and brought no turn. ``result``
+        is its last result.
+        """
         stopped = len(self.background.stopped)
         return SubagentStoppedError(result, stopped) if stopped else None
 
     def see(self, message: Any) -> bool:
-        """Look at a message. Returns whether it is for the host alone, which asked for it.
+        """Update the state from a message. Returns True if the message is only for the host, which asked for it.
 
         Messages whose type is neither in :data:`MARKS` nor in :data:`OPENING` change nothing.
         """
@@ -443,7 +447,7 @@ class Run:
                 self.background.settle()
             self._result(message)
         elif isinstance(message, InitMessage):
-            # A simple agent may greet its host with one, once. Its prompts are answered each by a result of its own.
+            # A simple agent may greet its host with one result, once. Each of its prompts gets its own result.
             self._turn = self._announces = self._merges
             self.reason = None
         elif isinstance(message, CommandLifecycleMessage):
@@ -456,8 +460,8 @@ class Run:
         elif isinstance(message, InjectedMessage):
             if self._is_behind:
                 return False
-            # The oldest prompt is the one of the turn. The next ones, as many as the message counts, were put into it,
-            # behind those that an earlier message has counted.
+            # The oldest prompt belongs to the turn. The next ones, as many as the message counts, were put into it,
+            # after those that an earlier message has counted.
             count = min(max(message.message_count, 0), len(self._open))
             waiting = (prompt for prompt in islice(self._open.values(), 1, None) if prompt not in self._folded)
             for prompt in list(islice(waiting, count)):
@@ -466,7 +470,7 @@ class Run:
             self.fatal = message.error
         elif isinstance(message, SessionStateChangedMessage):
             self._state = message.state[:MAX_WORD_CHARS]
-            self.background.settle()  # what is due makes the CLI run
+            self.background.settle()  # the tasks that have ended make the CLI run again
             return message.sdk_host_only is True
         elif isinstance(message, TASK_MARKS):
             self.background.see(message, in_turn=self._turn)
@@ -475,7 +479,7 @@ class Run:
     def _result(self, result: ResultMessage) -> None:
         names = _named_by(result)
         if self._is_behind:
-            # Only a prompt that was sent again can have its result among the older messages.
+            # The result of a prompt can be older than the prompt only if the prompt was sent again.
             for uuid in names or ():
                 self._happens(self._open.get(uuid), Event.NAMED, result)
             return
@@ -488,7 +492,7 @@ class Run:
         if names is None:
             concerned = list(self._open.values())
         else:
-            if result.user_message_uuids is None:  # it names the last only
+            if result.user_message_uuids is None:  # the CLI names only the last prompt
                 named = list(takewhile(lambda prompt: prompt.number <= last_named, self._open.values()))
             concerned = list(dict.fromkeys((*named, *self._unnamed, *self._folded)))
         is_named = set(named)
@@ -502,7 +506,7 @@ class Run:
                 continue
             elif prompt.state is State.UNCERTAIN:
                 if not background:
-                    prompt.result = result  # as LATER would have it, at a tenth of the time
+                    prompt.result = result  # the same as LATER, in a tenth of the time
                 continue
             self._happens(prompt, event, result)
 
@@ -525,7 +529,7 @@ class Run:
 
 
 def _named_by(result: ResultMessage) -> set[str] | None:
-    """The uuids of the prompts that a result is for; None from a CLI that does not say."""
+    """Return the uuids of the prompts that a result answers; None from a CLI that does not name them."""
     names = result.user_message_uuids
     if names is None and result.user_message_uuid is None:
         return None

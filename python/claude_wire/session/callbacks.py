@@ -280,7 +280,6 @@ class Callbacks:
 
     @property
     def hook_ids(self) -> list[str]:
-        """The ids of all hooks."""
         return list(self._hooks)
 
     def matchers_of(self, event: str) -> list[HookCallbackMatcher]:
@@ -289,7 +288,6 @@ class Callbacks:
 
     @property
     def events(self) -> list[str]:
-        """The events that have hooks."""
         return list(self._matchers)
 
     async def call_hook(self, request: HookCallbackRequest) -> HookOutput | None:

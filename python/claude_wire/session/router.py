@@ -213,7 +213,6 @@ class Router:
                 self._handle(message)
 
     def _handle(self, message: Any) -> None:
-        """Handle a control message."""
         self._control.handle(message)
 
     def _was_seen(self, message: Any) -> bool:

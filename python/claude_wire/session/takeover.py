@@ -93,12 +93,10 @@ class SessionPort:
 
     @property
     def hooks(self) -> list[str]:
-        """Ids of the session's hooks."""
         return self._callbacks.hook_ids
 
     @property
     def mcp_servers(self) -> list[str]:
-        """Names of the session's MCP servers."""
         return list(self._callbacks.mcp_servers)
 
     def complete(self, request: InitializeRequest) -> InitializeRequest:
@@ -300,18 +298,15 @@ class TakeoverRouter(Router):
         return self._numbers[count - 1] if count > 0 else self._before
 
     def end_cause(self) -> Exception | None:
-        """As :meth:`Router.end_cause`."""
         return self._transport.end_error()
 
     def take_end_error(self) -> Exception | None:
-        """As :meth:`Router.take_end_error`."""
         if self.closed or self._told:
             return None
         self._told = True
         return self.end_cause()
 
     def close(self) -> None:
-        """As :meth:`Router.close`."""
         if self._started:
             self._before, self._numbers = self.taken, ()
         super().close()

@@ -81,7 +81,7 @@ class MessageStream(Generic[T]):
 
     @property
     def drain_stats(self) -> DrainStats | None:
-        """Counts of the bytes of a pipe so far: read, kept, spilled; None for a source without a drain."""
+        """Counts of the bytes of a pipe so far: read, kept, spilled. None if the source has no drain."""
         return self._receiver.drain_stats
 
     def __repr__(self) -> str:

@@ -118,7 +118,7 @@ GONE = (OSError, BrokenResourceError, ClosedResourceError, ValueError)
 
 
 def open_sink(target: Any) -> Sink:
-    """The sink for a descriptor, an object with a ``fileno()``, or an anyio ``ByteSendStream``.
+    """Make the sink for a descriptor, an object with a ``fileno()``, or an anyio ``ByteSendStream``.
 
     Raises:
         TypeError: it is none of these.
@@ -133,7 +133,7 @@ def open_sink(target: Any) -> Sink:
 
 
 def open_input(source: Any) -> Any:
-    """The chunks of a descriptor, an object with a ``fileno()``, or another source of a ``MessageStream``.
+    """Make the chunks of a descriptor, an object with a ``fileno()``, or another source of a ``MessageStream``.
 
     Raises:
         TypeError: it is none of these.

@@ -80,7 +80,7 @@ class Reader(Generic[T]):
         return self._ready.popleft()
 
     def _chunk(self) -> bytes:
-        """The next bytes; none at the end."""
+        """Return the next bytes, empty at the end."""
         # read1() returns the available bytes of a pipe, where read() waits for a whole block.
         data: bytes | None = getattr(self._file, "read1", self._file.read)(BLOCK_BYTES)
         if data is None:

@@ -45,7 +45,7 @@ class Chunks(Protocol):
         ...
 
     async def receive(self) -> bytes | memoryview:
-        """The next bytes, at least one; none at the end. A view is valid until the next call."""
+        """Return the next bytes, at least one; empty at the end. A view is valid until the next call."""
         ...
 
     async def aclose(self) -> None: ...
@@ -77,7 +77,7 @@ class ReadAhead:
 
     @property
     def final(self) -> tuple[type[Exception], ...]:
-        """As of the source."""
+        """The final exceptions of the source."""
         return self.source.final
 
     def may_keep_more(self) -> bool:
@@ -85,7 +85,7 @@ class ReadAhead:
         return self.kept_bytes < SHARE_BYTES or has_room()
 
     async def receive(self) -> bytes | memoryview:
-        """The next bytes for the reader: kept ones first. As :meth:`Chunks.receive`."""
+        """Return the next bytes for the reader. Kept bytes come first."""
         while not self._kept:
             if self._ended:
                 return b""
@@ -105,7 +105,7 @@ class ReadAhead:
         return kept
 
     async def advance(self) -> bytes:
-        """Read the next bytes, keep them for the reader and return them; none at the end.
+        """Read the next bytes, keep them for the reader, and return them. Empty at the end.
 
         The reader must not be receiving from the source meanwhile. An exception of the source is raised here, and again
         for the reader.

@@ -91,7 +91,7 @@ class Receiver(Generic[T]):
 
     @property
     def drain_stats(self) -> DrainStats | None:
-        """As of :class:`~claude_wire.MessageStream`."""
+        """The counts of the drain; None if the chunks have no drain."""
         chunks = self.chunks if self._ahead is None else self._ahead.source
         return chunks.drain.stats if isinstance(chunks, Drained) else None
 
@@ -130,7 +130,7 @@ class Receiver(Generic[T]):
             self._busy = False
 
     def _take(self) -> list[T]:
-        """The messages that need no reading: those in ``ready``, or those that the decoder has held back."""
+        """Return the messages that need no reading: those in ``ready``, or those that the decoder has held back."""
         ready = self.ready
         if ready:
             batch = list(ready)
@@ -147,7 +147,7 @@ class Receiver(Generic[T]):
         return batch
 
     def _end_of_data(self) -> list[T]:
-        """The source has ended: the message of a last line without line feed."""
+        """After the end of the source: return the message of a last line without line feed."""
         stats = self.decoder.stats
         invalid = stats.invalid
         try:

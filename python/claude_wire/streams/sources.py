@@ -111,8 +111,7 @@ class _FromOther(ABC):
         return b""
 
     @abstractmethod
-    async def _next(self) -> bytes:
-        """As :meth:`Chunks.receive`."""
+    async def _next(self) -> bytes: ...
 
     async def aclose(self) -> None:
         if self._scope is not None:

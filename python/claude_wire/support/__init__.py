@@ -1,4 +1,4 @@
-"""Helpers of the library and the kit. The kit imports the names from here, the library from the modules."""
+"""Helpers that the library and the kit share. The kit imports the names from here, the library from the modules."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ __all__ = [
     "type_of",
 ]
 
-#: The module of each. Waits need anyio, which takes long to import.
+#: Name -> module, for names that are imported on first use. Waits need anyio, which takes long to import.
 _LATER = {
     "Ids": "ids",
     "Key": "ids",

@@ -1,4 +1,4 @@
-"""Checks of arguments. A wrong argument is refused at once, and the message says what to write instead."""
+"""Check arguments early. The error for a wrong argument says what to write instead."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ R = TypeVar("R")
 
 
 def shown(value: object) -> str:
-    """A wrong value, as Python writes it, cut to 80 characters."""
+    """Format a wrong value as Python writes it, cut to 80 characters."""
     return one_line(repr(value))
 
 
@@ -33,20 +33,20 @@ def type_of(value: object) -> str:
 
 
 def name_of(function: object) -> str:
-    """The name by which a function was defined, also of one in a partial; of another callable, the name of its type."""
+    """Return a function's name, also of one in a partial. For another callable, return the name of its type."""
     inner = function.func if isinstance(function, functools.partial) else function
     return one_line(getattr(inner, "__name__", "") or type(inner).__name__)
 
 
 def qualified_name_of(function: object) -> str:
-    """As :func:`name_of`, whole, and with the classes and functions in which the function was defined."""
+    """Return a function's whole name, with the classes and functions around its definition."""
     inner = function.func if isinstance(function, functools.partial) else function
     return str(getattr(inner, "__qualname__", "") or type(inner).__qualname__)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """`` (did you mean 'x'?)`` for a known name that is like this one; nothing if none is."""
-    from difflib import get_close_matches  # takes longer to import than all of this module, as inspect does
+    """Return `` (did you mean 'x'?)`` for a known name that is similar to this one. Empty if there is none."""
+    from difflib import get_close_matches  # takes longer to import than this whole module, as does inspect
 
     by_case = {one.lower(): one for one in known}
     name = name[:100].lower()
@@ -62,7 +62,7 @@ def require_one_of(name: str, value: object, known: tuple[str, ...], otherwise: 
 
     Raises:
         TypeError: it is no str.
-        ValueError: it is another one.
+        ValueError: it is another str.
     """
     if not isinstance(value, str):
         raise TypeError(f"{name} takes a str, not {type_of(value)}: one of {', '.join(map(repr, known))}")
@@ -80,13 +80,13 @@ def require_function(name: str, function: object, takes: str, *, awaited: bool =
         awaited: true if the function may be async, because its result is awaited.
 
     Raises:
-        TypeError: it is no function, takes other arguments, or is async where nobody awaits it.
+        TypeError: it is not a function, takes other arguments, or is async and ``awaited`` is false.
     """
     import inspect
 
     if not callable(function):
         if inspect.iscoroutine(function):
-            function.close()  # nobody will await it
+            function.close()  # nothing will await it
             raise TypeError(f"{name} must be a function, not what it returned: give it without ()")
         raise TypeError(f"{name} must be a function, not {type_of(function)}")
     called = _called(function)
@@ -96,7 +96,7 @@ def require_function(name: str, function: object, takes: str, *, awaited: bool =
         raise TypeError(f"{name} must be a plain function, and {name_of(function)} is async: nobody awaits it")
     try:
         signature = inspect.signature(function)
-    except (TypeError, ValueError):  # one written in C may have none
+    except (TypeError, ValueError):  # a function written in C may have no signature
         return
     try:
         signature.bind(None)
@@ -111,7 +111,7 @@ def require_int(name: str, value: object, least: int) -> None:
     """Refuse what is no whole number of at least ``least``. A bool is none, though Python has it as an int.
 
     Raises:
-        TypeError: it is no int.
+        TypeError: it is not an int.
         ValueError: it is too small.
     """
     if not isinstance(value, int) or isinstance(value, bool):
@@ -124,7 +124,7 @@ def require_seconds(name: str, seconds: object, *, or_zero: bool = False, or_non
     """Refuse what is no length of time. 0 is allowed with ``or_zero``, None with ``or_none``.
 
     Raises:
-        TypeError: it is no number.
+        TypeError: it is not a number.
         ValueError: it is too small, or NaN.
     """
     if seconds is not None or not or_none:
@@ -135,7 +135,7 @@ def require_seconds(name: str, seconds: object, *, or_zero: bool = False, or_non
 
 
 def _called(function: Any) -> Any:
-    """The function behind a callable: that of a partial, the ``__call__`` of an object."""
+    """Return the function of a callable: that of a partial, or the ``__call__`` of an object."""
     import inspect
 
     while isinstance(function, functools.partial):
@@ -154,7 +154,7 @@ def tells_where(places: Mapping[str, str], *, owner: str = "") -> Callable[[Call
     """Decorates a function so that an unknown keyword argument is refused with the place where it goes.
 
     Args:
-        places: what to write instead, by the name of the keyword. For other names a similar one is suggested.
+        places: keyword -> what to write instead. For other names, a similar keyword is suggested.
         owner: the function's name in the message; its own name if empty.
     """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-# The part of a requirement's marker that names the extra: "tomli>=2; python_version < '3.11' and extra == 'serve'".
+# Finds the name of the extra in a requirement's marker: "tomli>=2; python_version < '3.11' and extra == 'serve'".
 _EXTRA = re.compile(r"""\s*(?:and\s+)?extra\s*==\s*['"]([^'"]+)['"]""")
 
 
@@ -17,13 +17,13 @@ def install_extra(*extras: str, distribution: str = "claude-wire", folder: str =
     Args:
         extras: their names.
         distribution: whose extras they are.
-        folder: where that is in a clone.
+        folder: the folder of this package in a clone.
     """
-    from importlib import metadata  # 8 ms that only a missing package has to cost
+    from importlib import metadata  # this import takes 8 ms, so only a missing package pays for it
 
     try:
         requirements = metadata.requires(distribution) or []
-    except metadata.PackageNotFoundError:  # imported from a folder, never installed
+    except metadata.PackageNotFoundError:  # the package was imported from a folder, and never installed
         requirements = []
     wanted: dict[str, None] = {}
     for requirement in requirements:

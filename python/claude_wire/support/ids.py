@@ -5,22 +5,22 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import TypeAlias
 
-#: What is remembered of an id: a short string itself, the digest of a long string, the digits of a number. Only a short
-#: string is a str, and digits are shorter than a digest. So different ids have different keys.
+#: The key of an id: a short string itself, the digest of a long string, or the digits of a number. Only a short string
+#: is a str, and digits are shorter than a digest. So different ids have different keys.
 Key: TypeAlias = "str | bytes"
 
-#: Longest id that is kept as it is, in characters. Those of the CLI have at most 36.
+#: An id up to this length is kept itself. The CLI's ids have at most 36 characters.
 LONGEST_ID = 128
-#: Bytes of a digest. With so many, nobody finds two ids with the same digest.
+#: The size of a digest. At this size nobody can find two ids with the same digest.
 DIGEST_BYTES = 32
-#: Default of the most ids in a set. They take 3 MB at most.
+#: The default limit of a set of ids, which then takes at most 3 MB.
 MAX_IDS = 4096
 
 
 def key_of(id: str | float) -> Key:
     """The key of an id. It takes some 600 bytes at most, however long the id is.
 
-    JSON does not tell ``1`` from ``1.0``: they are the same id.
+    ``1`` and ``1.0`` are the same id, because they are the same number in JSON.
     """
     if isinstance(id, str):
         if len(id) <= LONGEST_ID:
@@ -31,7 +31,7 @@ def key_of(id: str | float) -> Key:
 
 
 def short_id(id: str) -> str:
-    """An id to be shown and kept: itself, or the hexadecimal digits of its digest if it is long."""
+    """Return an id that can be shown and kept: itself, or the hexadecimal digits of its digest if it is long."""
     return id if len(id) <= LONGEST_ID else _digest(id).hex()
 
 
@@ -40,7 +40,7 @@ def _digest(id: str) -> bytes:
 
 
 class Ids:
-    """A set of ids that forgets the oldest one when it would hold more than ``most``."""
+    """A set of ids with a limit. Adding one more id forgets the oldest."""
 
     __slots__ = ("_keys", "_most")
 
@@ -52,18 +52,18 @@ class Ids:
         return len(self._keys)
 
     def strings(self) -> list[str]:
-        """The ids that are kept as they are, the oldest first: strings of up to :data:`LONGEST_ID` characters."""
+        """Return the ids that are kept themselves, the oldest first: strings of up to :data:`LONGEST_ID` characters."""
         return [key for key in self._keys if isinstance(key, str)]
 
     def __contains__(self, id: str | float) -> bool:
         return key_of(id) in self._keys
 
     def has_key(self, key: object) -> bool:
-        """True if the id with this key is remembered."""
+        """Return True if the id with this key is remembered."""
         return key in self._keys
 
     def add(self, id: str | float) -> None:
-        """Remember an id. One that is remembered already keeps its age."""
+        """Remember an id. An id that is remembered already keeps its age."""
         self.add_key(key_of(id))
 
     def add_key(self, key: Key) -> None:

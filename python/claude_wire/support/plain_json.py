@@ -1,4 +1,4 @@
-"""JSON objects, decoded strictly: those that two JSON readers may understand differently are refused."""
+"""Decode JSON objects strictly. Objects that two JSON readers may understand differently are refused."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import msgspec
 
-#: An encoder that writes spaces after colons has written one within this many bytes of a line.
+#: If an encoder writes spaces after colons, one of them is within this many bytes of the line.
 COMPACT_BYTES = 32
 
 
@@ -38,12 +38,12 @@ def plain_object(line: bytes) -> dict[str, Any]:
 
 
 def fields_of(value: object) -> dict[str, Any]:
-    """A JSON object as it is, and any other value as an empty one."""
+    """Return a JSON object itself, or an empty object for any other value."""
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def items_of(value: object) -> list[Any]:
-    """A JSON array as it is, and any other value as an empty one."""
+    """Return a JSON array itself, or an empty array for any other value."""
     return cast("Any", value) if isinstance(value, list) else []
 
 

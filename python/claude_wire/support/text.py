@@ -1,4 +1,4 @@
-"""Foreign text made safe to print: no control characters, no escapes, and no more than fits.
+"""Make foreign text safe to print: no control characters, no escape sequences, and a limited length.
 
 Names and texts come from lines that anyone may have written. A terminal obeys escape sequences, direction marks reorder
 what is read, some characters are invisible, and a lone surrogate cannot be encoded.
@@ -11,13 +11,13 @@ from collections.abc import Callable
 
 #: Names from the input, and the words of another program in an error, are cut to this many characters.
 NAME_CHARS = 80
-#: At most this many characters of a text are looked at to quote it.
+#: At most this many characters of a text are read to quote it.
 LOOKED_AT = 4096
-#: At most this many bytes of a standard error are looked at, from its end.
+#: At most this many bytes at the end of a standard error are read.
 STDERR_LOOKED_AT = 64 * 1024
 # These patterns are compiled at first use (`re` keeps them): most programs that import the library need none.
 
-#: Characters that Python calls printable and that are drawn as nothing. First Default_Ignorable_Code_Point of Unicode's
+#: Characters that Python calls printable, but that are invisible. First Default_Ignorable_Code_Point of Unicode's
 #: DerivedCoreProperties.txt, which regular expressions of JavaScript know by name, then blanks that it leaves out.
 #: ``exact`` in serve/page/text.js has the same rule.
 _UNSEEN = (
@@ -31,21 +31,22 @@ _JOINED = (
     "(?:\\A|(?<=[^\x00-\x7f\xad\u2000-\u202f\u2060-\u206f\ufe00-\ufe0f]))(?:[\ufe0e\ufe0f]\u200d?|[\u200c\u200d])"
     "|(?<=[0-9#*])\ufe0f(?=\u20e3)"
 )
-#: Colours, cursor movements and the like, which a program writes for a terminal.
+#: Escape sequences for a terminal: colours, cursor movements and the like.
 _ESCAPES = r"\x1b\[[0-?]*[ -/]*[@-~]"
-#: The beginning of a line that says what went wrong: ``Error:``, ``error:``, ``TypeError:``, ``Error processing --x:``.
+#: The beginning of a line with a reason: ``Error:``, ``error:``, ``TypeError:``, ``Error processing --x:``.
 _ERROR = r"(?i)(?:\w+ )?\w*error\b"
 
 
 def is_seen(text: str) -> bool:
-    """True if each character of a text shows as what it is, on one line: nothing in it needs an escape."""
+    """Return True if each character of a text shows as what it is, on one line. Then nothing needs an escape."""
     return text.isprintable() and (text.isascii() or not re.search(_UNSEEN, text))
 
 
 def printable(text: str, *, keep: str = "\n\t") -> str:
     """Escape what cannot be seen, as Python would write it (``\\x1b``), but for the characters in ``keep``.
 
-    For names, and for whatever a person decides on: a command is what it looks like. :func:`prose` is for texts.
+    Use it for names and for anything that a person decides on: what a command looks like is what it does.
+    :func:`prose` is for texts.
     """
     if is_seen(text):
         return text
@@ -53,7 +54,9 @@ def printable(text: str, *, keep: str = "\n\t") -> str:
 
 
 def prose(text: str, *, keep: str = "\n\t") -> str:
-    """As :func:`printable`, but what joins or varies another character stays, so that emoji and words can be read."""
+    """Escape like :func:`printable`, but keep joiners and variation selectors, so that emoji and
+    words stay readable.
+    """
     if is_seen(text):
         return text
     found: list[str] = []
@@ -65,7 +68,7 @@ def prose(text: str, *, keep: str = "\n\t") -> str:
 
 
 def one_line(text: str, most: int = NAME_CHARS, escape: Callable[..., str] = printable) -> str:
-    """``text`` on one line, line feeds escaped too, cut to ``most`` characters with an ellipsis for the rest.
+    """Return ``text`` on one line, with line feeds escaped, cut to ``most`` characters with an ellipsis.
 
     Args:
         escape: :func:`prose` for what people say.
@@ -75,12 +78,12 @@ def one_line(text: str, most: int = NAME_CHARS, escape: Callable[..., str] = pri
 
 
 def quoted(text: str) -> str:
-    """The words of another program for the text of an error: one line of at most 80 characters; nothing if none."""
+    """Clean another program's message for an error text: one line of at most 80 characters, which may be empty."""
     return one_line(" ".join(re.sub(_ESCAPES, "", text[:LOOKED_AT]).split()))
 
 
 def reason_in(stderr: bytes) -> str:
-    """Why a program failed, by what it wrote to its standard error last: one line of at most 80 characters.
+    """Return why a program failed, from the end of its standard error, in one line of at most 80 characters.
 
     The reason is the last line that begins with a word such as ``Error``, and the lines after it up to one that is
     indented (a stack) or blank. Without such a line it is the last line that is not indented.

@@ -1,8 +1,8 @@
-"""Constants for code that follows tool calls: the most open calls, and the tools that start a subagent."""
+"""Constants for following tool calls: the limit for open calls, and the tools that start a subagent."""
 
 from __future__ import annotations
 
-#: Most calls whose ends are waited for. One more gives up the oldest one.
+#: At most this many open calls are remembered. One more drops the oldest.
 MAX_OPERATIONS = 1024
 
 #: Tools that start a subagent.

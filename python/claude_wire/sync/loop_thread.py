@@ -18,7 +18,7 @@ from claude_wire.support.waiting import running_trio
 
 R = TypeVar("R")
 
-#: Seconds that the interpreter waits at its exit for all unclosed threads together.
+#: At its exit, the interpreter waits at most this many seconds for all unclosed threads together.
 LAST_SECONDS = 5.0
 
 
@@ -30,7 +30,7 @@ class LoopThread:
 
     Args:
         opened: is entered by :meth:`start`, and left before the thread ends.
-        name: of what is opened, for messages.
+        name: the name of the opened object, for messages.
     """
 
     def __init__(self, opened: AbstractAsyncContextManager[object], name: str) -> None:
@@ -39,14 +39,14 @@ class LoopThread:
         self._pid = os.getpid()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
-        # Done when the context manager is entered, or could not be.
+        # Done after the context manager was entered, or failed to be.
         self._entered: concurrent.futures.Future[None] = concurrent.futures.Future()
         self._stopping = False
         self._cancelled = False
         self._ended = False
-        # Those that somebody waits for.
+        # Calls that somebody waits for.
         self._calls: set[concurrent.futures.Future[Any]] = set()
-        # What ended the loop, other than :meth:`stop`.
+        # The exception that ended the loop. None after :meth:`stop`.
         self._error: BaseException | None = None
         run = contextvars.copy_context().run
         self._thread = threading.Thread(target=run, args=(self._run,), name=f"claude-wire-{name}", daemon=True)
@@ -97,10 +97,10 @@ class LoopThread:
             raise
         finally:
             self._calls.discard(future)
-            del future  # it holds the exception, whose traceback holds this frame
+            del future  # the exception's traceback refers to this frame, which refers to the future
 
     def close(self) -> None:
-        """Leave the context manager, and wait until the thread has ended. May be called again, and by any thread.
+        """Leave the context manager, and wait until the thread has ended. Any thread may call this, also repeatedly.
 
         Raises what leaving raises. In a forked child, which does not have the thread, nothing happens.
         """
@@ -109,17 +109,17 @@ class LoopThread:
         if threading.current_thread() is self._thread:
             raise self._in_callback()
         self.stop()
-        with suppress(RuntimeError):  # it was not started
+        with suppress(RuntimeError):  # the thread was not started
             self._thread.join()
         error, self._error = self._error, None
         if error is not None:
             raise error
 
     def stop(self) -> None:
-        """Tell the thread to end, without waiting for its end. Any thread may call this, at any moment."""
+        """Tell the thread to end, without waiting. Any thread may call this at any time."""
         self._stopping = True
         if self._loop is not None and os.getpid() == self._pid:
-            with suppress(RuntimeError):  # it is closed
+            with suppress(RuntimeError):  # the loop is closed
                 self._loop.call_soon_threadsafe(self._cancel)
 
     def join(self, seconds: float) -> None:
@@ -127,7 +127,7 @@ class LoopThread:
         self._thread.join(seconds)
 
     def _cancel(self) -> None:
-        # Once: a second cancellation would cut short what the first one has begun.
+        # Only once: a second cancellation would interrupt the cleanup after the first.
         if self._task is not None and not self._cancelled:
             self._cancelled = True
             self._task.cancel()
@@ -151,14 +151,14 @@ class LoopThread:
     async def _main(self) -> None:
         self._task = asyncio.current_task()
         self._loop = asyncio.get_running_loop()
-        if self._stopping:  # since before there was a loop to tell
+        if self._stopping:  # stop() was called before there was a loop
             raise asyncio.CancelledError
         async with self._opened:
             self._entered.set_result(None)
             await asyncio.Event().wait()
 
     def _require_here(self) -> None:
-        """Refuse a caller that may not wait for the thread."""
+        """Raise an error if the caller must not wait for the thread."""
         if os.getpid() != self._pid:
             raise HandleError(f"a {self._name} belongs to the process that opened it, and this is a forked child")
         if threading.current_thread() is self._thread:
@@ -183,7 +183,7 @@ class LoopThread:
         return HandleError(f"the {self._name} is closed; open another one")
 
 
-#: Those whose thread runs.
+#: All threads that run.
 _running: set[LoopThread] = set()
 
 if hasattr(os, "register_at_fork"):
@@ -192,7 +192,7 @@ if hasattr(os, "register_at_fork"):
 
 @atexit.register
 def _stop_all() -> None:
-    """At interpreter exit: end the threads that nobody has closed."""
+    """At interpreter exit, end the threads that were not closed."""
     threads = list(_running)
     for thread in threads:
         thread.stop()

@@ -1,4 +1,6 @@
-"""Session, ask and open_session of the sync API: each method calls the async one in the thread's loop, and waits."""
+"""The sync API: ``Session``, ``ask`` and ``open_session``. Each method runs the async one in the thread's loop, and
+waits.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,7 @@ def ask(
 ) -> ResultMessage:
     """Run the CLI for one prompt, and return the last result. Arguments and exceptions are those of `claude_wire.ask`.
 
-    It waits for subagents in the background, too.
+    It also waits for subagents in the background.
     """
     message = message_of(prompt)  # wrong arguments are refused before anything runs
     Wait.of_prompt(until, shells, None)
@@ -65,9 +67,9 @@ def open_session(options: ClaudeOptions | Sequence[StrPath], **arguments: Unpack
     method that is waiting, and leaves the block like any exception; the turn that is under way is interrupted. At
     interpreter exit a session that was not left is closed, and one that is dropped is closed by its thread.
 
-    Arguments and exceptions are those of :func:`claude_wire.open_session`. Callbacks, plain ones too, run in the event
-    loop's thread, also while no method waits. They may not call this session: an async one can await the methods of
-    :attr:`Session.session`. A plain one that does not return holds up everything, the end of the block too.
+    Arguments and exceptions are those of :func:`claude_wire.open_session`. All callbacks run in the event loop's
+    thread, also while no method waits. They must not call this session. An async callback can await the methods of
+    :attr:`Session.session`. A plain callback that does not return blocks everything, including the end of the block.
 
     Raises:
         HandleError: by entering the block, an event loop runs in this thread; use the async API there.
@@ -78,13 +80,13 @@ def open_session(options: ClaudeOptions | Sequence[StrPath], **arguments: Unpack
 class Session:
     """A :class:`claude_wire.Session` whose methods wait: ``with Session(session)``; :func:`open_session` makes both.
 
-    Several threads may use it, as several tasks may use the async one: requests and prompts at the same time,
-    :meth:`ask` one after the other, and one thread iterates at a time. Each method raises what the async one of that
-    name does, and HandleError where it cannot wait: outside of the block, in a callback, where an event loop runs, and
-    in a forked child.
+    Several threads may use it: requests and prompts run at the same time, calls of :meth:`ask` one after the other,
+    and one thread iterates at a time. Each method raises what the async method of the same name raises, and
+    HandleError if it cannot wait: outside of the block, in a callback, in a thread with a running event loop, and in a
+    forked child.
     """
 
-    if not TYPE_CHECKING:  # a type checker refuses `async with` already
+    if not TYPE_CHECKING:  # a type checker already refuses `async with`
 
         async def __aenter__(self) -> None:
             raise TypeError("a session of claude_wire.sync needs `with`; for async there is claude_wire.open_session")
@@ -93,10 +95,10 @@ class Session:
             pass
 
     def __init__(self, session: asynchronous.Session) -> None:
-        #: The async session. Its methods are for the event loop's thread: for async callbacks.
+        #: The async session. Async callbacks, which run in the event loop's thread, can await its methods.
         self.session: asynchronous.Session = session
         self._thread = LoopThread(session, "session")
-        # Messages that were taken from the async session, and not given: the wait for them was interrupted.
+        # Messages taken from the async session and not returned, because the wait for them was interrupted.
         self._taken: list[Message | InvalidLine] = []
         self._taking = asyncio.Lock()  # one wait for messages at a time
         weakref.finalize(self, self._thread.stop)
@@ -112,7 +114,7 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """End the session, its process and its thread, and wait for that. May be called again."""
+        """End the session, its process and its thread, and wait for their end. A second call does nothing."""
         self._thread.close()
 
     @property
@@ -144,7 +146,7 @@ class Session:
         """Send a prompt and return the last result of its run, as :meth:`claude_wire.Session.ask`."""
 
         async def answer() -> ResultMessage:
-            self._taken.clear()  # they come before the result, too
+            self._taken.clear()  # these messages come before the result
             return await self.session.ask(prompt, until=until, shells=shells, ceiling=ceiling)
 
         return self._thread.call(answer)
@@ -152,7 +154,7 @@ class Session:
     def request(self, request: ControlRequestBody[A], *, timeout: float | None = None) -> A:
         """Send a control request and return its answer, as :meth:`claude_wire.Session.request`."""
 
-        async def answer() -> A:  # type checkers do not see through a method that is generic itself
+        async def answer() -> A:  # type checkers cannot see through a generic method
             return await self.session.request(request, timeout=timeout)
 
         return self._thread.call(answer)
@@ -170,7 +172,7 @@ class Session:
         return self._thread.call(self.session.set_permission_mode, mode)
 
     def set_mcp_servers(self, servers: Mapping[str, McpServer | McpServerConfig]) -> McpSetServersResponse:
-        """Put these MCP servers in place of those of the session, as :meth:`claude_wire.Session.set_mcp_servers`."""
+        """Replace the session's MCP servers by these. See :meth:`claude_wire.Session.set_mcp_servers`."""
         return self._thread.call(self.session.set_mcp_servers, servers)
 
     def end_input(self) -> None:
@@ -181,7 +183,7 @@ class Session:
         return self._messages(self.session)
 
     def batches(self) -> Messages[list[Message | InvalidLine]]:
-        """Iterate over lists of messages instead, which is cheaper where there are many."""
+        """Iterate over lists of messages, which is cheaper if there are many."""
         return self._messages(self.session.batches(), lists=True)
 
     def receive_response(self, *, ceiling: float | None = CEILING_SECONDS) -> Messages[Message | InvalidLine]:
@@ -198,7 +200,7 @@ class Session:
         self, source: AsyncIterator[Any], *, lists: bool = False, last: type[ResultMessage] | None = None
     ) -> Messages[Any]:
         async def take() -> bool:
-            async with self._taking:  # a wait that was interrupted may not have ended yet
+            async with self._taking:  # an interrupted wait may still be running
                 if not self._taken:
                     try:
                         given = await source.__anext__()
@@ -212,13 +214,14 @@ class Session:
 
 
 class Messages(Generic[T]):
-    """Iterates over a part of a :class:`Session`. May be dropped half-way: what it has not given remains there.
+    """Iterates over some messages of a :class:`Session`. If the iteration is dropped, the other messages stay in the
+    session.
 
     Args:
-        session: is kept, since it ends its thread when nobody keeps it.
-        taken: messages that are there.
-        take: waits until there are more; false at the end.
-        place: of those that are given at a time: the first, or all.
+        session: kept alive, because a dropped session ends its thread.
+        taken: messages that are available.
+        take: waits until there are more; returns False at the end.
+        place: selects the messages to return at a time: the first, or all.
         last: the class of the message that ends the iteration.
     """
 
@@ -247,6 +250,6 @@ class Messages(Generic[T]):
                 raise StopIteration
         given = cast("T", self._taken[self._place])
         self._ended = self._last is not None and isinstance(given, self._last)
-        # Ctrl-C comes behind calls. There are none from here on, so what is deleted is given.
+        # Ctrl-C arrives after a call. There is no call from here on, so a deleted message is certainly returned.
         del self._taken[self._place]
         return given

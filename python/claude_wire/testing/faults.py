@@ -1,11 +1,12 @@
-"""Faults of a child process to inject into a test: each class is a fault for :class:`~claude_wire.testing.Replay`.
+"""The faults that a test can inject into a child process. Each class is a fault for
+:class:`~claude_wire.testing.Replay`.
 
 Positions are bytes and lines of ``recording.stdout``. Lines that the player adds (answers to unrecorded requests,
 :class:`GarbageLine`) are not counted.
 
 A fault after a byte happens as soon as this byte is written, even if the next byte waits for input. A fault before a
-line, or at byte 0, happens when this line is due: after the input that the line waits for. Several faults at one place
-happen in the given order. A fault that is given after one that waits for the line waits, too.
+line, or at byte 0, happens when this line is due, after the input that the line waits for. Several faults at one place
+happen in the given order. A fault given after one that waits for the line waits, too.
 """
 
 from __future__ import annotations
@@ -126,7 +127,7 @@ class ExitAtOnce(_Checked):
 
 @dataclass(frozen=True)
 class WriteFirst:
-    """Write ``size`` bytes of ``keep_alive`` lines before any input is read; at least 22, which is one such line."""
+    """Write ``size`` bytes of ``keep_alive`` lines before reading any input. At least 22, the size of one such line."""
 
     size: int
 
@@ -154,7 +155,7 @@ class GiveUp(_Checked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.seconds == 0:  # which would switch the timer off
+        if self.seconds == 0:  # 0 would switch the timer off
             raise ValueError("GiveUp takes more than 0 seconds")
 
 

@@ -21,7 +21,7 @@ from claude_wire.streams.tasks import Tasks
 from claude_wire.support.arguments import type_of
 from claude_wire.support.waiting import cancel_scope
 
-#: Most lines that wait in each direction.
+#: At most this many lines wait in each direction.
 MAX_LINES = 64
 #: Timeout in seconds for the end of the agent.
 LAST_SECONDS = 5.0

@@ -101,7 +101,7 @@ class Replay:
         """
         if os.name != "posix":
             raise NotImplementedError("a script is no executable file here; use argv()")
-        # Through the shell: after #! the path of an interpreter can neither be long nor have spaces.
+        # The shell starts the interpreter, because a path after #! must be short and have no spaces.
         command = " ".join(shlex.quote(part) for part in _player_command())
         head = f'exec {command} "$0" {shlex.quote(self._settings)} "$@"'
         write_private(path, packed(os.fsencode(head), self.recording.files), 0o700)
@@ -133,14 +133,16 @@ class ReplayCLI:
 
 
 def _player_command() -> list[str]:
-    """The command that runs the player in an isolated Python. It imports the player, so Python caches the bytecode."""
+    """Return the command that runs the player in an isolated Python. It imports the player, so Python caches its
+    bytecode.
+    """
     folder = os.path.dirname(os.path.abspath(__file__))
     program = f"import sys; sys.path.append({folder!r}); from player.program import main; main(sys.argv)"
     return [sys.executable, "-IS", "-c", program]
 
 
 def _add(fault: Fault, settings: dict[str, Any], starts: list[int]) -> None:
-    """Add a fault to the settings; ``starts`` has the byte at which each line of output begins, and the end."""
+    """Add a fault to the settings. ``starts`` has the byte at which each line of output begins, and the end."""
     events: list[tuple[int, str, Any]] = settings["events"]
     match fault:
         case faults.CutOutput(at_byte, exit_code):
@@ -154,7 +156,7 @@ def _add(fault: Fault, settings: dict[str, Any], starts: list[int]) -> None:
         case faults.GarbageLine(before_line, data):
             events.append((_start(before_line, starts), "write", data.decode("latin-1") + "\n"))
         case _:
-            # The others have no place in the output, and one parameter.
+            # All other faults have no place in the output, and one parameter.
             if type(fault) not in get_args(Fault):
                 raise TypeError(f"{fault!r} is no fault")
             (settings[type(fault).__name__],) = dataclasses.astuple(fault)

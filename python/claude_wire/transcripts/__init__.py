@@ -1,4 +1,4 @@
-"""The sessions that the CLI keeps on disk: their records, trees and conversations."""
+"""Read the sessions that the CLI keeps on disk: their records, trees and conversations."""
 
 from __future__ import annotations
 

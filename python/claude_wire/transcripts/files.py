@@ -20,7 +20,7 @@ def open_regular(path: str | os.PathLike[str]) -> IO[bytes]:
 
 
 def read_small(path: str | os.PathLike[str], most_bytes: int) -> bytes:
-    """The whole of a small file.
+    """Return the whole content of a small file.
 
     Raises:
         OSError: the file cannot be read, is not a regular file, or has more than ``most_bytes``.

@@ -26,7 +26,7 @@ from claude_wire.transcripts.records.state import (
     TagRecord,
 )
 
-#: Bytes that are read at the beginning of a file, and at its end.
+#: At the beginning and at the end of a file, this many bytes are read.
 END_BYTES = 64 * 1024
 
 #: Titles and prompts are cut to this many characters.
@@ -37,7 +37,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 #: A ``custom-title.json`` above this size is not read.
 MAX_TITLE_BYTES = 64 * 1024
 
-#: Texts that no user typed: output of a command, additions of hooks and IDEs, the note about an interrupted turn.
+#: Texts that no user has typed: output of a command, additions of hooks and IDEs, the note about an interrupted turn.
 _ADDED = re.compile(
     r"\s*(?:<local-command-stdout>|<session-start-hook>|<tick>|<goal>|\[Request interrupted by user[^\]]*\]"
     r"|<ide_opened_file>.*</ide_opened_file>\s*$|<ide_selection>.*</ide_selection>\s*$)",
@@ -53,17 +53,17 @@ class SessionInfo(NamedTuple):
     #: The session's id, for ``--resume``.
     id: str
     path: Path
-    #: The title by the user, or else by the model; None without a title.
+    #: The title from the user, or else from the model; None without a title.
     title: str | None
-    #: The first working directory; None if the beginning of the file has none.
+    #: The first working directory; None if it is not at the beginning of the file.
     project: str | None
-    #: When its first record was written, and its last.
+    #: The times of its first and its last record.
     started: datetime | None
     ended: datetime | None
-    #: Bytes, without the files of subagents.
+    #: The size in bytes, without the files of subagents.
     size: int
-    #: The first prompt, and the last; both as text. A command is a first prompt only if the beginning of the file has
-    #: no other prompt, and then its name, such as ``/clear``.
+    #: The texts of the first and the last prompt. A command counts as the first prompt only if the beginning of the
+    #: file has no other prompt. Then this is its name, such as ``/clear``.
     first_prompt: str | None
     last_prompt: str | None
     #: The tag that the user gave, or None.
@@ -71,7 +71,7 @@ class SessionInfo(NamedTuple):
 
 
 def find_sessions(folder: str | os.PathLike[str], *, newest_first: bool = False) -> Iterator[SessionInfo]:
-    """The sessions below a folder; at most 128 KiB of each file are read, when its turn comes.
+    """Yield the sessions below a folder. At most 128 KiB of each file are read, when its turn comes.
 
     Args:
         folder: the ``projects`` of the CLI's configuration folder, that folder itself, or the folder of one project.
@@ -107,7 +107,7 @@ def find_sessions(folder: str | os.PathLike[str], *, newest_first: bool = False)
 
 
 def session_files(folder: str | os.PathLike[str], *, newest_first: bool = False) -> list[Path]:
-    """The files of the sessions below a folder, without those of subagents.
+    """Return the files of the sessions below a folder, without those of subagents.
 
     Args:
         folder: as for :func:`find_sessions`.
@@ -116,7 +116,7 @@ def session_files(folder: str | os.PathLike[str], *, newest_first: bool = False)
     root = Path(folder).expanduser()
     root = root / "projects" if (root / "projects").is_dir() else root
     paths = sorted([*root.glob("*.jsonl"), *root.glob("*/*.jsonl")])
-    # Older CLIs kept subagents beside their sessions.
+    # Older CLIs kept the files of subagents beside their sessions.
     paths = [path for path in paths if not path.name.startswith("agent-")]
     return sorted(paths, key=_changed, reverse=True) if newest_first else paths
 
@@ -183,7 +183,7 @@ def _times(records: Lines) -> Iterator[datetime]:
     for record in records:
         stamp = getattr(record, "timestamp", None)
         try:
-            # Python 3.10 does not know the letter.
+            # Python 3.10 does not accept a Z.
             time = datetime.fromisoformat(stamp.replace("Z", "+00:00"))  # type: ignore[union-attr]  # None has no replace
             yield time.replace(tzinfo=timezone.utc) if time.tzinfo is None else time.astimezone(timezone.utc)
         except (AttributeError, ValueError, OverflowError):
@@ -202,7 +202,7 @@ def _first_prompt(records: Iterable[UserRecord]) -> str | None:
         content = record.message.content
         blocks = [content] if isinstance(content, str) else [b.text for b in content if isinstance(b, TextBlock)]
         for text in blocks:
-            # The CLI writes a command that a user has typed as markup.
+            # When a user types a command, the CLI writes it as markup.
             name, closed, _ = text.partition("<command-name>")[2].partition("</command-name>")
             if closed:
                 command = command or name

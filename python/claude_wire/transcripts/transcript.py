@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 #: Default limit for the size of a loaded file. The records take several times as much memory.
 MAX_BYTES = 1 << 30
 
-#: Most subagents that are found for a session.
+#: At most this many subagents of a session are found.
 MAX_SUBAGENTS = 10_000
 
 #: A ``.meta.json`` above this size is not read. Those of the CLI have 0.5 KB.
@@ -41,11 +41,11 @@ MAX_META_BYTES = 1 << 20
 
 
 class Turn(NamedTuple):
-    """A prompt with the records that followed it, in the order of the file."""
+    """A prompt, and the records that followed it, in the order of the file."""
 
     #: None for the records before the first prompt.
     prompt: UserRecord | None
-    #: Begins with the prompt.
+    #: All records of the turn, the prompt first.
     records: list[Node]
 
     @property
@@ -100,11 +100,11 @@ class Subagent(NamedTuple):
 
     id: str
     meta: SubagentMeta
-    #: Its own transcript, which may be missing.
+    #: The path of its own transcript, which may be missing.
     path: Path
 
     def load(self, max_bytes: int = MAX_BYTES) -> Transcript:
-        """Load its transcript. Raises as :meth:`Transcript.load`."""
+        """Load its transcript. Raises the errors of :meth:`Transcript.load`."""
         return Transcript.load(self.path, max_bytes=max_bytes)
 
 
@@ -174,7 +174,7 @@ class Transcript:
 
     @cached_property
     def turns(self) -> list[Turn]:
-        """The active branch, cut before each prompt."""
+        """Split the active branch into turns."""
         turns: list[Turn] = []
         for record in self.branch():
             prompt = record if isinstance(record, UserRecord) and record.is_prompt else None

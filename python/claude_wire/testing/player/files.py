@@ -9,7 +9,7 @@ import os
 from .lines import list_in, object_in
 from .pipes import BLOCK_BYTES
 
-TYPE_CHECKING = False  # typing is slow to import, and nothing of it is needed here at run time
+TYPE_CHECKING = False  # typing is slow to import, and not needed at run time
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping
     from typing import Any, BinaryIO
@@ -24,23 +24,23 @@ FILES = (
     "stderr.txt",
 )
 
-#: The first bytes of a file with a packed recording, and the bytes directly before the recording in it.
+#: The first bytes of a file with a packed recording, and the bytes directly before the recording.
 PACKED = b"#!/bin/sh\n"
 PACKED_FILES = b"\n#recording "
 
-#: Most bytes that all compressed files of a recording may unpack to: a recording is held in memory.
+#: All compressed files of a recording together may unpack to this many bytes, because a recording is held in memory.
 MAX_UNPACKED_BYTES = 256 * 1024 * 1024
 
-#: Unpacking .xz may take so much memory; what ``xz -9`` packs takes 65 MiB.
+#: The memory limit for unpacking .xz. Files made by ``xz -9`` need 65 MiB.
 MAX_XZ_MEMORY_BYTES = 128 * 1024 * 1024
 
 
 class UnpackLimitError(ValueError):
-    """A compressed file is larger, or takes more memory, than may be unpacked."""
+    """A compressed file is too large, or needs too much memory to unpack."""
 
 
 def read_files(path: str) -> dict[str, bytes]:
-    """The files of a recording by name: of a folder, of a script with a recording in it, or stdout alone.
+    """Read the files of a recording by name: from a folder, from a script that contains a recording, or stdout alone.
 
     Raises:
         OSError: ``path`` cannot be read, or is a folder without ``stdout.ndjson``.
@@ -67,7 +67,7 @@ def read_files(path: str) -> dict[str, bytes]:
 
 
 def _contents(path: str, most: int) -> bytes:
-    """A file, unpacked by the end of its name to at most so many bytes; what is not compressed is read as it is."""
+    """Read a file, and unpack it to at most ``most`` bytes if its name says that it is compressed."""
     name = os.path.basename(path)
     if not name.endswith((".gz", ".xz")):
         with open(path, "rb") as file:
@@ -88,7 +88,7 @@ def unpacked_pieces(path: str) -> Generator[bytes, None, None]:
     Raises:
         OSError: it cannot be read.
         ValueError: it is damaged.
-        UnpackLimitError: it takes more than :data:`MAX_XZ_MEMORY_BYTES` to unpack it.
+        UnpackLimitError: unpacking needs more than :data:`MAX_XZ_MEMORY_BYTES`.
     """
     unpacked = _unpacked_gz if path.endswith(".gz") else _unpacked_xz
     with open(path, "rb") as file:
@@ -110,7 +110,7 @@ def _unpacked_gz(file: BinaryIO, name: str) -> Iterator[bytes]:
 def _unpacked_xz(file: BinaryIO, name: str) -> Iterator[bytes]:
     import lzma
 
-    # lzma.open has no limit of memory, and a header of a few bytes may ask for 4 GiB.
+    # lzma.open has no memory limit, and a header of a few bytes may ask for 4 GiB.
     data = file.read(BLOCK_BYTES)
     try:
         while True:
@@ -122,7 +122,7 @@ def _unpacked_xz(file: BinaryIO, name: str) -> Iterator[bytes]:
                     yield piece
                 data = file.read(BLOCK_BYTES) if stream.needs_input else b""
             data = stream.unused_data
-            # One stream may follow another, with zeros between them.
+            # Another stream may follow, after zero bytes.
             while not (data := data.lstrip(b"\0")):
                 if not (data := file.read(BLOCK_BYTES)):
                     return
@@ -133,7 +133,7 @@ def _unpacked_xz(file: BinaryIO, name: str) -> Iterator[bytes]:
 
 
 def packed(head: bytes, files: Mapping[str, bytes]) -> bytes:
-    """``head``, lines of a shell script that ends by ``exec``, with a recording behind it."""
+    """Make a script: ``head``, which are lines of a shell script that ends with ``exec``, and a recording after it."""
     sizes = json.dumps({name: len(data) for name, data in files.items()}).encode("ascii")
     return PACKED + head + PACKED_FILES + sizes + b"\n" + b"".join(files.values())
 
@@ -149,12 +149,12 @@ def _unpacked(data: bytes) -> dict[str, bytes]:
 
 
 def flags_of(files: Mapping[str, bytes]) -> list[str]:
-    """The arguments that the CLI was started with, without its own name; none if that was not recorded."""
+    """Return the CLI's recorded arguments without the program; empty if they were not recorded."""
     return [str(flag) for flag in list_in(_json_file(files, "cmd.json").get("argv"))[1:]]
 
 
 def exit_code_of(files: Mapping[str, bytes]) -> int:
-    """The recorded exit code, as :mod:`subprocess` has it; 0 if there is none."""
+    """Return the recorded exit code, in the form of :mod:`subprocess`; 0 if there is none."""
     code = _json_file(files, "exit.json").get("rc")
     return code if isinstance(code, int) else 0
 

@@ -10,13 +10,13 @@ from queue import Empty, SimpleQueue
 from .lines import Line
 from .pipes import BLOCK_BYTES, STDIN
 
-TYPE_CHECKING = False  # typing is slow to import, and nothing of it is needed here at run time
+TYPE_CHECKING = False  # typing is slow to import, and not needed at run time
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
 class Expected:
-    """A recorded line of the host, and what became of it: ``waiting``, ``here``, or ``skipped``."""
+    """A recorded line of the host, and its state: ``waiting``, ``here`` or ``skipped``."""
 
     __slots__ = ("hooks", "identity", "kind", "live_hooks", "live_identity", "state", "subtype")
 
@@ -26,7 +26,7 @@ class Expected:
         self.identity: str = line.identity
         self.live_identity: str = line.identity
         self.hooks: dict[tuple[str, int, int], str] = line.hooks
-        #: The ids of the live host's hooks, by those of the recorded one's in the same places.
+        #: The id of each recorded hook -> the id of the live host's hook in the same place.
         self.live_hooks: dict[str, str] = {}
         self.state: str = "waiting"
 
@@ -41,14 +41,14 @@ class Host:
     * a request where another line was recorded: ``answer`` is called, and one of its subtype that was recorded later
       is not waited for any more;
     * a line that is not JSON: ``refuse`` is called, unless there was one in the recording;
-    * more prompts or responses than recorded, and what the CLI ignores (``keep_alive``), are dropped.
+    * further prompts and responses, and lines that the CLI ignores (``keep_alive``), are dropped.
     """
 
     def __init__(
         self, expected: list[Expected], answer: Callable[[Line], None], refuse: Callable[[bytes], None]
     ) -> None:
         self.ended: bool = False
-        self.closed: bool = False  # the input has ended, but lines that came before may still wait in the queue
+        self.closed: bool = False  # the input has ended, but earlier lines may still wait in the queue
         self._lines: SimpleQueue[bytes | None] = SimpleQueue()
         self._ordered = [each for each in expected if each.kind != "response"]
         self._responses = {each.identity: each for each in expected if each.kind == "response"}
@@ -56,7 +56,7 @@ class Host:
         self._refuse = refuse
 
     def start(self) -> None:
-        """Begin to read, in a thread: a host must be able to send while the player is held up by a full pipe."""
+        """Start a thread that reads: the host must be able to send while the player is blocked by a full pipe."""
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self) -> None:
@@ -79,12 +79,12 @@ class Host:
         self._lines.put(None)
 
     def look(self) -> None:
-        """Take what has come, without waiting."""
+        """Take the lines that have arrived, without waiting."""
         while not self._lines.empty():
             self._take(self._lines.get())
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait for one line, at most ``seconds`` or until the input ends, and take it. Returns whether one came."""
+        """Wait for one line, at most ``seconds`` or until the input ends, and take it. Returns False if none came."""
         if self.ended:
             time.sleep(seconds or 0.0)
             return False
@@ -96,7 +96,7 @@ class Host:
         return True
 
     def wait_for(self, expected: Expected) -> None:
-        """Wait for the live line that stands for a recorded one, or for the end of the input."""
+        """Wait for the live line that corresponds to a recorded one, or for the end of the input."""
         while expected.state == "waiting" and self.wait():
             pass
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import json
 
-TYPE_CHECKING = False  # typing is slow to import, and nothing of it is needed here at run time
+TYPE_CHECKING = False  # typing is slow to import, and not needed at run time
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
@@ -17,7 +17,7 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-#: The CLI's idea of JSON, without the constants that Python would take (NaN, Infinity).
+#: Reads JSON as the CLI does, without the constants that Python would accept (NaN, Infinity).
 _JSON = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
@@ -27,7 +27,7 @@ class Line:
     kind: ``user``, ``result``, ``request``, ``response``, ``garbage`` (no JSON), or empty for anything else.
     subtype: of a request.
     identity: of a request its own id, of a response the id of what it answers.
-    hooks: of ``initialize``, the ids of its hooks by their places: event, number of the matcher, number in that.
+    hooks: the ids of the hooks in ``initialize`` by their places: event, index of the matcher, index in the matcher.
     """
 
     __slots__ = ("hooks", "identity", "kind", "subtype")
@@ -64,36 +64,36 @@ class Line:
 
 
 def object_in(value: Any) -> dict[str, Any]:
-    """The value if it is a JSON object, else an empty one."""
-    # Members are of any type, and cast() would import typing.
+    """Return the value if it is a JSON object, else an empty one."""
+    # The members may have any type, and cast() would need typing.
     return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType]  # see above
 
 
 def list_in(value: Any) -> list[Any]:
-    """The value if it is a JSON array, else an empty one."""
+    """Return the value if it is a JSON array, else an empty one."""
     return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]  # as object_in()
 
 
 def with_id(data: bytes, recorded: str, live: str) -> bytes:
-    """An answer with the id ``live`` in place of ``recorded``, and every other byte as it was."""
+    """Return an answer with the id ``live`` instead of ``recorded``. All other bytes stay as they are."""
     return data.replace(json.dumps(recorded).encode("ascii"), json.dumps(live).encode("ascii"), 1)
 
 
 def with_hook(data: bytes, recorded: str, live: str) -> bytes:
-    """A call of a hook with the id ``live`` in place of ``recorded``, and every other byte as it was."""
+    """Return a hook call with the id ``live`` instead of ``recorded``. All other bytes stay as they are."""
     before, key, rest = data.partition(b'"callback_id"')
     return before + key + with_id(rest, recorded, live)
 
 
-#: Flags that say whether the CLI has its prompt as an argument, or reads it.
+#: Flags that say whether the CLI gets its prompt as an argument or reads it.
 INPUT_FLAGS = ("-p", "--print", "--input-format")
 
 
 def says_input(flags: list[str]) -> bool:
-    """True if the flags decide how the CLI gets its prompt: ``--permission-prompt-tool stdio`` alone does not."""
+    """Return True if the flags say how the CLI gets its prompt. ``--permission-prompt-tool stdio`` alone does not."""
     return any(flag.partition("=")[0] in INPUT_FLAGS for flag in flags)
 
 
 def speaks_stream_json(flags: list[str]) -> bool:
-    """True if the flags make the CLI read lines of JSON until its standard input ends."""
+    """Return True if the flags make the CLI read lines of JSON until its standard input ends."""
     return "--input-format=stream-json" in flags or ("--input-format", "stream-json") in itertools.pairwise(flags)

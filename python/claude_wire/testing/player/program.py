@@ -18,24 +18,24 @@ from .lines import Line, object_in, says_input, speaks_stream_json, with_hook, w
 from .pipes import STDERR, STDIN, STDOUT, Output, write_all
 from .steps import Step, steps_of
 
-TYPE_CHECKING = False  # typing is slow to import, and nothing of it is needed here at run time
+TYPE_CHECKING = False  # typing is slow to import, and not needed at run time
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any, NoReturn
 
-#: The number of SIGKILL. Windows has no name for it, and ends a process all the same.
+#: The number of SIGKILL. Windows has no such name, and simply ends a process.
 KILL = 9
 
-#: The version of the CLI that the player behaves like. ``--version`` prints it where the recording names none.
+#: The player behaves like this version of the CLI. ``--version`` prints it if the recording names no version.
 VERSION = b"2.1.331"
 
-#: What standard error is flooded with.
+#: The line that floods standard error.
 FLOOD = b"This line is one of many.\n"
 
-#: The events that happen as soon as the bytes before them are written; others happen when the line behind them is due.
+#: Events that happen as soon as the byte before them is written. All others happen when the next line is due.
 BEHIND_A_BYTE = frozenset(("cut", "kill", "stall"))
 
-#: The answer to ``initialize`` where none was recorded: the members that the protocol requires.
+#: The answer to ``initialize`` if none was recorded: the fields that the protocol requires.
 EMPTY_INITIALIZE: dict[str, Any] = {
     "commands": [],
     "agents": [],
@@ -52,8 +52,8 @@ class Player:
     Args:
         files: of the recording.
         settings: what ``replay`` makes of its arguments.
-        flags: what the host passes to the CLI. They decide one thing: whether it speaks stream-json on standard input.
-            If they do not say, it does what the recorded one did.
+        flags: the flags that the host passes to the CLI. They decide only whether it reads stream-json from standard
+            input. If they do not say, it does what the recorded CLI did.
     """
 
     def __init__(self, files: Mapping[str, bytes], settings: dict[str, Any], flags: list[str]) -> None:
@@ -61,7 +61,7 @@ class Player:
         self._steps = steps_of(files)
         self._exit_code = exit_code_of(files)
         self._stderr = files.get("stderr.txt", b"")
-        # Where no flags are known, the recorded CLI read lines if its host wrote any.
+        # Without flags, assume that the recorded CLI read lines if its host wrote any.
         flags = flags if says_input(flags) else []
         known_flags = flags or flags_of(files)
         self._reads_lines = speaks_stream_json(known_flags) if known_flags else "stdin.ndjson" in files
@@ -82,9 +82,9 @@ class Player:
             self._events.clear()
 
     def _expect(self) -> None:
-        """Find the recorded lines of the host that are to be waited for."""
+        """Find the recorded lines of the host that the player must wait for."""
         if self._reads_lines and not any(step.is_input for step in self._steps):
-            # The recorded host gave its prompt as an argument; the live one sends it.
+            # The recorded host gave its prompt as an argument; the live host sends it.
             self._steps.insert(0, Step(0.0, True, b'{"type":"user"}'))
         asked: set[str] = set()
         for index, step in enumerate(self._steps):
@@ -100,13 +100,13 @@ class Player:
                 asked.remove(line.identity)
                 self._expected[index] = Expected(line)
             elif line.kind == "garbage" and self._exit_code:
-                # It ended the CLI, which did not wait for the end of its input then.
+                # This line ended the recorded CLI, which then did not wait for the end of its input.
                 self._expected[index] = Expected(line)
                 self._waits_for_end = False
                 return
 
     def play(self) -> NoReturn:
-        """Play it all, and exit."""
+        """Play everything, and exit."""
         settings = self._settings
         ignores_term = "IgnoreTerm" in settings
         signal.signal(signal.SIGTERM, signal.SIG_IGN if ignores_term else _exit_by_signal)
@@ -152,7 +152,8 @@ class Player:
         live = self._live(data)
         while self._events and self._events[0][0] < self._played_bytes:
             event = self._events.pop(0)
-            # An answer with a longer or shorter id, or one that is not played, is not as long as the recorded one.
+            # The played output may be shorter or longer than the recorded one: an id may differ in length, or an answer
+            # be left out.
             at = max(event[0] - begin, 0)
             if live[:at]:
                 self._output.write(live[:at])
@@ -160,20 +161,20 @@ class Player:
             self._happen(event)
         if live:
             self._output.write(live)
-        # What is to happen behind a byte does not wait for the input that may come before the next one.
+        # An event after a byte does not wait for the input that may come before the next byte.
         while self._events and self._events[0][0] == self._played_bytes and self._events[0][1] in BEHIND_A_BYTE:
             self._happen(self._events.pop(0))
 
     def _live(self, data: bytes) -> bytes:
         """A line of output for the live host, with the ids of its own requests and hooks.
 
-        It is empty if it answers a request that the live host has not made.
+        Empty if it answers a request that the live host has not made.
         """
         if not self._requests or b"request_id" not in data:
             return data
         try:
             message = object_in(json.loads(data))
-        except (ValueError, RecursionError):  # garbage, or cut
+        except (ValueError, RecursionError):  # garbage, or an incomplete line
             return data
         if message.get("type") == "control_request":
             return self._with_live_hook(data, str(object_in(message.get("request")).get("callback_id")))
@@ -192,7 +193,7 @@ class Player:
         return data
 
     def _answer(self, line: Line) -> None:
-        """Answer a request that was not recorded at this place: as it was answered elsewhere, or with a success."""
+        """Answer a request that was not recorded here: as elsewhere in the recording, or with a success."""
         if "Silence" in self._settings:
             return
         for request in self._recorded_requests(line.subtype):
@@ -208,7 +209,7 @@ class Player:
         self._output.flush()
 
     def _refuse(self, data: bytes) -> None:
-        """End as the CLI does when a line of its input is not JSON."""
+        """End like the CLI when an input line is not JSON."""
         if self._reads_lines:
             text = f"Error parsing streaming input line (type=unknown, {len(data)} chars): SyntaxError\n"
             write_all(STDERR, text.encode("ascii"))
@@ -256,14 +257,14 @@ class Player:
     def _exit(self, code: int) -> NoReturn:
         write_all(STDERR, self._stderr)
         if code < 0:
-            if code != -KILL:  # which nothing can handle
+            if code != -KILL:  # nothing can handle SIGKILL
                 signal.signal(-code, signal.SIG_DFL)
             os.kill(os.getpid(), -code)
         os._exit(code)
 
 
 def _exit_by_signal(number: int, frame: object) -> None:
-    """Exit with what a shell reports for a process that a signal ended; the CLI catches SIGTERM and exits so."""
+    """Exit with a shell's code for a process that a signal ended, as the CLI does after SIGTERM."""
     os._exit(128 + number)
 
 
@@ -281,14 +282,14 @@ def _hold_stdout(seconds: float) -> None:
 
 
 def _keep_alives(size: int) -> bytes:
-    """Lines that every host ignores, ``size`` bytes of them."""
+    """Return ``size`` bytes of lines that every host ignores."""
     line = b'{"type":"keep_alive"}\n'
     count, rest = divmod(size, len(line))
     return line * (count - 1) + line[:-2] + b" " * rest + line[-2:] if count else b""
 
 
 def main(argv: list[str]) -> NoReturn:
-    """Play what the arguments say."""
+    """Play the recording that the arguments name."""
     _, path, settings, *flags = argv
     try:
         files = read_files(path)

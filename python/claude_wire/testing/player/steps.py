@@ -1,4 +1,4 @@
-"""The lines of a recording in their order, with their times."""
+"""The lines of a recording in order, with their times."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import json
 
 from .lines import Line, list_in
 
-TYPE_CHECKING = False  # typing is slow to import, and nothing of it is needed here at run time
+TYPE_CHECKING = False  # typing is slow to import, and not needed at run time
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
 
 class Step:
-    """One line, of the host or of the CLI."""
+    """A line of the host or of the CLI."""
 
     __slots__ = ("data", "is_input", "seconds")
 
@@ -28,7 +28,7 @@ def steps_of(files: Mapping[str, bytes]) -> list[Step]:
     """The lines of both streams, line feeds included, in the order in which they went, with their times.
 
     Raises:
-        ValueError: order.jsonl or stdout.reads.jsonl is no lines of such JSON arrays.
+        ValueError: order.jsonl or stdout.reads.jsonl is damaged.
     """
     written = io.BytesIO(files.get("stdout.ndjson", b"")).readlines()
     sent = io.BytesIO(files.get("stdin.ndjson", b"")).readlines()
@@ -42,7 +42,7 @@ def reads_of(files: Mapping[str, bytes]) -> list[Any]:
     """``[seconds, bytes]`` for each recorded read of standard output.
 
     Raises:
-        ValueError: stdout.reads.jsonl is no lines of such JSON arrays.
+        ValueError: stdout.reads.jsonl is damaged.
     """
     return _arrays(files, "stdout.reads.jsonl", (_NUMBER, int))
 
@@ -53,7 +53,7 @@ _NUMBER = (int, float)
 def _arrays(files: Mapping[str, bytes], name: str, types: tuple[Any, ...]) -> list[Any]:
     rows = files.get(name, b"").split(b"\n")
     if not rows[-1].endswith(b"]"):
-        rows.pop()  # empty, or as much of a row as was written when the recorder was killed, or the disk was full
+        rows.pop()  # empty, or incomplete because the recorder was killed or the disk was full
     try:
         arrays: list[Any] = json.loads(b"[%b]" % b",".join(rows).rstrip(b","))
     except ValueError as error:
@@ -74,7 +74,8 @@ def _recorded_order(order: list[Any], written: list[bytes], sent: list[bytes]) -
             steps.extend(Step(seconds, False, data) for data in written[outputs:end])
             outputs = end
         elif direction == "in":
-            # An entry is one write of the host: mostly a line, sometimes several, and blank ones may have no entry.
+            # An entry is one write of the host. This is mostly one line, sometimes several, and blank lines may have no
+            # entry.
             end = _end_of_write(sent, inputs, size)
             steps.extend(Step(seconds, True, data) for data in sent[inputs:end])
             inputs = end
@@ -84,7 +85,9 @@ def _recorded_order(order: list[Any], written: list[bytes], sent: list[bytes]) -
 
 
 def _end_of_read(written: list[bytes], begin: int, size: int) -> int:
-    """Behind the lines that came at once: as many as have so many bytes, line feeds but for the last included."""
+    """Return the index after the lines that came at once. Together they have ``size`` bytes, not counting the last line
+    feed.
+    """
     total, end = 0, begin
     while end < len(written) and total <= size:
         total += len(written[end])
@@ -102,7 +105,7 @@ def _end_of_write(sent: list[bytes], begin: int, size: int) -> int:
 
 
 def _timed(reads: list[Any], written: list[bytes]) -> list[Step]:
-    """The lines of output, each with the time of the read that completed it."""
+    """Return the lines of output, each with the time of the read that completed it."""
     steps: list[Step] = []
     times = iter(reads)
     seconds, available, needed = 0.0, 0, 0
@@ -120,8 +123,8 @@ def _timed(reads: list[Any], written: list[bytes]) -> list[Step]:
 def _likely_order(outputs: list[Step], sent: list[bytes]) -> list[Step]:
     """The lines of both streams in a likely order, if no order was recorded.
 
-    A request goes before its answer, a response after what it responds to, a prompt after the answers to requests that
-    were sent before it, the second prompt after the first result.
+    A request comes before its answer, a response after its request, a prompt after the answers to earlier requests,
+    and the second prompt after the first result.
     """
     answers: dict[str, int] = {}
     requests: dict[str, int] = {}
@@ -148,7 +151,7 @@ def _likely_order(outputs: list[Step], sent: list[bytes]) -> list[Step]:
             after_result = 0 if prompts == 0 else [*results, len(outputs)][min(prompts - 1, len(results))]
             earliest[index] = max(after_result, answered)
             prompts += 1
-    for index in range(len(lines) - 2, -1, -1):  # nothing goes later than what was sent after it
+    for index in range(len(lines) - 2, -1, -1):  # no line may come later than a line that was sent after it
         latest[index] = min(latest[index], latest[index + 1])
     steps: list[Step] = []
     at = 0

@@ -1,4 +1,4 @@
-"""The kinds of attachments. The set is open: one that has no class is an ``UnknownObject``."""
+"""The kinds of attachments. The set is open: an attachment of another kind is an ``UnknownObject``."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ __all__ = [
 
 
 class AgentListingDelta(Wire, tag_field="type", tag="agent_listing_delta", kw_only=True, frozen=True):
-    """Which types of subagents there are now, as a change of those before."""
+    """The available types of subagents, as changes since the last such record."""
 
     addedTypes: list[str]
     addedLines: list[str]
@@ -58,7 +58,7 @@ class AgentListingDelta(Wire, tag_field="type", tag="agent_listing_delta", kw_on
 
 
 class AutoMode(Wire, tag_field="type", tag="auto_mode", kw_only=True, frozen=True):
-    """What the model is told to do by itself."""
+    """Instructions for the model to work without asking."""
 
     autoModeConsentFlow: bool | None = None
     finishExposedWork: bool | None = None
@@ -69,7 +69,7 @@ class AutoMode(Wire, tag_field="type", tag="auto_mode", kw_only=True, frozen=Tru
 
 
 class BudgetUsd(Wire, tag_field="type", tag="budget_usd", kw_only=True, frozen=True):
-    """What the session has cost so far, its budget, and what is left of the budget, in US dollars."""
+    """The cost of the session so far, its budget, and the rest of the budget, in US dollars."""
 
     used: Number
     total: Number
@@ -89,7 +89,7 @@ class CurrentDate(Wire, tag_field="type", tag="date", kw_only=True, frozen=True)
 
 
 class DeferredToolsDelta(Wire, tag_field="type", tag="deferred_tools_delta", kw_only=True, frozen=True):
-    """Which tools the model can search for now, as a change of those before."""
+    """The tools that the model can search for, as changes since the last such record."""
 
     addedNames: list[str]
     addedLines: list[str] | None = None
@@ -102,7 +102,7 @@ class DeferredToolsDelta(Wire, tag_field="type", tag="deferred_tools_delta", kw_
 
 
 class Environment(Wire, tag_field="type", tag="environment", kw_only=True, frozen=True):
-    """Where the CLI runs: working directory, platform, shell. ``changes`` are those since the record before."""
+    """Where the CLI runs: working directory, platform, shell. ``changes`` lists changes since the last such record."""
 
     snapshot: dict[str, Any]
     changes: list[Any] | None = None
@@ -126,7 +126,7 @@ class GoalStatus(Wire, tag_field="type", tag="goal_status", kw_only=True, frozen
 
 
 class HookAdditionalContext(Wire, tag_field="type", tag="hook_additional_context", kw_only=True, frozen=True):
-    """What a hook tells the model."""
+    """A text from a hook for the model."""
 
     content: list[str]
     hookName: str | None = None
@@ -162,7 +162,7 @@ class HookSuccess(Wire, tag_field="type", tag="hook_success", kw_only=True, froz
 
 
 class HookSystemMessage(Wire, tag_field="type", tag="hook_system_message", kw_only=True, frozen=True):
-    """What a hook tells the user."""
+    """A text from a hook for the user."""
 
     content: str
     hookName: str | None = None
@@ -171,7 +171,7 @@ class HookSystemMessage(Wire, tag_field="type", tag="hook_system_message", kw_on
 
 
 class Instructions(Wire, tag_field="type", tag="instructions", kw_only=True, frozen=True):
-    """The files of instructions, such as CLAUDE.md, with their content."""
+    """The instruction files, such as CLAUDE.md, with their content."""
 
     files: list[dict[str, Any]]
 
@@ -191,7 +191,7 @@ class MaxTurnsReached(Wire, tag_field="type", tag="max_turns_reached", kw_only=T
 
 
 class McpInstructionsDelta(Wire, tag_field="type", tag="mcp_instructions_delta", kw_only=True, frozen=True):
-    """What MCP servers say of their use, as a change of the servers before."""
+    """The instructions of MCP servers, as changes since the last such record."""
 
     addedNames: list[str]
     addedBlocks: list[str] | None = None
@@ -214,7 +214,7 @@ class NestedMemory(Wire, tag_field="type", tag="nested_memory", kw_only=True, fr
 
 
 class PlanMode(Wire, tag_field="type", tag="plan_mode", kw_only=True, frozen=True):
-    """The model is to plan, and to change nothing."""
+    """Plan mode began: the model should plan, and change nothing."""
 
     reminderType: str | None = None
     isSubAgent: bool | None = None
@@ -223,14 +223,14 @@ class PlanMode(Wire, tag_field="type", tag="plan_mode", kw_only=True, frozen=Tru
 
 
 class PlanModeExit(Wire, tag_field="type", tag="plan_mode_exit", kw_only=True, frozen=True):
-    """The model may work again."""
+    """Plan mode ended: the model may change things again."""
 
     planFilePath: str | None = None
     planExists: bool | None = None
 
 
 class PromptSnapshot(Wire, tag_field="type", tag="prompt_snapshot", kw_only=True, frozen=True):
-    """The system prompt and the tools of the requests that follow."""
+    """The system prompt and the tools of the following requests."""
 
     systemPrompt: list[Any]
     tools: list[Any] | None = None
@@ -247,7 +247,7 @@ class PromptSnapshot(Wire, tag_field="type", tag="prompt_snapshot", kw_only=True
 class QueuedCommand(Wire, tag_field="type", tag="queued_command", kw_only=True, frozen=True):
     """A prompt that was sent during a turn: the model gets it in that turn, and it begins none of its own.
 
-    ``commandMode`` is ``prompt``, or ``task-notification`` for what the CLI says when a task has ended. ``source_uuid``
+    ``commandMode`` is ``prompt``, or ``task-notification`` for the CLI's text after a task has ended. ``source_uuid``
     is the uuid of the message on the stream. The types of ``usage`` are those of a task's notification.
     """
 
@@ -268,7 +268,7 @@ class QueuedCommand(Wire, tag_field="type", tag="queued_command", kw_only=True, 
 
 
 class RemoteSessionChange(Wire, tag_field="type", tag="remote_session_change", kw_only=True, frozen=True):
-    """What commits and pull requests of the session are to say."""
+    """Instructions for the texts of the session's commits and pull requests."""
 
     url: str | None = null()
     commit: str | None = None
@@ -279,19 +279,19 @@ class RemoteSessionChange(Wire, tag_field="type", tag="remote_session_change", k
 
 
 class SessionContext(Wire, tag_field="type", tag="session_context", kw_only=True, frozen=True):
-    """What the model is told of the session once, such as ``gitStatus``."""
+    """Facts about the session that the model gets once, such as ``gitStatus``."""
 
     context: dict[str, Any]
 
 
 class SilentTurnReminder(Wire, tag_field="type", tag="silent_turn_reminder", kw_only=True, frozen=True):
-    """The model is reminded to tell the user something."""
+    """A reminder for the model to tell the user something."""
 
     text: str
 
 
 class SkillListing(Wire, tag_field="type", tag="skill_listing", kw_only=True, frozen=True):
-    """Which skills there are."""
+    """The available skills."""
 
     content: str
     skillCount: int | None = None
@@ -301,14 +301,14 @@ class SkillListing(Wire, tag_field="type", tag="skill_listing", kw_only=True, fr
 
 
 class StructuredOutput(Wire, tag_field="type", tag="structured_output", kw_only=True, frozen=True):
-    """The answer as the JSON that was asked for."""
+    """The structured output of the answer, as JSON."""
 
     data: Any = None
     toolUseID: str | None = None
 
 
 class TaskStatus(Wire, tag_field="type", tag="task_status", kw_only=True, frozen=True):
-    """The state of a background task, as the model is told of the task.
+    """The state of a background task, as reported to the model.
 
     ``deltaSummary`` is the progress or the error of a subagent, if there is one. ``shell`` has the command of a task
     of type ``local_bash``.
@@ -328,13 +328,13 @@ class TaskStatus(Wire, tag_field="type", tag="task_status", kw_only=True, frozen
 
 
 class TotalTokensReminder(Wire, tag_field="type", tag="total_tokens_reminder", kw_only=True, frozen=True):
-    """How many tokens are left."""
+    """The number of tokens that are left."""
 
     text: str
 
 
 class UnknownCommandFallback(Wire, tag_field="type", tag="unknown_command_fallback", kw_only=True, frozen=True):
-    """A prompt began with a command that the session does not have; the model gets it as text."""
+    """A prompt began with a command that the session does not have, so the model gets it as text."""
 
     commandName: str
     availableCommandNames: list[str] | None = None

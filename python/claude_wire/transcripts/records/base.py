@@ -1,4 +1,4 @@
-"""What all records stand on: their base, and the envelope that the records of the tree have."""
+"""The base class of all records, and the envelope of the records in the tree."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["Entry", "Record"]
 
 
 class Record(Family, tag_field="type", kw_only=True, frozen=True):
-    """A line of a transcript. ``Decoder(Record)`` decodes them; a type that no class has is an ``UnknownMessage``.
+    """A line of a transcript. ``Decoder(Record)`` decodes them. A line of an unknown type is an ``UnknownMessage``.
 
     Field names are those on disk, camelCase. A new type is one subclass: with its tag and, for a type that has
     subtypes, with the constant of its ``subtype``.
@@ -21,8 +21,9 @@ class Record(Family, tag_field="type", kw_only=True, frozen=True):
 class Entry(Record, kw_only=True, frozen=True):
     """A record of the tree, with the envelope.
 
-    ``parentUuid`` is the record before it, null for a root. ``isSidechain`` is true in the file of a subagent, whose
-    id is ``agentId``. ``timestamp`` is ISO 8601; it may go back from line to line. ``slug`` names the session's plan.
+    ``parentUuid`` names the previous record; it is null for a root. ``isSidechain`` is true in the file of a subagent,
+    whose id is ``agentId``. ``timestamp`` is ISO 8601; it may go back from line to line. ``slug`` names the session's
+    plan.
     """
 
     uuid: str

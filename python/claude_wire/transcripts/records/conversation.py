@@ -1,4 +1,4 @@
-"""What the user and the model said, and what stands beside it in the conversation."""
+"""The records of the conversation: texts of the user and the model, and additions of the CLI."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
 
 
 class PermissionOutcome(Wire, kw_only=True, frozen=True):
-    """Whether a call was allowed, and who decided. All of its sets are open."""
+    """Whether a tool call was allowed, and who decided. All values are open sets."""
 
     # one of accept, reject
     decision: str
@@ -34,12 +34,12 @@ class PermissionOutcome(Wire, kw_only=True, frozen=True):
     reasonCode: str | None = None
     # one of mode, rule, subcommandResults
     reasonType: str | None = None
-    # where the rule is from: one of cliArg, session, policySettings
+    # the source of the rule, one of cliArg, session, policySettings
     ruleSource: str | None = None
 
 
 class TurnPosition(Wire, kw_only=True, frozen=True):
-    """Which prompt of a process this is, from 0, and which turn of the session, from 1."""
+    """The number of the prompt in its process, from 0, and the number of the turn in the session, from 1."""
 
     promptIndex: int | None = None
     turnIndex: int | None = None
@@ -50,7 +50,7 @@ class UserRecord(Entry, tag="user", kw_only=True, frozen=True):
 
     A result has ``sourceToolAssistantUUID``, the record of its call, and in the file of the main agent
     ``toolUseResult``, the tool's structured output, any JSON. ``isMeta``, ``turnCompanion`` and ``isCompactSummary``
-    mark what nobody typed. In a fork ``promptId`` is the fork's.
+    mark texts that nobody typed. In a fork ``promptId`` is the fork's.
     """
 
     promptId: str | None = None
@@ -91,25 +91,27 @@ class UserRecord(Entry, tag="user", kw_only=True, frozen=True):
 
     @property
     def tool_results(self) -> list[ToolResultBlock]:
-        """The results of tools in it, in order."""
+        """The tool results in the message, in order."""
         content = self.message.content
         return [] if isinstance(content, str) else [block for block in content if isinstance(block, ToolResultBlock)]
 
     @property
     def is_prompt(self) -> bool:
-        """Whether it begins a turn: it brings no result, and is nothing that the CLI adds to a prompt."""
+        """Return True if the record begins a turn: it has no tool result, and is not an addition of the CLI to a
+        prompt.
+        """
         # The summary of a compaction within a turn repeats the origin of that turn.
         if self.turnOrigin is not None:
             return not self.isCompactSummary
         added = self.isMeta or self.turnCompanion or self.isCompactSummary or self.isVisibleInTranscriptOnly
-        # The CLI of today says the origin of each turn. Records without a prompt's id are of older ones.
+        # Current CLIs write the origin of each turn. Older ones did not write a prompt id, either.
         return not added and self.promptId is None and not self.tool_results
 
 
 class AssistantRecord(Entry, tag="assistant", kw_only=True, frozen=True):
     """One block of an answer. The records of an answer share ``message.id``; other records may stand between them.
 
-    All of them say the final usage of the answer. ``requestId`` is the API's, ``requestRef`` the ``id`` of an
+    All of them have the final usage of the answer. ``requestId`` is the API's, ``requestRef`` the ``id`` of an
     :class:`ApiRequestRecord`. ``requestSessionId`` is the session in which a copied answer was asked for; the original
     has none. ``isAbortedMidStream`` marks the last record of an interrupted answer, whose usage is that of its start.
     """
@@ -147,7 +149,7 @@ class AssistantRecord(Entry, tag="assistant", kw_only=True, frozen=True):
 
 
 class AttachmentRecord(Entry, tag="attachment", kw_only=True, frozen=True):
-    """Something that the CLI tells the model beside the conversation; ``rendered`` is the text that the model sees."""
+    """Something that the CLI tells the model besides the conversation. ``rendered`` is the text that the model sees."""
 
     attachment: Attachment
     rendered: list[Any] | None = None
@@ -172,7 +174,7 @@ class AttachmentRecord(Entry, tag="attachment", kw_only=True, frozen=True):
 
 
 class ProgressRecord(Entry, tag="progress", kw_only=True, frozen=True):
-    """How far a tool, a hook or a subagent was; older CLIs wrote these. ``data`` has a ``type`` of its own."""
+    """The progress of a tool, a hook or a subagent, from older CLIs. ``data`` has its own ``type``."""
 
     data: dict[str, Any] | None = None
     toolUseID: str | None = None

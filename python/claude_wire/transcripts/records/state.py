@@ -1,4 +1,4 @@
-"""Records beside the tree: what the CLI notes of a session to go on with it, to list it and to show it."""
+"""Records outside of the tree: notes of the CLI for resuming, listing and showing a session."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ __all__ = [
 
 
 class AgentNameRecord(Record, tag="agent-name", kw_only=True, frozen=True):
-    """The session's name as an agent; so far it has always been the custom title."""
+    """The session's name as an agent. So far it has always been the custom title."""
 
     agentName: str
 
 
 class AiTitleRecord(Record, tag="ai-title", kw_only=True, frozen=True):
-    """A title that the model made."""
+    """A title written by the model."""
 
     aiTitle: str
 
@@ -48,7 +48,7 @@ class AiTitleRecord(Record, tag="ai-title", kw_only=True, frozen=True):
 class ApiRequestRecord(Record, tag="api-request", kw_only=True, frozen=True):
     """A request to the API: ``params``, and its messages as the hashes of :class:`ApiRequestBlobRecord`.
 
-    It takes the first ``keep`` messages of the request ``base``, and those of ``tail`` after them. Its system prompt
+    Its messages are the first ``keep`` messages of the request ``base``, and then those of ``tail``. Its system prompt
     and tools are those of the :class:`ApiRequestShapeRecord` with the same ``shapeHash``.
     """
 
@@ -69,7 +69,7 @@ class ApiRequestRecord(Record, tag="api-request", kw_only=True, frozen=True):
 
 
 class ApiRequestBlobRecord(Record, tag="api-request-blob", kw_only=True, frozen=True):
-    """A message of requests to the API, by its hash."""
+    """A message of API requests, by its hash."""
 
     agentId: str | None = None
     hash: str
@@ -77,7 +77,7 @@ class ApiRequestBlobRecord(Record, tag="api-request-blob", kw_only=True, frozen=
 
 
 class ApiRequestShapeRecord(Record, tag="api-request-shape", kw_only=True, frozen=True):
-    """The system prompt and the tools of requests to the API, by their hash."""
+    """The system prompt and the tools of API requests, by their hash."""
 
     agentId: str | None = None
     shapeHash: str
@@ -87,7 +87,7 @@ class ApiRequestShapeRecord(Record, tag="api-request-shape", kw_only=True, froze
 
 
 class AtisLatchRecord(Record, tag="atis-latch", kw_only=True, frozen=True):
-    """A state of the CLI whose meaning is not known; empty so far."""
+    """A state of the CLI with an unknown meaning. Empty so far."""
 
     atis: str | None = None
 
@@ -95,8 +95,8 @@ class AtisLatchRecord(Record, tag="atis-latch", kw_only=True, frozen=True):
 class CostStateRecord(Record, tag="cost-state", kw_only=True, frozen=True):
     """What the session has cost so far, as the CLI reckons it, subagents and side requests included.
 
-    A running total: the last one of a session counts. A fork goes on with that of its original; after a kill it begins
-    anew. Times are in milliseconds, ``startTime`` since 1970.
+    It is a running total, so the last one of a session counts. A fork continues the total of its original. After a
+    kill it starts again at zero. Times are in milliseconds, ``startTime`` since 1970.
     """
 
     totalCostUSD: Number | None = None
@@ -118,9 +118,9 @@ class CustomTitleRecord(Record, tag="custom-title", kw_only=True, frozen=True):
 
 
 class TagRecord(Record, tag="tag", kw_only=True, frozen=True):
-    """A tag that the user gave; empty if it was taken away."""
+    """A tag that the user gave; empty if the user removed the tag."""
 
-    # Not `tag`, which is the keyword of a Struct's own tag; the key is the same.
+    # Not called `tag`, because that is a keyword for Structs. The key on the wire is `tag`.
     label: str = msgspec.field(name="tag")
 
 
@@ -143,14 +143,14 @@ class FileHistorySnapshotRecord(Record, tag="file-history-snapshot", kw_only=Tru
 
 
 class LastPromptRecord(Record, tag="last-prompt", kw_only=True, frozen=True):
-    """The latest prompt, and the uuid of the record with which the conversation goes on: the end of its branch."""
+    """The latest prompt, and the uuid of the record at which the conversation continues: the end of its branch."""
 
     lastPrompt: str | None = None
     leafUuid: str | None = None
 
 
 class ModeRecord(Record, tag="mode", kw_only=True, frozen=True):
-    """The mode that a resumed session goes on in."""
+    """The mode in which a resumed session continues."""
 
     # one of normal
     mode: str
@@ -166,7 +166,7 @@ class PrLinkRecord(Record, tag="pr-link", kw_only=True, frozen=True):
 
 
 class QueueOperationRecord(Record, tag="queue-operation", kw_only=True, frozen=True):
-    """A prompt was put into the queue, with its text, or taken out of it, without."""
+    """A prompt was put into the queue (with its text) or taken out of it (without)."""
 
     # one of enqueue, dequeue, remove, popAll
     operation: str
@@ -186,7 +186,7 @@ class RelocatedRecord(Record, tag="relocated", kw_only=True, frozen=True):
 
 
 class SummaryRecord(Record, tag="summary", kw_only=True, frozen=True):
-    """A title of the branch that ends with ``leafUuid``, which may be in another file. Older CLIs wrote these."""
+    """A title of the branch that ends with ``leafUuid``, which may be in another file. From older CLIs."""
 
     summary: str
     leafUuid: str | None = None
@@ -199,6 +199,6 @@ class ToolsUsedRecord(Record, tag="tools-used", kw_only=True, frozen=True):
 
 
 class WorktreeStateRecord(Record, tag="worktree-state", kw_only=True, frozen=True):
-    """The git worktree that the session works in; null after it has left the worktree."""
+    """The git worktree that the session works in. Null after it has left the worktree."""
 
     worktreeSession: dict[str, Any] | None = null()

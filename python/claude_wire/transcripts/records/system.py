@@ -1,4 +1,4 @@
-"""What the CLI tells of itself in the tree: records of the type ``system``, told apart by their ``subtype``."""
+"""Records of the type ``system``: reports of the CLI in the tree, one class for each ``subtype``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = [
 
 
 class SystemRecord(Entry, tag="system", kw_only=True, frozen=True):
-    """The base of the records of this type. ``content`` is text for display; ``level`` is an open set."""
+    """The base class of these records. ``content`` is text for display; ``level`` is an open set."""
 
     subtype: str
     content: str | None = None
@@ -33,7 +33,7 @@ class SystemRecord(Entry, tag="system", kw_only=True, frozen=True):
 
 
 class ApiErrorRecord(SystemRecord, kw_only=True, frozen=True):
-    """A request to the API failed and is tried again after ``retryInMs`` milliseconds."""
+    """An API request failed. It is tried again after ``retryInMs`` milliseconds."""
 
     subtype: Literal["api_error"] = constant("api_error")
     error: dict[str, Any] | None = None
@@ -45,7 +45,9 @@ class ApiErrorRecord(SystemRecord, kw_only=True, frozen=True):
 
 
 class KeptSegment(Wire, kw_only=True, frozen=True):
-    """The ends of the run of records that a compaction has kept; ``anchorUuid`` is the record that it follows now."""
+    """The first and the last of the successive records that a compaction has kept. ``anchorUuid`` names the record
+    before them now.
+    """
 
     headUuid: str
     anchorUuid: str
@@ -53,7 +55,7 @@ class KeptSegment(Wire, kw_only=True, frozen=True):
 
 
 class KeptMessages(Wire, kw_only=True, frozen=True):
-    """The records that a compaction has kept; ``anchorUuid`` is the record that they follow now."""
+    """The records that a compaction has kept. ``anchorUuid`` names the record before them now."""
 
     anchorUuid: str
     uuids: list[str]
@@ -61,7 +63,7 @@ class KeptMessages(Wire, kw_only=True, frozen=True):
 
 
 class CompactFacts(Wire, kw_only=True, frozen=True):
-    """What a compaction did: tokens before and after, and the uuids of the records that the model still sees."""
+    """The facts of a compaction: tokens before and after, and the uuids of the records that the model still sees."""
 
     # one of auto, manual
     trigger: str
@@ -76,7 +78,9 @@ class CompactFacts(Wire, kw_only=True, frozen=True):
 
 
 class CompactBoundaryRecord(SystemRecord, kw_only=True, frozen=True):
-    """From here on the model sees a summary. It is a root: ``logicalParentUuid`` is the record before it."""
+    """From here on the model sees a summary of earlier records. This is a root; ``logicalParentUuid`` names the
+    previous record.
+    """
 
     subtype: Literal["compact_boundary"] = constant("compact_boundary")
     logicalParentUuid: str | None = null()
@@ -90,7 +94,7 @@ class InformationalRecord(SystemRecord, kw_only=True, frozen=True):
 
 
 class LocalCommandRecord(SystemRecord, kw_only=True, frozen=True):
-    """What a command of the CLI itself printed."""
+    """The output of one of the CLI's own commands."""
 
     subtype: Literal["local_command"] = constant("local_command")
     commandRun: dict[str, Any] | None = None
@@ -100,7 +104,7 @@ class LocalCommandRecord(SystemRecord, kw_only=True, frozen=True):
 
 
 class ModelFallbackRecord(SystemRecord, kw_only=True, frozen=True):
-    """The model was not to be had, and the fallback model answers instead."""
+    """The model was not available, and the fallback model answers instead."""
 
     subtype: Literal["model_fallback"] = constant("model_fallback")
     trigger: str | None = None
@@ -109,7 +113,7 @@ class ModelFallbackRecord(SystemRecord, kw_only=True, frozen=True):
 
 
 class StopHookSummaryRecord(SystemRecord, kw_only=True, frozen=True):
-    """What the hooks at the end of a turn did."""
+    """A summary of the hooks at the end of a turn."""
 
     subtype: Literal["stop_hook_summary"] = constant("stop_hook_summary")
     hookCount: int | None = None
