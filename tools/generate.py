@@ -75,6 +75,10 @@ class Registry:
             module = ".".join(path.relative_to(root / MESSAGES).with_suffix("").parts)
             if path.name != "__init__.py" and (module not in OTHERS or module == "base"):
                 self._read(module, ast.parse(path.read_text(encoding="utf-8")))
+        for names in self.names.values():  # exceptions are public in claude_wire.errors
+            names[:] = [
+                n for n in names if n not in self.classes or "ClaudeWireError" not in self._bases(self.classes[n])
+            ]
         self.messages = self._leaves("MessageBase")
         self.requests = self._leaves("ControlRequestBody")
         self.by_base = {

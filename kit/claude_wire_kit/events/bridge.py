@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from claude_wire import messages as m
 from claude_wire.dialects.frames import as_stream_json
-from claude_wire.errors.turns import words_of
+from claude_wire.messages.conversation.results import words_of
 from claude_wire.messages.union import require_message
 from claude_wire.support import MAX_OPERATIONS, SUBAGENT_TOOLS, Ids, Key, key_of, one_line, require_function, short_id
 from claude_wire_kit.events.content import block_name, has_content, parts_of

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from claude_wire.codec import decode
 from claude_wire.errors import HandleError, ProcessError, ProcessInputError, UnfinishedTurnError
-from claude_wire.errors.base import describe_end
 from claude_wire.messages import ControlRequest, ControlResponse
 from claude_wire.session import Registered, RunningCLI, Session, SessionTransport
 from claude_wire.streams import MessageStream
+from claude_wire.support import describe_end
 from claude_wire_kit.supervisor.errors import DetachedError
 from claude_wire_kit.supervisor.frames import (
     END_INPUT,

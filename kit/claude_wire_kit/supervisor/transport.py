@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Protocol
 from anyio import sleep
 
 from claude_wire.errors import ProcessInputError
-from claude_wire.errors.base import describe_end
 from claude_wire.native.overflow import DrainOptions
 from claude_wire.process.child import Child, Settings
 from claude_wire.streams.sources import open_source
-from claude_wire.support import Readiness
+from claude_wire.support import Readiness, describe_end
 from claude_wire_kit.supervisor.errors import SupervisorError
 
 if TYPE_CHECKING:

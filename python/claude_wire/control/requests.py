@@ -21,10 +21,10 @@ from claude_wire.errors import (
     RequestTimeoutError,
     SessionEndedError,
 )
-from claude_wire.errors.base import initialize_hint
 from claude_wire.messages import ControlCancelRequest, ControlError, ControlSuccess
 from claude_wire.protocol.requests import SentRequest, SentRequests
 from claude_wire.streams.tasks import Tasks
+from claude_wire.support.errors import initialize_hint
 from claude_wire.support.waiting import move_on_after
 
 _log = logging.getLogger("claude_wire")

@@ -1,10 +1,11 @@
-"""``InvalidLine``, which a decoder gives for a line that is not one JSON object."""
+"""``InvalidLine``, which a decoder gives for a line that is not one JSON object, and the exception with one."""
 
 from __future__ import annotations
 
 from typing import Any, Literal, TypeAlias
 
 from claude_wire.messages.base import short_repr
+from claude_wire.support.errors import ClaudeWireError
 
 InvalidKind: TypeAlias = Literal[
     "not_json",  # malformed JSON, NaN and infinities included
@@ -86,3 +87,18 @@ class InvalidLine:
                 ("reason", self.reason),
             ],
         )
+
+
+class InvalidLineError(ClaudeWireError, ValueError):
+    """A line is not one JSON object, and the caller asked for an exception.
+
+    Attributes:
+        line: the :class:`~claude_wire.InvalidLine`, with its bytes, number, offset and reason.
+        messages: what the same call had decoded before it, in order; none from ``read()``, which yields them first.
+            What comes after it is not lost: the next call of ``feed`` or ``close`` returns it.
+    """
+
+    def __init__(self, line: InvalidLine, messages: list[Any] | None = None) -> None:
+        super().__init__(f"line {line.line_number} at byte {line.offset} is not one JSON object: {line.reason}")
+        self.line = line
+        self.messages: list[Any] = [] if messages is None else messages

@@ -22,7 +22,6 @@ import weakref
 from contextlib import suppress
 from typing import Any
 
-from claude_wire.errors import HandleError
 from claude_wire.native.drain_thread import ThreadDrain
 from claude_wire.native.library import checked, ffi, lib
 from claude_wire.native.library import error as library_error
@@ -34,6 +33,7 @@ from claude_wire.native.overflow import (
     check_fd,
     warn_of_pause,
 )
+from claude_wire.support.errors import HandleError
 
 #: Reads up to this size return bytes. A view would take hardly less time, and occupies a scratch buffer until the next
 #: read.

@@ -11,7 +11,6 @@ from collections import deque
 from errno import EIO, EPERM
 from typing import TYPE_CHECKING, cast
 
-from claude_wire.errors import ByteBudgetError
 from claude_wire.limits import JOINED_BYTES
 from claude_wire.native import budget
 from claude_wire.native.library import error as library_error
@@ -24,6 +23,7 @@ from claude_wire.native.overflow import (
     check_fd,
     warn_of_pause,
 )
+from claude_wire.support.errors import ByteBudgetError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,7 @@ import os
 import struct
 from typing import Any, Protocol, cast
 
-from claude_wire.errors import ByteBudgetError, HandleError
+from claude_wire.support.errors import ByteBudgetError, HandleError
 
 #: This package needs a native library with this ABI version.
 ABI_VERSION = 12

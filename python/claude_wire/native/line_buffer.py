@@ -22,12 +22,12 @@ import weakref
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from claude_wire.errors import HandleError
 from claude_wire.limits import BLOCK_BYTES, DEFAULT_MAX_LINE_BYTES
 from claude_wire.native.block import Block, LongLine, byte_view
 from claude_wire.native.library import STEP, checked, ffi, lib
 from claude_wire.native.library import error as library_error
 from claude_wire.support.arguments import require_int
+from claude_wire.support.errors import HandleError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator

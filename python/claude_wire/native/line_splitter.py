@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from claude_wire.errors import HandleError, LineTooLongError
 from claude_wire.limits import DEFAULT_MAX_LINE_BYTES
 from claude_wire.native.block import Block, LongLine, bare_line, split_lines
 from claude_wire.native.line_buffer import LineBuffer
+from claude_wire.support.errors import HandleError, LineTooLongError
 
 if TYPE_CHECKING:
     from typing_extensions import Self

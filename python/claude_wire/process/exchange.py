@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import msgspec
 
 from claude_wire.errors import HandleError, ProcessError, UnfinishedTurnError
-from claude_wire.errors.base import describe_end
 from claude_wire.messages import CommandLifecycleMessage, InitMessage, ResultMessage
 from claude_wire.native.block import split_lines
 from claude_wire.process.child import Child, Settings
 from claude_wire.protocol.run import ENDING, OPENING, Run
+from claude_wire.support.errors import describe_end
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

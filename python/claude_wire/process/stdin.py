@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, cast
 from anyio import to_thread
 
 from claude_wire.errors import ProcessInputError
-from claude_wire.errors.base import describe_exit
 from claude_wire.streams.sources import Slices
+from claude_wire.support.errors import describe_exit
 from claude_wire.support.waiting import Lock, Readiness, move_on_after
 
 if TYPE_CHECKING:

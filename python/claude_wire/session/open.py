@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
 from claude_wire.dialects import CLASSIC, STREAM_JSON, Dialect, dialect_of
 from claude_wire.errors import DialectError, ProcessInputError, SessionEndedError, SessionNotFoundError
-from claude_wire.errors.base import initialize_hint
 from claude_wire.limits import DEFAULT_SPILL_BYTES
 from claude_wire.messages import InitializeRequest, ResultErrorDuringExecution
 from claude_wire.process.command_line import resumed_session
@@ -32,6 +31,7 @@ from claude_wire.session.iterators import Until, Wait
 from claude_wire.session.prompts import Prompt, message_of
 from claude_wire.session.session import Session
 from claude_wire.support.arguments import tells_where, type_of
+from claude_wire.support.errors import initialize_hint
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from claude_wire.support.arguments import require_function, require_int, require_one_of, require_seconds, type_of
+    from claude_wire.support.errors import describe_end
     from claude_wire.support.extras import install_extra
     from claude_wire.support.ids import LONGEST_ID, Ids, Key, key_of, short_id
     from claude_wire.support.moments import moment
@@ -24,6 +25,7 @@ __all__ = [
     "Readiness",
     "cancel_scope",
     "closing_coroutine",
+    "describe_end",
     "fields_of",
     "install_extra",
     "is_seen",
@@ -55,6 +57,7 @@ _LATER = {
     "SUBAGENT_TOOLS": "tool_calls",
     "cancel_scope": "waiting",
     "closing_coroutine": "waiting",
+    "describe_end": "errors",
     "fields_of": "plain_json",
     "install_extra": "extras",
     "is_seen": "text",

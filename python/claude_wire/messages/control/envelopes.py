@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from claude_wire.errors import PayloadError
 from claude_wire.messages.base import MessageBase, Number, Sender, Wire
 from claude_wire.messages.control.payload import ControlRequestPayload
 from claude_wire.messages.control.request_body import A, ControlRequestBody
 from claude_wire.messages.unknown import OrUnknownObject
+from claude_wire.support.errors import PayloadError
 
 if TYPE_CHECKING:
     from typing_extensions import Self

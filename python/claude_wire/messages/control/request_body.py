@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, get_args, get
 
 import msgspec
 
-from claude_wire.errors import PayloadError
 from claude_wire.messages.base import Sender, Wire
 from claude_wire.messages.tolerant import Findings, Misfit, build
+from claude_wire.support.errors import PayloadError
 
 A = TypeVar("A")
 

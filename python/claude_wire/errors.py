@@ -48,29 +48,7 @@ as one line of at most 80 characters. It is taken from:
 
 from __future__ import annotations
 
-from claude_wire.errors.base import (
-    AnswerError,
-    ByteBudgetError,
-    ClaudeWireError,
-    CLINotFoundError,
-    DialectError,
-    EncodeError,
-    HandleError,
-    InvalidLineError,
-    LineTooLongError,
-    PayloadError,
-    ProcessError,
-    ProcessInputError,
-    PromptAnsweredError,
-    PromptCancelledError,
-    PromptError,
-    RequestError,
-    RequestRefusedError,
-    RequestTimeoutError,
-    SessionEndedError,
-    UnfinishedTurnError,
-)
-from claude_wire.errors.turns import (
+from claude_wire.messages.conversation.results import (
     ApiError,
     AuthenticationError,
     BillingError,
@@ -83,6 +61,28 @@ from claude_wire.errors.turns import (
     SubagentStoppedError,
     TurnCancelledError,
     TurnError,
+)
+from claude_wire.messages.invalid import InvalidLineError
+from claude_wire.support.errors import (
+    AnswerError,
+    ByteBudgetError,
+    ClaudeWireError,
+    CLINotFoundError,
+    DialectError,
+    EncodeError,
+    HandleError,
+    LineTooLongError,
+    PayloadError,
+    ProcessError,
+    ProcessInputError,
+    PromptAnsweredError,
+    PromptCancelledError,
+    PromptError,
+    RequestError,
+    RequestRefusedError,
+    RequestTimeoutError,
+    SessionEndedError,
+    UnfinishedTurnError,
 )
 
 __all__ = [

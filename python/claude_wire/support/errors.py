@@ -1,36 +1,10 @@
-"""The root of all exceptions, and all exceptions except those of failed turns."""
+"""The exceptions that have no message as an attribute. Those that have one stand beside the message's class."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from claude_wire.support.text import quoted, reason_in
-
-if TYPE_CHECKING:
-    from claude_wire.messages import InvalidLine
-
-__all__ = [
-    "AnswerError",
-    "ByteBudgetError",
-    "CLINotFoundError",
-    "ClaudeWireError",
-    "DialectError",
-    "EncodeError",
-    "HandleError",
-    "InvalidLineError",
-    "LineTooLongError",
-    "PayloadError",
-    "ProcessError",
-    "ProcessInputError",
-    "PromptAnsweredError",
-    "PromptCancelledError",
-    "PromptError",
-    "RequestError",
-    "RequestRefusedError",
-    "RequestTimeoutError",
-    "SessionEndedError",
-    "UnfinishedTurnError",
-]
 
 E = TypeVar("E", bound="ClaudeWireError")
 
@@ -41,21 +15,6 @@ class ClaudeWireError(Exception):
     def __reduce__(self) -> tuple[Any, ...]:
         # Keep the text and the attributes in a copy. By default, the class would be called with the text alone.
         return _blank, (type(self),), {"args": self.args, **vars(self)}
-
-
-class InvalidLineError(ClaudeWireError, ValueError):
-    """A line is not one JSON object, and the caller asked for an exception.
-
-    Attributes:
-        line: the :class:`~claude_wire.InvalidLine`, with its bytes, number, offset and reason.
-        messages: what the same call had decoded before it, in order; none from ``read()``, which yields them first.
-            What comes after it is not lost: the next call of ``feed`` or ``close`` returns it.
-    """
-
-    def __init__(self, line: InvalidLine, messages: list[Any] | None = None) -> None:
-        super().__init__(f"line {line.line_number} at byte {line.offset} is not one JSON object: {line.reason}")
-        self.line = line
-        self.messages: list[Any] = [] if messages is None else messages
 
 
 class LineTooLongError(ClaudeWireError, ValueError):
