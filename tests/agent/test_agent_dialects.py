@@ -239,3 +239,19 @@ def test_a_prompt_of_several_blocks_is_joined_with_texts() -> None:
 
     host = ASYNCIO.run(main)
     assert [one["result"] for one in host.of("result")] == ["one", "['TextBlock', 'ImageBlock']"]
+
+
+@pytest.mark.parametrize("dialect", [STREAM_JSON, AUTO], ids=str)
+@every_virtual_backend
+def test_a_stopped_turn_says_so_to_a_host_of_stream_json(virtual: VirtualBackend, dialect: Dialect) -> None:
+    async def main() -> Host:
+        async with hosted(Agent(answer, dialect=dialect)) as host:
+            await host.tell(prompt("slow", uuid="u"))
+            await anyio.sleep(1)
+            await host.tell({"type": "control_request", "request_id": "1", "request": {"subtype": "interrupt"}})
+            await host.until("result")
+        return host
+
+    host = virtual.run(main)
+    told = [line["message"]["content"] for line in host.of("user")]
+    assert told == [[{"type": "text", "text": "[Request interrupted by user]"}]]

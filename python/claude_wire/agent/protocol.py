@@ -163,8 +163,6 @@ class AgentProtocol:
     ) -> None:
         self.session: AgentSession = session
         self.connection: Connection = dialect.connect()
-        #: True for STREAM_JSON, whose messages need no translation.
-        self.plain: bool = dialect.plain
         self._decoder = Decoder()
         self._states = states
         self._init = InitMessage() if init is None else init
@@ -204,6 +202,11 @@ class AgentProtocol:
     def dialect(self) -> Dialect:
         """The dialect of the host, if it is known yet."""
         return self.connection.dialect
+
+    @property
+    def plain(self) -> bool:
+        """True if the host speaks stream-json."""
+        return self.dialect.plain
 
     def full(self, *, asking: bool = False) -> bool:
         """True if so many prompts wait that no more input may be read.
@@ -246,7 +249,7 @@ class AgentProtocol:
         if self._input_ended:
             return
         try:
-            meant = (message,) if self.plain else self.connection.from_host(message)
+            meant = self.connection.from_host(message)
             self.write_first(self.connection.reply())
             for one in meant:
                 given = taken(one, strict=self.dialect.strict)
@@ -442,7 +445,7 @@ class AgentProtocol:
 
     def send(self, message: Message | dict[str, Any]) -> None:
         """Write a message."""
-        self.write(encode(message) if self.plain else self.connection.to_host(message))
+        self.write(self.connection.to_host(message))
 
     def write(self, line: bytes) -> None:
         """Write an encoded line, unless it is empty."""
@@ -458,8 +461,7 @@ class AgentProtocol:
 
     def encode_control(self, message: Message) -> bytes:
         """A control message as one line; an answer with the original id of its request."""
-        given = with_its_id(message) if isinstance(message, ControlResponse) else message
-        return encode(given) if self.plain else self.connection.to_host(given)
+        return self.connection.to_host(with_its_id(message) if isinstance(message, ControlResponse) else message)
 
     def pop(self) -> bytes | None:
         """Take the next line to write; None if there is none."""
