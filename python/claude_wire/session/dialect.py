@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import signal
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from anyio import Event
@@ -68,9 +68,12 @@ _log = logging.getLogger("claude_wire")
 
 
 def require_callbacks(
-    dialect: Dialect, stream: MessageStream[Any], can_use_tool: object, callbacks: Mapping[str, object]
+    dialect: Dialect, argv: Sequence[str] | None, can_use_tool: object, callbacks: Mapping[str, object]
 ) -> bool | None:
     """Refuse callbacks that an agent of a dialect never calls, or that the command line of a process rules out.
+
+    Args:
+        argv: the command line; None for a stream that is not a process.
 
     Returns:
         True if the agent is known to ask ``can_use_tool``, by its dialect or its command line; None if nobody knows.
@@ -84,9 +87,8 @@ def require_callbacks(
     for name, given in callbacks.items():
         if given and not dialect.initializes and not (name == "hooks" and dialect.host_hooks):
             raise DialectError(dialect.name, f"has no initialize, so {name} would never be called")
-    if isinstance(stream, Process) and dialect.initializes:
-        asks = can_use_tool is not None
-        require_flags(exchange_of(stream).settings.argv, asks=asks, by_flag=dialect.permission == "flag")
+    if argv is not None and dialect.initializes:
+        require_flags(argv, asks=can_use_tool is not None, by_flag=dialect.permission == "flag")
         return True
     return True if dialect.permission == "always" else None
 
@@ -376,7 +378,8 @@ class DialectAdapter:
             raise DialectError(dialect.name, "has no stream events, so a session takes no decoder with coalesce=")
         self.dialect: Dialect = dialect
         self.connection: Connection = connection
-        self._stream = stream
+        # Not the stream: it keeps this adapter.
+        self._argv = argv_of(stream)
         self._callbacks = callbacks
         self._hooks = hooks
         # True while AUTO has not found the dialect, so that nobody knows whether the agent calls can_use_tool.
@@ -426,8 +429,9 @@ class DialectAdapter:
         self._follower = follower
         self._kept.clear()
 
-    def control(self, follower: Follower[Any], lines: Sequence[bytes]) -> Iterator[Any]:
-        """Translate lines that are read ahead. Gives their messages."""
+    def control(self, follower: Follower[Any], lines: Sequence[bytes]) -> list[Any]:
+        """Translate lines that are read ahead. Returns their messages."""
+        found: list[Any] = []
         for line in lines if follower is self._follower else ():
             message = follower.decode(line)
             if message is not None:
@@ -436,7 +440,8 @@ class DialectAdapter:
                 size = 0 if is_same else KEPT_TIMES * len(line)
                 self._kept.append(None if is_same else (meant, size))
                 self._ahead.count(size)
-                yield from meant
+                found += meant
+        return found
 
     def is_control(self, message: Any) -> bool:
         """Whether a message is a control message. One that does not fit its type is none of another dialect."""
@@ -469,12 +474,17 @@ class DialectAdapter:
             return
         else:
             try:
-                asks = require_callbacks(dialect, self._stream, True, {})
+                asks = require_callbacks(dialect, self._argv, True, {})
             except ValueError as error:  # DialectError is a subclass
                 self._refusal = error  # raised by the next step of an iteration, but perhaps nobody iterates
                 _log.warning("%s", error)
         self._is_unconfirmed = False
         self._callbacks.confirm_permissions(asks)
+
+
+def argv_of(stream: MessageStream[Any]) -> Sequence[str] | None:
+    """The command line of a process; None for any other stream."""
+    return exchange_of(stream).settings.argv if isinstance(stream, Process) else None
 
 
 def connect(dialect: Dialect, stream: MessageStream[Any]) -> Connection:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import msgspec
 
-from claude_wire.codec.encoder import encode
 from claude_wire.control.sending import Send
 from claude_wire.dialects import STREAM_JSON, Dialect, dialect_of
 from claude_wire.errors import DialectError, HandleError
@@ -39,6 +38,7 @@ from claude_wire.session.callbacks import Callbacks, CanUseTool, Dialog, Elicit,
 from claude_wire.session.control import Control
 from claude_wire.session.dialect import (
     adapter_for,
+    argv_of,
     begins_without_initialize,
     connect,
     host_hooks,
@@ -157,7 +157,7 @@ class Session:
         stream = stream.stream if isinstance(stream, SessionTransport) else stream
         by_name = {"hooks": hooks, "mcp_servers": mcp_servers, "on_elicitation": on_elicitation, "dialogs": dialogs}
         self._callbacks = Callbacks(can_use_tool, hooks, mcp_servers, on_elicitation, dialogs, callback_timeout)
-        self._callbacks.confirm_permissions(require_callbacks(dialect, stream, can_use_tool, by_name))
+        self._callbacks.confirm_permissions(require_callbacks(dialect, argv_of(stream), can_use_tool, by_name))
         #: The agent's process; None for a stream that is not a process.
         self.process: Process[Any] | None = stream if isinstance(stream, Process) else None
         require_seconds("request_timeout", request_timeout)
@@ -174,9 +174,8 @@ class Session:
             send, require = transport.send, transport.require
         self._sender = Sender(exchange, send, on_sent, self._tasks, require)
         self._connection = connection = connect(dialect, stream)
-        to_agent = encode if dialect.plain else connection.to_agent
         protocol = HostProtocol(merges=dialect.merges)
-        self._control = Control(protocol, self._callbacks, self._sender, self._tasks, to_agent)
+        self._control = Control(protocol, self._callbacks, self._sender, self._tasks, connection.to_agent)
         self._takeover: Takeover | None = None
         if transport is None:
             adapter = adapter_for(dialect, connection, stream, self._callbacks, hooks_of_host)
@@ -186,7 +185,9 @@ class Session:
             self._router = TakeoverRouter(transport, on_received, self._control, self._takeover)
         self._reading = Reading(self._router, self._control, self.process)
         self._ready = self._reading.ready
-        self._prompts = Prompts(self._sender, self._reading, hooks_of_host, to_agent, verbatim=verbatim_prompts)
+        self._prompts = Prompts(
+            self._sender, self._reading, hooks_of_host, connection.to_agent, verbatim=verbatim_prompts
+        )
         # aclose() awaits these, each with a number of seconds.
         self._ending: list[Callable[[float], Awaitable[None]]] = []
 
