@@ -176,8 +176,13 @@ checks that it is up to date.
 
 
 def page() -> str:
-    head = f"| document | {' | '.join(LIBRARIES)} |\n|---|{'---|' * len(LIBRARIES)}\n"
-    lines = [f"| {first} | {' | '.join(cells[library] for library in LIBRARIES)} |\n" for first, cells in rows()]
+    """The page, with one line for all files of which each library makes the same."""
+    head = f"| documents | {' | '.join(LIBRARIES)} |\n|---|{'---|' * len(LIBRARIES)}\n"
+    alike: dict[str, str] = {}
+    for first, cells in rows():
+        words = " | ".join(cells[library] for library in LIBRARIES)
+        alike[words] = f"{alike[words]}, {first}" if words in alike and first.startswith("`") else first
+    lines = [f"| {names} | {words} |\n" for words, names in alike.items()]
     return f"{INTRODUCTION}\n{head}{''.join(lines)}"
 
 
@@ -185,8 +190,12 @@ def test_the_page_is_up_to_date() -> None:
     text = PAGE.read_text(encoding="utf-8")
     assert text.startswith(INTRODUCTION)
     head, _, *lines = (line.strip("| ").split(" | ") for line in text[len(INTRODUCTION) :].split("\n") if line)
-    assert head == ["document", *LIBRARIES]
-    committed = {first: dict(zip(LIBRARIES, cells, strict=True)) for first, *cells in lines}
+    assert head == ["documents", *LIBRARIES]
+    committed = {
+        name: dict(zip(LIBRARIES, cells, strict=True))
+        for first, *cells in lines
+        for name in (first.split(", ") if first.startswith("`") else [first])
+    }
     expected = dict(rows())
     # The columns of libraries that are not installed here cannot be checked.
     assert {
