@@ -48,6 +48,16 @@ DECISIVE = (
     ("an event to a connection, one event at a time", "a plain", "an event over HTTP, against a plain endpoint"),
     ("latency of one event through the tap, recording", "the bare", "an event through the tap, against a bare pipe"),
 )
+#: The peers that have a column on the page of all numbers, and how it is headed.
+COLUMNS = {
+    "claude-agent-sdk": "claude-agent-sdk",
+    "pydantic, discriminated unions": "pydantic",
+    "json.loads (dicts)": "json",
+    "orjson.loads (dicts)": "orjson",
+    "jiter.from_json (dicts)": "jiter",
+    "pysimdjson, Parser.parse (dicts)": "pysimdjson",
+    "fastsimdjson.loads_many (dicts)": "fastsimdjson",
+}
 #: Where those of the README stand.
 NUMBERS = re.compile(r"(<!-- numbers -->\n).*?(<!-- /numbers -->\n)", re.DOTALL)
 
@@ -69,7 +79,8 @@ ratios are claimed. What is lost is bold: a bound that this run did not meet, an
   claude-agent-sdk is its own framing, `json` and message parser, without its process and queues; through a pipe it is
   its whole transport.
 - "msgspec by hand" is what an application would write: the same classes, tracked by the garbage collector, one for all
-  `system` messages and one for all results. pydantic has the same classes as models, in discriminated unions.
+  `system` messages and one for all results. pydantic has the same classes as models, in discriminated unions. json,
+  orjson, jiter, pysimdjson and fastsimdjson make dicts.
 """
 
 
@@ -99,15 +110,34 @@ def machine() -> list[str]:
     return [f"{_cpu()}, {_cores()} cores; {platform.system()} {platform.machine()}; {python}", versions]
 
 
-def _table_rows(rows: list[Row]) -> list[str]:
-    lines = ["| job, our time | against | ratio, lowest, highest | claimed |", "|---|---|---|---|"]
+def _tables(rows: list[Row]) -> list[str]:
+    """The tables of a section: the peers that do most jobs, one column for each, and all others, one line for each."""
+    wide = [row for row in rows if row.peer in COLUMNS and row.measure is Measure.FASTER]
+    peers = [peer for peer in COLUMNS if any(row.peer == peer for row in wide)]
+    lines = []
+    if len(peers) > 1:
+        lines += [
+            f"| {TIMES} faster than | {' | '.join(map(COLUMNS.__getitem__, peers))} |",
+            "|---|" + "---|" * len(peers),
+        ]
+        for job in dict.fromkeys(map(_job, wide)):
+            cells = {row.peer: " ".join(_compact(row)).strip() for row in wide if _job(row) == job}
+            line = " | ".join(cells.get(peer, "") for peer in peers).replace(f" {Measure.FASTER.written}", "")
+            lines.append(f"| {job} | {line} |")
+        lines.append("")
+        rows = [row for row in rows if row not in wide]
+    if rows:
+        lines += ["| job, our time | against | ratio, lowest, highest | claimed |", "|---|---|---|---|"]
     last = ""
     for row in rows:
-        job = f"{row.job}, {quantity(row.ours, row.unit)}"
         numbers, bound = _compact(row)
-        lines.append(f"| {'' if job == last else job} | {row.peer} | {numbers} | {bound} |")
-        last = job
-    return lines
+        lines.append(f"| {'' if _job(row) == last else _job(row)} | {row.peer} | {numbers} | {bound} |")
+        last = _job(row)
+    return lines if rows else lines[:-1]
+
+
+def _job(row: Row) -> str:
+    return f"{row.job}, {quantity(row.ours, row.unit)}"
 
 
 def _compact(row: Row) -> tuple[str, str]:
@@ -190,7 +220,7 @@ def all_numbers(table: Table, rounds: int) -> str:
         METHOD.format(rounds=rounds).rstrip(),
     ]
     for section, rows in table.sections():
-        parts += ["", f"## {section}", "", *_table_rows(rows)]
+        parts += ["", f"## {section}", "", *_tables(rows)]
     return "\n".join(parts) + "\n"
 
 
