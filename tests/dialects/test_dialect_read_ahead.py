@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from claude_wire import CanUseToolRequest, Decoder, InvalidLine, MessageStream, ResultMessage, Session
-from claude_wire.dialects import AUTO, CLASSIC, JSON_RPC, Dialect
+from claude_wire.dialects import AUTO, CLASSIC, JSON_RPC, STREAM_JSON, Dialect
 from claude_wire.messages import PermissionResult
 from dialect_peer import LinePeer
 from session_peer import queued_bytes
@@ -92,3 +92,26 @@ async def test_the_next_session_is_asked_nothing_again(one: Dialect, other: Dial
     assert peer.sent == [b'{"allow":true}\n'] * 2
     assert rest[-2].tool_results[0].tool_use_id == "t"
     assert seen([*rest[:-2], rest[-1]]) == [*(["a", "b"] if between == 0 else ["b"]), "Hi"]
+
+
+async def test_a_session_in_stream_json_goes_on_where_auto_has_stopped() -> None:
+    peer, asked = LinePeer(), []
+
+    def decide(request: CanUseToolRequest) -> PermissionResult:
+        asked.append(request.tool_name)
+        return request.allow()
+
+    def question(name: str) -> dict[str, Any]:
+        body = {"subtype": "can_use_tool", "tool_name": name, "input": {}, "tool_use_id": name}
+        return {"type": "control_request", "request_id": name, "request": body}
+
+    async with MessageStream(peer.output) as stream:
+        async with Session(stream, peer.send, dialect=AUTO, can_use_tool=decide):
+            peer.say(spoken("a"), question("First"), spoken("b"))
+            await peer.got(1)
+        async with Session(stream, peer.send, dialect=STREAM_JSON, can_use_tool=decide) as session:
+            peer.say(question("Second"), RESULT)
+            await peer.got(2)
+            received = [message async for message in session.receive_response()]
+    assert asked == ["First", "Second"]
+    assert seen(received) == ["a", "b", "Hi"]

@@ -361,23 +361,21 @@ class DialectAdapter:
     across the line again.
 
     Args:
-        dialect, connection: of the session. If the connection detects the dialect (AUTO), ``can_use_tool`` is checked
-            after that.
+        dialect: of the session. If it is AUTO, ``can_use_tool`` is checked when the dialect is found.
+        stream: if an earlier session has read it in this dialect, the new one goes on with the same connection.
         hooks: called by the host itself.
     """
 
     def __init__(
-        self,
-        dialect: Dialect,
-        connection: Connection,
-        stream: MessageStream[Any],
-        callbacks: Callbacks,
-        hooks: HostHooks | None,
+        self, dialect: Dialect, stream: MessageStream[Any], callbacks: Callbacks, hooks: HostHooks | None
     ) -> None:
-        if receiver_of(stream).decoder.coalesce:
+        receiver = receiver_of(stream)
+        if receiver.decoder.coalesce:
             raise DialectError(dialect.name, "has no stream events, so a session takes no decoder with coalesce=")
         self.dialect: Dialect = dialect
-        self.connection: Connection = connection
+        before = receiver.adapter
+        goes_on = before.connection if isinstance(before, DialectAdapter) and before.dialect is dialect else None
+        self.connection: Connection = goes_on or dialect.connect()
         # Not the stream: it keeps this adapter.
         self._argv = argv_of(stream)
         self._callbacks = callbacks
@@ -394,7 +392,7 @@ class DialectAdapter:
 
     def take_over(self, receiver: Receiver[Any], ahead: ReadAhead, ready: list[Any]) -> list[Any]:
         """Translate what the stream gives from now on. Returns the messages for those decoded before."""
-        before, receiver.adapter, self._ahead = receiver.adapter, self, ahead
+        self._ahead, before = ahead, receiver.adapter
         if not isinstance(before, DialectAdapter):
             # The follower of a session in stream-json looks at lines that nobody has translated.
             self._follower: Follower[Any] | None = None
@@ -485,28 +483,3 @@ class DialectAdapter:
 def argv_of(stream: MessageStream[Any]) -> Sequence[str] | None:
     """The command line of a process; None for any other stream."""
     return exchange_of(stream).settings.argv if isinstance(stream, Process) else None
-
-
-def connect(dialect: Dialect, stream: MessageStream[Any]) -> Connection:
-    """The connection of a session: that of an earlier session over the stream in the same dialect, or a new one."""
-    adapter = receiver_of(stream).adapter
-    if isinstance(adapter, DialectAdapter) and adapter.dialect is dialect:
-        return adapter.connection
-    return dialect.connect()
-
-
-def adapter_for(
-    dialect: Dialect,
-    connection: Connection,
-    stream: MessageStream[Any],
-    callbacks: Callbacks,
-    hooks: HostHooks | None,
-) -> DialectAdapter | None:
-    """The adapter for the dialect of a session. None for stream-json, unless the stream has spoken another dialect.
-
-    Raises:
-        DialectError: the decoder merges stream events.
-    """
-    if dialect.plain and receiver_of(stream).adapter is None:
-        return None
-    return DialectAdapter(dialect, connection, stream, callbacks, hooks)

@@ -118,6 +118,7 @@ class Router:
         self._ahead, ready = self._receiver.take_over(self._tap)
         if self._adapter is not None:
             ready = self._adapter.take_over(self._receiver, self._ahead, ready)
+        self._receiver.adapter = self._adapter
         if self._ahead.found is None:
             self._ahead.found = _Found()
         self._found = self._ahead.found

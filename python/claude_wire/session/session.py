@@ -37,10 +37,9 @@ from claude_wire.session.arguments import CEILING_SECONDS, REQUEST_SECONDS, STRE
 from claude_wire.session.callbacks import Callbacks, CanUseTool, Dialog, Elicit, HookMatcher, McpServer
 from claude_wire.session.control import Control
 from claude_wire.session.dialect import (
-    adapter_for,
+    DialectAdapter,
     argv_of,
     begins_without_initialize,
-    connect,
     host_hooks,
     interrupt,
     interrupt_before_close,
@@ -173,12 +172,12 @@ class Session:
         if transport is not None:
             send, require = transport.send, transport.require
         self._sender = Sender(exchange, send, on_sent, self._tasks, require)
-        self._connection = connection = connect(dialect, stream)
+        adapter = None if dialect.plain else DialectAdapter(dialect, stream, self._callbacks, hooks_of_host)
+        self._connection = connection = dialect.connect() if adapter is None else adapter.connection
         protocol = HostProtocol(merges=dialect.merges)
         self._control = Control(protocol, self._callbacks, self._sender, self._tasks, connection.to_agent)
         self._takeover: Takeover | None = None
         if transport is None:
-            adapter = adapter_for(dialect, connection, stream, self._callbacks, hooks_of_host)
             self._router = Router(stream, on_received, self._control, adapter)
         else:
             self._takeover = Takeover(transport, self._callbacks, self._control, self._tasks)
