@@ -1,16 +1,19 @@
-"""The layers hold for names of modules in strings, too: import-linter sees only import statements.
+"""No files import each other in a circle, and layers hold for names of modules in strings, too.
 
-A lazy ``__getattr__`` imports what a table of strings names. Each such string must name a module that the file may
-import: of its own layer's folder, or of a layer below.
+import-linter sees only import statements, and only whole folders. A lazy ``__getattr__`` imports what a table of
+strings names. Each such string must name a module that the file may import: of its own layer's folder, or of a layer
+below.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Set
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+import grimp
 import pytest
 
 from folders import ROOT
@@ -82,3 +85,39 @@ def test_a_climbing_string_is_found() -> None:
     )
     found = climbing("claude_wire", "streams/__init__.py", source, layers()["claude_wire"])
     assert found == ["session.session", "claude_wire.sync.session"]
+
+
+def imports_of(*packages: str) -> dict[str, set[str]]:
+    """What each file of packages imports, for type checkers, too."""
+    graph = grimp.build_graph(*packages, exclude_type_checking_imports=False, cache_dir=None)
+    return {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+
+
+def circle(imports: Mapping[str, Set[str]]) -> list[str]:
+    """Files of which each imports the one before it, the first one again at the end. Empty if there is no circle."""
+    try:
+        TopologicalSorter(imports).prepare()
+    except CycleError as error:
+        found: list[str] = error.args[1]
+        return found
+    return []
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    imports = imports_of(*SOURCES)
+    assert len(imports) > 300
+    assert circle(imports) == []
+
+
+def test_a_circle_of_types_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "circled"
+    package.mkdir()
+    for name, source in {
+        "__init__": "",
+        "one": "from circled.two import B",
+        "two": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from circled.three import C\n",
+        "three": "def f():\n    from circled import one",
+    }.items():
+        (package / f"{name}.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert set(circle(imports_of("circled"))) == {"circled.one", "circled.two", "circled.three"}

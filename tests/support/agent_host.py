@@ -11,6 +11,7 @@ import anyio
 from anyio.abc import ByteSendStream, TaskGroup
 
 from claude_wire.agent import Agent
+from claude_wire.agent.agent import service_of
 from claude_wire.agent.service import Service
 
 __all__ = ["Host", "hosted", "initialize", "kinds", "prompt"]
@@ -68,7 +69,7 @@ class Host(ByteSendStream):
 
     def start(self, agent: Agent, group: TaskGroup) -> None:
         """Have an agent serve this host."""
-        self.service = Service(agent)
+        self.service = service_of(agent)
 
         async def serve() -> None:
             with self.input:

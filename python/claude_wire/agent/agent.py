@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from typing import Any, Literal, NoReturn
 
 import msgspec
 
 from claude_wire.agent.options import AgentOptions
+from claude_wire.agent.protocol import AgentProtocol
 from claude_wire.agent.service import Service
 from claude_wire.agent.session import AgentSession
 from claude_wire.agent.turn import Turn
@@ -96,7 +99,7 @@ class Agent:
             stdin: a descriptor, or any source that a :class:`~claude_wire.MessageStream` takes.
             stdout: a descriptor, or an anyio ``ByteSendStream``.
         """
-        return await Service(self).run(stdin, stdout)
+        return await service_of(self).run(stdin, stdout)
 
     def main(self, argv: Sequence[str] | None = None, *, backend: str = "asyncio") -> NoReturn:
         """The main function of a program: serve the host that has started the process, and exit.
@@ -118,7 +121,28 @@ class Agent:
         from claude_wire.agent.main import INTERRUPTED, leave, run_program
 
         try:
-            code = run_program(self, sys.argv if argv is None else argv, backend)
+            code = run_program(
+                partial(service_of, self), self.dialect, self.version, sys.argv if argv is None else argv, backend
+            )
         except KeyboardInterrupt:  # before the event loop runs; and on Windows
             code = INTERRUPTED
         leave(code)
+
+
+def service_of(agent: Agent, options: AgentOptions | None = None) -> Service:
+    """One run of an agent.
+
+    Args:
+        options: the command line; ``agent.options`` if None.
+    """
+    options = agent.options if options is None else options
+    session = AgentSession(options, agent.model, agent.version)
+    protocol = AgentProtocol(session, agent.dialect, states=_states(options), init=agent.init_message(session))
+    return Service(protocol, agent.answer, agent.requests, agent.lifespan)
+
+
+def _states(options: AgentOptions) -> bool | None:
+    """How to write changes of state, according to the environment: True for ``sdk_host_only``, None for not at all."""
+    if options.reads_session_state:
+        return True
+    return False if os.environ.get("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS") == "1" else None

@@ -7,11 +7,11 @@ import signal
 import sys
 import textwrap
 import threading
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import anyio
 from anyio.abc import ByteSendStream
@@ -20,11 +20,8 @@ from claude_wire.agent.options import FLAGS, AgentOptions
 from claude_wire.agent.service import Service, tell
 from claude_wire.codec.decoder import Decoder
 from claude_wire.codec.encoder import encode, encode_value
+from claude_wire.dialects import Dialect
 from claude_wire.messages import MessageParam, ResultMessage, UserMessage
-
-if TYPE_CHECKING:
-    from claude_wire.agent.agent import Agent
-    from claude_wire.dialects import Dialect
 
 #: Exit code of an agent that could not begin.
 FAILED = 1
@@ -76,10 +73,14 @@ def take_standard_streams() -> tuple[int, int]:
     return _taken
 
 
-def run_program(agent: Agent, argv: Sequence[str], backend: str) -> int:
+def run_program(
+    make_service: Callable[[AgentOptions], Service], dialect: Dialect, version: str, argv: Sequence[str], backend: str
+) -> int:
     """Run an agent as the program of this process, and return its exit code.
 
     Args:
+        make_service: gets the command line.
+        dialect, version: of the agent.
         argv: the command line, the program first.
         backend: ``"asyncio"`` or ``"trio"``.
     """
@@ -91,26 +92,26 @@ def run_program(agent: Agent, argv: Sequence[str], backend: str) -> int:
         options = AgentOptions.parse(argv)
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
-        return agent.dialect.usage_code
+        return dialect.usage_code
     name = os.path.basename(argv[0])
     if options.version:
-        _write(stdout, f"{agent.version} ({name})\n".encode())
+        _write(stdout, f"{version} ({name})\n".encode())
         return 0
     if options.help:
         flags = textwrap.fill(" ".join(FLAGS), 100, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
         _write(stdout, HELP.format(name=name, flags=flags).encode())
         return 0
-    service = Service(agent, options)
+    service = make_service(options)
     if options.input_format == "stream-json" or not (options.print or options.prompt is not None):
         return anyio.run(_serve, service, stdin, stdout, backend=backend)
     prompt = options.prompt
     if prompt is None:
         with open(stdin, "rb", closefd=False) as file:
             prompt = file.read().decode(errors="replace")
-    source: Any = _only(prompt, agent.dialect)
+    source: Any = _only(prompt, dialect)
     if options.output_format == "stream-json":
         return anyio.run(_serve, service, source, stdout, backend=backend)
-    printed = _Results(agent.dialect)
+    printed = _Results(dialect)
     code = anyio.run(_serve, service, source, printed, backend=backend)
     for result in printed.results:
         _write(stdout, encode(result) if options.output_format == "json" else _text(result).encode(errors="replace"))

@@ -41,11 +41,12 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import msgspec
 
-from claude_wire.agent.session import MAX_SETTINGS_BYTES, PERMISSION_MODES
+from claude_wire.agent.runtime import Runtime
+from claude_wire.agent.session import MAX_SETTINGS_BYTES, PERMISSION_MODES, McpConnection
 from claude_wire.codec.encoder import encode
 from claude_wire.control.answers import UNKNOWN_SUBTYPE, Followed, Handler, Refusal
 from claude_wire.errors import RequestError
@@ -96,10 +97,6 @@ from claude_wire.messages import (
 )
 from claude_wire.messages.base import Wire
 
-if TYPE_CHECKING:
-    from claude_wire.agent.service import Service
-    from claude_wire.agent.session import McpConnection
-
 Payload = Wire | dict[str, Any] | None
 Answer = Payload | Followed
 
@@ -119,7 +116,7 @@ NOTHING: dict[type, Payload] = {
 class HostRequests:
     """The handlers of one agent for requests of its host."""
 
-    def __init__(self, service: Service, handlers: dict[type, Callable[[Any], Any]]) -> None:
+    def __init__(self, service: Runtime, handlers: dict[type, Callable[[Any], Any]]) -> None:
         self._service = service
         self._handlers = handlers
         self._own: dict[type, Callable[[Any], Answer]] = {

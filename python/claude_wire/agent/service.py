@@ -11,15 +11,14 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import msgspec
 from anyio import CancelScope, Event, get_cancelled_exc_class, to_thread
 
-from claude_wire.agent.options import AgentOptions
 from claude_wire.agent.outcome import failure, result_of
 from claude_wire.agent.protocol import AgentProtocol, Finished, Interrupted, InvalidInput, TurnStarted, TurnStopped
 from claude_wire.agent.questions import Questions
@@ -43,9 +42,6 @@ from claude_wire.streams.pipes import GONE, Sink, open_input, open_sink
 from claude_wire.streams.tasks import Task, Tasks, cancelled_by_nobody
 from claude_wire.support.waiting import cancel_scope, move_on_after
 
-if TYPE_CHECKING:
-    from claude_wire.agent.agent import Agent
-
 #: Above this many bytes of waiting output, a turn waits, too.
 CROWDED_BYTES = 1024 * 1024
 #: Limits above which nothing is read: tasks that answer requests of the host; bytes of waiting requests and answers.
@@ -60,20 +56,25 @@ LAST_SECONDS = 5.0
 
 
 class Service:
-    """One run of an agent.
+    """One run of an agent, for :func:`~claude_wire.agent.agent.service_of`.
 
     Args:
-        agent: the author's agent.
-        options: the command line; ``agent.options`` if None.
+        answer: the author's function.
+        handlers: the author's functions for control requests, by class of the request.
+        lifespan: entered before the first prompt.
     """
 
-    def __init__(self, agent: Agent, options: AgentOptions | None = None) -> None:
-        self._agent = agent
-        options = agent.options if options is None else options
-        self.session: AgentSession = AgentSession(options, agent.model, agent.version)
-        self.protocol: AgentProtocol = AgentProtocol(
-            self.session, agent.dialect, states=_states(options), init=agent.init_message(self.session)
-        )
+    def __init__(
+        self,
+        protocol: AgentProtocol,
+        answer: Callable[..., Any],
+        handlers: dict[type, Callable[[Any], Any]],
+        lifespan: Callable[[AgentSession], AbstractAsyncContextManager[Any]] | None,
+    ) -> None:
+        self.protocol: AgentProtocol = protocol
+        self.session: AgentSession = protocol.session
+        self._answer_prompt = answer
+        self._lifespan = lifespan
         self._tasks = Tasks()
         self._answering = Tasks()
         # Requests of the host, and requests of the agent.
@@ -81,7 +82,7 @@ class Service:
         self._sent = SentRequests()
         self.requests: Requests = Requests(self._sent, self._send, self._tasks, self.protocol.encode_control)
         self.questions: Questions = Questions(self.protocol, self.requests)
-        self._host = HostRequests(self, agent.requests)
+        self._host = HostRequests(self, handlers)
         self._answers = Answers(
             self._asked, self._host.find, self._send_first, self._answering, self.protocol.encode_control
         )
@@ -128,8 +129,8 @@ class Service:
     async def _run(self, sink: Sink) -> None:
         async with AsyncExitStack() as stack:
             try:
-                if self._agent.lifespan is not None and self._code is None:
-                    await stack.enter_async_context(self._agent.lifespan(self.session))
+                if self._lifespan is not None and self._code is None:
+                    await stack.enter_async_context(self._lifespan(self.session))
                 self._started = True
                 self._tasks.start(self._write, "claude-wire-writer")
                 self._tasks.start(self._read, "claude-wire-reader")
@@ -292,12 +293,12 @@ class Service:
                 returned: Any = hooked.refusal or hooked.stop_reason
             else:
                 turn.hook_context += hooked.context
-                returned = await self.call(self._agent.answer, turn)
+                returned = await self.call(self._answer_prompt, turn)
             turn.result = result_of(returned, turn.finished(), self.session.schema)
             if record.stopped is None:
                 await self.questions.hooks("Stop", {"stop_hook_active": False})
         except (Exception, SystemExit) as error:
-            turn.result = _failed(error, self._agent.answer)
+            turn.result = _failed(error, self._answer_prompt)
         except get_cancelled_exc_class() as error:
             if not cancelled_by_nobody():
                 raise
@@ -321,7 +322,7 @@ class Service:
         try:
             events = self.protocol.end_turn(record, self._completed(turn, result))
         except Exception as error:  # the author's result or usage cannot be encoded as JSON
-            bare = msgspec.structs.replace(_failed(error, self._agent.answer), duration_api_ms=0, num_turns=0)
+            bare = msgspec.structs.replace(_failed(error, self._answer_prompt), duration_api_ms=0, num_turns=0)
             events = self.protocol.end_turn(record, bare)
         self.moved()
         self._handle(events)
@@ -473,10 +474,3 @@ def tell(error: BaseException, function: object = None) -> None:
         theirs = [traceback.FrameSummary(code.co_filename, code.co_firstlineno, code.co_name)]
     print("".join(traceback.format_list(theirs)), end="", file=sys.stderr)
     print("".join(traceback.format_exception_only(type(error), error)), end="", file=sys.stderr, flush=True)
-
-
-def _states(options: AgentOptions) -> bool | None:
-    """How to write changes of state, according to the environment: True for ``sdk_host_only``, None for not at all."""
-    if options.reads_session_state:
-        return True
-    return False if os.environ.get("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS") == "1" else None

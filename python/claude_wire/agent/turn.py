@@ -18,6 +18,7 @@ from anyio.lowlevel import checkpoint
 
 from claude_wire.agent.outcome import content_of
 from claude_wire.agent.questions import Decision, Hooked, McpResult, ToolOutcome
+from claude_wire.agent.runtime import Runtime
 from claude_wire.agent.session import AgentSession, McpConnection, Spent, TurnRecord
 from claude_wire.agent.speech import Speech
 from claude_wire.messages import (
@@ -44,8 +45,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from claude_wire.agent.service import Service
-
 #: The answer to questions of a turn that was interrupted, or has ended. The host does not get them.
 OVER = "The turn is over."
 #: Lines that a turn writes before other tasks may run, such as the one that reads an interrupt.
@@ -60,7 +59,7 @@ class Turn:
     """
 
     def __init__(
-        self, service: Service, record: TurnRecord, parent: ToolUseBlock | None = None, outer: Turn | None = None
+        self, service: Runtime, record: TurnRecord, parent: ToolUseBlock | None = None, outer: Turn | None = None
     ) -> None:
         self._service = service
         self._protocol = service.protocol

@@ -10,7 +10,7 @@ import anyio
 from anyio.abc import ByteSendStream, ObjectSendStream
 
 from claude_wire.agent import Agent, AgentOptions
-from claude_wire.agent.service import Service
+from claude_wire.agent.agent import service_of
 from claude_wire.messages import InitializeRequest
 from claude_wire.process.options import ClaudeOptions
 from claude_wire.session.callbacks import CanUseTool, Dialog, Elicit, HookMatcher, McpServer
@@ -68,7 +68,7 @@ async def open_agent(
     flags = [] if options is None else options.arguments()
     if can_use_tool is not None and (options is None or options.permission_prompt_tool is None):
         flags += ["--permission-prompt-tool", "stdio"]
-    service = Service(agent, AgentOptions.parse(["agent", *flags], {STATE_VARIABLE: "1"}))
+    service = service_of(agent, AgentOptions.parse(["agent", *flags], {STATE_VARIABLE: "1"}))
     to_agent, at_agent = anyio.create_memory_object_stream[bytes](MAX_LINES)
     to_host, at_host = anyio.create_memory_object_stream[bytes](MAX_LINES)
     failed: list[Exception] = []
