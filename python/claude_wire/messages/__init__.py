@@ -1,8 +1,8 @@
 """The protocol as msgspec Structs: one class for each message, block, event, request and hook.
 
-The class is the registry. It says its tag, which side sends it and, if it is a request, the class of its answer. What
-follows from that is written by ``make generate``: the union of all messages, the names of all kinds and the public
-names are in ``registry``, and the table of the protocol in the reference.
+A class has the tag, the side that sends it and, for a request, the class of the answer. ``make generate`` writes
+everything else from the classes: the union of all messages, the names of all kinds and the public names in
+``registry``, and the table of the protocol in the reference.
 
 Field names are those on the wire.
 

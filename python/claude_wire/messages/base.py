@@ -12,8 +12,8 @@ both, and they differ  ``T | None | UnsetType``    ``UNSET`` / ``None``         
 
 ``UNSET`` (from msgspec) is false in a condition, as ``None`` is.
 
-Declare fields in the order in which the CLI writes them, rare ones last. msgspec searches a key's field from the last
-match on, and goes round all fields for a key that is out of order. A recorded ``result`` with 27 keys takes 106
+Declare fields in the order in which the CLI writes them, rare ones last. For each key, msgspec searches the fields
+from the last match on. A key out of order makes it go round all fields. A recorded ``result`` with 27 keys takes 106
 comparisons in this order, and took 549 in another.
 """
 
@@ -33,10 +33,10 @@ T = TypeVar("T")
 if TYPE_CHECKING:
     Number: TypeAlias = float
 else:
-    #: A JSON number, kept as it was written: ``5432`` stays an int and ``5432.0`` a float.
+    #: A JSON number as received: ``5432`` stays an int and ``5432.0`` a float.
     Number = int | float
 
-#: A repr shows at most this many characters of content; logs are no place for prompts and tool output.
+#: A repr shows at most this many characters of content, because logs are no place for prompts and tool output.
 REPR_CHARS = 80
 
 #: A repr shows these fields last: ids, and tags that only repeat the class.
@@ -59,14 +59,15 @@ REPR_LAST = (
 
 class _Short(reprlib.Repr):
     def repr_dict(self, x: dict[Any, Any], level: int) -> str:
-        # The inherited one sorts all keys first.
+        # The inherited method sorts all keys first.
         if level <= 0:
             return "{...}"
         shown = [f"{self.repr1(k, level - 1)}: {self.repr1(v, level - 1)}" for k, v in islice(x.items(), self.maxdict)]
         return "{" + ", ".join(shown) + (", ...}" if len(x) > self.maxdict else "}")
 
     def repr_instance(self, x: Any, level: int) -> str:
-        # The inherited one asks ``repr(x)``, which would begin to count levels anew: that is exponential in the depth.
+        # The inherited method calls ``repr(x)``, which counts levels from the start again. That takes time exponential
+        # in the depth.
         return _named(x, level - 1) if isinstance(x, Wire) else super().repr_instance(x, level)
 
 
@@ -78,7 +79,7 @@ _short.maxlevel = 3
 
 @cache
 def _repr_order(cls: type[Wire]) -> tuple[str, ...]:
-    """The attributes that the repr of a class shows, in order."""
+    """Return the attributes that the repr of a class shows, in order."""
     fields = [field for field in cls.__struct_fields__ if field not in cls.repr_first and field != cls.repr_unwraps]
     fields.sort(key=REPR_LAST.__contains__)
     return (*cls.repr_first, *fields)
@@ -93,7 +94,7 @@ def _named(message: Wire, level: int) -> str:
 
 
 def short_repr(name: str, fields: list[tuple[str, Any]], level: int = _short.maxlevel) -> str:
-    """``Name(field=value, …)`` with at most :data:`REPR_CHARS` characters between the parentheses."""
+    """Format ``Name(field=value, …)`` with at most :data:`REPR_CHARS` characters between the parentheses."""
     content = ", ".join(f"{field}={_short.repr1(value, level)}" for field, value in fields)
     if len(content) > REPR_CHARS:
         content = content[: REPR_CHARS - 1] + "…"
@@ -103,14 +104,14 @@ def short_repr(name: str, fields: list[tuple[str, Any]], level: int = _short.max
 def constant(value: T) -> T:
     """A field that is always written, with this value.
 
-    ``omit_defaults`` leaves out a plain default. It does not leave out a default that a factory makes.
+    ``omit_defaults`` leaves out a plain default, but not one that a factory makes.
     """
     field: T = msgspec.field(default_factory=lambda: value)
     return field
 
 
 def null() -> Any:
-    """A field that is ``None`` unless given, and then written as ``null``: readers test for it."""
+    """Make a field that is ``None`` by default, and then written as ``null``, because readers test for it."""
     return constant(None)
 
 
@@ -120,8 +121,8 @@ class Wire(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     Instances are immutable. The garbage collector does not track them, because decoded JSON is a tree and has no
     cycles. Do not put a message into a list or dict inside that same message: such a cycle is never freed.
 
-    A key that a class has no field for is ignored, and not written again, unless :attr:`keeps_extra` is true of the
-    class. ``Decoder(dict)`` keeps all keys of all messages.
+    A key without a field is ignored, and not written again, unless :attr:`keeps_extra` is true for the class.
+    ``Decoder(dict)`` keeps all keys of all messages.
     """
 
     if TYPE_CHECKING:  # msgspec evaluates the annotations of a base once for each subclass: 15 ms for 400 classes
@@ -131,13 +132,13 @@ class Wire(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     #: If true, keys without a field are kept in the field ``extra``, and written again at the message's top level.
     keeps_extra = False
-    #: Attributes that a repr shows before the fields: what a person who reads a log looks for.
+    #: Attributes that a repr shows first: what somebody who reads a log looks for.
     repr_first = ()
-    #: A field that a repr leaves out, because attributes of :attr:`repr_first` show what is in it.
+    #: A field that a repr leaves out, because attributes of :attr:`repr_first` show its content.
     repr_unwraps = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON object as plain Python objects, with the names and the presence that it has on the wire."""
+        """Return the JSON object as plain Python objects, with names and presence as on the wire."""
         plain: dict[str, Any] = msgspec.to_builtins(self)
         if self.keeps_extra:
             extra: dict[str, Any] = plain.pop("extra", None) or {}
@@ -149,26 +150,26 @@ class Wire(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         return _named(self, _short.maxlevel)
 
 
-#: The side of the protocol that writes something: the CLI or another agent, the host, or each to the other.
+#: The sender of a message: the CLI or another agent, the host, or both.
 Sender: TypeAlias = Literal["agent", "host", "both"]
 
 
 class MessageBase(Wire, tag_field="type", tag="", frozen=True):
     """The base of every message, which is a line of its own: a new message is a subclass, and ``make generate``.
 
-    ``tag`` is the message's ``type``. Messages of type ``system`` and ``result`` derive from :class:`SystemMessage` and
-    :class:`ResultMessage`, and say their ``subtype`` in a field with a :func:`constant`.
+    ``tag`` is the message's ``type``. Messages of type ``system`` and ``result`` derive from :class:`SystemMessage`
+    and :class:`ResultMessage`, and have a ``subtype`` field with a :func:`constant`.
     """
 
     if TYPE_CHECKING:
         sent_by: ClassVar[Sender]
 
-    #: Which side sends it.
+    #: The side that sends it.
     sent_by = "agent"
 
 
 class NoOther(Wire, tag_field="type", tag="", frozen=True):
-    """A second member for a union of one class, which nothing decodes to: msgspec checks tags only in unions of two."""
+    """The second member of a union with one real class. msgspec checks tags only in unions with two members."""
 
     def __post_init__(self) -> None:
         raise ValueError("unknown type")

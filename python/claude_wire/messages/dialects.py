@@ -1,4 +1,4 @@
-"""Messages that only dialects of compatible agents have; today's Claude Code CLI knows none of them.
+"""Messages that only dialects of compatible agents have. The current Claude Code CLI has none of them.
 
 Three dialects add messages: miriad-code's, the 2.1.7 CLI's and the ``permission_request`` dialect.
 """
@@ -13,14 +13,14 @@ from claude_wire.messages.conversation.results import ErrorInfo
 from claude_wire.messages.system import SystemMessage
 from claude_wire.messages.unknown import OrUnknownBlock
 
-#: Where agents may put the tool that a permission request is about.
+#: Members in which agents may put the tool of a permission request.
 _NESTED = ("tool", "tool_use", "request")
 
 
 class ControlMessage(MessageBase, tag="control", kw_only=True, frozen=True):
     """The host interrupts the turn or asks for the status, in miriad-code's dialect.
 
-    It has no request id. Today's CLI takes an ``interrupt`` control request instead.
+    It has no request id. The current CLI uses an ``interrupt`` control request instead.
     """
 
     sent_by: ClassVar[Sender] = "host"
@@ -60,7 +60,7 @@ class ConsolidationMessage(SystemMessage, kw_only=True, frozen=True):
 class InterruptedMessage(SystemMessage, kw_only=True, frozen=True):
     """The turn was interrupted, in miriad-code's dialect. The result that follows is a :class:`ResultCancelled`.
 
-    No document lists its fields: those that have none here are in ``extra``.
+    No document lists its fields. Keys without a field here are in ``extra``.
     """
 
     keeps_extra: ClassVar[bool] = True
@@ -74,7 +74,7 @@ class SystemToolResultMessage(SystemMessage, kw_only=True, frozen=True):
     """What a tool call returned, as a ``system`` message, in two dialects.
 
     Miriad-code's has a block in ``tool_result``; the 2.1.7 CLI's has ``tool_use_id`` and ``content``, a string or a
-    list of blocks. Today's CLI sends a :class:`UserMessage`.
+    list of blocks. The current CLI sends a :class:`UserMessage`.
     """
 
     subtype: Literal["tool_result"] = constant("tool_result")
@@ -140,7 +140,7 @@ class PermissionRequestMessage(SystemMessage, kw_only=True, frozen=True):
 class PermissionReply(MessageBase, tag=False, frozen=True):
     """The host's answer to a :class:`PermissionRequestMessage`: a bare ``{"allow": true}``.
 
-    It has no ``type``, nor an id; the key ``allow`` tells what it is. All other keys are in ``extra``.
+    It has neither ``type`` nor id. It is recognised by the key ``allow``. All other keys are in ``extra``.
     """
 
     sent_by: ClassVar[Sender] = "host"

@@ -1,4 +1,4 @@
-"""``InvalidLine``, which a decoder gives for a line that is not one JSON object, and the exception with one."""
+"""``InvalidLine``, which a decoder returns for a line that is not one JSON object, and the exception with one."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from claude_wire.support.errors import ClaudeWireError
 
 InvalidKind: TypeAlias = Literal[
     "not_json",  # malformed JSON, NaN and infinities included
-    "not_utf8",  # bytes that are no UTF-8
+    "not_utf8",  # bytes that are not UTF-8
     "not_object",  # JSON, but a string, number, array, true or false
     "null",  # the JSON value null
-    "number",  # a number that is out of range
-    "too_deep",  # nested more deeply than it is read
+    "number",  # a number out of range
+    "too_deep",  # nested too deeply
     "tags",  # a tag of an object has two values
-    "truncated",  # the stream ended in this line; says nothing of what else may be wrong with it
+    "truncated",  # the stream ended in this line; it may also be wrong in other ways
     "too_long",  # longer than max_line_bytes
-    "no_memory",  # longer than there was memory for
+    "no_memory",  # longer than the available memory
 ]
 
 
@@ -32,7 +32,7 @@ class InvalidLine:
         offset: of the line's first byte in the stream, in bytes.
         reason: why, in English, without any of the line's content.
         length: the line's true length in bytes, without its line feed.
-        kind: why, for programs: ``not_json``, ``not_utf8``, ``not_object``, ``null``, ``number`` (out of range),
+        kind: the reason for programs: ``not_json``, ``not_utf8``, ``not_object``, ``null``, ``number`` (out of range),
             ``too_deep``, ``tags`` (one has two values), ``truncated`` (the stream ended in it), ``too_long`` or
             ``no_memory``.
     """

@@ -10,7 +10,7 @@ from claude_wire.messages.base import MessageBase, Number, Sender, Wire, null
 
 
 class KeepAlive(MessageBase, tag="keep_alive", frozen=True):
-    """Keeps the connection open and says nothing; either side may send it, and the reader ignores it."""
+    """Keeps the connection open. Either side may send it, and the reader ignores it."""
 
     sent_by: ClassVar[Sender] = "both"
 
@@ -74,7 +74,7 @@ class ToolUseSummaryMessage(MessageBase, tag="tool_use_summary", kw_only=True, f
 
 
 class UnifiedRateLimitWindow(Wire, kw_only=True, frozen=True):
-    """How far one window of the limits is used up. ``resetsAt`` is Unix time; the other numbers are fractions."""
+    """How far one window of the limits is used. ``resetsAt`` is Unix time; the other numbers are fractions."""
 
     utilization: Number
     resetsAt: Number
@@ -138,7 +138,7 @@ class PromptSuggestionMessage(MessageBase, tag="prompt_suggestion", kw_only=True
 
 
 class ConversationResetMessage(MessageBase, tag="conversation_reset", kw_only=True, frozen=True):
-    """The conversation starts afresh, as after ``/clear``; the model no longer sees what came before.
+    """The conversation starts again, for instance after ``/clear``. The model no longer sees earlier messages.
 
     ``session_id`` is that of the session left behind, and the next :class:`InitMessage` has the new one. The running
     totals in results start at zero again.
@@ -157,7 +157,7 @@ class ConversationResetMessage(MessageBase, tag="conversation_reset", kw_only=Tr
 class ActiveGoal(Wire, kw_only=True, frozen=True):
     """The goal that the session works towards, and how often it has been checked.
 
-    ``tokens_at_start`` is what the session had used when the goal was set.
+    ``tokens_at_start`` is the session's usage when the goal was set.
     """
 
     condition: str
@@ -168,7 +168,7 @@ class ActiveGoal(Wire, kw_only=True, frozen=True):
 
 
 class ActiveGoalMessage(MessageBase, tag="active_goal", kw_only=True, frozen=True):
-    """The session has a goal, or none any more when ``value`` is null."""
+    """The session has a goal, or no goal any more (``value`` is null)."""
 
     value: ActiveGoal | None = null()
     uuid: str | None = None
@@ -176,7 +176,7 @@ class ActiveGoalMessage(MessageBase, tag="active_goal", kw_only=True, frozen=Tru
 
 
 class CommandLifecycleMessage(MessageBase, tag="command_lifecycle", kw_only=True, frozen=True):
-    """What became of a prompt that carried a ``uuid``, repeated here as ``command_uuid``.
+    """The state of a prompt with a ``uuid``, which is repeated here as ``command_uuid``.
 
     ``state`` goes from ``queued`` to ``started`` to ``completed``, and is an open set.
     """
@@ -201,7 +201,7 @@ class TranscriptMirrorMessage(MessageBase, tag="transcript_mirror", kw_only=True
 
 
 class AuthCredential(Wire, kw_only=True, frozen=True):
-    """A token that lets the host in; keep it out of logs."""
+    """A token for access to the host. Keep it out of logs."""
 
     type: str
     token: str

@@ -1,4 +1,4 @@
-"""A fast way to build lines with unknown parts: remember the places in messages where unknown parts were found.
+"""A fast way to build messages from lines with unknown parts: remember where in messages unknown parts were found.
 
 msgspec builds a whole message or refuses it. :mod:`~claude_wire.messages.tolerant` builds a refused line piece by
 piece, which is slow. An agent that sends one unknown block mostly sends more of them, in the same field. So the next

@@ -12,7 +12,7 @@ from claude_wire.messages.conversation.usage import TaskUsage
 
 
 class SystemMessage(MessageBase, tag="system", kw_only=True, frozen=True):
-    """The base of every ``system`` message; ``subtype`` says which it is, and each subtype has a class of its own."""
+    """The base of every ``system`` message. Each ``subtype`` has a class of its own."""
 
     subtype: str
     uuid: str | None = None
@@ -23,7 +23,7 @@ class SystemMessage(MessageBase, tag="system", kw_only=True, frozen=True):
 
 
 class InitMcpServer(Wire, frozen=True):
-    """An MCP server as the session starts; ``status`` is an open set."""
+    """An MCP server at the start of the session; ``status`` is an open set."""
 
     name: str
     status: str
@@ -31,7 +31,7 @@ class InitMcpServer(Wire, frozen=True):
 
 
 class InitPlugin(Wire, kw_only=True, frozen=True):
-    """A plugin loaded into the session, and where from."""
+    """A plugin of the session, and its source."""
 
     name: str
     path: str
@@ -60,10 +60,10 @@ class PluginError(Wire, kw_only=True, frozen=True):
 class InitMessage(SystemMessage, kw_only=True, frozen=True):
     """Describes the session: directory, model, tools, permission mode, commands and more.
 
-    It comes at the start of every turn, not once per process, and the newest one holds: model and session may have
-    changed. ``permissionMode`` and ``apiKeySource`` are camelCase and open sets. Older CLIs and dialects leave out
-    many fields; ``models`` is the 2.1.7 CLI's dialect, ``timestamp`` the ``permission_request`` dialect. The CLI names
-    its tools; dialects may describe them in objects: :attr:`tool_names` has the names of either.
+    It comes at the start of every turn, not once per process. The newest one counts, because model and session may
+    have changed. ``permissionMode`` and ``apiKeySource`` are camelCase and open sets. Older CLIs and dialects leave
+    out many fields; ``models`` is the 2.1.7 CLI's dialect, ``timestamp`` the ``permission_request`` dialect. The CLI
+    names its tools; dialects may describe them in objects: :attr:`tool_names` has the names of either.
     """
 
     subtype: Literal["init"] = constant("init")
@@ -124,7 +124,7 @@ class InitMessage(SystemMessage, kw_only=True, frozen=True):
 
     @property
     def tool_names(self) -> list[str]:
-        """The names of all tools, in order; a tool without one is left out."""
+        """The names of all tools, in order. A tool without a name is left out."""
         names = (tool if isinstance(tool, str) else tool.get("name") for tool in self.tools or ())
         return [name for name in names if isinstance(name, str)]
 
@@ -148,9 +148,9 @@ class PluginInstallMessage(SystemMessage, kw_only=True, frozen=True):
 class StatusMessage(SystemMessage, kw_only=True, frozen=True):
     """What the CLI is busy with, or a new permission mode.
 
-    ``requesting`` comes before a request to the API and is not closed; ``compacting`` is closed by a null ``status``,
-    with the outcome in ``compact_result``. A change of permission mode comes with a null ``status`` too, and
-    ``permissionMode``. ``running`` and ``queued_messages`` answer a status request in miriad-code's dialect.
+    ``requesting`` comes before a request to the API, and its end is not reported. ``compacting`` ends with a null
+    ``status``, with the outcome in ``compact_result``. A change of permission mode comes with a null ``status`` too,
+    and ``permissionMode``. ``running`` and ``queued_messages`` answer a status request in miriad-code's dialect.
     """
 
     subtype: Literal["status"] = constant("status")
@@ -186,7 +186,7 @@ class ControlRequestProgressMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class LocalCommandOutputMessage(SystemMessage, kw_only=True, frozen=True):
-    """What a slash command that runs in the CLI printed."""
+    """The output of a slash command that ran in the CLI."""
 
     subtype: Literal["local_command_output"] = constant("local_command_output")
     content: str
@@ -218,8 +218,8 @@ class ElicitationCompleteMessage(SystemMessage, kw_only=True, frozen=True):
 class PermissionDeniedMessage(SystemMessage, kw_only=True, frozen=True):
     """A tool call was refused without asking the host.
 
-    It comes before the tool result that says so to the model, and is advice only: ``permission_denials`` in the
-    result is the record.
+    It comes before the tool result that tells the model, and is only a hint: ``permission_denials`` in the result is
+    complete.
     """
 
     subtype: Literal["permission_denied"] = constant("permission_denied")
@@ -256,21 +256,21 @@ class SessionTitleChangedMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class WorkerShuttingDownMessage(SystemMessage, kw_only=True, frozen=True):
-    """The process that runs the session is about to end. For clients that follow the session live."""
+    """The process that runs the session is about to end. This is for clients that follow the session live."""
 
     subtype: Literal["worker_shutting_down"] = constant("worker_shutting_down")
     reason: str
 
 
 class CommandsChangedMessage(SystemMessage, kw_only=True, frozen=True):
-    """The whole new list of slash commands; it replaces the one known before."""
+    """The complete new list of slash commands, which replaces the previous one."""
 
     subtype: Literal["commands_changed"] = constant("commands_changed")
     commands: list[SlashCommand]
 
 
 class NotificationMessage(SystemMessage, kw_only=True, frozen=True):
-    """A short notice that the CLI would show in its interface for a while.
+    """A short notice that the CLI would show in its own interface for a while.
 
     Notices of the same sort have the same ``key``; ``timeout_ms`` is how long to show it, in milliseconds.
     """
@@ -307,7 +307,7 @@ class InformationalMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class UiInvalidateMessage(SystemMessage, kw_only=True, frozen=True):
-    """What the host shows of the session may be out of date."""
+    """The host's view of the session may be out of date."""
 
     subtype: Literal["ui_invalidate"] = constant("ui_invalidate")
     event: str | None = None
@@ -317,7 +317,7 @@ class UiInvalidateMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class PersistedFile(Wire, frozen=True):
-    """A file that was stored, with the id it got."""
+    """A file that was stored, and its new id."""
 
     filename: str
     file_id: str
@@ -331,7 +331,7 @@ class PersistFailure(Wire, frozen=True):
 
 
 class FilesPersistedMessage(SystemMessage, kw_only=True, frozen=True):
-    """Files of the session were stored, and some perhaps not; look at ``failed``."""
+    """Files of the session were stored. ``failed`` lists those that could not be stored."""
 
     subtype: Literal["files_persisted"] = constant("files_persisted")
     files: list[PersistedFile]
@@ -340,7 +340,7 @@ class FilesPersistedMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class SessionWritesLostMessage(SystemMessage, kw_only=True, frozen=True):
-    """The disk is full or over quota, and what the CLI meant to save is lost.
+    """The disk is full or over quota, and data that the CLI wanted to save is lost.
 
     ``error_code`` and ``lost`` are open sets; ``lost`` names ``transcript`` or ``global_config``.
     """
@@ -353,7 +353,7 @@ class SessionWritesLostMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class RecalledMemory(Wire, frozen=True):
-    """One memory that was recalled: its path, whose it is and, perhaps, its text."""
+    """A recalled memory: its path, its owner and, perhaps, its text."""
 
     path: str
     # one of personal, team, organization
@@ -362,7 +362,7 @@ class RecalledMemory(Wire, frozen=True):
 
 
 class MemoryRecallMessage(SystemMessage, kw_only=True, frozen=True):
-    """Memories were recalled for the turn, either picked as they are or put together into one text."""
+    """Memories were recalled for the turn. They were either selected unchanged or combined into one text."""
 
     subtype: Literal["memory_recall"] = constant("memory_recall")
     # one of select, synthesize
@@ -432,7 +432,7 @@ class TaskStartedMessage(SystemMessage, kw_only=True, frozen=True):
 class TaskProgressMessage(SystemMessage, kw_only=True, frozen=True):
     """What a task is doing now and what it has used so far.
 
-    ``description`` is that of the present step, not the task's own.
+    ``description`` describes the current step, not the task.
     """
 
     subtype: Literal["task_progress"] = constant("task_progress")
@@ -447,7 +447,7 @@ class TaskProgressMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class TaskPatch(Wire, kw_only=True, frozen=True):
-    """The fields of a task that have changed; those that are absent stay as they were.
+    """The changed fields of a task. Absent fields have not changed.
 
     ``end_time`` is Unix time in milliseconds. A task that was stopped has the status ``killed`` here and ``stopped``
     in :class:`TaskNotificationMessage`.
@@ -465,8 +465,7 @@ class TaskPatch(Wire, kw_only=True, frozen=True):
 class TaskUpdatedMessage(SystemMessage, kw_only=True, frozen=True):
     """A task has changed; a final status in ``patch`` ends it.
 
-    The end of a task may come in this message, in :class:`TaskNotificationMessage` or in both: whichever is first
-    ends it.
+    The end of a task may come in this message, in :class:`TaskNotificationMessage` or in both. The first one counts.
     """
 
     subtype: Literal["task_updated"] = constant("task_updated")
@@ -476,7 +475,7 @@ class TaskUpdatedMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class TaskNotificationMessage(SystemMessage, kw_only=True, frozen=True):
-    """A task has ended: how, and with what to show for it.
+    """A task has ended. Has its final status and its output.
 
     ``output_file`` is a path on the CLI's machine, and empty when there is none; ``summary`` is text. The end of a
     task may also come in :class:`TaskUpdatedMessage` alone.
@@ -514,7 +513,7 @@ class BackgroundTask(Wire, kw_only=True, frozen=True):
 
 
 class BackgroundTasksChangedMessage(SystemMessage, kw_only=True, frozen=True):
-    """All tasks now running in the background; the list replaces the one known before.
+    """All tasks that are now running in the background. The list replaces the previous one.
 
     It comes when a background task begins or ends, and is empty after the last one.
     """
@@ -558,7 +557,7 @@ class TaskListStatus(Wire, kw_only=True, frozen=True):
 
 
 class TaskListStatusesMessage(SystemMessage, kw_only=True, frozen=True):
-    """The CLI has set statuses on the task list itself, where no call of TaskUpdate shows the change.
+    """The CLI itself has changed statuses on the task list, so no call of TaskUpdate shows the change.
 
     A task that is not named keeps its last status. A later result of TaskUpdate wins. The CLI's public interface does
     not declare this message; CLI 2.1.331 writes it to some hosts.
@@ -588,7 +587,7 @@ class HookStartedMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class HookProgressMessage(SystemMessage, kw_only=True, frozen=True):
-    """What a running hook has printed so far."""
+    """The output of a running hook so far."""
 
     subtype: Literal["hook_progress"] = constant("hook_progress")
     hook_id: str
@@ -601,7 +600,7 @@ class HookProgressMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class HookResponseMessage(SystemMessage, kw_only=True, frozen=True):
-    """A hook has ended: what it printed, its exit code and its outcome.
+    """A hook has ended. Has its output, its exit code and its outcome.
 
     ``output`` is both streams together. The 2.1.7 CLI's dialect has ``hook_event`` and a ``response`` object and
     nothing else of it.
@@ -626,7 +625,7 @@ class HookResponseMessage(SystemMessage, kw_only=True, frozen=True):
 class PreservedSegment(Wire, frozen=True):
     """The run of messages kept through a compaction, by the uuids of its two ends.
 
-    ``anchor_uuid`` is the message that the run now follows: the summary.
+    ``anchor_uuid`` names the message before them now, which is the summary.
     """
 
     head_uuid: str
@@ -637,7 +636,7 @@ class PreservedSegment(Wire, frozen=True):
 class PreservedMessages(Wire, frozen=True):
     """The uuids of the messages kept through a compaction.
 
-    ``anchor_uuid`` is the message that they now follow: the summary.
+    ``anchor_uuid`` names the message before them now, which is the summary.
     """
 
     anchor_uuid: str
@@ -646,7 +645,7 @@ class PreservedMessages(Wire, frozen=True):
 
 
 class CompactMetadata(Wire, kw_only=True, frozen=True):
-    """What triggered a compaction and what it did: token counts before and after, and milliseconds.
+    """The trigger of a compaction, token counts before and after, and its duration in milliseconds.
 
     ``trigger`` is ``manual`` for ``/compact`` and ``auto`` otherwise. The two ``preserved_`` fields are missing when
     no message was kept.
@@ -677,7 +676,7 @@ class CompactBoundaryMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class NoResponse(Wire, frozen=True):
-    """The API gave no answer for ``waited_ms``; the next try comes after ``retry_wait_ms``."""
+    """The API gave no answer for ``waited_ms``. The next attempt comes after ``retry_wait_ms``."""
 
     waited_ms: Number
     retry_wait_ms: Number
@@ -738,7 +737,7 @@ class ModelRefusalNoFallbackMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class ModelFallbackMessage(SystemMessage, kw_only=True, frozen=True):
-    """The model was not to be had, and the fallback model answers instead.
+    """The model was not available, and the fallback model answers instead.
 
     It comes after the retries, before the fallback model's answer; ``trigger`` names the reason, such as
     ``overloaded``.

@@ -28,7 +28,7 @@ T = TypeVar("T")
 #: Turns a plain value into a typed one.
 Convert = Callable[[Any, "Findings"], Any]
 
-#: ``id`` of a dict -> the dict, and some of its keys. As long as the dict is here, no other object gets its id.
+#: ``id`` of a dict -> the dict, and some of its keys. The dict is kept here so that no other object gets its id.
 Ambiguities = dict[int, tuple[dict[str, Any], set[str]]]
 
 
@@ -107,7 +107,9 @@ _FOUND: dict[type, str] = {**_EXPECTED, int: "a number", type(None): "null"}
 
 
 def _any_of(kinds: list[type]) -> str:
-    """Return the name of a union in an error text. It leaves out null: "a string or null" helps no reader more."""
+    """Return the name of a union for an error text. It leaves out null, because "a string or null" does not help a
+    reader more.
+    """
     *others, last = dict.fromkeys(_EXPECTED[kind] for kind in kinds if not (kind is int and float in kinds))
     return f"{', '.join(others)} or {last}" if others else last
 
@@ -195,7 +197,7 @@ def _struct(cls: type[Wire]) -> Convert:
         # Looked up at the first use, because a type may contain itself.
         all_fields = [field for field in msgspec.structs.fields(cls) if not (cls.keeps_extra and field.name == "extra")]
         by_key = {f.encode_name: (f.name, _as_they_are(f.type), _converter(f.type)) for f in all_fields}
-        # Whoever makes a message must give its id. A message that is read may have none.
+        # The author of a message must give its id, but a received message may have none.
         required = [(f.name, f.encode_name, msgspec.UnsetType in get_args(f.type)) for f in all_fields if f.required]
         return by_key, required
 
@@ -204,7 +206,7 @@ def _struct(cls: type[Wire]) -> Convert:
             raise _misfit(_EXPECTED[dict], value)
         if tag_field is not None:
             findings.check_tag(value, tag_field)
-            if value.get(tag_field, tag) != tag:  # where only one class can stand, it may be missing
+            if value.get(tag_field, tag) != tag:  # the tag may be missing if only one class is possible
                 raise Misfit(f"expected {tag_field} {tag!r}")
         by_key, required = fields()
         given: dict[str, Any] = {}
@@ -237,7 +239,7 @@ _SCALARS: tuple[type, ...] = (str, bool, int, float, type(None))
 
 
 def _as_they_are(hint: Any) -> frozenset[type]:
-    """The types whose values fit ``hint`` without a further look."""
+    """Return the types whose values fit ``hint`` without a further check."""
     members = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
     return frozenset(cls for cls in _SCALARS if cls in members)
 
@@ -250,7 +252,7 @@ def _union(members: tuple[Any, ...]) -> Convert:
     expected = _any_of([*by_type, dict] if structs else [*by_type])
     if int in by_type and float not in by_type:
         by_type[float] = by_type[int]
-    if len(plain) == 1 and not structs and not nullable:  # that, or absent
+    if len(plain) == 1 and not structs and not nullable:  # the value, or absent
         return by_type.popitem()[1]
     objects = _tagged(structs) if len(structs) > 1 else _converter(structs[0]) if structs else None
 
@@ -285,7 +287,7 @@ def _tagged(structs: list[type[Wire]]) -> Convert:
             reason = f"unknown {tag_field}" if isinstance(tag, str) else f"no {tag_field}"
         except Misfit as misfit:
             reason = misfit.reason
-        del findings.unknown[made:]  # this object is kept as it came, with all that is in it
+        del findings.unknown[made:]  # the whole object is kept as received, with everything in it
         findings.unknown.append(fallback.because(value, reason))
         return findings.unknown[-1]
 

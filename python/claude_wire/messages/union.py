@@ -13,13 +13,13 @@ from claude_wire.messages.tolerant import Findings
 from claude_wire.messages.vocabulary import Vocabulary, by_subtype
 from claude_wire.support.arguments import type_of
 
-#: The classes of everything that a stream of messages can give.
+#: The classes of everything that a stream of messages can return.
 _GIVEN: tuple[type, ...] = (*get_args(Message), InvalidLine)
 _GIVEN_SET = frozenset(_GIVEN)
 
 
 def require_message(taker: str, message: object) -> None:
-    """Raise an error for a value that is no message. Without it, ``taker`` would ignore the value silently.
+    """Raise an error for a value that is not a message, which ``taker`` would otherwise ignore silently.
 
     Raises:
         TypeError: ``message`` is a dict, a list, a line, or a part of a message.

@@ -21,14 +21,14 @@ class Unknown(dict[str, Any]):
 
     __slots__ = ("_reason",)
 
-    #: The keys that can hold the tag of such an object. The first one that is there counts.
+    #: The keys that may hold the tag of such an object. The first that is present counts.
     tag_fields: ClassVar[tuple[str, ...]] = ("type",)
 
     _reason: str
 
     @classmethod
     def because(cls, value: dict[str, Any], reason: str) -> Self:
-        """Make one from a JSON object; ``reason`` is why the object has no class of its own."""
+        """Make an unknown value from a JSON object. ``reason`` says why the object has no class of its own."""
         unknown = cls(value)
         unknown._reason = reason
         return unknown
@@ -40,7 +40,7 @@ class Unknown(dict[str, Any]):
 
     @property
     def type(self) -> str | None:
-        """The tag of the object; None if it is absent or no string."""
+        """The tag of the object; None if it is absent or not a string."""
         for key in self.tag_fields:
             value = self.get(key)
             if isinstance(value, str):
@@ -57,13 +57,13 @@ class Unknown(dict[str, Any]):
 
 
 class UnknownMessage(Unknown):
-    """A line that is a JSON object but no message this library knows."""
+    """A line that is a JSON object, but not a message that this library knows."""
 
     __slots__ = ()
 
     @property
     def subtype(self) -> str | None:
-        """The value of ``subtype``, or None if that is absent or no string."""
+        """The value of ``subtype``; None if it is absent or not a string."""
         value = self.get("subtype")
         return value if isinstance(value, str) else None
 
@@ -130,8 +130,8 @@ else:
         A type checker sees the class for what is unknown there. msgspec refuses that class in a union of Structs, so at
         run time the union is that of the other members, and :func:`unknown_class` knows the class.
 
-        ``A | OrUnknownBlock`` requires the tag of ``A``: msgspec takes an ``A`` without its tag otherwise, and writes
-        the tag that was not there.
+        ``A | OrUnknownBlock`` also makes the tag of ``A`` required. Otherwise msgspec would accept an ``A`` without
+        its tag, and write a tag that was not there.
         """
 
         def __init__(self, cls: type[Unknown]) -> None:

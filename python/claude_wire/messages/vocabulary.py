@@ -54,7 +54,7 @@ class Vocabulary:
         return frozenset([*self.by_type, *self.by_subtype, *subtypes])
 
     def without_type(self, value: dict[str, Any]) -> type[Wire] | str:
-        """Return the class for an object whose ``type`` is absent or no string, or the reason why there is none."""
+        """Return the class for an object whose ``type`` is absent or not a string, or the reason why there is none."""
         return "no type"
 
     def class_of(self, value: dict[str, Any], findings: Findings) -> type[Wire] | str:
@@ -98,7 +98,7 @@ class Vocabulary:
 
 
 def by_subtype(classes: Iterable[type[Wire]]) -> dict[str, type[Wire]]:
-    """Return the classes by the constant in their field ``subtype``; a class without one is left out."""
+    """Return the classes by the constant in their field ``subtype``. A class without such a constant is left out."""
     return {subtype: cls for cls in classes if (subtype := _subtype(cls)) is not None}
 
 

@@ -93,10 +93,12 @@ class SessionPort:
 
     @property
     def hooks(self) -> list[str]:
+        """The ids of the session's hooks."""
         return self._callbacks.hook_ids
 
     @property
     def mcp_servers(self) -> list[str]:
+        """The names of the session's MCP servers."""
         return list(self._callbacks.mcp_servers)
 
     def complete(self, request: InitializeRequest) -> InitializeRequest:

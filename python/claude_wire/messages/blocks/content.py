@@ -1,7 +1,6 @@
 """The content blocks of a message: what users, models and tools say to each other.
 
-Blocks that ``text``, ``media`` and ``server_tools`` define are joined here into the one open
-union :data:`ContentBlock`.
+The open union :data:`ContentBlock` also has the blocks of ``text``, ``media`` and ``server_tools``.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from claude_wire.messages.unknown import OrUnknownBlock, OrUnknownObject
 class ThinkingBlock(Wire, tag_field="type", tag="thinking", frozen=True):
     """The model's reasoning before it answers, with the signature that vouches for it.
 
-    ``signature`` has to go back exactly as it came. ``thinking`` may be empty where the reasoning is not shown, and
+    ``signature`` must be sent back unchanged. ``thinking`` may be empty where the reasoning is not shown, and
     both are empty in a streamed block start.
     """
 
@@ -43,7 +42,7 @@ class ThinkingBlock(Wire, tag_field="type", tag="thinking", frozen=True):
 
 
 class RedactedThinkingBlock(Wire, tag_field="type", tag="redacted_thinking", frozen=True):
-    """Reasoning withheld from the reader; ``data`` is opaque and goes back unchanged."""
+    """Reasoning that is withheld from the reader. ``data`` is opaque, and must be sent back unchanged."""
 
     data: str
 
@@ -51,8 +50,8 @@ class RedactedThinkingBlock(Wire, tag_field="type", tag="redacted_thinking", fro
 class ToolUseBlock(Wire, tag_field="type", tag="tool_use", frozen=True):
     """The model calls a tool that the CLI or the host runs.
 
-    ``id`` comes back as ``tool_use_id`` in the :class:`ToolResultBlock`, and as ``parent_tool_use_id`` on all that a
-    subagent started by the call says. ``input`` is an object in practice but may be any JSON; in a streamed block
+    ``id`` comes back as ``tool_use_id`` in the :class:`ToolResultBlock`, and as ``parent_tool_use_id`` on all messages
+    of a subagent that the call started. ``input`` is an object in practice but may be any JSON; in a streamed block
     start it is ``{}``, and input deltas follow.
     """
 
@@ -89,8 +88,8 @@ class ContainerUploadBlock(Wire, tag_field="type", tag="container_upload", froze
 class CompactionBlock(Wire, tag_field="type", tag="compaction", kw_only=True, frozen=True):
     """A summary that the API put in the place of earlier messages, to be sent back unchanged.
 
-    A null ``content`` means that the summary failed. ``encrypted_content`` and ``signature`` are opaque. Compaction
-    by the CLI itself is told by :class:`CompactBoundaryMessage`.
+    A null ``content`` means that the summary failed. ``encrypted_content`` and ``signature`` are opaque. A compaction
+    by the CLI itself is a :class:`CompactBoundaryMessage`.
     """
 
     content: str | UnsetType | None = UNSET
@@ -109,7 +108,7 @@ class FallbackInfo(Wire, frozen=True):
 class FallbackBlock(Wire, tag_field="type", tag="fallback", rename={"from_": "from"}, frozen=True):
     """Marks where one model declined and another took over, in the middle of a message.
 
-    All that follows is written by the model in ``to``. The wire key of ``from_`` is ``from``. The block streams
+    The model in ``to`` writes everything that follows. The wire key of ``from_`` is ``from``. The block streams
     without deltas; ``trigger`` says why the first model gave way.
     """
 
@@ -169,7 +168,7 @@ class BrowserStateTabEntry(Wire, kw_only=True, frozen=True):
 
 
 class BrowserStateChangeTabOpened(Wire, tag_field="type", tag="tab_opened", frozen=True):
-    """A tab was opened since the last look at the browser."""
+    """A tab was opened since the last report about the browser."""
 
     tab_id: str
 
@@ -182,7 +181,7 @@ class BrowserStateChangeDownloadStarted(Wire, tag_field="type", tag="download_st
 
 
 class BrowserStateChangeDownloadCompleted(Wire, tag_field="type", tag="download_completed", kw_only=True, frozen=True):
-    """A download is done; ``path`` and ``size_bytes`` are null or absent when not known."""
+    """A download is done. ``path`` and ``size_bytes`` are null or absent if they are not known."""
 
     download_id: str
     url: str
@@ -191,7 +190,7 @@ class BrowserStateChangeDownloadCompleted(Wire, tag_field="type", tag="download_
 
 
 class BrowserStateChangeDownloadFailed(Wire, tag_field="type", tag="download_failed", frozen=True):
-    """A download failed; ``error`` says why when that is known."""
+    """A download failed. ``error`` says why, if that is known."""
 
     download_id: str
     url: str

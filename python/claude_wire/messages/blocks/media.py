@@ -1,4 +1,4 @@
-"""Images, documents and search results: the blocks that bring material into the conversation."""
+"""Images, documents and search results: blocks that bring material into the conversation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from claude_wire.messages.unknown import OrUnknownBlock, OrUnknownObject
 
 
 class Base64ImageSource(Wire, tag_field="type", tag="base64", frozen=True):
-    """Image bytes carried in the message itself, base64 in ``data``.
+    """Image bytes in the message itself, as base64 in ``data``.
 
     Such a source can make one line megabytes long.
     """
@@ -34,7 +34,7 @@ class FileImageSource(Wire, tag_field="type", tag="file", frozen=True):
     file_id: str
 
 
-#: Where an image comes from.
+#: The source of an image.
 ImageSource: TypeAlias = Base64ImageSource | UrlImageSource | FileImageSource | OrUnknownObject
 
 
@@ -58,7 +58,7 @@ class ImageBlock(Wire, tag_field="type", tag="image", frozen=True):
 
 
 class Base64PdfSource(Wire, tag_field="type", tag="base64", frozen=True):
-    """PDF bytes carried in the message itself, base64 in ``data``."""
+    """PDF bytes in the message itself, as base64 in ``data``."""
 
     media_type: str
     data: str
@@ -92,7 +92,7 @@ class FileDocumentSource(Wire, tag_field="type", tag="file", frozen=True):
     file_id: str
 
 
-#: Where a document comes from.
+#: The source of a document.
 DocumentSource: TypeAlias = (
     Base64PdfSource | PlainTextSource | ContentBlockSource | UrlPdfSource | FileDocumentSource | OrUnknownObject
 )

@@ -31,7 +31,7 @@ class ServerToolCaller(Wire, tag_field="type", tag="code_execution_20250825", fr
 
 
 class ServerToolCaller20260120(Wire, tag_field="type", tag="code_execution_20260120", frozen=True):
-    """As :class:`ServerToolCaller`, for version ``code_execution_20260120`` of the tool."""
+    """Like :class:`ServerToolCaller`, for version ``code_execution_20260120`` of the tool."""
 
     tool_id: str
 
@@ -58,7 +58,7 @@ class ServerToolUseBlock(Wire, tag_field="type", tag="server_tool_use", kw_only=
 class WebSearchResultBlock(Wire, tag_field="type", tag="web_search_result", kw_only=True, frozen=True):
     """One page found by the API's web search.
 
-    ``encrypted_content`` is opaque and has to go back unchanged when the conversation is sent again. ``page_age`` is
+    ``encrypted_content`` is opaque, and must be sent back unchanged with the conversation. ``page_age`` is
     null when the age is not known.
     """
 
@@ -119,7 +119,7 @@ class WebFetchToolResultBlock(Wire, tag_field="type", tag="web_fetch_tool_result
 
 
 class AdvisorToolResultError(Wire, tag_field="type", tag="advisor_tool_result_error", frozen=True):
-    """The advisor model could not be asked; ``error_code`` says why and is an open set."""
+    """The advisor model could not be asked. ``error_code`` says why and is an open set."""
 
     # one of overloaded, model_not_found, prompt_too_long, unavailable, too_many_requests, execution_time_exceeded,
     # max_uses_exceeded
@@ -139,7 +139,7 @@ class AdvisorResultBlock(Wire, tag_field="type", tag="advisor_result", frozen=Tr
 class AdvisorRedactedResultBlock(Wire, tag_field="type", tag="advisor_redacted_result", frozen=True):
     """Advice that only the model may read.
 
-    ``encrypted_content`` is opaque and has to go back unchanged. ``stop_reason`` is the advisor's own.
+    ``encrypted_content`` is opaque, and must be sent back unchanged. ``stop_reason`` is the advisor's own.
     """
 
     encrypted_content: str
@@ -188,7 +188,7 @@ class CodeExecutionResultBlock(Wire, tag_field="type", tag="code_execution_resul
 class EncryptedCodeExecutionResultBlock(
     Wire, tag_field="type", tag="encrypted_code_execution_result", kw_only=True, frozen=True
 ):
-    """As :class:`CodeExecutionResultBlock`, with standard output that only the model may read.
+    """Like :class:`CodeExecutionResultBlock`, with standard output that only the model may read.
 
     ``encrypted_stdout`` takes the place of ``stdout``; ``stderr`` and ``return_code`` stay readable.
     """
@@ -268,7 +268,7 @@ class TextEditorCodeExecutionViewResultBlock(
 ):
     """The content of a file viewed in the API's container.
 
-    ``num_lines``, ``start_line`` and ``total_lines`` count lines, and are null where lines mean nothing.
+    ``num_lines``, ``start_line`` and ``total_lines`` count lines, and are null for files without lines.
     """
 
     content: str
@@ -282,7 +282,7 @@ class TextEditorCodeExecutionViewResultBlock(
 class TextEditorCodeExecutionCreateResultBlock(
     Wire, tag_field="type", tag="text_editor_code_execution_create_result", frozen=True
 ):
-    """A file was written in the API's container; ``is_file_update`` tells whether it was there before."""
+    """A file was written in the API's container. ``is_file_update`` is true if the file existed before."""
 
     is_file_update: bool
 
@@ -290,7 +290,7 @@ class TextEditorCodeExecutionCreateResultBlock(
 class TextEditorCodeExecutionStrReplaceResultBlock(
     Wire, tag_field="type", tag="text_editor_code_execution_str_replace_result", kw_only=True, frozen=True
 ):
-    """A piece of a file in the API's container was replaced, told as one hunk of a diff.
+    """A piece of a file in the API's container was replaced. The fields are those of a diff hunk.
 
     ``old_start`` and ``old_lines`` locate the replaced lines, ``new_start`` and ``new_lines`` those that took their
     place; each may be null.
@@ -383,7 +383,7 @@ class McpToolResultBlock(Wire, tag_field="type", tag="mcp_tool_result", kw_only=
 
 
 class McpTool(Wire, frozen=True):
-    """One tool of an MCP server: its name, its JSON schema and what it says it does."""
+    """A tool of an MCP server: its name, its JSON schema and its description."""
 
     input_schema: dict[str, Any]
     name: str

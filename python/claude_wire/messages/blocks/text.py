@@ -1,7 +1,4 @@
-"""Text blocks with their citations, and the cache mark that any input block may carry.
-
-It knows no other block: :mod:`claude_wire.messages.blocks.content` puts the block types together.
-"""
+"""Text blocks with their citations, and the cache mark that any input block may have."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from claude_wire.messages.unknown import OrUnknownObject
 class CacheControl(Wire, tag_field="type", tag="ephemeral", frozen=True):
     """Marks the end of a prompt prefix that the API is to cache.
 
-    Only blocks sent to the API carry it. ``ttl`` is ``5m`` or ``1h``; without it the API takes five minutes.
+    Only blocks sent to the API have it. ``ttl`` is ``5m`` or ``1h``; without it the API takes five minutes.
     """
 
     # one of 5m, 1h
@@ -24,7 +21,7 @@ class CacheControl(Wire, tag_field="type", tag="ephemeral", frozen=True):
 
 
 class CitationsConfig(Wire, frozen=True):
-    """Says whether the model may cite from the document or search result that carries it."""
+    """Whether the model may cite from this document or search result."""
 
     enabled: bool | None = None
 
@@ -77,7 +74,7 @@ class CitationWebSearchResultLocation(
 ):
     """Points to a page that the API's web search returned.
 
-    ``encrypted_index`` is opaque and has to go back unchanged when the conversation is sent again.
+    ``encrypted_index`` is opaque, and must be sent back unchanged with the conversation.
     """
 
     cited_text: str
@@ -101,7 +98,7 @@ class CitationSearchResultLocation(Wire, tag_field="type", tag="search_result_lo
     title: str | UnsetType | None = UNSET
 
 
-#: Where a passage of text was taken from.
+#: The source of a passage of text.
 Citation: TypeAlias = (
     CitationCharLocation
     | CitationPageLocation

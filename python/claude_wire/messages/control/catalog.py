@@ -1,4 +1,4 @@
-"""What a session has to offer: commands, subagents, models, plugins and the account.
+"""What a session offers: commands, subagents, models, plugins and the account.
 
 Rows of the answers to ``initialize``, ``list_models``, ``reload_skills`` and ``reload_plugins``, and the
 definitions a host sends to add subagents and plugins. Member names are camelCase.
@@ -12,7 +12,7 @@ from claude_wire.messages.base import Number, Wire, null
 
 
 class SlashCommand(Wire, kw_only=True, frozen=True):
-    """One command or skill that a prompt can start with ``/name``.
+    """A command or skill that a prompt can call as ``/name``.
 
     ``name`` has no leading slash. ``builtin`` is true for the CLI's own commands and absent for those of a user,
     project, plugin or MCP server; two rows may share a name, and then ``/name`` runs the one marked builtin.
@@ -57,7 +57,7 @@ class ModelInfo(Wire, kw_only=True, frozen=True):
 
 
 class AccountInfo(Wire, kw_only=True, frozen=True):
-    """Who the CLI is logged in as, and which API it talks to.
+    """The account that the CLI is logged in to, and the API that it uses.
 
     With an API key there is no email, organization or subscription, only where the key came from (``apiKeySource``,
     for instance the name of an environment variable). With another provider than ``firstParty`` the other members are
@@ -129,7 +129,7 @@ class LoadedPlugin(Wire, kw_only=True, frozen=True):
 
 
 class PluginCacheImpact(Wire, frozen=True):
-    """What applying a held plugin reload would change in the list of tools.
+    """The changes to the list of tools that a held plugin reload would make.
 
     Comes only in a :class:`ReloadPluginsResponse` with ``held`` true. ``lsp_tool_change`` is null when the LSP tool
     stays as it is; its ``may-`` values mean that the CLI could not see the pending plugins in full.
@@ -144,8 +144,7 @@ class PluginCacheImpact(Wire, frozen=True):
 class SettingsParseError(Wire, frozen=True):
     """Why a settings file was skipped; nothing in that file is in force.
 
-    ``path`` is the dotted path of the member at fault, empty when it is the file as a whole; the file itself is
-    ``file``.
+    ``path`` is the dotted path of the wrong member, empty if the whole file is wrong; ``file`` is the file.
     """
 
     path: str

@@ -29,7 +29,7 @@ class CanUseToolRequest(ControlRequestBody[PermissionResult], tag="can_use_tool"
     Comes after the assistant message with the ``tool_use`` block, and only when neither a rule nor the mode has
     decided; the CLI must be launched with ``--permission-prompt-tool stdio``. Withdrawn by an interrupt. An answer
     that is neither :class:`PermissionResultAllow` nor :class:`PermissionResultDeny` counts as an error of the tool.
-    ``permission_suggestions`` are ready to be echoed in ``updatedPermissions``; ``decision_reason`` and the other
+    ``permission_suggestions`` can be returned in ``updatedPermissions``; ``decision_reason`` and the other
     texts may hold terminal escapes.
     """
 
@@ -62,7 +62,7 @@ class CanUseToolRequest(ControlRequestBody[PermissionResult], tag="can_use_tool"
         *,
         updated_permissions: list[PermissionUpdate] | None = None,
     ) -> PermissionResultAllow:
-        """Answer: run the tool, with this input if it is to be another than was asked for."""
+        """Answer: run the tool, with its own input or with ``updated_input``."""
         return PermissionResultAllow(
             updatedInput=self.input if updated_input is None else updated_input,
             updatedPermissions=updated_permissions,
@@ -81,7 +81,7 @@ class HookCallbackRequest(
 
     Several may be open at once, one for each registered callback. ``callback_id`` is one of the ids that the host
     chose in :class:`HookCallbackMatcher`; what happened is in ``input``. ``tool_use_id`` is the id of a tool use for
-    tool events, and some other unique string for the rest. Answer ``{}`` to let things go their way.
+    tool events, and some other unique string for the rest. Answer ``{}`` to change nothing.
     """
 
     sent_by: ClassVar[Sender] = "agent"
@@ -92,7 +92,7 @@ class HookCallbackRequest(
 
     @property
     def name(self) -> str | None:
-        """The name of the event's tool (``input.tool_name``); None for an event without a tool."""
+        """The name of the event's tool (``input.tool_name``); None if the event has no tool."""
         name: Any = (
             self.input.get("tool_name") if isinstance(self.input, dict) else getattr(self.input, "tool_name", None)
         )
@@ -133,8 +133,8 @@ class McpMessageRequest(ControlRequestBody[McpMessageResponse], tag="mcp_message
 class ElicitationResponse(Wire, kw_only=True, rename={"meta": "_meta"}, frozen=True):
     """The user's answer to an MCP server that asked for input.
 
-    ``content`` goes with ``accept`` and should match the asked schema; ``decline`` is a no, ``cancel`` means that the
-    user did not decide. A host that cannot ask should answer ``decline``.
+    With ``accept``, ``content`` should match the requested schema. ``decline`` means that the user refused, ``cancel``
+    that the user did not decide. A host that cannot ask should answer ``decline``.
     """
 
     # one of accept, decline, cancel

@@ -1,7 +1,7 @@
 """The requests ``get_context_usage`` and ``get_usage``, and their answers with all their rows.
 
-The first says what fills the context window and is camelCase; the second says what was spent, against which
-limits, and is snake_case.
+The first reports the content of the context window, and its keys are camelCase. The second reports costs and limits,
+and its keys are snake_case.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from claude_wire.messages.conversation.usage import ContextMemoryFile, ExtraUsag
 
 
 class ContextCategory(Wire, kw_only=True, frozen=True):
-    """One row of what the context window is used for.
+    """One category of content in the context window.
 
     Decide on ``id`` and ``kind``, both open sets; ``name`` is display text and ``color`` the name of a theme colour.
     Rows of the kind ``deferred`` lie outside the window, ``free`` and ``buffer`` are not in use.
@@ -32,7 +32,7 @@ class ContextCategory(Wire, kw_only=True, frozen=True):
 
 
 class ContextGridCell(Wire, kw_only=True, frozen=True):
-    """One square of the picture that ``/context`` draws.
+    """A square of the grid that ``/context`` draws.
 
     ``tokens`` and ``percentage`` (0 to 100) are those of the whole category, ``squareFullness`` (0 to 1) is how much
     of this square it fills.
@@ -78,7 +78,7 @@ class ContextDeferredTool(Wire, kw_only=True, frozen=True):
 
 
 class ContextNamedTokens(Wire, kw_only=True, frozen=True):
-    """A name and how many tokens it stands for.
+    """A name, and its number of tokens.
 
     Used for system tools, sections of the system prompt and types of attachments.
     """
@@ -163,7 +163,7 @@ class ContextApiUsage(Wire, kw_only=True, frozen=True):
 
 
 class GetContextUsageResponse(Wire, kw_only=True, frozen=True):
-    """What fills the context window at this moment, in tokens.
+    """The content of the context window at this moment, in tokens.
 
     Members are camelCase. ``percentage`` is 0 to 100 of ``maxTokens``; ``autoCompactThreshold`` is in tokens.
     ``apiUsage`` may be null.
@@ -245,7 +245,7 @@ class RateLimits(Wire, kw_only=True, frozen=True):
 class UsageBehavior(Wire, kw_only=True, frozen=True):
     """One habit that took a share of the usage, such as long contexts or many subagents.
 
-    ``key`` is best taken as an open set. ``pct`` is 0 to 100 of the usage by weight, ``count`` the number of
+    Treat ``key`` as an open set. ``pct`` is 0 to 100 of the usage by weight, ``count`` the number of
     requests. Habits overlap: the shares do not add up to 100.
     """
 
@@ -257,7 +257,7 @@ class UsageBehavior(Wire, kw_only=True, frozen=True):
 
 
 class UsageRecommendation(Wire, kw_only=True, frozen=True):
-    """One proposal to use less, worded for display.
+    """A proposal for using less, as text for display.
 
     ``key`` is that of a :class:`UsageBehavior`, or ``agent``, ``skill``, ``plugin`` or ``mcp_server``; ``pct`` (0 to
     100) is the share it concerns.
@@ -270,7 +270,7 @@ class UsageRecommendation(Wire, kw_only=True, frozen=True):
 
 
 class UsageFix(Wire, kw_only=True, frozen=True):
-    """User messages that a host may send in order to carry out some recommendations.
+    """User messages that a host may send to carry out recommendations.
 
     Send each as a prompt of its own, in order and with priority ``later``; ``keys`` are the recommendations they
     cover. Absent when the session can fix nothing.
@@ -328,7 +328,7 @@ class GetUsageResponse(Wire, kw_only=True, frozen=True):
 class GetUsageRequest(ControlRequestBody[GetUsageResponse], tag="get_usage", kw_only=True, frozen=True):
     """Asks for the cost of the session and the use of the plan's limits, as numbers.
 
-    ``skip_behaviors`` spares the CLI the reading of all transcripts of the last seven days. Experimental.
+    With ``skip_behaviors``, the CLI need not read all transcripts of the last seven days. Experimental.
     """
 
     skip_behaviors: bool | None = None

@@ -20,8 +20,8 @@ from claude_wire.support.errors import PayloadError
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-#: The id of a request, which its answer repeats; ``UNSET`` for a request without one. The CLI sends strings. It takes
-#: numbers and null as well, and answers a request without an id by an answer without one.
+#: The id of a request, which its answer repeats; ``UNSET`` for a request without one. The CLI sends strings. It also
+#: accepts numbers and null, and answers a request without an id by an answer without one.
 RequestId: TypeAlias = str | Number | UnsetType | None
 
 
@@ -57,9 +57,9 @@ class ControlCancelRequest(MessageBase, tag="control_cancel_request", frozen=Tru
 class ControlSuccess(Wire, tag_field="subtype", tag="success", kw_only=True, frozen=True):
     """A request was handled; ``response`` is the payload.
 
-    Absent, null and ``{}`` are all plain acknowledgements. The ``pending_...`` lists ride on the answer to
-    ``initialize``: requests of the CLI that were put earlier and still wait for an answer. One of them may also
-    arrive as a request of its own; answer it once.
+    Absent, null and ``{}`` are all plain acknowledgements. The answer to ``initialize`` has the ``pending_...`` lists:
+    earlier requests of the CLI that still wait for an answer. One of them may also arrive as a request of its own;
+    answer it once.
     """
 
     request_id: RequestId
@@ -106,18 +106,18 @@ class ControlResponse(MessageBase, tag="control_response", frozen=True):
 
     @classmethod
     def success(cls, request_id: RequestId, payload: Wire | dict[str, Any] | None = None) -> Self:
-        """Make a successful answer to the request of that id; without a payload it is a plain acknowledgement."""
+        """Make the successful answer to a request. Without a payload it is a plain acknowledgement."""
         plain = payload.to_dict() if isinstance(payload, Wire) else payload
         return cls(ControlSuccess(request_id=request_id, response=UNSET if plain is None else plain))
 
     @classmethod
     def failure(cls, request_id: RequestId, error: str, *, error_code: str | None = None) -> Self:
-        """Make an answer that says that the request of that id failed, and why."""
+        """Make the error answer to a request."""
         return cls(ControlError(request_id=request_id, error=error, error_code=error_code))
 
     @property
     def request_id(self) -> str | Number | None:
-        """The id of the request that this answers, which is inside ``response``. None if there is none."""
+        """The id of the answered request, which is inside ``response``. None if there is none."""
         answer = self.response
         if isinstance(answer, (ControlSuccess, ControlError)):
             return None if answer.request_id is UNSET else answer.request_id
@@ -131,14 +131,14 @@ class ControlResponse(MessageBase, tag="control_response", frozen=True):
 
     @property
     def payload(self) -> dict[str, Any]:
-        """The payload of a successful answer as plain objects; empty if there is none."""
+        """The payload of a successful answer as plain objects; empty if it has none."""
         return (self.response.response or {}) if isinstance(self.response, ControlSuccess) else {}
 
     def payload_as(self, request: type[ControlRequestBody[A]]) -> A:
         """Return the payload typed as the answer to that kind of request: ``payload_as(InitializeRequest)``.
 
-        Nothing on the wire says which kind of request an answer belongs to; the caller remembers it by ``request_id``.
-        A request without a typed answer gives the payload's ``dict``.
+        Nothing on the wire says which kind of request an answer belongs to, so the caller must remember it by
+        ``request_id``. For a request without a typed answer, this returns the payload's ``dict``.
 
         Raises:
             PayloadError: the answer is an error, or its payload does not fit.

@@ -1,4 +1,4 @@
-"""Control requests that a host sends to the CLI, each below the payload of its answer.
+"""Control requests that a host sends to the CLI. The class of each answer comes before its request.
 
 Each is answered by one :class:`ControlResponse`. A payload has no tag: only the request says which class the payload
 has. A request of ``dict[str, Any]`` is answered with an empty payload, or with one that has no class here. Agents other
@@ -42,7 +42,7 @@ from claude_wire.messages.unknown import OrUnknownObject
 class HookCallbackMatcher(Wire, kw_only=True, frozen=True):
     """For which uses of a hook event the CLI shall call the host.
 
-    ``matcher`` is a pattern for the tool's name or whatever the event goes by, and absent or null matches all.
+    ``matcher`` is a pattern for the tool's name, or for another field of the event; absent or null matches all.
     ``hookCallbackIds`` are ids of the host's choice, which come back as ``callback_id``. ``timeout`` is in seconds;
     ``onFailure`` ``block`` makes a failed callback block the action instead of letting it pass.
     """
@@ -57,8 +57,8 @@ class HookCallbackMatcher(Wire, kw_only=True, frozen=True):
 class InitializeResponse(Wire, kw_only=True, frozen=True):
     """What the session offers, and which parts of the ``initialize`` request took effect.
 
-    Each ``..._applied`` flag is absent when the request had no such part and when the CLI is too old to say. Take any
-    list as possibly missing. The requests that wait for an answer are not here but on :class:`ControlSuccess`.
+    Each ``..._applied`` flag is absent when the request had no such part and when the CLI is too old to say. Any list
+    may be missing. Requests that wait for an answer are not here, but in :class:`ControlSuccess`.
     """
 
     commands: list[SlashCommand] | None = None
@@ -97,7 +97,7 @@ class InitializeResponse(Wire, kw_only=True, frozen=True):
 
 
 class InitializeRequest(ControlRequestBody[InitializeResponse], tag="initialize", kw_only=True, frozen=True):
-    """Opens the session: registers hooks, MCP servers and agents, and asks what there is.
+    """Opens the session: registers hooks, MCP servers and agents, and asks what the CLI offers.
 
     Send it first and once, before any prompt; a repeated one is answered again, with part of it ignored. ``hooks``
     maps event names to matchers, and may be null or absent when there are none; ``sdkMcpServers`` names the servers
@@ -130,7 +130,7 @@ class InitializeRequest(ControlRequestBody[InitializeResponse], tag="initialize"
 
 
 class InterruptResponse(Wire, kw_only=True, frozen=True):
-    """Which queued messages outlive an interrupt, and which went with it.
+    """The queued messages that remain after an interrupt, and those that it cancelled.
 
     ``still_queued`` lists the uuids of messages that will still run; messages sent without a uuid are never listed.
     ``cancelled`` comes when the request set ``cancel_queued``. Older CLIs answer with an empty object.
@@ -151,7 +151,7 @@ class InterruptRequest(ControlRequestBody[InterruptResponse], tag="interrupt", k
 
 
 class SetPermissionModeResponse(Wire, kw_only=True, frozen=True):
-    """The permission mode that is in force now.
+    """The current permission mode.
 
     Older CLIs answer with an empty payload.
     """
@@ -175,7 +175,7 @@ class SetPermissionModeRequest(
 class SetModelResponse(Wire, kw_only=True, frozen=True):
     """The model that is in force now, with a reset resolved to the actual model.
 
-    It is no proof that the model exists: a name that nobody knows is accepted too, and fails at the next request.
+    It does not prove that the model exists: an unknown name is also accepted, and fails at the next request.
     Older CLIs answer with an empty payload.
     """
 
@@ -185,8 +185,7 @@ class SetModelResponse(Wire, kw_only=True, frozen=True):
 class SetModelRequest(ControlRequestBody[SetModelResponse], tag="set_model", kw_only=True, frozen=True):
     """Changes the model for the next turns.
 
-    Absent, null and ``default`` all reset it to the session's default. The CLI takes a name that no API knows as
-    well.
+    Absent, null and ``default`` all reset it to the session's default. The CLI also accepts a name that no API knows.
     """
 
     model: str | UnsetType | None = UNSET
@@ -198,7 +197,7 @@ class SetMaxThinkingTokensRequest(
     """Changes the thinking budget, how thinking is shown, or both.
 
     Absent and null differ in both members: an absent ``max_thinking_tokens`` leaves the budget (in tokens) as it is,
-    null resets it to the session's default; an absent ``thinking_display`` leaves the display as it is, null drops an
+    null resets it to the session's default. An absent ``thinking_display`` leaves the display as it is; null drops an
     earlier choice.
     """
 
@@ -309,7 +308,7 @@ class McpCallRequest(ControlRequestBody[dict[str, Any]], tag="mcp_call", kw_only
 class FileSuggestionsResponse(Wire, kw_only=True, frozen=True):
     """The files and directories that match a partial path, as the prompt's ``@`` shows them.
 
-    What an item looks like is not known.
+    The form of an item is not known.
     """
 
     suggestions: list[Any]
@@ -327,9 +326,10 @@ class FileSuggestionsRequest(
 class RewindFilesResponse(Wire, kw_only=True, frozen=True):
     """What a rewind of files changed, or would change in a dry run.
 
-    A rewind that is not possible is a success too, with ``canRewind`` false and ``error``; with checkpoints switched
-    off the request itself fails. None for ``canRewind`` means that the agent has only acknowledged the request.
-    ``skippedLinks`` counts files left alone because they are links, never in a dry run. Members are camelCase.
+    A rewind that is not possible is also a success, with ``canRewind`` false and ``error``. If checkpoints are
+    switched off, the request itself fails. None for ``canRewind`` means that the agent has only acknowledged the
+    request. ``skippedLinks`` counts files left alone because they are links, never in a dry run. Members are
+    camelCase.
     """
 
     canRewind: bool | None = None
@@ -341,7 +341,7 @@ class RewindFilesResponse(Wire, kw_only=True, frozen=True):
 
 
 class RewindFilesRequest(ControlRequestBody[RewindFilesResponse], tag="rewind_files", kw_only=True, frozen=True):
-    """Puts files back to what they were at a given user message.
+    """Restores files to their state at a given user message.
 
     The conversation is not rewound. Refused unless the CLI keeps file checkpoints. With ``dry_run`` nothing is
     written; see :class:`RewindFilesResponse`.
@@ -354,7 +354,7 @@ class RewindFilesRequest(ControlRequestBody[RewindFilesResponse], tag="rewind_fi
 class CancelAsyncMessageResponse(Wire, kw_only=True, frozen=True):
     """Whether a queued message was taken back.
 
-    False when it was no longer in the queue, or never there; it may then already be running.
+    False if it was not in the queue. It may already be running then.
     """
 
     cancelled: bool | None = None
@@ -364,7 +364,7 @@ class CancelAsyncMessageResponse(Wire, kw_only=True, frozen=True):
 class CancelAsyncMessageRequest(
     ControlRequestBody[CancelAsyncMessageResponse], tag="cancel_async_message", kw_only=True, frozen=True
 ):
-    """Takes a queued user message back before its turn.
+    """Cancels a queued user message before its turn.
 
     Works only for messages sent with a ``uuid`` and not yet taken from the queue.
     """
@@ -403,7 +403,8 @@ class ReadFileRequest(ControlRequestBody[ReadFileResponse], tag="read_file", kw_
 class SeedReadStateRequest(ControlRequestBody[dict[str, Any]], tag="seed_read_state", kw_only=True, frozen=True):
     """Tells the CLI that a file counts as already read, so that it may be edited.
 
-    For when the reading is no longer in the context. ``mtime`` lets the CLI notice that the file has changed since.
+    Use it when the file's content is no longer in the context. ``mtime`` lets the CLI notice that the file has changed
+    since.
     """
 
     path: str
@@ -424,8 +425,8 @@ class McpSetServersResponse(Wire, kw_only=True, frozen=True):
 class McpSetServersRequest(ControlRequestBody[McpSetServersResponse], tag="mcp_set_servers", kw_only=True, frozen=True):
     """Puts a new set of MCP servers in place of those set before.
 
-    Servers from settings files and plugins stay, those that the host runs are replaced as well; an empty map
-    therefore does not always leave none.
+    Servers that the host runs are also replaced. Servers from settings files and plugins stay, so an empty map does
+    not always leave none.
     """
 
     servers: dict[str, McpServerConfig]
@@ -434,7 +435,7 @@ class McpSetServersRequest(ControlRequestBody[McpSetServersResponse], tag="mcp_s
 class RegisterRepoRootRequest(ControlRequestBody[dict[str, Any]], tag="register_repo_root", kw_only=True, frozen=True):
     """Adds a directory to those that the session works in.
 
-    It must lie below the working directory or below one given with ``--add-dir``, and one that is already known is
+    The directory must be below the working directory or below one given with ``--add-dir``. A known directory is
     refused. The ``reload_...`` flags make the CLI look there for instructions, plugins and skills.
     """
 
@@ -529,7 +530,7 @@ class SetHasSubscribersRequest(
 class StopTaskRequest(ControlRequestBody[dict[str, Any]], tag="stop_task", kw_only=True, frozen=True):
     """Stops a background task.
 
-    A task id that nobody knows is acknowledged too; the end of a task comes as a task message.
+    An unknown task id is also acknowledged. The end of a task comes as a task message.
     """
 
     task_id: str
@@ -549,15 +550,15 @@ class BackgroundTasksRequest(
 ):
     """Sends running foreground tasks to the background, so that the turn goes on.
 
-    Without ``tool_use_id`` all of them, as Ctrl+B does. Each tool returns at once, and its task reports later with a
-    task message.
+    Without ``tool_use_id`` it sends all of them, like Ctrl+B. Each tool returns at once, and its task reports later
+    with a task message.
     """
 
     tool_use_id: str | None = None
 
 
 class GetTaskOutputResponse(Wire, kw_only=True, frozen=True):
-    """The last 8 KiB of what a background task has printed.
+    """The last 8 KiB of a background task's output.
 
     ``total_bytes`` is the size of the whole output in bytes; ``truncated`` is true when ``output`` is only the end of
     it. The text may hold terminal escapes.
@@ -571,7 +572,7 @@ class GetTaskOutputResponse(Wire, kw_only=True, frozen=True):
 class GetTaskOutputRequest(ControlRequestBody[GetTaskOutputResponse], tag="get_task_output", kw_only=True, frozen=True):
     """Asks for the end of what a background shell or monitor task has printed.
 
-    An unknown task is an error. May be repeated while the task runs, and asked once more after its end.
+    An unknown task is an error. It may be repeated while the task runs, and once more after its end.
     """
 
     task_id: str
@@ -592,7 +593,7 @@ class ApplyFlagSettingsRequest(
 class GetSettingsResponse(Wire, kw_only=True, frozen=True):
     """The settings in force, and those of each source.
 
-    ``effective`` is the merged result, ``applied`` what the session runs with, such as model and effort. Files in
+    ``effective`` is the merged result; ``applied`` has what the session uses, such as model and effort. Files in
     ``errors`` were skipped.
     """
 
@@ -604,7 +605,7 @@ class GetSettingsResponse(Wire, kw_only=True, frozen=True):
 
 
 class GetSettingsRequest(ControlRequestBody[GetSettingsResponse], tag="get_settings", frozen=True):
-    """Asks for the settings in force and those of each source."""
+    """Asks for the settings that apply, and those of each source."""
 
 
 class HookPolicy(Wire, kw_only=True, frozen=True):
@@ -622,14 +623,14 @@ class HookPolicy(Wire, kw_only=True, frozen=True):
 
 
 class HookSafeMode(Wire, kw_only=True, frozen=True):
-    """That the session runs in safe mode, and how to leave it."""
+    """The session runs in safe mode. The fields say how to leave it."""
 
     managedHooksStillApply: bool
     exitHint: str
 
 
 class HookBareMode(Wire, kw_only=True, frozen=True):
-    """That the session runs in bare mode, and how to leave it."""
+    """The session runs in bare mode. The fields say how to leave it."""
 
     exitHint: str
 
@@ -658,8 +659,8 @@ class HookEditable(Wire, kw_only=True, frozen=True):
 class HookListing(Wire, kw_only=True, frozen=True):
     """One configured hook, worded for display.
 
-    The texts have their control characters made visible, so do not run them; :attr:`editable` has the stored form, on
-    hooks whose file may be written. ``timeout`` is in seconds. ``disabled`` is true or absent.
+    The texts have their control characters made visible, so do not run them. :attr:`editable` has the stored form, for
+    hooks in a writable file. ``timeout`` is in seconds. ``disabled`` is true or absent.
     """
 
     event: str
@@ -691,7 +692,7 @@ class HookEventInfo(Wire, kw_only=True, frozen=True):
 class GetHooksListingResponse(Wire, kw_only=True, frozen=True):
     """All configured hooks of the session, as the ``/hooks`` menu shows them.
 
-    ``events`` has only those with hooks, ``eventCatalog`` all that the CLI knows. ``safeMode`` and ``bareMode`` are
+    ``events`` has only the events with hooks, ``eventCatalog`` all events of the CLI. ``safeMode`` and ``bareMode`` are
     absent unless the session runs in that mode.
     """
 
@@ -733,7 +734,7 @@ class ListPermissionRulesRequest(
 
 
 class McpReadResourceResponse(Wire, kw_only=True, frozen=True):
-    """What an MCP server returned for a resource; untrusted, often HTML."""
+    """The content that an MCP server returned for a resource. It is untrusted, and often HTML."""
 
     contents: list[McpResourceContent]
 

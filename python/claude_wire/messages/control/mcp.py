@@ -1,4 +1,4 @@
-"""MCP servers: how to reach them, how they are doing, and what they offer.
+"""MCP servers: how to reach them, the state of their connections, and what they offer.
 
 The configurations travel from the host to the CLI, the status rows come back. The JSON-RPC traffic of
 servers that run inside the host is not here but in ``mcp_message`` requests.
@@ -91,7 +91,7 @@ class McpSdkServerConfig(Wire, tag_field="type", tag="sdk", frozen=True):
 class McpClaudeAIProxyServerConfig(Wire, tag_field="type", tag="claudeai-proxy", frozen=True):
     """A connector of claude.ai, reached through its proxy; seen in status rows only.
 
-    A host cannot send it: it is no part of what ``initialize`` or ``mcp_set_servers`` take. ``timeout`` is in
+    A host cannot send it, because neither ``initialize`` nor ``mcp_set_servers`` accepts it. ``timeout`` is in
     milliseconds.
     """
 
@@ -110,20 +110,20 @@ if TYPE_CHECKING:
         | dict[str, Any]
     )
 else:
-    #: The configuration of an MCP server. To be sent it may be one of the classes or a dict; it always decodes to a
-    #: dict, since a stdio configuration may leave ``type`` out, and nothing else tells it from the others.
+    #: The configuration of an MCP server. To send one, use one of the classes or a dict. A received one is always a
+    #: dict, because a stdio configuration may lack ``type``, and nothing else distinguishes it from the others.
     McpServerConfig = dict[str, Any]
 
 
 class McpServerInfo(Wire, frozen=True):
-    """Name and version that an MCP server gave of itself when it was connected."""
+    """The name and version that an MCP server reported when it was connected."""
 
     name: str
     version: str
 
 
 class McpToolAnnotations(Wire, frozen=True):
-    """What an MCP server claims about the effects of one of its tools.
+    """An MCP server's own statements about the effects of one of its tools.
 
     An empty object is usual: a server that annotates nothing still gets one. The names differ from MCP's own
     ``readOnlyHint``, ``destructiveHint`` and ``openWorldHint``.
@@ -183,7 +183,7 @@ class SdkMcpServerManifest(Wire, frozen=True):
 
     Both members are the plain results of the MCP methods ``initialize`` and ``tools/list``. The CLI may use them
     once, for the first connection, or ignore them, so the host must still answer every ``mcp_message``;
-    :attr:`InitializeResponse.sdk_mcp_manifests_parked` says what became of each.
+    :attr:`InitializeResponse.sdk_mcp_manifests_parked` reports on each manifest.
     """
 
     initializeResult: dict[str, Any]

@@ -1,6 +1,6 @@
 """Permission rules, changes to them, and the answers to a permission question.
 
-Member names are camelCase, except in :class:`MatchedAskRule`, which rides on a snake_case request.
+Member names are camelCase, except in :class:`MatchedAskRule`, which is part of a snake_case request.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class AddRules(_RulesChange, tag="addRules", frozen=True):
 
 
 class ReplaceRules(_RulesChange, tag="replaceRules", frozen=True):
-    """Puts new rules in place of all of one behavior at one destination; see :data:`PermissionUpdate`."""
+    """Replaces all permission rules of one behavior at one destination; see :data:`PermissionUpdate`."""
 
 
 class RemoveRules(_RulesChange, tag="removeRules", frozen=True):
@@ -68,11 +68,11 @@ class AddDirectories(_DirectoriesChange, tag="addDirectories", frozen=True):
 
 
 class RemoveDirectories(_DirectoriesChange, tag="removeDirectories", frozen=True):
-    """Takes directories away from those that the session may work in; see :data:`PermissionUpdate`."""
+    """Removes directories from those that the session may work in; see :data:`PermissionUpdate`."""
 
 
-#: A change to the permission rules. ``destination`` is where the change is kept: ``session`` is forgotten at the end,
-#: the three ``...Settings`` are saved in a file.
+#: A change to the permission rules. ``destination`` says where the change is stored: ``session`` lasts until the end of
+#: the session, the three ``...Settings`` are files.
 PermissionUpdate: TypeAlias = (
     AddRules | ReplaceRules | RemoveRules | SetMode | AddDirectories | RemoveDirectories | OrUnknownObject
 )
@@ -81,9 +81,9 @@ PermissionUpdate: TypeAlias = (
 class PermissionResultAllow(Wire, tag_field="behavior", tag="allow", frozen=True):
     """The answer to ``can_use_tool`` that lets the tool run.
 
-    ``updatedInput`` is the input it runs with: send the asked input back unchanged, or a changed one. Always send it,
-    since older CLIs require it. ``updatedPermissions`` is how "don't ask again" is said: echo one of the request's
-    ``permission_suggestions``, or make your own.
+    ``updatedInput`` is the input that the tool runs with: the input of the request, unchanged or changed. Always send
+    it, because older CLIs require it. ``updatedPermissions`` means "don't ask again": return one of the request's
+    ``permission_suggestions``, or your own.
     """
 
     updatedInput: dict[str, Any] | None = None
@@ -96,8 +96,8 @@ class PermissionResultAllow(Wire, tag_field="behavior", tag="allow", frozen=True
 class PermissionResultDeny(Wire, tag_field="behavior", tag="deny", frozen=True):
     """The answer to ``can_use_tool`` that keeps the tool from running.
 
-    ``message`` goes to the model as the tool's error result; with ``interrupt`` the turn is stopped as well. It is
-    required, since the CLI requires it. An answer that is read may have none (``UNSET``).
+    ``message`` goes to the model as the tool's error result; with ``interrupt`` the turn is stopped as well. The CLI
+    requires it. A received answer may lack it (``UNSET``).
     """
 
     message: str | UnsetType
@@ -112,7 +112,7 @@ PermissionResult: TypeAlias = PermissionResultAllow | PermissionResultDeny | OrU
 
 
 class PermissionRuleDescription(Wire, frozen=True):
-    """A plain reading of a rule, in three parts so that the middle one can stand out.
+    """A description of a rule in three parts, so that the middle one can be emphasised.
 
     ``prefix`` and ``suffix`` are fixed words, ``emphasis`` is text of the rule itself and may hold invisible
     characters.
@@ -126,7 +126,7 @@ class PermissionRuleDescription(Wire, frozen=True):
 class PermissionRuleEntry(Wire, kw_only=True, frozen=True):
     """One permission rule that the session knows, and where it comes from.
 
-    ``rule`` is the stored text as it is, which may hold control characters. ``notInEffect`` is true when managed
+    ``rule`` is the stored text, which may have control characters. ``notInEffect`` is true when managed
     settings switch the rule off; ``editability`` says whether it is saved, kept for the session, or read-only.
     """
 

@@ -1,4 +1,4 @@
-"""The base class of all control requests. A request's class says which type the payload of its answer has."""
+"""The base class of all control requests. The class of a request says which type the payload of its answer has."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def parse_answer(answer: type[A], payload: dict[str, Any]) -> A:
     An empty payload acknowledges the request: lists are empty then, and all other fields None.
 
     Raises:
-        PayloadError: it does not fit.
+        PayloadError: the payload does not fit.
     """
     if not payload and isinstance(answer, type) and issubclass(answer, Wire):
         payload = _acknowledgement(answer)
@@ -47,26 +47,26 @@ if TYPE_CHECKING:
 else:
 
     class _Answered(Wire, frozen=True):
-        # The real Generic makes each subclass slower to define: 1.6 ms of each import, for 58 requests.
+        # The real Generic makes each subclass slower to define: 1.6 ms of each import for 58 requests.
         __class_getitem__ = classmethod(GenericAlias)
 
 
 class ControlRequestBody(_Answered[A], tag_field="subtype", frozen=True):
     """What a control request asks for: the object in ``ControlRequest.request``, told apart by its ``subtype``.
 
-    ``A`` is the type of the payload in a successful answer; see ``ControlResponse.payload_as``. A new request is a
-    subclass, and ``make generate``.
+    ``A`` is the type of the payload in a successful answer; see ``ControlResponse.payload_as``. To add a request,
+    write a subclass and run ``make generate``.
     """
 
     if TYPE_CHECKING:
         sent_by: ClassVar[Sender]
 
-    #: Which side sends it.
+    #: The side that sends it.
     sent_by = "host"
 
     @classmethod
     def answer_type(cls) -> type[A]:
-        """Return ``A`` as the class was written: ``ControlRequestBody[A]``."""
+        """Return ``A`` of the class's own ``ControlRequestBody[A]``."""
         base: Any = cls.__dict__["__orig_bases__"][0]
         if get_origin(base) is not ControlRequestBody:
             raise TypeError(f"{cls.__name__} is no kind of request")
@@ -78,6 +78,6 @@ class ControlRequestBody(_Answered[A], tag_field="subtype", frozen=True):
         """Type the payload of a successful answer to this kind of request.
 
         Raises:
-            PayloadError: it does not fit.
+            PayloadError: the payload does not fit.
         """
         return parse_answer(cls.answer_type(), payload)

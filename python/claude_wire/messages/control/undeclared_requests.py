@@ -1,4 +1,4 @@
-"""Requests that the CLI 2.1.331 answers though its public interface does not declare them.
+"""Requests that CLI 2.1.331 answers although its public interface does not declare them.
 
 Their answers are plain objects, and both may change or vanish with any version of the CLI.
 """
@@ -12,14 +12,14 @@ from claude_wire.messages.control.request_body import ControlRequestBody
 
 
 class GetStatusRequest(ControlRequestBody[dict[str, Any]], tag="get_status", frozen=True):
-    """Asks for what ``/status`` shows: ``sections`` with a ``title`` and ``rows``, for display.
+    """Asks for the content of ``/status``: ``sections`` with a ``title`` and ``rows``, for display.
 
     A row has a ``label`` and a ``value``.
     """
 
 
 class GetWorkspaceDiffRequest(ControlRequestBody[dict[str, Any]], tag="get_workspace_diff", frozen=True):
-    """Asks for what has changed in the working directory.
+    """Asks for the changes in the working directory.
 
     The answer has ``diff``, and when that is null a ``noDiffReason`` such as ``no-repository``.
     """
@@ -44,7 +44,7 @@ class GenerateSessionTitleRequest(
 ):
     """Has the CLI make up a title for the session.
 
-    The answer has ``title``, null when none could be made. ``description`` is what the title is made from.
+    The answer has ``title``, null if that failed. The title is made from ``description``.
     """
 
     description: str | None = None
@@ -72,7 +72,7 @@ class SetCwdRequest(ControlRequestBody[dict[str, Any]], tag="set_cwd", kw_only=T
 
 
 class GetMemoryDialogRequest(ControlRequestBody[dict[str, Any]], tag="get_memory_dialog", frozen=True):
-    """Asks for what ``/memory`` shows: instruction files, memory folders and switches.
+    """Asks for the content of ``/memory``: instruction files, memory folders and switches.
 
     The answer has ``files``, ``folders``, ``memories``, ``auto_memory`` and ``auto_dream``.
     """
@@ -81,7 +81,7 @@ class GetMemoryDialogRequest(ControlRequestBody[dict[str, Any]], tag="get_memory
 class SetPromptSuggestionsPausedRequest(
     ControlRequestBody[dict[str, Any]], tag="set_prompt_suggestions_paused", kw_only=True, frozen=True
 ):
-    """Pauses prompt suggestions, or lets them come again."""
+    """Pauses prompt suggestions, or resumes them."""
 
     paused: bool | None = None
 
@@ -89,8 +89,8 @@ class SetPromptSuggestionsPausedRequest(
 class SubmitFeedbackRequest(ControlRequestBody[dict[str, Any]], tag="submit_feedback", frozen=True):
     """Sends feedback to the maker of the CLI.
 
-    The answer has ``feedback_id``; when that is null, ``unavailable_reason`` says why. What the request may carry is
-    not known.
+    The answer has ``feedback_id``; when that is null, ``unavailable_reason`` says why. The other fields of the request
+    are not known.
     """
 
 
@@ -105,7 +105,7 @@ class McpAuthenticateRequest(ControlRequestBody[dict[str, Any]], tag="mcp_authen
     """Signs in to an MCP server by OAuth.
 
     The answer may have ``authUrl``, a page for the user to open, and says in ``requiresUserAction`` whether the user
-    has to. ``redirectUri`` is where that page leads back to; hand what comes there to
+    has to. That page leads back to ``redirectUri``; send the address that it calls there in a
     :class:`McpOAuthCallbackUrlRequest`.
     """
 
@@ -116,7 +116,7 @@ class McpAuthenticateRequest(ControlRequestBody[dict[str, Any]], tag="mcp_authen
 class McpOAuthCallbackUrlRequest(
     ControlRequestBody[dict[str, Any]], tag="mcp_oauth_callback_url", kw_only=True, frozen=True
 ):
-    """Hands the address that a sign-in has led back to on to the CLI. It has a ``code`` or an ``error`` in it."""
+    """Gives the CLI the address to which a sign-in has led back. The address has a ``code`` or an ``error``."""
 
     serverName: str
     callbackUrl: str
@@ -131,7 +131,7 @@ class McpClearAuthRequest(ControlRequestBody[dict[str, Any]], tag="mcp_clear_aut
 class SetMcpPermissionModeOverrideRequest(
     ControlRequestBody[dict[str, Any]], tag="set_mcp_permission_mode_override", kw_only=True, frozen=True
 ):
-    """Has the tools of one MCP server ask, although the session's mode would allow them.
+    """Makes the tools of one MCP server ask for permission, even if the session's mode would allow them.
 
     ``mode`` is ``default`` or ``auto``, and null ends the override; any other mode is refused.
     """
@@ -141,7 +141,7 @@ class SetMcpPermissionModeOverrideRequest(
 
 
 class MessageRatedRequest(ControlRequestBody[dict[str, Any]], tag="message_rated", kw_only=True, frozen=True):
-    """Records what a user thinks of an assistant message; ``cleared`` takes the rating back."""
+    """Records a user's rating of an assistant message; ``cleared`` removes the rating."""
 
     messageUuid: str
     # one of positive, negative
@@ -152,8 +152,10 @@ class MessageRatedRequest(ControlRequestBody[dict[str, Any]], tag="message_rated
 
 
 class ReloadConnectorsRequest(ControlRequestBody[dict[str, Any]], tag="reload_connectors", frozen=True):
-    """Reads the connectors of the account again. Ask :class:`McpStatusRequest` afterwards for what has changed."""
+    """Loads the connectors of the account again. Send :class:`McpStatusRequest` afterwards to see the changes."""
 
 
 class PromptDraftActivityRequest(ControlRequestBody[dict[str, Any]], tag="prompt_draft_activity", frozen=True):
-    """Says that the user is typing a prompt, so that the CLI gets ready. Send it about every 10 seconds meanwhile."""
+    """Tells the CLI that the user is typing a prompt, so that it gets ready. Send it about every 10
+    seconds meanwhile.
+    """

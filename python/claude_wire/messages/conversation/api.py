@@ -1,7 +1,4 @@
-"""Messages of the Messages API as they travel inside ``assistant`` and ``user`` lines.
-
-It knows nothing of the lines around them.
-"""
+"""Messages of the Messages API, which ``assistant`` and ``user`` lines contain."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from claude_wire.messages.unknown import OrUnknownObject
 
 
 class Container(Wire, frozen=True):
-    """The container in which the API's code execution ran; ``expires_at`` is a time as text."""
+    """The container in which the API's code execution ran. ``expires_at`` is a time as text."""
 
     id: str
     expires_at: str
@@ -33,14 +30,14 @@ class ContainerSkill(Wire, frozen=True):
 
 
 class ClearToolUsesEdit(Wire, tag_field="type", tag="clear_tool_uses_20250919", frozen=True):
-    """The API dropped old tool calls from the context: how many, and how many tokens that saved."""
+    """The API dropped old tool calls from the context. The fields count the calls and the saved tokens."""
 
     cleared_input_tokens: int
     cleared_tool_uses: int
 
 
 class ClearThinkingEdit(Wire, tag_field="type", tag="clear_thinking_20251015", frozen=True):
-    """The API dropped old thinking from the context: of how many turns, and how many tokens that saved."""
+    """The API dropped old thinking from the context. The fields count the turns and the saved tokens."""
 
     cleared_input_tokens: int
     cleared_thinking_turns: int
@@ -50,7 +47,7 @@ ContextEdit: TypeAlias = ClearToolUsesEdit | ClearThinkingEdit | OrUnknownObject
 
 
 class ContextManagementResponse(Wire, frozen=True):
-    """The cuts that the API made to the context of this request."""
+    """The edits that the API made to the context of this request."""
 
     applied_edits: list[ContextEdit]
 
@@ -62,17 +59,16 @@ class _CacheMiss(Wire, tag_field="type", frozen=True):
 class CacheMissModelChanged(_CacheMiss, tag="model_changed", frozen=True):
     """The prompt cache was missed because the model is another one.
 
-    ``cache_missed_input_tokens`` is about how many tokens a hit would have read; so too in the other reasons that
-    have it.
+    ``cache_missed_input_tokens`` is about how many tokens a hit would have read. Other reasons have this field, too.
     """
 
 
 class CacheMissSystemChanged(_CacheMiss, tag="system_changed", frozen=True):
-    """The prompt cache was missed because the system prompt is another one."""
+    """The prompt cache was missed because the system prompt has changed."""
 
 
 class CacheMissToolsChanged(_CacheMiss, tag="tools_changed", frozen=True):
-    """The prompt cache was missed because the tools are others."""
+    """The prompt cache was missed because the tools have changed."""
 
 
 class CacheMissMessagesChanged(_CacheMiss, tag="messages_changed", frozen=True):
@@ -80,11 +76,11 @@ class CacheMissMessagesChanged(_CacheMiss, tag="messages_changed", frozen=True):
 
 
 class CacheMissPreviousMessageNotFound(Wire, tag_field="type", tag="previous_message_not_found", frozen=True):
-    """No reason can be given: the message to compare with is not known."""
+    """The reason for the cache miss is not known, because the message to compare with is not known."""
 
 
 class CacheMissUnavailable(Wire, tag_field="type", tag="unavailable", frozen=True):
-    """No reason can be given for the cache miss."""
+    """The reason for the cache miss is not known."""
 
 
 CacheMissReason: TypeAlias = (
@@ -101,7 +97,7 @@ CacheMissReason: TypeAlias = (
 class Diagnostics(Wire, frozen=True):
     """Why the prompt cache could not be used in full, when the request asked for it.
 
-    A null ``cache_miss_reason`` says that there is nothing to tell, or not yet.
+    ``cache_miss_reason`` is null if there is nothing to report yet.
     """
 
     cache_miss_reason: CacheMissReason | UnsetType | None = UNSET
@@ -149,7 +145,7 @@ InputTransformation: TypeAlias = (
 
 
 class ApiMessage(Wire, kw_only=True, frozen=True):
-    """A message of the model, as the API returned it or as far as it is known.
+    """A message of the model, as the API returned it.
 
     Only ``content`` is always there: dialects leave out the rest. In an :class:`AssistantMessage` it holds one
     finished block at a time, several lines sharing ``id``; ``stop_reason`` then stays null, even with the last block.
@@ -178,7 +174,7 @@ class MessageParam(Wire, frozen=True):
     """A message on its way to the model: who speaks, and what.
 
     ``content`` is a string or a list of blocks, in both directions. The CLI ends with an error when the host sends a
-    ``role`` other than ``user``, or none. A message that is read without a ``role`` has ``UNSET``: it is a user's.
+    ``role`` other than ``user``, or none. A received message without a ``role`` has ``UNSET``; it counts as the user's.
     """
 
     # one of user, assistant, system

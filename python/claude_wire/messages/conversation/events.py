@@ -1,6 +1,6 @@
 """Events of a streamed model message and the deltas they carry.
 
-They are the API's own; :class:`StreamEvent` is the line that brings them.
+They are the API's own. A :class:`StreamEvent` line contains one event.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ class CitationsDelta(Wire, tag_field="type", tag="citations_delta", frozen=True)
 
 
 class CompactionDelta(Wire, tag_field="type", tag="compaction_delta", frozen=True):
-    """The content of a compaction block; null where the summary failed."""
+    """The content of a compaction block; null if the summary failed."""
 
     content: str | UnsetType | None = UNSET
     encrypted_content: str | UnsetType | None = UNSET
 
 
-#: What one content block delta adds.
+#: The addition that one content block delta makes.
 Delta: TypeAlias = (
     TextDelta | InputJsonDelta | ThinkingDelta | SignatureDelta | CitationsDelta | CompactionDelta | OrUnknownDelta
 )
@@ -120,7 +120,7 @@ class MessageDelta(Wire, kw_only=True, frozen=True):
 
 
 class MessageDeltaEvent(Wire, tag_field="type", tag="message_delta", kw_only=True, frozen=True):
-    """The message is about to end: its stop reason and final token counts."""
+    """The message is about to end. Has its stop reason and final token counts."""
 
     context_management: ContextManagementResponse | UnsetType | None = UNSET
     delta: MessageDelta
@@ -133,7 +133,7 @@ class MessageStopEvent(Wire, tag_field="type", tag="message_stop", frozen=True):
 
 
 class PingEvent(Wire, tag_field="type", tag="ping", frozen=True):
-    """Keeps the stream alive and says nothing."""
+    """Keeps the stream alive. It has no content."""
 
 
 class ApiErrorInfo(Wire, frozen=True):
@@ -153,7 +153,7 @@ class ErrorEvent(Wire, tag_field="type", tag="error", frozen=True):
     request_id: str | UnsetType | None = UNSET
 
 
-#: An event of the Messages API, as the stream brings it.
+#: An event of the Messages API's stream.
 Event: TypeAlias = (
     MessageStartEvent
     | ContentBlockStartEvent

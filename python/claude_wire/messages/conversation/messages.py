@@ -28,14 +28,15 @@ def _blocks(content: Iterable[ContentBlock]) -> list[ContentBlock]:
 
 
 class UserMessage(MessageBase, tag="user", kw_only=True, frozen=True):
-    """A prompt on its way in; on its way out, tool results and prompts that the CLI injects or echoes.
+    """To the agent: a prompt. From the agent: tool results, and prompts that the CLI injects or echoes.
 
-    In: ``message`` suffices; a repeated ``uuid`` starts no turn, prompts sent during a turn wait and may be merged,
-    and ``shouldQuery`` false adds the message without asking the model. Out: ``tool_use_result`` is the tool's
-    structured output, any JSON; ``isSynthetic`` marks text by the CLI, ``isReplay`` an echo of a prompt (``--replay-
-    user-messages``) or of a local command's output. A non-null ``parent_tool_use_id`` means a subagent, with
-    ``agent_id``, ``subagent_type`` and ``task_description`` beside it; ``uuid`` and ``session_id`` may be missing
-    both ways.
+    To the agent, ``message`` suffices. A repeated ``uuid`` starts no turn, prompts sent during a turn wait and may be
+    merged, and ``shouldQuery`` false adds the message without asking the model.
+
+    From the agent, ``tool_use_result`` is the tool's structured output, any JSON. ``isSynthetic`` marks text by the
+    CLI; ``isReplay`` marks an echo of a prompt (``--replay-user-messages``) or of a local command's output. A non-null
+    ``parent_tool_use_id`` means a subagent, which ``agent_id``, ``subagent_type`` and ``task_description`` describe.
+    ``uuid`` and ``session_id`` may be missing in both directions.
     """
 
     sent_by: ClassVar[Sender] = "both"
@@ -77,7 +78,7 @@ class UserMessage(MessageBase, tag="user", kw_only=True, frozen=True):
         uuid: str | None = None,
         verbatim: bool = False,
     ) -> Self:
-        """Make a prompt out of its text or its blocks. ``session_id`` is always sent, empty if it is not known yet.
+        """Make a prompt from text or blocks. ``session_id`` is always sent; it is empty if it is not known yet.
 
         ``verbatim`` sets ``client_composed``: the CLI then reads no file for an ``@path`` in the text, and runs no
         command for a ``/`` at its start.
@@ -93,7 +94,7 @@ class UserMessage(MessageBase, tag="user", kw_only=True, frozen=True):
 
     @property
     def text(self) -> str:
-        """The text, or that of all text blocks, joined."""
+        """The text of the message, or of all its text blocks, joined."""
         content = self.message.content
         if isinstance(content, str):
             return content
@@ -101,7 +102,7 @@ class UserMessage(MessageBase, tag="user", kw_only=True, frozen=True):
 
     @property
     def tool_results(self) -> list[ToolResultBlock]:
-        """The results of tools that this message brings to the model, in order."""
+        """The tool results in this message, in order."""
         content = self.message.content
         return [] if isinstance(content, str) else [block for block in content if isinstance(block, ToolResultBlock)]
 
@@ -109,11 +110,10 @@ class UserMessage(MessageBase, tag="user", kw_only=True, frozen=True):
 class AssistantMessage(MessageBase, tag="assistant", kw_only=True, rename={"model_": "model"}, frozen=True):
     """A finished block of the model's answer, or text that the CLI wrote in the model's place.
 
-    One line comes per block, so several share ``message.id``; ``supersedes`` lists uuids of earlier lines to drop,
-    and ``aborted`` marks a block cut off by an interrupt. ``error`` is an open set and stands beside ``message`` on
-    lines that report an API failure; some dialects put it, or ``model``, on the other level, and write a null where
-    there is none. Read :attr:`error_reason`. A non-null
-    ``parent_tool_use_id`` names the tool call whose subagent speaks.
+    One line comes per block, so several share ``message.id``; ``supersedes`` lists uuids of earlier lines to drop, and
+    ``aborted`` marks a block cut off by an interrupt. ``error`` is an open set. It is beside ``message`` on lines that
+    report an API failure; some dialects put it, or ``model``, on the other level, or write null. Use
+    :attr:`error_reason`. A non-null ``parent_tool_use_id`` names the tool call whose subagent speaks.
     """
 
     repr_first: ClassVar[tuple[str, ...]] = ("content", "model", "error_reason")
@@ -161,13 +161,13 @@ class AssistantMessage(MessageBase, tag="assistant", kw_only=True, rename={"mode
     def of(
         cls, content: str | Sequence[ContentBlock], *, model: str | None = None, session_id: str | None = None
     ) -> Self:
-        """Make an answer out of its text or its blocks."""
+        """Make an answer from text or blocks."""
         blocks: list[ContentBlock] = [TextBlock(content)] if isinstance(content, str) else _blocks(content)
         return cls(message=ApiMessage(role="assistant", content=blocks, model=model), session_id=session_id)
 
     @property
     def content(self) -> list[ContentBlock]:
-        """The content blocks; while streaming, one message carries one finished block."""
+        """The content blocks. While streaming, each message has one finished block."""
         return self.message.content
 
     @property
@@ -182,12 +182,12 @@ class AssistantMessage(MessageBase, tag="assistant", kw_only=True, rename={"mode
 
     @property
     def model(self) -> str | None:
-        """The model that answered: ``message.model``, or where a dialect puts it, beside ``message``."""
+        """The model that answered: ``message.model``, or the field beside ``message`` in some dialects."""
         return self.message.model or self.model_
 
     @property
     def error_reason(self) -> str | None:
-        """Why the API refused, if it did: ``error``, or where a dialect puts it, ``message.error``."""
+        """Why the API refused: ``error``, or ``message.error`` in some dialects. None if it did not refuse."""
         return self.error or self.message.error or None
 
 
@@ -195,7 +195,7 @@ class StreamEvent(MessageBase, tag="stream_event", kw_only=True, frozen=True):
     """One event of the model's answer while it streams, sent only with ``--include-partial-messages``.
 
     The finished blocks come as :class:`AssistantMessage` lines among these events, so showing both shows the text
-    twice. ``ttft_ms``, the milliseconds to the first token, stands on message starts only; ``api_message_id`` is the
+    twice. ``ttft_ms``, the milliseconds to the first token, is only on message starts; ``api_message_id`` is the
     ``message.id`` that the event belongs to.
     """
 

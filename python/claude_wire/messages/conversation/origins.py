@@ -1,4 +1,4 @@
-"""Where a message of the user comes from."""
+"""The origin of a user message: a person, a channel, another agent, or the CLI itself."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class CoordinatorOrigin(Wire, tag_field="kind", tag="coordinator", frozen=True):
 
 
 class UnclassifiedOrigin(Wire, tag_field="kind", tag="unclassified", frozen=True):
-    """Where the message came from is not known."""
+    """The origin of the message is not known."""
 
 
 class ObserverOrigin(Wire, tag_field="kind", tag="observer", kw_only=True, rename={"from_": "from"}, frozen=True):
@@ -68,7 +68,7 @@ class ObserverOrigin(Wire, tag_field="kind", tag="observer", kw_only=True, renam
 
 
 class AutoContinuationOrigin(Wire, tag_field="kind", tag="auto-continuation", frozen=True):
-    """The CLI wrote the message itself, to make the model go on."""
+    """The CLI wrote the message itself, to make the model continue."""
 
 
 class ObserverActivityOrigin(Wire, tag_field="kind", tag="observer-activity", frozen=True):

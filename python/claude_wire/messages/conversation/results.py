@@ -19,7 +19,7 @@ from claude_wire.support.text import quoted
 
 
 class PermissionDenial(Wire, kw_only=True, frozen=True):
-    """A tool call that was refused during the turn, with the input it would have had."""
+    """A tool call that was refused during the turn, with its input."""
 
     tool_name: str
     tool_use_id: str
@@ -61,7 +61,7 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
     ``total_cost_usd`` (USD) and ``modelUsage`` are running totals of the session, which go on when it is resumed or
     forked: adding them up over results counts most of it twice. ``model_usage_since_last_result`` and ``usage`` are
     this turn's, ``usage`` without subagents. Durations are milliseconds, and ``duration_api_ms`` may exceed
-    ``duration_ms``, as it too adds up. Only ``subtype`` is always there, and empty for a line without one.
+    ``duration_ms``, as it too adds up. Only ``subtype`` is always present; it is empty if the line has none.
     """
 
     repr_first: ClassVar[tuple[str, ...]] = ("result", "errors", "num_turns", "total_cost_usd", "stop_reason")
@@ -70,11 +70,11 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
     duration_api_ms: Number | None = None
     stop_reason: str | None = null()
     session_id: str | None = None
-    #: A running total of the session, in US dollars: not what this turn has cost.
+    #: A running total of the session, in US dollars: not the cost of this turn.
     total_cost_usd: Number | None = None
-    #: Of this turn's main loop, without subagents.
+    #: The usage of this turn's main loop, without subagents.
     usage: Usage | None = None
-    #: Running totals of the session by model, subagents included: not what this turn has used.
+    #: Running totals of the session by model, including subagents: not the usage of this turn.
     modelUsage: dict[str, ModelUsage] | None = None
     permission_denials: list[PermissionDenial] | None = None
     # one of blocking_limit, rapid_refill_breaker, prompt_too_long, image_error, model_error, api_error,
@@ -112,8 +112,8 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
     first_request_cache_read_input_tokens: int | None = None
     queued_turn_count: int | None = None
     result_index: int | None = None
-    #: What was used since the result before, by model, subagents included: these add up. CLIs before 2.1.330 may leave
-    #: it out.
+    #: The usage since the previous result, by model, including subagents. These numbers can be added up. CLIs before
+    #: 2.1.330 may leave them out.
     model_usage_since_last_result: dict[str, ModelUsage] | None = None
     errors: list[str] | None = None
     error: ErrorInfo | None = None
@@ -133,7 +133,7 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
     warm_spare_claimed: bool | None = None
     time_origin_ms: Number | None = None
     deferred_tool_use: DeferredToolUse | None = None
-    # Diagnostics of the CLI, which it writes rarely: what the process did while the turn ran, MiB and milliseconds.
+    # Rarely written diagnostics of the CLI: what the process did during the turn, in MiB and milliseconds.
     time_to_request_phases_ms: dict[str, Any] | None = None
     turn_start_resume_kind: str | None = None
     handoff_intake_phases_ms: dict[str, Any] | None = None
@@ -209,8 +209,8 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
         """True if the turn succeeded.
 
         A turn that was :attr:`cancelled` did not. Otherwise ``is_error`` decides: an API failure comes as ``success``
-        with ``is_error``. Where a dialect leaves ``is_error`` out, only ``success`` without ``error`` and ``errors``
-        is a success.
+        with ``is_error``. If a dialect leaves out ``is_error``, only ``success`` without ``error`` and ``errors`` is a
+        success.
         """
         if self.cancelled:
             return False
@@ -222,9 +222,9 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
     def cancelled(self) -> bool:
         """True if the turn was interrupted, whatever ``is_error`` says.
 
-        Dialects say so by ``subtype``, ``cancelled`` in miriad-code and ``interrupted`` in others. The CLI writes
-        ``error_during_execution`` with a ``terminal_reason`` of ``aborted_streaming`` or ``aborted_tools``. One that is
-        older than that field cannot be told from a failure.
+        Dialects show it by the ``subtype``: ``cancelled`` in miriad-code, ``interrupted`` in others. The CLI writes
+        ``error_during_execution`` with a ``terminal_reason`` of ``aborted_streaming`` or ``aborted_tools``. With a CLI
+        older than that field, an interrupt looks like a failure.
         """
         return self.subtype in ("cancelled", "interrupted") or self.terminal_reason in (
             "aborted_streaming",
@@ -237,8 +237,8 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
         """Return the exception for this result; None if the turn succeeded.
 
         Args:
-            reason: :attr:`AssistantMessage.error_reason` of the turn's last message. Without credentials it alone says
-                so: then no request is made, and the result has no ``api_error_status``.
+            reason: :attr:`AssistantMessage.error_reason` of the turn's last message. Only this shows that credentials
+                are missing: then no request is made, and the result has no ``api_error_status``.
             resets_at: ``resetsAt`` of the last :class:`RateLimitEvent` whose ``status`` is ``rejected``, for
                 :attr:`RateLimitError.resets_at`.
             structured: true if a JSON schema was given. Then a success without ``structured_output`` is a
@@ -266,7 +266,7 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
             structured: as for :meth:`to_error`.
 
         Raises:
-            TurnError: a subclass that says how.
+            TurnError: the subclass that fits the failure.
         """
         error = self.to_error(structured=structured)
         if error is not None:
@@ -505,7 +505,7 @@ _BY_SUBTYPE: dict[str, type[TurnError]] = {
 }
 #: ``error.code`` in the ``permission_request`` dialect, whose failed turns all have the subtype ``error``.
 _BY_CODE: dict[str, type[TurnError]] = {"auth_error": AuthenticationError, "budget_exceeded": MaxBudgetError}
-#: What tells them apart: HTTP statuses, types of the API's errors, and ``error`` of assistant messages.
+#: Identifies the failure: HTTP statuses, types of the API's errors, and ``error`` of assistant messages.
 _API_ERRORS: dict[type[ApiError], frozenset[object]] = {
     AuthenticationError: frozenset(
         (
@@ -519,7 +519,7 @@ _API_ERRORS: dict[type[ApiError], frozenset[object]] = {
 
 
 class ResultSuccess(ResultMessage, kw_only=True, frozen=True):
-    """The turn ended by itself; look at ``is_error`` before trusting ``result``.
+    """The turn ended normally. Check ``is_error`` before using ``result``.
 
     ``result`` is the last text of the model, or the error text when ``is_error`` is true. ``structured_output`` is
     there when a JSON schema was asked for and met. A local command such as ``/clear`` ends with ``num_turns`` 0 and,
@@ -534,8 +534,7 @@ class ResultErrorDuringExecution(ResultMessage, kw_only=True, frozen=True):
 
     After an interrupt ``terminal_reason`` is ``aborted_streaming`` or ``aborted_tools``, and
     :attr:`ResultMessage.cancelled` is true. A failed start leaves all
-    counts zero and may have ``startup_failure_reason``; ``errors`` says more, at times in words meant for the CLI's
-    makers.
+    counts zero and may have ``startup_failure_reason``; ``errors`` has details, some of them for the CLI's developers.
     """
 
     subtype: Literal["error_during_execution"] = constant("error_during_execution")
@@ -580,7 +579,7 @@ class ResultError(ResultMessage, kw_only=True, frozen=True):
 class ResultCancelled(ResultMessage, kw_only=True, frozen=True):
     """A turn that was interrupted, in miriad-code's dialect; :attr:`ResultMessage.cancelled` is true of it.
 
-    The CLI says it otherwise: see :class:`ResultErrorDuringExecution`.
+    For the CLI's form see :class:`ResultErrorDuringExecution`.
     """
 
     subtype: Literal["cancelled"] = constant("cancelled")

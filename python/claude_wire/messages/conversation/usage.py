@@ -1,4 +1,4 @@
-"""What was used: tokens per message, model and task, cost, and room in the context window.
+"""Usage: tokens per message, model and task, cost, and the content of the context window.
 
 Token counts are whole numbers, money is in US dollars unless a ``currency`` says otherwise, and fields in ``_ms`` are
 milliseconds.
@@ -25,14 +25,14 @@ class CacheCreation(Wire, frozen=True):
 
 
 class ServerToolUsage(Wire, frozen=True):
-    """How many web searches and web fetches the API made."""
+    """The number of web searches and web fetches that the API made."""
 
     web_fetch_requests: int
     web_search_requests: int
 
 
 class OutputTokensDetails(Wire, frozen=True):
-    """How many of the output tokens were thinking; they are included in ``output_tokens``."""
+    """The number of output tokens that were thinking. They are included in ``output_tokens``."""
 
     thinking_tokens: int
 
@@ -44,7 +44,7 @@ class FallbackCreditRedeemed(Wire, tag_field="type", tag="redeemed", frozen=True
 class FallbackCreditNotApplied(Wire, tag_field="type", tag="not_applied", frozen=True):
     """The credit was not applied; ``reason`` says why.
 
-    ``remove_to_redeem`` names the request fields that stand in the way of another try.
+    ``remove_to_redeem`` names the request fields to remove before another try.
     """
 
     # one of body_mismatch, continuation_excluded, continuation_only, expired, invalid_target_model, not_enabled,
@@ -58,7 +58,7 @@ FallbackCreditStatus: TypeAlias = FallbackCreditRedeemed | FallbackCreditNotAppl
 
 
 class FallbackCreditUsage(Wire, frozen=True):
-    """What became of the fallback credit that the request presented.
+    """The outcome of the fallback credit that the request presented.
 
     Such a credit comes with a refusal (:class:`RefusalStopDetails`) and pays for the cache that a retry on another
     model loses.
@@ -97,7 +97,7 @@ class AdvisorMessageIterationUsage(_IterationUsage, tag="advisor_message", kw_on
 class FallbackMessageIterationUsage(_IterationUsage, tag="fallback_message", kw_only=True, frozen=True):
     """Tokens of the pass in which a fallback model, ``model``, wrote the answer.
 
-    Its presence in ``iterations`` is how one sees that a fallback model served the message.
+    Its presence in ``iterations`` shows that a fallback model wrote the message.
     """
 
     model: str
@@ -117,8 +117,8 @@ class Usage(Wire, kw_only=True, frozen=True):
 
     On an assistant message of a streamed answer the counts are those known at the start, so ``output_tokens`` is far
     too low; the :class:`MessageDeltaEvent` and the result have the final ones. On a result it covers the turn's main
-    loop without subagents, and may be zero when the turn was cut off. ``input_tokens`` leaves out what the cache
-    counters count.
+    loop without subagents, and may be zero when the turn was cut off. ``input_tokens`` does not include tokens that
+    the cache counters count.
     """
 
     input_tokens: int | None = None
@@ -158,7 +158,7 @@ class ModelUsage(Wire, kw_only=True, frozen=True):
     """What one model has used, subagents included, with its cost in USD.
 
     In ``modelUsage`` of a result these are running totals of the session, which go on when it is resumed or forked: do
-    not add them up over results. In ``model_usage_since_last_result`` they are what was used since the result before.
+    not add them up over results. In ``model_usage_since_last_result`` they count from the previous result.
     ``contextWindow`` and ``maxOutputTokens`` are limits of the model, not uses. Keys are camelCase; ``input_tokens``
     and ``output_tokens`` are the spelling of the 2.1.7 CLI's dialect.
     """
@@ -183,7 +183,7 @@ class ModelUsage(Wire, kw_only=True, frozen=True):
 
 
 class TaskUsage(Wire, frozen=True):
-    """What a task has used so far: tokens, tool calls and milliseconds."""
+    """The usage of a task so far: tokens, tool calls and milliseconds."""
 
     total_tokens: int
     tool_uses: int
@@ -191,7 +191,7 @@ class TaskUsage(Wire, frozen=True):
 
 
 class SessionUsage(Wire, kw_only=True, frozen=True):
-    """What the session has used so far: cost in USD, time in milliseconds, lines of code.
+    """The usage of the session so far: cost in USD, time in milliseconds, lines of code.
 
     ``total_api_duration_ms`` is time spent waiting for the API, ``total_duration_ms`` time altogether.
     """
@@ -207,7 +207,7 @@ class SessionUsage(Wire, kw_only=True, frozen=True):
 class ExtraUsage(Wire, kw_only=True, frozen=True):
     """Paid usage beyond the plan: whether it is enabled, its monthly limit and what is used of it.
 
-    A null limit, credit or utilization means that there is none to tell.
+    A limit, credit or utilization is null if it does not exist.
     """
 
     is_enabled: bool
@@ -218,13 +218,13 @@ class ExtraUsage(Wire, kw_only=True, frozen=True):
 
 
 class DisplayName(Wire, frozen=True):
-    """A name made for people to read."""
+    """A name for display."""
 
     display_name: str
 
 
 class UsageLimitScope(Wire, frozen=True):
-    """What a usage limit is confined to: one model or one surface."""
+    """The scope of a usage limit: one model or one surface."""
 
     model: DisplayName | UnsetType | None = UNSET
     surface: DisplayName | UnsetType | None = UNSET
@@ -263,7 +263,7 @@ class UsageReport(Wire, frozen=True):
 
 
 class ContextOverLimit(Wire, frozen=True):
-    """How far the conversation is over a limit: the model's, or that of the compaction window."""
+    """How much the conversation exceeds a limit: the model's, or that of the compaction window."""
 
     tokens_over: int
     # one of hard_limit, compaction_window
@@ -319,7 +319,7 @@ class ContextUsageSkill(Wire, kw_only=True, frozen=True):
 class ContextUsage(Wire, kw_only=True, frozen=True):
     """What fills the context window: the data behind the text that ``/context`` prints.
 
-    It rides on the assistant message with that text. ``percentage`` runs from 0 to 100. The answer to a
+    It is part of the assistant message with that text. ``percentage`` runs from 0 to 100. The answer to a
     ``get_context_usage`` request has more detail and camelCase keys.
     """
 

@@ -1,7 +1,7 @@
 """The input that the CLI sends to a hook: one Struct for each event.
 
-They arrive in :attr:`HookCallbackRequest.input`, told apart by ``hook_event_name``, and only for the events that
-the host registered with ``initialize``. Member names are snake_case; the answers to them are camelCase.
+They arrive in :attr:`HookCallbackRequest.input`, only for events that the host registered with ``initialize``.
+``hook_event_name`` selects the class. Member names are snake_case; the answers to them are camelCase.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class SessionStartHookInput(HookInputBase, tag="SessionStart", kw_only=True, fro
 
 
 class SessionEndHookInput(HookInputBase, tag="SessionEnd", kw_only=True, frozen=True):
-    """The session ends; there is nothing to answer."""
+    """The session ends. The hook need not answer."""
 
     # one of clear, other, resume, logout, prompt_input_exit
     reason: str
@@ -84,9 +84,9 @@ class SessionEndHookInput(HookInputBase, tag="SessionEnd", kw_only=True, frozen=
 class StopHookInput(HookInputBase, tag="Stop", kw_only=True, frozen=True):
     """The model is about to end its turn; the hook may make it go on.
 
-    Comes before the result. ``stop_hook_active`` is true when the turn already goes on because of a stop hook: look
-    at it, or the turn may never end. Empty ``background_tasks`` and ``session_crons`` mean that nothing will wake the
-    session later.
+    Comes before the result. ``stop_hook_active`` is true if the turn already goes on because of a stop hook. Check it,
+    or the turn may never end. Empty ``background_tasks`` and ``session_crons`` mean that nothing will wake the session
+    later.
     """
 
     stop_hook_active: bool
@@ -164,9 +164,9 @@ class _ModelSwitchHookInput(HookInputBase, kw_only=True, frozen=True):
 class PreModelSwitchHookInput(_ModelSwitchHookInput, tag="PreModelSwitch", kw_only=True, frozen=True):
     """A switch of the model has been asked for; the hook may deny it.
 
-    ``requested_model`` is what was asked for, null for the default; the other two are resolved ids.
-    ``context_tokens`` is what the next request must send again, ``estimated_cache_write_usd`` what caching it would
-    cost (USD, without the reply). ``source`` is ``sdk``, ``command`` or ``picker``.
+    ``requested_model`` is what was asked for, null for the default; the other two are resolved ids. ``context_tokens``
+    is the number of tokens that the next request must send again, ``estimated_cache_write_usd`` the cost of caching
+    them (USD, without the reply). ``source`` is ``sdk``, ``command`` or ``picker``.
     """
 
 
@@ -179,7 +179,7 @@ class PostModelSwitchHookInput(_ModelSwitchHookInput, tag="PostModelSwitch", kw_
 
 
 class SetupHookInput(HookInputBase, tag="Setup", kw_only=True, frozen=True):
-    """The CLI was started to set up or to maintain a repository."""
+    """The CLI was started to set up or maintain a repository."""
 
     # one of init, maintenance
     trigger: str
@@ -271,7 +271,7 @@ class InstructionsLoadedHookInput(HookInputBase, tag="InstructionsLoaded", kw_on
 class WorktreeCreateHookInput(HookInputBase, tag="WorktreeCreate", kw_only=True, frozen=True):
     """The hook is asked to create an isolated worktree.
 
-    Not a mere notice: the answer must name its path, see :class:`WorktreeCreateHookSpecificOutput`.
+    This needs an answer, which must name the path; see :class:`WorktreeCreateHookSpecificOutput`.
     """
 
     name: str
@@ -313,7 +313,7 @@ class DirectoryAddedHookInput(HookInputBase, tag="DirectoryAdded", kw_only=True,
 
 
 class MessageDisplayHookInput(HookInputBase, tag="MessageDisplay", kw_only=True, frozen=True):
-    """New lines of an assistant message are being shown.
+    """New lines of an assistant message are about to be shown.
 
     Comes before the message itself, one call for each flush: ``delta`` holds the lines since the last one, ``index``
     counts from 0, and exactly one call of a message has ``final`` true, possibly with an empty ``delta``.

@@ -1,6 +1,6 @@
 """Hook outputs: what a host answers to a ``hook_callback``.
 
-Every member is optional, and an empty object means: go on as if there were no hook. Member names are camelCase
+Every member is optional. An empty object has no effect, as if there were no hook. Member names are camelCase
 (the inputs are snake_case), and the tag ``hookEventName`` must name the event being answered.
 """
 
@@ -17,7 +17,7 @@ from claude_wire.support.arguments import nearest, shown
 
 
 class _ForEvent(Wire, tag_field="hookEventName", kw_only=True, frozen=True):
-    """The base of what a hook answers for an event."""
+    """The base of hook outputs that are specific to an event."""
 
 
 class _WithContext(_ForEvent, kw_only=True, frozen=True):
@@ -35,7 +35,7 @@ class _ElicitationOutput(_ForEvent, kw_only=True, frozen=True):
 
 
 class CwdChangedHookSpecificOutput(_WatchPaths, tag="CwdChanged", kw_only=True, frozen=True):
-    """What to watch after a change of the working directory.
+    """The files to watch after a change of the working directory.
 
     ``watchPaths`` lists files to watch, whose changes come as :class:`FileChangedHookInput`.
     """
@@ -53,7 +53,7 @@ class ElicitationResultHookSpecificOutput(_ElicitationOutput, tag="ElicitationRe
 
 
 class FileChangedHookSpecificOutput(_WatchPaths, tag="FileChanged", kw_only=True, frozen=True):
-    """What to watch after a watched file has changed.
+    """The files to watch after a watched file has changed.
 
     ``watchPaths`` lists files to watch, whose changes come as :class:`FileChangedHookInput`.
     """
@@ -80,7 +80,7 @@ class PermissionDeniedHookSpecificOutput(_ForEvent, tag="PermissionDenied", kw_o
 
 
 class PermissionDecisionAllow(Wire, tag_field="behavior", tag="allow", kw_only=True, frozen=True):
-    """A hook's yes to a permission question.
+    """A hook allows the tool of a permission question.
 
     Like :class:`PermissionResultAllow`, but ``updatedInput`` may be left out to keep the input as it is.
     """
@@ -90,7 +90,7 @@ class PermissionDecisionAllow(Wire, tag_field="behavior", tag="allow", kw_only=T
 
 
 class PermissionDecisionDeny(Wire, tag_field="behavior", tag="deny", kw_only=True, frozen=True):
-    """A hook's no to a permission question.
+    """A hook refuses the tool of a permission question.
 
     ``message`` is optional here, while :class:`PermissionResultDeny` must have one.
     """
@@ -166,8 +166,8 @@ class SessionStartHookSpecificOutput(_WithContext, tag="SessionStart", kw_only=T
     """What to add to a session that begins.
 
     ``additionalContext`` is text the model gets to read, ``initialUserMessage`` a prompt to begin with,
-    ``reloadSkills`` has the CLI look again for skills that the hook installed. ``watchPaths`` lists files to watch,
-    whose changes come as :class:`FileChangedHookInput`.
+    ``reloadSkills`` makes the CLI search again for skills that the hook has installed. ``watchPaths`` lists files to
+    watch, whose changes come as :class:`FileChangedHookInput`.
     """
 
     initialUserMessage: str | None = None
@@ -183,7 +183,7 @@ class SetupHookSpecificOutput(_WithContext, tag="Setup", kw_only=True, frozen=Tr
 class StopHookSpecificOutput(_WithContext, tag="Stop", kw_only=True, frozen=True):
     """Feedback for the model instead of the end of its turn.
 
-    Giving any makes the model go on, so a hook that always gives it never lets the turn end; look at
+    Any feedback makes the model continue, so with a hook that always gives some the turn never ends. Check
     ``stop_hook_active``.
     """
 
@@ -195,7 +195,7 @@ class SubagentStartHookSpecificOutput(_WithContext, tag="SubagentStart", kw_only
 class SubagentStopHookSpecificOutput(_WithContext, tag="SubagentStop", kw_only=True, frozen=True):
     """Feedback for a subagent instead of its end.
 
-    Giving any makes the subagent go on, so a hook that always gives it never lets the turn end; look at
+    Any feedback makes the subagent continue, so with a hook that always gives some the turn never ends. Check
     ``stop_hook_active``.
     """
 
@@ -227,7 +227,7 @@ class WorktreeCreateHookSpecificOutput(_ForEvent, tag="WorktreeCreate", kw_only=
     worktreePath: str
 
 
-#: What a hook answers beyond the common fields, by event.
+#: The event-specific part of a hook's answer.
 HookSpecificOutput: TypeAlias = (
     CwdChangedHookSpecificOutput
     | ElicitationHookSpecificOutput
@@ -260,8 +260,8 @@ class HookOutput(Wire, kw_only=True, rename={"continue_": "continue"}, frozen=Tr
 
     An empty object changes nothing. ``continue_`` is ``continue`` on the wire, and false stops the turn, with
     ``stopReason`` shown to the user; ``decision`` ``block`` blocks what the event is about, with ``reason``
-    (``approve`` is an old form). ``systemMessage`` is shown to the user, not to the model; what is particular to an
-    event goes in ``hookSpecificOutput``.
+    (``approve`` is an old form). ``systemMessage`` is shown to the user, not to the model; ``hookSpecificOutput`` is
+    specific to the event.
     """
 
     continue_: bool | None = None
@@ -278,7 +278,7 @@ class HookOutput(Wire, kw_only=True, rename={"continue_": "continue"}, frozen=Tr
 class AsyncHookOutput(Wire, kw_only=True, rename={"async_": "async"}, frozen=True):
     """The answer of a hook that goes on in the background, so that the CLI does not wait.
 
-    ``async_`` is ``async`` on the wire and must be true: it is what tells this answer from a :class:`HookOutput`.
+    ``async_`` is ``async`` on the wire and must be true: it distinguishes this answer from a :class:`HookOutput`.
     ``asyncTimeout`` is in milliseconds.
     """
 
@@ -286,12 +286,12 @@ class AsyncHookOutput(Wire, kw_only=True, rename={"async_": "async"}, frozen=Tru
     asyncTimeout: Number | None = None
 
 
-#: The fields of all hook-specific outputs. At the top level none of them means anything, but for ``decision``.
+#: The fields of all hook-specific outputs. At the top level the CLI ignores all of them except ``decision``.
 _SPECIFIC = {name for cls in get_args(HookSpecificOutput) for name in cls.__struct_encode_fields__} - {"decision"}
 
 
 def ineffective(output: HookOutput | AsyncHookOutput | dict[str, Any]) -> str:
-    """Return what the CLI would ignore in a hook's answer, and the remedy; an empty string if it ignores nothing.
+    """Describe the parts of a hook's answer that the CLI would ignore, and the remedy. Empty if there are none.
 
     A hook whose answer is ignored guards nothing. An :class:`UnknownObject` is not checked: a later CLI may know it.
     """
@@ -309,7 +309,7 @@ def ineffective(output: HookOutput | AsyncHookOutput | dict[str, Any]) -> str:
 
 
 def _member(part: Any, name: str, otherwise: Any = None) -> Any:
-    """A member of a JSON object, as a message or as a dict; ``otherwise`` if the part is none."""
+    """Return a member of a JSON object, given as a message or a dict; ``otherwise`` for anything else."""
     if isinstance(part, Unknown):
         return None
     plain: Any = part.to_dict() if isinstance(part, Wire) else part

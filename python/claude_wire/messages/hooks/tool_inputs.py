@@ -74,7 +74,7 @@ class PostToolUseFailureHookInput(_ToolHookInput, tag="PostToolUseFailure", kw_o
 class PostToolBatchToolCall(Wire, kw_only=True, frozen=True):
     """One tool use of a finished batch.
 
-    ``tool_response`` is what the model gets to see (often a plain string), unlike the structured one in
+    ``tool_response`` is the text for the model (often a plain string), unlike the structured one in
     :class:`PostToolUseHookInput`.
     """
 
@@ -105,7 +105,7 @@ class PermissionDeniedHookInput(_ToolHookInput, tag="PermissionDenied", kw_only=
 
 
 class PermissionRequestHookInput(_ToolHookInput, tag="PermissionRequest", kw_only=True, frozen=True):
-    """A permission question is being put; the hook may answer it.
+    """A permission question is being asked; the hook may answer it.
 
     Comes next to the ``can_use_tool`` request for the same tool use, which may be on the wire first. It carries no
     ``tool_use_id`` of its own: take the one of the request around it.
