@@ -1,4 +1,4 @@
-"""Drains of each kind, and pipes that are closed behind a test."""
+"""Pipes with drains that are closed after a test."""
 
 from __future__ import annotations
 
@@ -8,15 +8,7 @@ from typing import Any
 import pytest
 
 from claude_wire.native.budget import DEFAULT_BYTE_BUDGET, set_byte_budget
-from claude_wire.native.drain import Drain
-from claude_wire.native.drain_thread import ThreadDrain
-from drained_pipes import AnyDrain, Pipe, linux
-
-
-@pytest.fixture(params=[pytest.param(Drain, marks=linux), ThreadDrain], ids=["native", "thread"])
-def kind(request: pytest.FixtureRequest) -> type[AnyDrain]:
-    cls: type[AnyDrain] = request.param
-    return cls
+from drained_pipes import Pipe
 
 
 @pytest.fixture(autouse=True)
@@ -30,8 +22,8 @@ def budget() -> Iterator[None]:
 def pipes() -> Iterator[Callable[..., Pipe]]:
     made: list[Pipe] = []
 
-    def make(kind: type[AnyDrain] = Drain, **options: Any) -> Pipe:
-        made.append(Pipe(kind, **options))
+    def make(**options: Any) -> Pipe:
+        made.append(Pipe(**options))
         return made[-1]
 
     yield make

@@ -19,13 +19,11 @@ import pytest
 
 from claude_wire.native import drain as draining
 from claude_wire.native.drain import Drain
-from claude_wire.native.drain_thread import ThreadDrain
 from claude_wire.native.overflow import CHUNK_BYTES, DrainStats
 from drained_pipes import (
     DEADLINE,
     KIB,
     MIB,
-    AnyDrain,
     Pipe,
     data_of,
     is_readable,
@@ -37,11 +35,13 @@ from drained_pipes import (
     wait_until,
 )
 
+pytestmark = linux
+
 # --- Reading ----------------------------------------------------------------------------------------------------------
 
 
-def test_bytes_come_out_as_they_went_in(kind: type[AnyDrain], pipes: Callable[..., Pipe]) -> None:
-    pipe = pipes(kind)
+def test_bytes_come_out_as_they_went_in(pipes: Callable[..., Pipe]) -> None:
+    pipe = pipes()
     assert pipe.drain.read() is None
     for size in (1, 285, 4096, 4097, 20_000, 65_536):
         data = data_of(size)
@@ -50,8 +50,8 @@ def test_bytes_come_out_as_they_went_in(kind: type[AnyDrain], pipes: Callable[..
     assert pipe.drain.read() is None
 
 
-def test_the_end_comes_after_everything_and_again_and_again(kind: type[AnyDrain], pipes: Callable[..., Pipe]) -> None:
-    pipe = pipes(kind)
+def test_the_end_comes_after_everything_and_again_and_again(pipes: Callable[..., Pipe]) -> None:
+    pipe = pipes()
     data = data_of(3 * MIB)
     pipe.write_in_thread(data)
     wait_until(pipe.writer_done)
@@ -60,19 +60,19 @@ def test_the_end_comes_after_everything_and_again_and_again(kind: type[AnyDrain]
         assert pipe.drain.read() == b""
 
 
-def test_a_read_gives_at_most_a_chunk(kind: type[AnyDrain], pipes: Callable[..., Pipe]) -> None:
-    pipe = pipes(kind)
+def test_a_read_gives_at_most_a_chunk(pipes: Callable[..., Pipe]) -> None:
+    pipe = pipes()
     pipe.write_in_thread(data_of(MIB))
     wait_until(pipe.writer_done)
     while data := read_some(pipe.drain):
         assert len(data) <= CHUNK_BYTES
 
 
-def test_order_holds_while_reader_and_rescuer_race(kind: type[AnyDrain], pipes: Callable[..., Pipe]) -> None:
+def test_order_holds_while_reader_and_rescuer_race(pipes: Callable[..., Pipe]) -> None:
     """The reader pauses now and then, for as long as it takes a rescuer to come, or not quite."""
     for seed in range(3):
         chance = random.Random(seed)
-        pipe = pipes(kind)
+        pipe = pipes()
         data = data_of(8 * MIB, seed)
         pipe.write_in_thread(data, sizes=lambda chance=chance: chance.choice((1, 285, 4000, 65_536, 200_000)))
         got = bytearray()
@@ -84,7 +84,6 @@ def test_order_holds_while_reader_and_rescuer_race(kind: type[AnyDrain], pipes: 
         assert pipe.drain.stats.bytes_read == len(data)
 
 
-@linux
 def test_a_reader_that_comes_often_is_left_alone(pipes: Callable[..., Pipe]) -> None:
     def nothing_is_rescued() -> bool:
         pipe = pipes()
@@ -137,7 +136,6 @@ def test_many_idle_drains_hold_no_memory_for_reading(pipes: Callable[..., Pipe])
 # --- Rescue -----------------------------------------------------------------------------------------------------------
 
 
-@linux
 @pytest.mark.parametrize("away", ["time.sleep(1)", "ctypes.PyDLL(None).usleep(1_000_000)"], ids=["idle", "GIL held"])
 def test_a_writer_is_never_held_up_while_the_reader_is_away(away: str) -> None:
     """A child writes far more than a pipe holds and exits, while this process does nothing, or keeps the GIL."""
@@ -169,7 +167,6 @@ def test_a_writer_is_never_held_up_while_the_reader_is_away(away: str) -> None:
     assert int(out) > 64 * KIB
 
 
-@linux
 def test_what_is_left_unread_is_taken_and_the_reader_woken(pipes: Callable[..., Pipe]) -> None:
     pipe = pipes()
     drain = pipe.drain
@@ -184,7 +181,6 @@ def test_what_is_left_unread_is_taken_and_the_reader_woken(pipes: Callable[..., 
     assert drain.stats == DrainStats(855, 855, 3, 0, 0, 0, 0, 0, 0, False)
 
 
-@linux
 def test_a_reader_that_is_slower_than_the_writer_is_helped(pipes: Callable[..., Pipe]) -> None:
     pipe = pipes()
     stop = threading.Event()
@@ -207,7 +203,6 @@ def test_a_reader_that_is_slower_than_the_writer_is_helped(pipes: Callable[..., 
         writer.join(DEADLINE)
 
 
-@linux
 def test_many_streams_are_rescued_at_once(pipes: Callable[..., Pipe]) -> None:
     many = [pipes() for _ in range(200)]
     for number, pipe in enumerate(many):
@@ -216,7 +211,6 @@ def test_many_streams_are_rescued_at_once(pipes: Callable[..., Pipe]) -> None:
     assert [pipe.drain.read() for pipe in many] == [b"%d" % number * 100 for number in range(200)]
 
 
-@linux
 def test_the_rescuer_takes_no_signals_and_ends_with_the_last_drain(pipes: Callable[..., Pipe]) -> None:
     wait_until(lambda: not rescuers())  # of the test before
     first, other = pipes(), pipes()
@@ -267,7 +261,6 @@ def wait_by_epoll_that_is_edge_triggered(drain: Drain) -> None:
         assert epoll.poll(DEADLINE)
 
 
-@linux
 @pytest.mark.parametrize(
     "wait",
     [wait_by_select, wait_by_poll, wait_by_epoll, wait_by_epoll_that_is_edge_triggered],
@@ -357,11 +350,9 @@ def watched_process() -> Iterator[tuple[subprocess.Popen[bytes], int]]:
             os.close(pidfd)
 
 
-@linux
 def test_what_is_watched_does_not_hide_bytes(pipes: Callable[..., Pipe]) -> None:
     pipe = pipes()
     drain = pipe.drain
-    assert isinstance(drain, Drain)
     with watched_process() as (process, pidfd):
         drain.watch(pidfd)
         pipe.write(b"before")
@@ -373,10 +364,8 @@ def test_what_is_watched_does_not_hide_bytes(pipes: Callable[..., Pipe]) -> None
         wait_until(lambda: drain.read() is None and drain.watched)
 
 
-@linux
 def test_one_descriptor_is_watched_at_a_time(pipes: Callable[..., Pipe]) -> None:
     drain = pipes().drain
-    assert isinstance(drain, Drain)
     with watched_process() as (first, first_fd), watched_process() as (second, second_fd):
         drain.watch(first_fd)
         with pytest.raises(OSError, match="busy") as caught:
@@ -394,88 +383,19 @@ def test_one_descriptor_is_watched_at_a_time(pipes: Callable[..., Pipe]) -> None
         wait_until(lambda: drain.read() is None and drain.watched)
 
 
-@linux
 def test_a_descriptor_that_is_watched_may_be_closed(pipes: Callable[..., Pipe]) -> None:
     pipe = pipes()
-    assert isinstance(pipe.drain, Drain)
     with watched_process() as (_, pidfd):
         pipe.drain.watch(pidfd)
     pipe.write(b"x")
     assert pipe.drain.read() == b"x"
 
 
-@linux
 def test_what_cannot_be_watched_is_an_os_error(pipes: Callable[..., Pipe]) -> None:
     drain = pipes().drain
-    assert isinstance(drain, Drain)
     with tempfile.TemporaryFile() as file, pytest.raises(PermissionError):
         drain.watch(file.fileno())
     with pytest.raises(OSError, match="Bad file descriptor"):
         drain.watch(-1)
     with pytest.raises(TypeError, match="fd must be an int"):
         drain.watch("3")
-
-
-class Woken:
-    """A callback for ``set_wakeup`` that counts."""
-
-    def __init__(self) -> None:
-        self.times = 0
-
-    def __call__(self) -> None:
-        self.times += 1
-
-
-def test_a_thread_wakes_its_reader(pipes: Callable[..., Pipe]) -> None:
-    pipe, woken = pipes(ThreadDrain), Woken()
-    drain = pipe.drain
-    assert isinstance(drain, ThreadDrain)
-    drain.set_wakeup(woken)
-    assert not woken.times
-    for times in (1, 2, 3):
-        pipe.write(b"x")
-        wait_until(lambda times=times: woken.times == times)
-        assert drain.ready
-        pipe.write(b"y")  # no further call until it was told that there is nothing
-        wait_until(lambda: drain.stats.bytes_queued == 2)
-        assert woken.times == times
-        while drain.read():
-            pass
-        assert not drain.ready
-    pipe.close_writer()
-    wait_until(lambda: woken.times == 4)
-    assert drain.read() == b""
-
-
-def test_a_wakeup_that_is_set_late_is_called_at_once(pipes: Callable[..., Pipe]) -> None:
-    pipe, woken = pipes(ThreadDrain), Woken()
-    drain = pipe.drain
-    assert isinstance(drain, ThreadDrain)
-    pipe.write(b"x")
-    wait_until(lambda: drain.ready)
-    drain.set_wakeup(woken)
-    assert woken.times == 1
-    drain.set_wakeup(None)
-    assert drain.read() == b"x"
-    assert drain.read() is None
-    pipe.write(b"x")
-    wait_until(lambda: drain.ready)
-    assert woken.times == 1
-
-
-def test_a_wakeup_that_raises_is_logged_and_the_thread_goes_on(
-    pipes: Callable[..., Pipe], caplog: pytest.LogCaptureFixture
-) -> None:
-    pipe = pipes(ThreadDrain)
-    assert isinstance(pipe.drain, ThreadDrain)
-
-    def fail() -> None:
-        raise RuntimeError("the loop is closed")
-
-    pipe.drain.set_wakeup(fail)
-    pipe.write(b"x")
-    assert read_some(pipe.drain) == b"x"
-    wait_until(lambda: caplog.records)
-    pipe.write(b"y")
-    assert read_some(pipe.drain) == b"y"
-    assert {record.name for record in caplog.records} == {"claude_wire"}

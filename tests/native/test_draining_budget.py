@@ -16,17 +16,12 @@ from typing import Any, NamedTuple
 import pytest
 
 from claude_wire.errors import ByteBudgetError
-from claude_wire.limits import JOINED_BYTES
-from claude_wire.native import budget as native_budget
 from claude_wire.native.budget import DEFAULT_BYTE_BUDGET, byte_budget, set_byte_budget
-from claude_wire.native.drain import Drain
-from claude_wire.native.drain_thread import ThreadDrain
 from claude_wire.native.overflow import CHUNK_BYTES
 from drained_pipes import (
     DEADLINE,
     KIB,
     MIB,
-    AnyDrain,
     Pipe,
     data_of,
     is_readable,
@@ -38,23 +33,19 @@ from drained_pipes import (
     wait_until,
 )
 
+pytestmark = linux
+
 # --- The budget -------------------------------------------------------------------------------------------------------
 
 
-def overshoot(kind: type[AnyDrain]) -> int:
-    return CHUNK_BYTES if kind is ThreadDrain else 0
-
-
-def test_above_the_budget_a_stream_is_paused(
-    kind: type[AnyDrain], pipes: Callable[..., Pipe], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_above_the_budget_a_stream_is_paused(pipes: Callable[..., Pipe], caplog: pytest.LogCaptureFixture) -> None:
     set_byte_budget(MIB)
-    pipe = pipes(kind)
+    pipe = pipes()
     data = data_of(4 * MIB)
     pipe.write_in_thread(data)
     wait_until(lambda: pipe.drain.stats.paused)
     stats = pipe.drain.stats
-    assert MIB <= stats.bytes_queued <= MIB + overshoot(kind)
+    assert stats.bytes_queued == MIB
     assert stats.pauses == 1
     assert not pipe.writer_done()
     assert not caplog.records
@@ -62,11 +53,9 @@ def test_above_the_budget_a_stream_is_paused(
     assert [(record.name, record.levelno) for record in caplog.records] == [("claude_wire", logging.WARNING)]
 
 
-def test_a_paused_stream_goes_on_once_half_of_the_budget_is_free(
-    kind: type[AnyDrain], pipes: Callable[..., Pipe]
-) -> None:
+def test_a_paused_stream_goes_on_once_half_of_the_budget_is_free(pipes: Callable[..., Pipe]) -> None:
     set_byte_budget(MIB)
-    pipe = pipes(kind)
+    pipe = pipes()
     data = data_of(8 * MIB)
     pipe.write_in_thread(data)
     got = b""
@@ -84,46 +73,25 @@ def test_a_paused_stream_goes_on_once_half_of_the_budget_is_free(
     assert got + read_all(pipe.drain) == data
 
 
-def test_a_paused_thread_goes_on_at_half_of_the_budget_and_no_earlier(pipes: Callable[..., Pipe]) -> None:
-    """The native drain's half is tested beside it, where bytes can be read one by one."""
-    piece = b"x" * (JOINED_BYTES + 1)  # each comes as it was written
-    set_byte_budget(10 * len(piece))
-    pipe = pipes(ThreadDrain)
-    drain = pipe.drain
-    assert isinstance(drain, ThreadDrain)
-    for number in range(10):
-        pipe.write(piece)
-        wait_until(lambda number=number: drain.stats.bytes_queued == (number + 1) * len(piece))
-    pipe.write(b"y")
-    wait_until(lambda: drain.stats.paused)
-    for left in (9, 8, 7, 6):
-        assert drain.read() == piece
-        with native_budget.changed:
-            assert (drain._pump.queued, drain._pump._may_go_on()) == (left * len(piece), False)
-    assert drain.read() == piece
-    wait_until(lambda: drain.stats.bytes_rescued == 10 * len(piece) + 1)
-    assert read_exactly(drain, 5 * len(piece) + 1) == 5 * piece + b"y"
-
-
-def test_the_budget_is_shared_and_given_back(kind: type[AnyDrain], pipes: Callable[..., Pipe]) -> None:
+def test_the_budget_is_shared_and_given_back(pipes: Callable[..., Pipe]) -> None:
     set_byte_budget(MIB)
-    first, second = pipes(kind), pipes(kind)
+    first, second = pipes(), pipes()
     first.write_in_thread(data_of(4 * MIB))
     wait_until(lambda: first.drain.stats.paused)
     data = data_of(300 * KIB)
     second.write_in_thread(data)
     wait_until(lambda: second.drain.stats.paused)
-    assert second.drain.stats.bytes_queued <= overshoot(kind)
+    assert second.drain.stats.bytes_queued == 0
     # The reader of a paused stream can read: what was queued, or from the descriptor.
-    got = read_some(second.drain) if kind is Drain else b""
+    got = read_some(second.drain)
     first.close()
     wait_until(second.writer_done)
     assert got + read_all(second.drain) == data
 
 
-def test_a_discarded_drain_gives_its_bytes_back(kind: type[AnyDrain], pipes: Callable[..., Pipe]) -> None:
+def test_a_discarded_drain_gives_its_bytes_back(pipes: Callable[..., Pipe]) -> None:
     set_byte_budget(MIB)
-    first, second = pipes(kind), pipes(kind)
+    first, second = pipes(), pipes()
     first.write_in_thread(data_of(4 * MIB))
     wait_until(lambda: first.drain.stats.paused)
     data = data_of(300 * KIB)
@@ -135,9 +103,9 @@ def test_a_discarded_drain_gives_its_bytes_back(kind: type[AnyDrain], pipes: Cal
     assert read_all(second.drain) == data
 
 
-def test_a_higher_budget_lets_paused_streams_go_on(kind: type[AnyDrain], pipes: Callable[..., Pipe]) -> None:
+def test_a_higher_budget_lets_paused_streams_go_on(pipes: Callable[..., Pipe]) -> None:
     set_byte_budget(MIB)
-    pipe = pipes(kind)
+    pipe = pipes()
     data = data_of(4 * MIB)
     pipe.write_in_thread(data)
     wait_until(lambda: pipe.drain.stats.paused)
@@ -148,20 +116,18 @@ def test_a_higher_budget_lets_paused_streams_go_on(kind: type[AnyDrain], pipes: 
 
 
 @pytest.mark.parametrize("limit", [1, 2, 1000, 65_536])
-def test_the_smallest_budgets_work(kind: type[AnyDrain], pipes: Callable[..., Pipe], limit: int) -> None:
+def test_the_smallest_budgets_work(pipes: Callable[..., Pipe], limit: int) -> None:
     set_byte_budget(limit)
-    pipe = pipes(kind)
+    pipe = pipes()
     data = data_of(300 * KIB)
     pipe.write_in_thread(data)
     wait_until(lambda: pipe.drain.stats.paused)
     assert read_all(pipe.drain) == data
 
 
-def test_an_error_is_raised_once_each_time_and_nothing_is_lost(
-    kind: type[AnyDrain], pipes: Callable[..., Pipe]
-) -> None:
+def test_an_error_is_raised_once_each_time_and_nothing_is_lost(pipes: Callable[..., Pipe]) -> None:
     set_byte_budget(MIB)
-    pipe = pipes(kind, overflow="error")
+    pipe = pipes(overflow="error")
     data = data_of(8 * MIB)
     pipe.write_in_thread(data)
     got, errors, limits = bytearray(), 0, set()
@@ -191,7 +157,6 @@ def test_an_error_is_raised_once_each_time_and_nothing_is_lost(
     assert limits == {MIB}
 
 
-@linux
 def test_an_error_wakes_a_reader_that_has_emptied_the_queue(pipes: Callable[..., Pipe]) -> None:
     set_byte_budget(MIB)
     full, pipe = pipes(), pipes(overflow="error")
@@ -232,16 +197,16 @@ def temporary_files() -> set[OpenFile]:
     return found
 
 
-def test_above_the_budget_bytes_go_to_a_file(kind: type[AnyDrain], pipes: Callable[..., Pipe]) -> None:
+def test_above_the_budget_bytes_go_to_a_file(pipes: Callable[..., Pipe]) -> None:
     set_byte_budget(MIB)
     before = temporary_files()
-    pipe = pipes(kind, overflow="spill")
+    pipe = pipes(overflow="spill")
     data = data_of(5 * MIB)
     pipe.write_in_thread(data)
     wait_until(pipe.writer_done)
     wait_until(lambda: pipe.drain.stats.bytes_rescued == len(data))
     stats = pipe.drain.stats
-    assert MIB <= stats.bytes_queued <= MIB + overshoot(kind)
+    assert stats.bytes_queued == MIB
     assert stats.bytes_in_file == stats.bytes_spilled == len(data) - stats.bytes_queued
     assert (stats.pauses, stats.spill_errors) == (0, 0)
     if sys.platform == "linux":
@@ -252,10 +217,10 @@ def test_above_the_budget_bytes_go_to_a_file(kind: type[AnyDrain], pipes: Callab
     wait_until(lambda: temporary_files() <= before)
 
 
-def test_order_holds_from_memory_to_the_file_and_back(kind: type[AnyDrain], pipes: Callable[..., Pipe]) -> None:
+def test_order_holds_from_memory_to_the_file_and_back(pipes: Callable[..., Pipe]) -> None:
     set_byte_budget(256 * KIB)
     chance = random.Random(0)
-    pipe = pipes(kind, overflow="spill")
+    pipe = pipes(overflow="spill")
     data = data_of(16 * MIB)
     pipe.write_in_thread(data, sizes=lambda: chance.choice((1000, 30_000, 200_000)))
     got = bytearray()
@@ -267,27 +232,25 @@ def test_order_holds_from_memory_to_the_file_and_back(kind: type[AnyDrain], pipe
     assert pipe.drain.stats.bytes_spilled
 
 
-def test_a_file_has_a_limit(kind: type[AnyDrain], pipes: Callable[..., Pipe]) -> None:
+def test_a_file_has_a_limit(pipes: Callable[..., Pipe]) -> None:
     set_byte_budget(MIB)
-    pipe = pipes(kind, overflow="spill", spill_limit=MIB)
+    pipe = pipes(overflow="spill", spill_limit=MIB)
     data = data_of(6 * MIB)
     pipe.write_in_thread(data)
     wait_until(lambda: pipe.drain.stats.paused)
     stats = pipe.drain.stats
-    assert MIB <= stats.bytes_in_file <= MIB + overshoot(kind)
+    assert stats.bytes_in_file == MIB
     assert not pipe.writer_done()
     # It goes on when the file has been read, and with a new one.
-    got = read_exactly(pipe.drain, 2 * MIB) if kind is Drain else b""
+    got = read_exactly(pipe.drain, 2 * MIB)
     wait_until(lambda: pipe.drain.stats.paused)
     assert got + read_all(pipe.drain) == data
 
 
-def test_a_file_that_cannot_be_made_means_a_pause(
-    kind: type[AnyDrain], pipes: Callable[..., Pipe], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_cannot_be_made_means_a_pause(pipes: Callable[..., Pipe], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", "/nowhere at all")
     set_byte_budget(MIB)
-    pipe = pipes(kind, overflow="spill")
+    pipe = pipes(overflow="spill")
     data = data_of(3 * MIB)
     pipe.write_in_thread(data)
     wait_until(lambda: pipe.drain.stats.paused)
@@ -297,20 +260,19 @@ def test_a_file_that_cannot_be_made_means_a_pause(
 
 
 def test_after_a_pause_a_file_is_tried_again(
-    kind: type[AnyDrain], pipes: Callable[..., Pipe], monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+    pipes: Callable[..., Pipe], monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:
     folder = tmp_path / "not yet"
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     set_byte_budget(MIB)
-    pipe = pipes(kind, overflow="spill")
+    pipe = pipes(overflow="spill")
     data = data_of(6 * MIB)
     pipe.write_in_thread(data)
     wait_until(lambda: pipe.drain.stats.paused)
     assert (pipe.drain.stats.spill_errors, pipe.drain.stats.bytes_spilled) == (1, 0)
     folder.mkdir()
     got = b""
-    # A thread has read what the file was to take, and goes on when that is taken.
-    while pipe.drain.stats.paused and (kind is ThreadDrain or pipe.drain.stats.bytes_queued > MIB // 2):
+    while pipe.drain.stats.paused and pipe.drain.stats.bytes_queued > MIB // 2:
         got += read_some(pipe.drain)
     # From here on nobody reads.
     wait_until(pipe.writer_done)
@@ -318,30 +280,20 @@ def test_after_a_pause_a_file_is_tried_again(
     assert got + read_all(pipe.drain) == data
 
 
-@linux
-@pytest.mark.parametrize("kind", ["Drain", "ThreadDrain"])
 @pytest.mark.parametrize("room", [100_001, 0])
-def test_a_disk_that_is_full_means_a_pause_and_no_loss(kind: str, room: int) -> None:
+def test_a_disk_that_is_full_means_a_pause_and_no_loss(room: int) -> None:
     out = run(
         f"""
         import os, random, resource, signal, threading, time
-        from claude_wire.native import budget as native_budget, drain_thread
-        from claude_wire.native.library import ffi, lib
-        from claude_wire.native.budget import set_byte_budget
-        from claude_wire.native.drain import {kind} as Kind
+        from claude_wire.native.budget import queued_bytes, set_byte_budget
+        from claude_wire.native.drain import Drain
         from claude_wire.native.overflow import DrainOptions
-        def queued():
-            if Kind is drain_thread.ThreadDrain:
-                return native_budget.shared.queued
-            limit, queued = ffi.new("uint64_t *"), ffi.new("uint64_t *")
-            assert lib.cw_budget(limit, queued) == 0
-            return queued[0]
         # Writing beyond it fails as on a full disk, in the middle of a piece; the signal for it is ignored by Python.
         resource.setrlimit(resource.RLIMIT_FSIZE, ({room}, {room}))
         set_byte_budget(1 << 18)
         data = random.Random(0).randbytes(1 << 20)
         read_end, write_end = os.pipe()
-        drain = Kind(read_end, DrainOptions(overflow="spill"))
+        drain = Drain(read_end, DrainOptions(overflow="spill"))
         def write():
             at = 0
             while at < len(data):
@@ -356,18 +308,13 @@ def test_a_disk_that_is_full_means_a_pause_and_no_loss(kind: str, room: int) -> 
         assert stats.spill_errors == 1, stats
         assert stats.bytes_spilled == {room}, stats
         # What the file could not take is in memory, and counted there: else the count would come out below 0.
-        assert stats.bytes_queued == stats.bytes_rescued - stats.bytes_spilled == queued(), (stats, queued())
-        if Kind is drain_thread.ThreadDrain:
-            # Whatever room there is: what comes next must not overtake what the file could not take.
-            set_byte_budget(1 << 30)
-            with native_budget.changed:
-                assert not drain._pump._has_room()
+        assert stats.bytes_queued == stats.bytes_rescued - stats.bytes_spilled == queued_bytes(), stats
         got = b""
         while (more := drain.read()) != b"":
             assert time.monotonic() < end
             got += more or b""
         assert got == data
-        assert queued() == 0
+        assert queued_bytes() == 0
         print("ok")
         """
     )
@@ -377,8 +324,8 @@ def test_a_disk_that_is_full_means_a_pause_and_no_loss(kind: str, room: int) -> 
 # --- Discarding, and keeping the last bytes ---------------------------------------------------------------------------
 
 
-def test_a_discarding_drain_never_holds_its_writer_up(kind: type[AnyDrain], pipes: Callable[..., Pipe]) -> None:
-    pipe = pipes(kind)
+def test_a_discarding_drain_never_holds_its_writer_up(pipes: Callable[..., Pipe]) -> None:
+    pipe = pipes()
     pipe.write(b"x" * 1000)
     wait_until(lambda: pipe.drain.stats.bytes_queued == 1000)
     pipe.drain.discard()
@@ -393,11 +340,9 @@ def test_a_discarding_drain_never_holds_its_writer_up(kind: type[AnyDrain], pipe
 
 
 @pytest.mark.parametrize("overflow", ["pause", "spill", "error"])
-def test_a_drain_that_is_paused_can_be_discarded(
-    kind: type[AnyDrain], pipes: Callable[..., Pipe], overflow: str
-) -> None:
+def test_a_drain_that_is_paused_can_be_discarded(pipes: Callable[..., Pipe], overflow: str) -> None:
     set_byte_budget(MIB)
-    pipe = pipes(kind, overflow=overflow, spill_limit=MIB)
+    pipe = pipes(overflow=overflow, spill_limit=MIB)
     pipe.write_in_thread(b"x" * 8 * MIB)
     wait_until(lambda: pipe.drain.stats.paused)
     pipe.drain.discard()
@@ -409,8 +354,8 @@ def test_a_drain_that_is_paused_can_be_discarded(
 
 @pytest.mark.parametrize("size", [1, 10, 64 * KIB, MIB])
 @pytest.mark.parametrize("keep", [1, 10, 64 * KIB])
-def test_the_last_bytes_are_kept(kind: type[AnyDrain], pipes: Callable[..., Pipe], size: int, keep: int) -> None:
-    pipe = pipes(kind, keep_last=keep)
+def test_the_last_bytes_are_kept(pipes: Callable[..., Pipe], size: int, keep: int) -> None:
+    pipe = pipes(keep_last=keep)
     data = data_of(size)
     pipe.write_in_thread(data)
     wait_until(lambda: pipe.drain.read() == b"")
@@ -420,7 +365,6 @@ def test_the_last_bytes_are_kept(kind: type[AnyDrain], pipes: Callable[..., Pipe
     assert stats.bytes_discarded == size - stats.bytes_queued
 
 
-@linux
 def test_a_tail_has_what_is_in_the_pipe_now(pipes: Callable[..., Pipe]) -> None:
     pipe = pipes(keep_last=10)
     assert pipe.drain.tail() == b""
@@ -430,9 +374,9 @@ def test_a_tail_has_what_is_in_the_pipe_now(pipes: Callable[..., Pipe]) -> None:
     assert pipe.drain.read() is None
 
 
-def test_kept_bytes_do_not_count_in_the_budget(kind: type[AnyDrain], pipes: Callable[..., Pipe]) -> None:
+def test_kept_bytes_do_not_count_in_the_budget(pipes: Callable[..., Pipe]) -> None:
     set_byte_budget(1)
-    pipe = pipes(kind, keep_last=MIB)
+    pipe = pipes(keep_last=MIB)
     data = data_of(3 * MIB)
     pipe.write_in_thread(data)
     wait_until(lambda: pipe.drain.read() == b"")
@@ -440,6 +384,6 @@ def test_kept_bytes_do_not_count_in_the_budget(kind: type[AnyDrain], pipes: Call
     assert pipe.drain.stats.pauses == 0
 
 
-def test_a_tail_is_only_for_drains_that_keep_one(kind: type[AnyDrain], pipes: Callable[..., Pipe]) -> None:
+def test_a_tail_is_only_for_drains_that_keep_one(pipes: Callable[..., Pipe]) -> None:
     with pytest.raises(ValueError, match="without keep_last"):
-        pipes(kind).drain.tail()
+        pipes().drain.tail()

@@ -6,7 +6,6 @@ import contextlib
 import os
 import signal
 import socket
-import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -14,13 +13,11 @@ from typing import Any
 import pytest
 
 from claude_wire.errors import HandleError
-from claude_wire.native.drain import Drain, open_drain
-from claude_wire.native.drain_thread import ThreadDrain
+from claude_wire.native.drain import Drain
 from claude_wire.native.overflow import CHUNK_BYTES, DrainOptions
 from drained_pipes import (
     DEADLINE,
     MIB,
-    AnyDrain,
     Pipe,
     data_of,
     linux,
@@ -31,6 +28,8 @@ from drained_pipes import (
     wait_until,
 )
 
+pytestmark = linux
+
 # --- Descriptors ------------------------------------------------------------------------------------------------------
 
 
@@ -38,7 +37,6 @@ from drained_pipes import (
 COUNTING = """
 import gc, os, threading, time
 from claude_wire.native.drain import Drain
-from claude_wire.native.drain_thread import ThreadDrain
 
 def descriptors():
     with os.scandir("/proc/self/fd") as entries:
@@ -54,9 +52,9 @@ def wait_until(is_so):
         assert time.monotonic() < end
         time.sleep(0.005)
 
-def open_pipe(kind=Drain):
+def open_pipe():
     read_end, write_end = os.pipe()
-    drain = kind(read_end)
+    drain = Drain(read_end)
     os.close(read_end)
     return drain, write_end
 
@@ -64,7 +62,6 @@ at_start, alone = descriptors(), threads()
 """
 
 
-@linux
 def test_a_stream_costs_two_descriptors() -> None:
     run(
         COUNTING
@@ -88,7 +85,6 @@ assert len(before - at_start) == 6, "three are of the first stream"
     )
 
 
-@linux
 def test_an_event_loop_may_wait_for_any_number_of_streams() -> None:
     """The system allows 500 ways from one epoll instance, over others, to one descriptor."""
     out = run(
@@ -125,14 +121,12 @@ def test_an_event_loop_may_wait_for_any_number_of_streams() -> None:
     assert out == "ok\n"
 
 
-@linux
-@pytest.mark.parametrize("kind", ["Drain", "ThreadDrain"])
-def test_a_thousand_drains_one_after_another_leave_nothing(kind: str) -> None:
+def test_a_thousand_drains_one_after_another_leave_nothing() -> None:
     run(
         COUNTING
-        + f"""
+        + """
 for number in range(1000):
-    drain, writer = open_pipe({kind})
+    drain, writer = open_pipe()
     os.write(writer, b"x")
     if number % 2:
         wait_until(lambda: drain.read() == b"x")
@@ -144,7 +138,6 @@ assert descriptors() == at_start
     )
 
 
-@linux
 def test_a_drain_that_is_dropped_is_closed() -> None:
     run(
         COUNTING
@@ -160,7 +153,6 @@ assert descriptors() == at_start
     )
 
 
-@linux
 def test_the_number_may_be_closed_and_used_again_at_once(pipes: Callable[..., Pipe]) -> None:
     """A drain that read a borrowed number would take the bytes of another pipe."""
     read_end, write_end = os.pipe()
@@ -179,7 +171,6 @@ def test_the_number_may_be_closed_and_used_again_at_once(pipes: Callable[..., Pi
             os.close(fd)
 
 
-@linux
 def test_closing_is_immediate_also_while_bytes_come(pipes: Callable[..., Pipe]) -> None:
     for _ in range(50):
         read_end, write_end = os.pipe()
@@ -192,7 +183,6 @@ def test_closing_is_immediate_also_while_bytes_come(pipes: Callable[..., Pipe]) 
         os.close(write_end)
 
 
-@linux
 @pytest.mark.parametrize("blocking", [True, False])
 def test_the_blocking_mode_is_given_back(blocking: bool) -> None:
     read_end, write_end = os.pipe()
@@ -208,10 +198,10 @@ def test_the_blocking_mode_is_given_back(blocking: bool) -> None:
         os.close(write_end)
 
 
-def test_a_descriptor_that_is_in_non_blocking_mode_works(kind: type[AnyDrain]) -> None:
+def test_a_descriptor_that_is_in_non_blocking_mode_works() -> None:
     read_end, write_end = os.pipe()
     os.set_blocking(read_end, False)
-    with contextlib.closing(kind(read_end)) as drain:
+    with contextlib.closing(Drain(read_end)) as drain:
         os.close(read_end)
         assert drain.read() is None
         for piece in (b"x", b"y" * 1000, data_of(60_000)):
@@ -221,7 +211,6 @@ def test_a_descriptor_that_is_in_non_blocking_mode_works(kind: type[AnyDrain]) -
         assert read_some(drain) == b""
 
 
-@linux
 def test_the_blocking_mode_is_given_back_by_the_last_drain_of_a_pipe(pipes: Callable[..., Pipe]) -> None:
     """A stream that was made anew before the old one was collected must not block, nor the rescuer, which all need."""
     bystander = pipes()
@@ -242,9 +231,9 @@ def test_the_blocking_mode_is_given_back_by_the_last_drain_of_a_pipe(pipes: Call
         os.close(write_end)
 
 
-def test_sockets_work(kind: type[AnyDrain]) -> None:
+def test_sockets_work() -> None:
     ours, theirs = socket.socketpair()
-    with ours, theirs, contextlib.closing(kind(ours.fileno())) as drain:
+    with ours, theirs, contextlib.closing(Drain(ours.fileno())) as drain:
         data = data_of(3 * MIB)
         writer = threading.Thread(target=lambda: (theirs.sendall(data), theirs.shutdown(socket.SHUT_WR)))
         writer.start()
@@ -256,9 +245,9 @@ def test_sockets_work(kind: type[AnyDrain]) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="this system has no terminals")
-def test_terminals_work(kind: type[AnyDrain]) -> None:
+def test_terminals_work() -> None:
     ours, theirs = os.openpty()
-    with contextlib.closing(kind(ours)) as drain:
+    with contextlib.closing(Drain(ours)) as drain:
         os.close(ours)
         os.write(theirs, b"a line\n")
         assert read_exactly(drain, 8) == b"a line\r\n"
@@ -266,33 +255,32 @@ def test_terminals_work(kind: type[AnyDrain]) -> None:
         assert read_some(drain) == b"", "the system says EIO"
 
 
-def test_regular_files_are_refused(kind: type[AnyDrain], tmp_path: Any) -> None:
+def test_regular_files_are_refused(tmp_path: Any) -> None:
     (tmp_path / "file").write_bytes(b"x")
     with open(tmp_path / "file", "rb") as file, pytest.raises(PermissionError):
-        kind(file.fileno())
+        Drain(file.fileno())
 
 
-def test_the_wrong_end_of_a_pipe_is_an_error_and_no_wait(kind: type[AnyDrain]) -> None:
+def test_the_wrong_end_of_a_pipe_is_an_error_and_no_wait() -> None:
     read_end, write_end = os.pipe()
     try:
-        # A thread learns it by reading.
-        with pytest.raises(OSError, match="Bad file descriptor"), contextlib.closing(kind(write_end)) as drain:
-            wait_until(drain.read)
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            Drain(write_end)
     finally:
         os.close(read_end)
         os.close(write_end)
 
 
-def test_what_is_no_descriptor_is_refused(kind: type[AnyDrain]) -> None:
+def test_what_is_no_descriptor_is_refused() -> None:
     read_end, write_end = os.pipe()
     os.close(read_end)
     os.close(write_end)
     for fd in (read_end, -1, -(2**40), 2**31, 2**64):
         with pytest.raises(OSError, match="Bad file descriptor"):
-            kind(fd)
+            Drain(fd)
     for fd in ("0", None, 1.0):
         with pytest.raises(TypeError, match="fd must be an int"):
-            kind(fd)
+            Drain(fd)
 
 
 @pytest.mark.parametrize(
@@ -306,14 +294,11 @@ def test_what_is_no_descriptor_is_refused(kind: type[AnyDrain]) -> None:
         ({"keep_last": 10, "overflow": "spill"}, ValueError),
     ],
 )
-def test_options_out_of_range_are_refused(
-    kind: type[AnyDrain], options: dict[str, Any], error: type[Exception]
-) -> None:
+def test_options_out_of_range_are_refused(options: dict[str, Any], error: type[Exception]) -> None:
     with pytest.raises(error):
-        kind(0, DrainOptions(**options))
+        Drain(0, DrainOptions(**options))
 
 
-@linux
 def test_no_descriptor_left_is_an_error_that_leaves_nothing() -> None:
     out = run(
         """
@@ -347,32 +332,17 @@ def test_no_descriptor_left_is_an_error_that_leaves_nothing() -> None:
     assert int(out) >= 5
 
 
-def test_open_drain_gives_what_this_system_has() -> None:
-    read_end, write_end = os.pipe()
-    drain = open_drain(read_end, DrainOptions(keep_last=3))
-    assert type(drain) is (Drain if sys.platform == "linux" else ThreadDrain)
-    os.write(write_end, b"12345")
-    os.close(write_end)
-    wait_until(lambda: drain.read() == b"")
-    assert drain.tail() == b"345"
-    drain.close()
-    os.close(read_end)
-
-
 # --- Wrong use --------------------------------------------------------------------------------------------------------
 
 
-def test_a_closed_drain_is_refused(kind: type[AnyDrain]) -> None:
-    pipe = Pipe(kind, keep_last=5)
+def test_a_closed_drain_is_refused() -> None:
+    pipe = Pipe(keep_last=5)
     pipe.write(b"12345678")
     wait_until(lambda: pipe.drain.stats.bytes_rescued == 8)
     pipe.close()
     pipe.drain.close()
     uses: list[Callable[[], Any]] = [pipe.drain.read, pipe.drain.discard, pipe.drain.tail]
-    if isinstance(pipe.drain, Drain):
-        uses += [pipe.drain.fileno, lambda: pipe.drain.watch(0)]
-    else:
-        uses += [lambda: pipe.drain.set_wakeup(None), lambda: pipe.drain.ready]
+    uses += [pipe.drain.fileno, lambda: pipe.drain.watch(0)]
     for use in uses:
         with pytest.raises(HandleError, match="closed"):
             use()
@@ -381,7 +351,6 @@ def test_a_closed_drain_is_refused(kind: type[AnyDrain]) -> None:
     assert (pipe.drain.stats.bytes_queued, pipe.drain.stats.paused) == (0, False)
 
 
-@linux
 def test_two_threads_that_use_one_drain_are_refused(pipes: Callable[..., Pipe]) -> None:
     pipe = pipes(keep_last=64 * MIB)
     pipe.write_in_thread(data_of(64 * MIB))
@@ -407,19 +376,17 @@ def test_two_threads_that_use_one_drain_are_refused(pipes: Callable[..., Pipe]) 
     assert len(pipe.drain.tail()) == 64 * MIB
 
 
-@linux
-@pytest.mark.parametrize("kind", ["Drain", "ThreadDrain"])
-def test_a_forked_child_is_refused_and_makes_its_own(kind: str) -> None:
+def test_a_forked_child_is_refused_and_makes_its_own() -> None:
     out = run(
-        f"""
+        """
         import os, time
         from claude_wire.native.budget import byte_budget, set_byte_budget
-        from claude_wire.native.drain import {kind} as Kind
+        from claude_wire.native.drain import Drain
         from claude_wire.errors import HandleError
 
         def drained():
             read_end, write_end = os.pipe()
-            drain = Kind(read_end)
+            drain = Drain(read_end)
             os.close(read_end)
             return drain, write_end
 
@@ -488,7 +455,6 @@ def test_a_forked_child_is_refused_and_makes_its_own(kind: str) -> None:
     assert out == "ok\n"
 
 
-@linux
 def test_a_fork_while_streams_are_rescued_leaves_the_child_no_lock() -> None:
     out = run(
         """
@@ -534,23 +500,22 @@ def test_a_fork_while_streams_are_rescued_leaves_the_child_no_lock() -> None:
         "drain.discard(); flood()",
         "set_byte_budget(1 << 18); flood(); time.sleep(0.1)",
         "os.close(write_end)",
-        "other = Kind(read_end, DrainOptions(keep_last=10))",
+        "other = Drain(read_end, DrainOptions(keep_last=10))",
         "threading.Thread(target=read_on, daemon=True).start()",
-        "atexit.register(lambda: (Kind(read_end).close(), drain.stats, drain.close()))",
+        "atexit.register(lambda: (Drain(read_end).close(), drain.stats, drain.close()))",
         "cycle = [drain]; cycle.append(cycle); del drain, cycle; gc.disable()",
     ],
 )
-@pytest.mark.parametrize("kind", [pytest.param("Drain", marks=linux), "ThreadDrain"])
-def test_open_drains_do_not_disturb_the_end_of_the_interpreter(kind: str, state: str) -> None:
+def test_open_drains_do_not_disturb_the_end_of_the_interpreter(state: str) -> None:
     out = run(
         f"""
         import atexit, gc, os, threading, time
         from claude_wire import HandleError
         from claude_wire.native.budget import set_byte_budget
-        from claude_wire.native.drain import {kind} as Kind
+        from claude_wire.native.drain import Drain
         from claude_wire.native.overflow import DrainOptions
         read_end, write_end = os.pipe()
-        drain = Kind(read_end)
+        drain = Drain(read_end)
         def read_on():
             try:
                 while True:
@@ -569,7 +534,6 @@ def test_open_drains_do_not_disturb_the_end_of_the_interpreter(kind: str, state:
     assert out == "end\n"
 
 
-@linux
 def test_after_the_rescuer_was_stopped_readers_still_read() -> None:
     out = run(
         """
@@ -603,7 +567,6 @@ def test_after_the_rescuer_was_stopped_readers_still_read() -> None:
     assert out == "ok\n"
 
 
-@linux
 def test_a_rescuer_whose_descriptors_were_closed_ends() -> None:
     """By code that closes all descriptors but a few, as daemons do. It must not spin."""
     out = run(
@@ -633,7 +596,7 @@ def test_a_rescuer_whose_descriptors_were_closed_ends() -> None:
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no timers")
-def test_signals_with_a_handler_disturb_no_read(kind: type[AnyDrain], pipes: Callable[..., Pipe]) -> None:
+def test_signals_with_a_handler_disturb_no_read(pipes: Callable[..., Pipe]) -> None:
     handled = 0
 
     def handle(number: int, frame: object) -> None:
@@ -643,7 +606,7 @@ def test_signals_with_a_handler_disturb_no_read(kind: type[AnyDrain], pipes: Cal
     before = signal.signal(signal.SIGALRM, handle)
     signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
     try:
-        pipe = pipes(kind)
+        pipe = pipes()
         data = data_of(8 * MIB)
         pipe.write_in_thread(data, sizes=lambda: 1000)
         assert read_all(pipe.drain) == data

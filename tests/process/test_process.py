@@ -6,7 +6,6 @@ import logging
 import os
 import stat
 import threading
-import time
 import types
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -26,7 +25,6 @@ from claude_wire import (
     open_process,
 )
 from claude_wire.messages import KeepAlive, ResultSuccess
-from claude_wire.native.drain_thread import ThreadDrain, _Pump
 from plain_processes import INIT, PROMPT, RESULT, SECRET, everything, plain
 
 pytestmark = linux_only
@@ -371,29 +369,6 @@ os.read(0, 1)
             assert process.stderr_tail == written[-64 * KIB :]
             assert process.stderr_tail == written[-64 * KIB :]
         assert process.stderr_tail == written[-64 * KIB :]
-
-    backend.run(main)
-
-
-@every_backend
-def test_the_error_has_the_last_of_stderr_also_where_a_thread_reads_it(
-    backend: Backend, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = _Pump.run
-
-    def late(pump: _Pump) -> None:
-        if pump.options.keep_last is not None:
-            time.sleep(0.1)
-        run(pump)
-
-    monkeypatch.setattr(_Pump, "run", late)
-    monkeypatch.setattr("claude_wire.process.child.open_drain", ThreadDrain)
-
-    async def main() -> None:
-        async with plain(python("os.write(2, b'the reason'); os._exit(3)")) as process:
-            with pytest.raises(ProcessError) as raised:
-                await everything(process)
-        assert raised.value.stderr_tail == process.stderr_tail == b"the reason"
 
     backend.run(main)
 

@@ -12,28 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from async_backends import ASYNCIO, Backend, every_backend
-from claude_wire.native import budget
-from claude_wire.native.budget import DEFAULT_BYTE_BUDGET, count_kept, has_room
-from claude_wire.native.library import ffi, lib
+from claude_wire.native.budget import DEFAULT_BYTE_BUDGET, count_kept, has_room, queued_bytes
 from claude_wire.streams import byte_budget, set_byte_budget
 from claude_wire.streams.read_ahead import ReadAhead
-
-
-def queued() -> int:
-    """What counts in the byte budget now."""
-    limit, count = ffi.new("uint64_t *"), ffi.new("uint64_t *")
-    if lib.cw_budget(limit, count) == lib.CW_ERROR_UNSUPPORTED:
-        return budget.shared.queued
-    return int(count[0])
 
 
 @pytest.fixture(autouse=True)
 def nothing_is_kept() -> Iterator[None]:
     gc.collect()
-    before = queued()
+    before = queued_bytes()
     yield
     gc.collect()
-    assert queued() == before
+    assert queued_bytes() == before
 
 
 class Source:
@@ -89,12 +79,12 @@ def test_the_reader_gets_every_byte_whoever_reads(chunks: list[bytes], first: li
                 data = bytes(await ahead.receive())
                 received.append(data)
                 kept = max(kept - len(data), 0)
-            assert queued() - before == kept
+            assert queued_bytes() - before == kept
         received += await rest_of(ahead)
         assert b"".join(received) == b"".join(seen) == b"".join(chunks)
         assert await ahead.receive() == b""
 
-    before = queued()
+    before = queued_bytes()
     ASYNCIO.run(main)
 
 
@@ -169,30 +159,30 @@ def test_an_exception_is_raised_to_both_in_its_place(backend: Backend) -> None:
 
 def test_what_is_kept_counts_in_the_byte_budget_until_it_is_taken_forgotten_or_dropped() -> None:
     async def main() -> None:
-        before = queued()
+        before = queued_bytes()
         source = Source(*[b"x" * 10_000] * 6)
         ahead = ReadAhead(source, None)
         for _ in range(3):
             await ahead.advance()
-        assert queued() - before == 30_000
+        assert queued_bytes() - before == 30_000
         await ahead.receive()
-        assert queued() - before == 20_000
+        assert queued_bytes() - before == 20_000
         await ahead.aclose()
         assert source.closed
-        assert queued() == before
+        assert queued_bytes() == before
         assert await ahead.receive() == b""
         dropped = ReadAhead(Source(b"x" * 10), None)
         await dropped.advance()
-        assert queued() - before == 10
+        assert queued_bytes() - before == 10
         del dropped
         gc.collect()
-        assert queued() == before
+        assert queued_bytes() == before
 
     ASYNCIO.run(main)
 
 
 def test_there_is_room_until_the_budget_is_exhausted() -> None:
-    before = queued()
+    before = queued_bytes()
     set_byte_budget(before + 1000)
     try:
         assert has_room()
@@ -216,7 +206,7 @@ def test_a_forked_child_gives_back_nothing_of_its_parent() -> None:
         child = os.fork()
         if child == 0:
             ahead.forget()
-            os._exit(int(queued() != 0))
+            os._exit(int(queued_bytes() != 0))
         assert os.waitpid(child, 0)[1] == 0
         ahead.forget()
 

@@ -30,7 +30,7 @@ from claude_wire import (
     MessageStream,
 )
 from claude_wire.native.drain import Drain
-from claude_wire.streams.sources import Drained
+from claude_wire.streams.sources import PipeChunks
 from stream_sources import (
     RESULT,
     collect,
@@ -383,7 +383,7 @@ def test_what_a_process_wrote_last_is_read_though_its_end_was_seen_first(backend
 
     async def main() -> None:
         drain = EndedJustNow(readable, lambda: os.write(writable, b"last"))
-        chunks = Drained(drain)
+        chunks = PipeChunks(drain)
         drain.watch(alive)
 
         async def end() -> None:

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import itertools
 import os
 import subprocess
 import sys
-import threading
-import time
-import weakref
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
@@ -24,15 +20,12 @@ import pytest
 
 import long_tests
 from async_backends import DEADLINE, TRIO, Backend, every_backend
-from children import wait_until
-from claude_wire import Decoder, InvalidLineError, MessageStream, read
+from claude_wire import InvalidLineError, MessageStream, read
 from claude_wire.errors import ByteBudgetError
 from claude_wire.limits import BLOCK_BYTES
 from claude_wire.messages import ResultSuccess
-from claude_wire.native.drain import open_drain
-from claude_wire.native.drain_thread import ThreadDrain
 from claude_wire.streams import byte_budget, set_byte_budget
-from claude_wire.streams.sources import SLICE_SECONDS, Drained
+from claude_wire.streams.sources import PipeChunks, open_pipe
 from stream_sources import (
     BAD,
     BAD_TYPES,
@@ -42,10 +35,8 @@ from stream_sources import (
     blocks,
     collect,
     generate,
-    numbered,
     pipe,
     steps,
-    until_it_waits,
     watched,
     whole,
     written,
@@ -86,12 +77,12 @@ def test_one_who_writes_on_after_the_process_has_ended_does_not_starve_other_tas
         readable, writable = os.pipe()
         ended, of_the_process = os.pipe()
         os.close(of_the_process)
-        drain = open_drain(readable)
+        drain = open_pipe(readable)
         drain.watch(ended)
         while not drain.watched:
             assert drain.read() is None
         with written(writable, itertools.repeat(b"x" * BLOCK_BYTES)):
-            chunks = Drained(drain)
+            chunks = PipeChunks(drain)
             turns = seen = 0
             async with anyio.create_task_group() as group:
 
@@ -258,111 +249,6 @@ def test_the_pipe_is_emptied_while_the_loop_is_blocked(backend: Backend) -> None
             assert [first, *await collect(stream)] == whole(LONG)
 
     backend.run(main)
-
-
-# --- where a pipe cannot be polled ------------------------------------------------------------------------------------
-
-
-@contextmanager
-def through_a_thread(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, int]]:
-    """A pipe. Streams that are made meanwhile are read as on systems without epoll; their threads have ended after."""
-    monkeypatch.setattr("claude_wire.streams.sources.open_drain", ThreadDrain)
-    others = set(threading.enumerate())
-    readable, writable = os.pipe()
-    try:
-        yield readable, writable
-    finally:
-        monkeypatch.undo()
-        os.close(writable)
-        os.close(readable)
-        for thread in set(threading.enumerate()) - others:
-            if thread.name == "claude-wire-drain":
-                thread.join(DEADLINE)
-
-
-@every_backend
-def test_a_thread_wakes_a_reader_that_was_long_busy(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def main(readable: int, writable: int) -> None:
-        async with MessageStream(readable, Decoder(dict)) as stream:
-            for n in range(10):
-                if n % 2:  # what comes while it waits, and what comes before
-                    async with anyio.create_task_group() as group:
-                        group.start_soon(collect_one, stream, n)
-                        await until_it_waits()
-                        os.write(writable, numbered(n, n + 1))
-                else:
-                    os.write(writable, numbered(n, n + 1))
-                    await collect_one(stream, n)
-                time.sleep(2 * SLICE_SECONDS)  # so that it lets other tasks run before it reads on
-
-    async def collect_one(stream: MessageStream[Any], n: int) -> None:
-        assert (await anext(stream))["n"] == n
-
-    with through_a_thread(monkeypatch) as pipe:
-        backend.run(main, *pipe)
-
-
-@every_backend
-def test_what_comes_through_a_thread_after_the_loop_has_ended_is_nobodys_error(
-    backend: Backend, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    async def main(readable: int) -> MessageStream[Any]:
-        stream = MessageStream(readable)
-        with anyio.move_on_after(0.001):
-            await anext(stream)
-        return stream
-
-    with through_a_thread(monkeypatch) as (readable, writable):
-        stream = backend.run(main, readable)
-        os.write(writable, RESULT)
-        wait_until(lambda: stream._receiver.chunks.drain.ready)
-        stream._receiver.chunks.drain.close()
-    assert not caplog.records
-
-
-@every_backend
-def test_a_stream_through_a_thread_gives_all_and_may_be_cancelled(
-    backend: Backend, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def main(readable: int, writable: int) -> list[Any]:
-        found: list[Any] = []
-        with written(os.dup(writable), blocks(numbered(0, 20_000), 1000)):
-            async with MessageStream(readable, Decoder(dict)) as stream:
-                while len(found) < 20_000:
-                    with anyio.move_on_after(0.001):
-                        async for message in stream:
-                            found.append(message["n"])
-                            if message["n"] == 19_999:
-                                break
-        return found
-
-    with through_a_thread(monkeypatch) as pipe:
-        assert backend.run(main, *pipe) == list(range(20_000))
-
-
-@every_backend
-@pytest.mark.parametrize("in_a_cycle", [False, True])
-def test_a_dropped_stream_does_not_live_on_in_its_thread(
-    backend: Backend, in_a_cycle: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def main(readable: int, writable: int) -> None:
-        stream = MessageStream(readable)
-        gone = weakref.ref(stream._receiver.chunks.drain)
-        assert isinstance(gone(), ThreadDrain)
-        os.write(writable, RESULT)
-        await anext(stream)
-        with anyio.move_on_after(0.001):  # it has waited, and is to be woken
-            await anext(stream)
-        if in_a_cycle:
-            stream.cycle = stream
-        del stream
-        gc.collect()
-        await anyio.sleep(0)
-        gc.collect()
-        assert gone() is None
-
-    with through_a_thread(monkeypatch) as pipe:
-        backend.run(main, *pipe)
 
 
 # --- the same, synchronously ------------------------------------------------------------------------------------------

@@ -12,17 +12,13 @@ import textwrap
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
 from claude_wire.errors import HandleError
 from claude_wire.native.drain import Drain
-from claude_wire.native.drain_thread import ThreadDrain
 from claude_wire.native.overflow import DrainOptions
-
-AnyDrain: TypeAlias = Drain | ThreadDrain
-
 
 T = TypeVar("T")
 #: For what must happen soon, on a machine that does something else just now.
@@ -54,10 +50,10 @@ def data_of(size: int, seed: int = 0) -> bytes:
 class Pipe:
     """A pipe with a drain at its end."""
 
-    def __init__(self, kind: type[Drain] | type[ThreadDrain] = Drain, **options: Any) -> None:
+    def __init__(self, **options: Any) -> None:
         read_end, self.write_end = os.pipe()
         try:
-            self.drain: AnyDrain = kind(read_end, DrainOptions(**options))
+            self.drain = Drain(read_end, DrainOptions(**options))
         finally:
             os.close(read_end)
         self._writer: threading.Thread | None = None
@@ -96,7 +92,7 @@ class Pipe:
         self.drain.close()
 
 
-def read_some(drain: AnyDrain) -> bytes:
+def read_some(drain: Drain) -> bytes:
     """The next bytes, waited for; b"" at the end."""
 
     def read() -> tuple[bytes] | None:
@@ -106,12 +102,12 @@ def read_some(drain: AnyDrain) -> bytes:
     return wait_until(read)[0]
 
 
-def read_all(drain: AnyDrain) -> bytes:
+def read_all(drain: Drain) -> bytes:
     """Everything up to the end of the stream."""
     return b"".join(iter(lambda: read_some(drain), b""))
 
 
-def read_exactly(drain: AnyDrain, size: int) -> bytes:
+def read_exactly(drain: Drain, size: int) -> bytes:
     data = b""
     while len(data) < size:
         more = read_some(drain)
@@ -121,8 +117,7 @@ def read_exactly(drain: AnyDrain, size: int) -> bytes:
     return data
 
 
-def is_readable(drain: AnyDrain, timeout: float = 0) -> bool:
-    assert isinstance(drain, Drain)
+def is_readable(drain: Drain, timeout: float = 0) -> bool:
     return bool(select.select([drain], [], [], timeout)[0])
 
 

@@ -14,8 +14,7 @@ import anyio.lowlevel
 from async_backends import DEADLINE
 from claude_wire import CanUseToolRequest, Decoder, MessageStream, Session, UserMessage
 from claude_wire.messages import PermissionResult
-from claude_wire.native import budget
-from claude_wire.native.library import ffi, lib
+from claude_wire.native.budget import queued_bytes
 
 __all__ = [
     "ASKING_CHILD",
@@ -78,14 +77,6 @@ def numbers(messages: Iterable[Any]) -> list[int]:
         assert isinstance(message, UserMessage), message
         found.append(int(message.text.split()[0]))
     return found
-
-
-def queued_bytes() -> int:
-    """How many bytes wait in this process for somebody to read them, by its byte budget."""
-    limit, queued = ffi.new("uint64_t *"), ffi.new("uint64_t *")
-    if lib.cw_budget(limit, queued) == lib.CW_ERROR_UNSUPPORTED:
-        return budget.shared.queued
-    return int(queued[0])
 
 
 class Output:

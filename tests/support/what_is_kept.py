@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gc
 import json
-import socket
 import subprocess
 import sys
 import tracemalloc
@@ -21,7 +20,6 @@ import anyio
 
 from claude_wire import Accumulator, CanUseToolRequest, Decoder, ResultMessage, decode, peek
 from claude_wire.messages import PermissionResult
-from claude_wire.native.drain_thread import ThreadDrain
 from claude_wire_kit.events import Bridge
 from claude_wire_kit.usage.meter import UsageMeter
 from long_tests import LONG
@@ -227,26 +225,6 @@ async def small_chunks() -> dict[str, Any]:
             memory, counted = kept(), queued_bytes() - before
             group.cancel_scope.cancel()
         return {"kept": memory, "counted": counted, "size": len(text)}
-
-
-async def small_reads_of_a_thread() -> dict[str, Any]:
-    """30,000 reads of one byte each, by a drain without a native thread."""
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    drain = ThreadDrain(ours.fileno())
-    count = often(100_000, 30_000)
-    mark()
-    for _ in range(count):
-        theirs.send(b"x")
-    while drain.stats.bytes_queued < count:
-        await anyio.sleep(0.01)
-    memory = kept()
-    theirs.close()
-    got = 0
-    while data := drain.read():
-        got += len(data)
-    drain.close()
-    ours.close()
-    return {"kept": memory, "got": got, "sent": count}
 
 
 async def unknown_types() -> dict[str, Any]:

@@ -132,7 +132,7 @@ def test_a_drain_that_cannot_be_made_ends_the_process_at_once(
     backend: Backend, callback: bool, failing: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = 0
-    real = claude_wire.process.child.open_drain
+    real = claude_wire.process.child.open_pipe
 
     def fail(*args: Any, **options: Any) -> Any:
         nonlocal calls
@@ -141,7 +141,7 @@ def test_a_drain_that_cannot_be_made_ends_the_process_at_once(
             raise OSError(24, "Too many open files")
         return real(*args, **options)
 
-    monkeypatch.setattr("claude_wire.process.child.open_drain", fail)
+    monkeypatch.setattr("claude_wire.process.child.open_pipe", fail)
 
     async def main() -> None:
         process = plain(python("signal.pause()"), stderr=(lambda line: None) if callback else None)

@@ -11,27 +11,17 @@ from claude_wire.support.arguments import require_int
 #: The default budget.
 DEFAULT_BYTE_BUDGET = 256 * 1024 * 1024
 
+_limit = DEFAULT_BYTE_BUDGET
 
-class Budget:
-    """The state that all :class:`ThreadDrain` objects of this process share."""
-
-    def __init__(self, limit: int) -> None:
-        self.limit: int = limit
-        self.queued: int = 0
-
-
-shared: Budget = Budget(DEFAULT_BYTE_BUDGET)
-
-#: Guards the budget and every :class:`~claude_wire.native.drain_thread.ThreadDrain`. Notified when a paused drain may
-#: go on.
-changed: threading.Condition = threading.Condition()
+#: Bytes that :func:`count_kept` has counted, on systems without native drains.
+_kept = 0
+_lock = threading.Lock()
 
 
 def _in_child() -> None:
     # A thread of the parent process may have held the lock during the fork, so the child needs a new one.
-    global shared, changed
-    shared = Budget(shared.limit)
-    changed = threading.Condition()
+    global _kept, _lock
+    _kept, _lock = 0, threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):
@@ -40,7 +30,7 @@ if hasattr(os, "register_at_fork"):
 
 def byte_budget() -> int:
     """Return how many bytes the drains of this process together may queue in memory."""
-    return shared.limit
+    return _limit
 
 
 def set_byte_budget(limit: int) -> None:
@@ -50,31 +40,35 @@ def set_byte_budget(limit: int) -> None:
         TypeError: ``limit`` is not an int.
         ValueError: ``limit`` is not at least 1.
     """
+    global _limit
     require_int("limit", limit, 1)
     status = lib.cw_budget_set(min(limit, 2**64 - 1))
     if status != lib.CW_ERROR_UNSUPPORTED:
         checked(status)
-    with changed:
-        shared.limit = limit
-        changed.notify_all()
+    _limit = limit
 
 
 def count_kept(count: int) -> None:
     """Count bytes that were read ahead and are kept for the reader. A negative number takes bytes away."""
+    global _kept
     status = lib.cw_budget_count(count)
     if status == lib.CW_ERROR_UNSUPPORTED:
-        with changed:
-            shared.queued += count
-            changed.notify_all()
+        with _lock:
+            _kept += count
     else:
         checked(status)
 
 
-def has_room() -> bool:
-    """Return True if the budget has room."""
+def queued_bytes() -> int:
+    """Return how many bytes count in the budget now."""
     limit, queued = ffi.new("uint64_t *"), ffi.new("uint64_t *")
     status = lib.cw_budget(limit, queued)
     if status == lib.CW_ERROR_UNSUPPORTED:
-        return shared.queued < shared.limit
+        return _kept
     checked(status)
-    return bool(queued[0] < limit[0])
+    return int(queued[0])
+
+
+def has_room() -> bool:
+    """Return True if the budget has room."""
+    return queued_bytes() < _limit

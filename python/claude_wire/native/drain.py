@@ -17,12 +17,10 @@ from __future__ import annotations
 import atexit
 import os
 import struct
-import sys
 import weakref
 from contextlib import suppress
 from typing import Any
 
-from claude_wire.native.drain_thread import ThreadDrain
 from claude_wire.native.library import checked, ffi, lib
 from claude_wire.native.library import error as library_error
 from claude_wire.native.overflow import (
@@ -236,8 +234,3 @@ class Drain:
 
 # Stop the rescuer thread before the interpreter and the process end.
 atexit.register(lib.cw_drain_stop, STOP_MILLISECONDS)
-
-
-def open_drain(fd: int, options: DrainOptions = DEFAULTS) -> Drain | ThreadDrain:
-    """Open a :class:`Drain` on Linux, elsewhere a :class:`ThreadDrain`, with their arguments and exceptions."""
-    return (Drain if sys.platform == "linux" else ThreadDrain)(fd, options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import sys
 from errno import EBADF
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypedDict, get_args
 
@@ -24,6 +25,9 @@ CHUNK_BYTES = 64 * 1024
 #: * ``"error"``: as ``"pause"``, and the next ``read()`` raises :class:`ByteBudgetError`.
 #:
 #: A reader that reads can always do so.
+#:
+#: Drains are for Linux. Elsewhere nothing is read while nobody asks for it, so the writer waits as soon as the pipe is
+#: full: that is ``"pause"`` without a budget, and the other two are refused.
 Overflow: TypeAlias = Literal["pause", "spill", "error"]
 
 
@@ -40,6 +44,7 @@ class DrainOptions:
 
     Raises:
         TypeError, ValueError: an option is out of range, or ``keep_last`` is given with an ``overflow``.
+        NotImplementedError: an ``overflow`` other than ``"pause"`` elsewhere than on Linux.
     """
 
     #: What happens when there is no room.
@@ -56,6 +61,11 @@ class DrainOptions:
             require_int("keep_last", self.keep_last, 1)
             if self.overflow != "pause":
                 raise ValueError("a drain with keep_last has no queue that could overflow")
+        if self.overflow != "pause" and sys.platform != "linux":
+            raise NotImplementedError(
+                f'overflow="{self.overflow}" is for Linux: here nothing is read ahead, and the writer waits as with '
+                'overflow="pause"'
+            )
 
 
 #: The default options of a stream.

@@ -19,13 +19,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from anyio import sleep
 
 from claude_wire.errors import CLINotFoundError, HandleError
-from claude_wire.native.drain import Drain, open_drain
-from claude_wire.native.drain_thread import ThreadDrain
+from claude_wire.native.drain import Drain
 from claude_wire.native.overflow import DrainOptions
 from claude_wire.process.long_arguments import ArgumentFiles, arguments_too_long
 from claude_wire.process.stderr import STDERR_TAIL_BYTES, StderrLines
 from claude_wire.process.stdin import LAST_SECONDS, Stdin
-from claude_wire.streams.sources import Drained
+from claude_wire.streams.sources import PipeChunks, PlainPipe, open_pipe
 from claude_wire.streams.tasks import EventLoopRef
 from claude_wire.support.waiting import Readiness, cancel_scope, move_on_after
 
@@ -58,13 +57,13 @@ class Child:
 
     popen: subprocess.Popen[bytes]
     stdin: Stdin
-    chunks: Drained
+    chunks: PipeChunks
     closed: bool
 
     def __init__(self, settings: Settings) -> None:
         stderr = settings.stderr
         self.closed = False
-        self._stderr: Drain | ThreadDrain | StderrLines | None = None
+        self._stderr: Drain | StderrLines | None = None
         self._home = EventLoopRef()
         files = ArgumentFiles(settings.argv, settings.user)
         # Spawn in the event loop's thread, as asyncio does. If another thread did, a task cancelled meanwhile could
@@ -94,28 +93,29 @@ class Child:
         _children.add(popen)
         self._last_stderr = b""
         self._pidfd: int | None = None
-        drain: Drain | ThreadDrain | None = None
+        output: Drain | PlainPipe | None = None
         try:
             assert popen.stdin is not None
             assert popen.stdout is not None
             self.stdin = Stdin(popen)
-            drain = open_drain(popen.stdout.fileno(), settings.output)
-            self.chunks = Drained(drain)
+            output = open_pipe(popen.stdout.fileno(), settings.output)
+            self.chunks = PipeChunks(output)
             popen.stdout.close()
             self._pidfd = _pidfd(popen.pid)
-            if self._pidfd is not None and isinstance(drain, Drain):
-                drain.watch(self._pidfd)
+            if self._pidfd is not None and isinstance(output, Drain):
+                output.watch(self._pidfd)
             if popen.stderr is not None:
                 if callable(stderr):
-                    self._stderr = StderrLines(Drained(open_drain(popen.stderr.fileno())), stderr)
+                    self._stderr = StderrLines(PipeChunks(open_pipe(popen.stderr.fileno())), stderr)
                 else:
-                    self._stderr = open_drain(popen.stderr.fileno(), _STDERR)
+                    errors = open_pipe(popen.stderr.fileno(), _STDERR)
+                    self._stderr = errors if isinstance(errors, Drain) else StderrLines(PipeChunks(errors))
                 popen.stderr.close()
         except BaseException:
             files.remove()
             _end_at_once(popen)
-            if drain is not None:
-                drain.close()
+            if output is not None:
+                output.close()
             if self._pidfd is not None:
                 os.close(self._pidfd)
             raise
@@ -134,14 +134,8 @@ class Child:
 
     async def read_stderr(self) -> None:
         """After the process has ended: read its standard error to the end, or until nothing more comes."""
-        stderr = self._stderr
-        if isinstance(stderr, StderrLines):
-            await stderr.wait(LAST_SECONDS)
-        elif isinstance(stderr, ThreadDrain):
-            # This drain queues nothing, so `ready` means that it has read to the end. A Drain reads the rest in tail().
-            with move_on_after(LAST_SECONDS):
-                while self._stderr is stderr and not stderr.ready:
-                    await sleep(0.001)
+        if isinstance(self._stderr, StderrLines):  # a Drain reads the rest in tail()
+            await self._stderr.wait(LAST_SECONDS)
 
     async def wait(self, seconds: float) -> bool:
         """Wait until the process has ended. Returns False if it still runs after ``seconds``."""
@@ -175,9 +169,7 @@ class Child:
         cancelled: BaseException | None = None
         try:
             if first:
-                self.chunks.stop()
-                with suppress(HandleError):  # the drain was garbage collected together with this object
-                    self.chunks.drain.discard()
+                self.chunks.discard()
                 self.stdin.close()
             if not await self._home.can_wait():
                 return
@@ -213,7 +205,7 @@ class Child:
                 self._last_stderr = self._stderr.tail()
             self._stderr.close()
             self._stderr = None
-        self.chunks.drain.close()
+        self.chunks.close()
         self._files()
         self._abandon()
 

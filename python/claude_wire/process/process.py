@@ -1,6 +1,7 @@
 """A child process that speaks the protocol: its pipes, its standard error, its exit, and how it is ended.
 
-A process is a :class:`~claude_wire.MessageStream` over its standard output, so nothing is lost while nobody iterates.
+A process is a :class:`~claude_wire.MessageStream` over its standard output, so on Linux it does not wait while nobody
+iterates.
 For requests and callbacks of the control protocol, make a :class:`~claude_wire.Session` of it.
 """
 
@@ -103,6 +104,7 @@ def open_process(
         TypeError: ``argv`` is not a list of arguments, or empty; or ``decoder`` is not a
             :class:`~claude_wire.Decoder`.
         ValueError: ``stderr``, ``overflow``, ``spill_limit`` or ``grace`` is none of the above.
+        NotImplementedError: an ``overflow`` other than ``"pause"`` elsewhere than on Linux.
     """
     if isinstance(argv, (str, bytes)):
         raise TypeError("argv must be a list of arguments, not one string; shlex.split() makes one of it")
@@ -212,9 +214,9 @@ class Process(MessageStream[T], Generic[T]):
     async def send(self, message: Message | dict[str, Any]) -> None:
         """Encode a message and write its line to the standard input. Several tasks may send; lines never mix.
 
-        Waits while the pipe is full because the process does not read; its output is read meanwhile. If a send is
-        cancelled before its first byte is written, nothing is sent. If it is cancelled later, the next send, or
-        :meth:`end_input`, completes the line.
+        Waits while the pipe is full because the process does not read. On Linux its output is read meanwhile; elsewhere
+        another task must iterate, else both may wait for each other. If a send is cancelled before its first byte is
+        written, nothing is sent. If it is cancelled later, the next send, or :meth:`end_input`, completes the line.
 
         Raises:
             ProcessInputError: the process is gone or has closed its input, or the input was ended.
@@ -240,7 +242,7 @@ class Process(MessageStream[T], Generic[T]):
         """Wait until the process has ended, and return its exit code.
 
         A process may not end while its output pipe is full. Iterate to read the output; without that, it is read ahead
-        only up to the byte budget.
+        only up to the byte budget, and elsewhere than on Linux not at all.
         """
         child = self._exchange.started()
         while not await child.wait(3600.0):

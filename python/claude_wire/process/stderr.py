@@ -1,4 +1,4 @@
-"""Call a function with each line of a child's standard error, and keep the last 64 KiB."""
+"""Read a child's standard error in a task: keep the last 64 KiB, and call a function with each line."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from claude_wire.support.waiting import closing_coroutine, move_on_after
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from claude_wire.streams.sources import Drained
+    from claude_wire.streams.sources import PipeChunks
 
 #: Size of the kept tail of the standard error, in bytes.
 STDERR_TAIL_BYTES = 64 * 1024
 
 
 class StderrLines:
-    """Calls back with each line of the standard error, and keeps the tail."""
+    """Keeps the tail of the standard error, and calls back with each line, if there is a callback."""
 
-    def __init__(self, chunks: Drained, callback: Callable[[str], object]) -> None:
+    def __init__(self, chunks: PipeChunks, callback: Callable[[str], object] | None = None) -> None:
         self._chunks = chunks
         self._callback = callback
         self._tail = bytearray()
@@ -47,8 +47,7 @@ class StderrLines:
                 return
 
     def close(self) -> None:
-        self._chunks.stop()
-        self._chunks.drain.close()
+        self._chunks.close()
 
     def abandon(self) -> None:
         """Release the task and the pipe, unless the loop runs."""
@@ -77,6 +76,8 @@ class StderrLines:
             set_event(self._ended)
 
     def _emit(self, line: bytes) -> None:
+        if self._callback is None:
+            return
         try:
             self._callback(line.removesuffix(b"\r").decode("utf-8", "replace"))
         except Exception as error:

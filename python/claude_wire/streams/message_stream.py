@@ -37,7 +37,8 @@ class MessageStream(Generic[T]):
         overflow, spill_limit: for descriptors, what happens when nobody reads and the waiting bytes exceed the budget
             of the process (:func:`~claude_wire.streams.set_byte_budget`). ``"pause"``: the writer has to wait.
             ``"spill"``: the bytes go to a temporary file; above ``spill_limit`` bytes in it the writer has to wait.
-            ``"error"``: the writer has to wait, and the next step raises.
+            ``"error"``: the writer has to wait, and the next step raises. Elsewhere than on Linux nothing is read
+            ahead: the writer has to wait as soon as the pipe is full, and ``"spill"`` and ``"error"`` are refused.
 
     An exception does not end the iteration: the next step continues after its cause. When the source itself has failed,
     the next steps give the messages read before, with a last line that may be cut, and then the end. After the end, and
@@ -50,6 +51,7 @@ class MessageStream(Generic[T]):
         HandleError: by a step, another task is iterating, or this is another event loop or a forked child.
         InvalidLineError: by a step, with ``Decoder(on_invalid="raise")``.
         ByteBudgetError: by a step, with ``overflow="error"``.
+        NotImplementedError: an ``overflow`` other than ``"pause"`` elsewhere than on Linux.
     """
 
     @overload

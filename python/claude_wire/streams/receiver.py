@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from claude_wire.codec.decoder import Decoder
 from claude_wire.errors import HandleError
+from claude_wire.native.drain import Drain
 from claude_wire.streams.read_ahead import Chunks, ReadAhead, Tap
-from claude_wire.streams.sources import Drained
+from claude_wire.streams.sources import PipeChunks
 from claude_wire.support.arguments import type_of
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ class Receiver(Generic[T]):
     def drain_stats(self) -> DrainStats | None:
         """The counts of the drain; None if the chunks have no drain."""
         chunks = self.chunks if self._ahead is None else self._ahead.source
-        return chunks.drain.stats if isinstance(chunks, Drained) else None
+        return chunks.pipe.stats if isinstance(chunks, PipeChunks) and isinstance(chunks.pipe, Drain) else None
 
     async def next_batch(self) -> list[T]:
         """Wait for messages, and return all that are ready."""

@@ -1,10 +1,12 @@
 """Sources of bytes for a stream: descriptors, asyncio's readers, anyio's streams, asynchronous iterables.
 
 The bytes of a pipe, socket or terminal come through a :class:`~claude_wire.native.drain.Drain`, which reads them while
-nobody iterates.
+nobody iterates. Drains are for Linux. Elsewhere a :class:`PlainPipe` reads them when somebody asks, so a slow reader
+makes the writer wait.
 
 Waiting: while a task waits for messages, the event loop reads the pipe, on asyncio in the callback for its readability.
-When no task waits, that callback reads one chunk ahead and unregisters itself. From then on the drain's thread reads.
+When no task waits, that callback reads one chunk ahead and unregisters itself. From then on the drain's thread reads,
+if there is one.
 
 Sharing the loop: after 1 ms of reading without a pause, other tasks may run. Decoding is not interrupted. A chunk of
 64 KiB takes about 0.1 ms, but a single line is decoded at once, however long it is: a line of 100 MB, a string of
@@ -15,30 +17,33 @@ five). Other tasks run while such a line arrives.
 from __future__ import annotations
 
 import os
+import stat
 import sys
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator
 from contextlib import suppress
-from functools import partial
+from errno import EBADF, EIO, EPERM
 from io import UnsupportedOperation
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from claude_wire.errors import HandleError
 from claude_wire.limits import BLOCK_BYTES
-from claude_wire.native.drain import Drain, open_drain
-from claude_wire.native.drain_thread import ThreadDrain
+from claude_wire.native.drain import Drain
+from claude_wire.native.library import error as library_error
+from claude_wire.native.library import lib
+from claude_wire.native.overflow import CHUNK_BYTES, DEFAULTS, DrainOptions, check_fd
+from claude_wire.streams.tasks import Task
 from claude_wire.support.waiting import cancel_scope, running_trio
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import AsyncIterable, AsyncIterator, Callable
+    from collections.abc import AsyncIterable, AsyncIterator
 
     from anyio import CancelScope
     from anyio.abc import ByteReceiveStream
 
-    from claude_wire.native.overflow import DrainOptions
     from claude_wire.streams.read_ahead import Chunks
 
     class HasFileno(Protocol):
@@ -61,7 +66,7 @@ def open_source(source: Any, options: DrainOptions) -> Chunks:
             source = source.fileno()
     if isinstance(source, int) and not isinstance(source, bool):
         try:
-            return Drained(open_drain(source, options))
+            return PipeChunks(open_pipe(source, options))
         except PermissionError:  # a regular file, which is always readable
             return _FromFile(source)
     from anyio.abc import ByteReceiveStream
@@ -183,18 +188,99 @@ class _FromFile:
         self._owner()
 
 
-# --- waiting for a drain ----------------------------------------------------------------------------------------------
+# --- pipes, sockets and terminals -------------------------------------------------------------------------------------
 
 
-class Drained:
-    """The chunks of a drain, read as described at the top of the module."""
+class PlainPipe:
+    """Reads a pipe, socket or terminal, as a :class:`~claude_wire.native.drain.Drain` does, but only when asked.
 
-    __slots__ = ("_resumed", "_stopped", "_waiter", "drain")
+    There is no thread and no queue: while nobody reads, the pipe fills up, and its writer waits.
+
+    It reads a duplicate of ``fd``. Until it is closed, the descriptor is non-blocking for all who share it.
+
+    Raises:
+        OSError: EPERM (PermissionError) if ``fd`` is a file, which is never waited for; EBADF if it is closed, or the
+            end of a pipe that is written to.
+        HandleError: by any method, after :meth:`close` or in a forked child.
+    """
+
+    __slots__ = ("__weakref__", "_fd", "_finalize", "_pid")
+
+    #: Always False. As of a drain that watches no other descriptor.
+    watched = False
+
+    def __init__(self, fd: int) -> None:
+        import fcntl  # not on Windows
+
+        check_fd(fd)
+        status = os.fstat(fd)
+        if not (stat.S_ISFIFO(status.st_mode) or stat.S_ISSOCK(status.st_mode) or os.isatty(fd)):
+            raise PermissionError(EPERM, os.strerror(EPERM))
+        if fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE == os.O_WRONLY:
+            raise OSError(EBADF, os.strerror(EBADF))  # a wait for it would have no end
+        self._fd = os.dup(fd)
+        self._pid = os.getpid()
+        file = status.st_dev, status.st_ino
+        if os.get_blocking(fd) or any(file == other for other, _ in list(_to_block)):
+            _to_block.add((file, self._fd))
+        self._finalize = weakref.finalize(self, _release, file, self._fd, self._pid)
+        os.set_blocking(self._fd, False)
+
+    def fileno(self) -> int:
+        """The descriptor to poll."""
+        if self._pid != os.getpid():
+            raise library_error(lib.CW_ERROR_FORKED)
+        if not self._finalize.alive:
+            raise library_error(lib.CW_ERROR_STALE)
+        return self._fd
+
+    def read(self) -> bytes | None:
+        """The next bytes, ``b""`` at the end of the stream, or None if there is nothing now."""
+        fd = self.fileno()
+        try:
+            return os.read(fd, CHUNK_BYTES)
+        except BlockingIOError:
+            return None
+        except OSError as error:
+            if error.errno == EIO and os.isatty(fd):  # a terminal ends so when its other side is closed
+                return b""
+            raise
+
+    def close(self) -> None:
+        """Close the descriptor. May be called again."""
+        self._finalize()
+
+
+#: The open pipes that were blocking: device and inode, and the descriptor. The last of a file gives the mode back.
+_to_block: set[tuple[tuple[int, int], int]] = set()
+
+
+def _release(file: tuple[int, int], fd: int, pid: int) -> None:
+    if (file, fd) in _to_block:
+        _to_block.discard((file, fd))
+        # A forked child shares the mode with its parent.
+        if pid == os.getpid() and not any(file == other for other, _ in list(_to_block)):
+            with suppress(OSError):
+                os.set_blocking(fd, True)
+    os.close(fd)
+
+
+def open_pipe(fd: int, options: DrainOptions = DEFAULTS) -> Drain | PlainPipe:
+    """A :class:`~claude_wire.native.drain.Drain` on Linux, elsewhere a :class:`PlainPipe`. Raises what they raise."""
+    return Drain(fd, options) if sys.platform == "linux" else PlainPipe(fd)
+
+
+class PipeChunks:
+    """The chunks of a pipe, read as described at the top of the module."""
+
+    __slots__ = ("_discarding", "_resumed", "_stopped", "_waiter", "pipe")
 
     final: tuple[type[Exception], ...] = (OSError,)
 
-    def __init__(self, drain: Drain | ThreadDrain) -> None:
-        self.drain: Drain | ThreadDrain = drain
+    def __init__(self, pipe: Drain | PlainPipe) -> None:
+        self.pipe: Drain | PlainPipe = pipe
+        # Reads what a PlainPipe is to discard, and its task.
+        self._discarding: tuple[PipeChunks, Task] | None = None
         self._waiter: _AsyncioWaiter | _TrioWaiter | None = None
         self._resumed = 0.0
         self._stopped = False
@@ -204,13 +290,13 @@ class Drained:
             return b""
         waiter = self._waiter
         if waiter is None:
-            waiter = self._waiter = _waiter(self.drain)
+            waiter = self._waiter = _waiter(self.pipe)
         # After the slice, wait even if a chunk is there: this lets other tasks run.
         data = waiter.read() if monotonic() - self._resumed < SLICE_SECONDS else waiter.take()
         while data is None:
             if waiter.closed:
                 return b""
-            if self.drain.watched:
+            if self.pipe.watched:
                 from anyio.lowlevel import checkpoint
 
                 # The process has ended. It may have written after the last read, so read once more; then stop, although
@@ -224,29 +310,44 @@ class Drained:
         return data
 
     def stop(self) -> None:
-        """End the iteration, also for a task that is waiting. The drain stays open."""
+        """End the iteration, also for a task that is waiting. The pipe stays open."""
         if self._waiter is None:
             self._stopped = True
         else:
             self._waiter.close()
 
-    async def aclose(self) -> None:
+    def discard(self) -> None:
+        """End the iteration, and drop what the writer still writes, so that it need not wait. Does not wait."""
         self.stop()
-        self.drain.close()
+        with suppress(RuntimeError):  # closed, or collected together with its owner; or no event loop runs
+            if isinstance(self.pipe, Drain):
+                self.pipe.discard()
+            elif self._discarding is None:
+                rest = PipeChunks(self.pipe)
+                self._discarding = rest, Task(rest._skip, "claude-wire-discard")
+
+    async def _skip(self) -> None:
+        with suppress(OSError):
+            while await self.receive():
+                pass
+
+    def close(self) -> None:
+        self.stop()
+        if self._discarding is not None:
+            self._discarding[0].stop()
+        self.pipe.close()
+
+    async def aclose(self) -> None:
+        self.close()
 
 
-def _waiter(drain: Drain | ThreadDrain) -> _AsyncioWaiter | _TrioWaiter:
+def _waiter(pipe: Drain | PlainPipe) -> _AsyncioWaiter | _TrioWaiter:
     """Make the waiter for the event loop that is running."""
     if running_trio():
-        return _TrioWaiter(drain)
+        return _TrioWaiter(pipe)
     import asyncio
 
-    return _AsyncioWaiter(drain, asyncio.get_running_loop())
-
-
-def _call_soon(call: Callable[[Callable[[], None]], object], function: Callable[[], None]) -> None:
-    with suppress(RuntimeError):  # the loop is closed, so nobody waits
-        call(function)
+    return _AsyncioWaiter(pipe, asyncio.get_running_loop())
 
 
 class _AsyncioWaiter:
@@ -261,31 +362,29 @@ class _AsyncioWaiter:
     __slots__ = (
         "__weakref__",
         "_arrived",
-        "_drain",
         "_error",
         "_fd",
         "_future",
         "_loop",
         "_pid",
+        "_pipe",
         "_registration",
         "_running_loop",
         "_watching",
         "closed",
     )
 
-    def __init__(self, drain: Drain | ThreadDrain, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, pipe: Drain | PlainPipe, loop: asyncio.AbstractEventLoop) -> None:
         import asyncio
 
-        # Set first, for __del__: fileno() raises for a drain that was made before a fork.
+        # Set first, for __del__: fileno() raises for a pipe that was opened before a fork.
         self._watching = False
-        self._fd: int | None = None
-        self._drain = drain
+        self._pipe = pipe
         self._loop = loop
         self._running_loop = asyncio.get_running_loop
         self._pid = os.getpid()
-        if isinstance(drain, Drain):
-            self._fd = drain.fileno()
-        self._registration = _Registration(self, drain if isinstance(drain, Drain) else None)
+        self._fd = pipe.fileno()
+        self._registration = _Registration(self, pipe)
         self._future: asyncio.Future[None] | None = None
         self._arrived: bytes | memoryview | None = None
         self._error: Exception | None = None
@@ -302,7 +401,7 @@ class _AsyncioWaiter:
     def read(self) -> bytes | memoryview | None:
         """Read without waiting. Returns None if there is nothing to read."""
         data = self.take()
-        return self._drain.read() if data is None and not self.closed else data
+        return self._pipe.read() if data is None and not self.closed else data
 
     async def wait(self) -> None:
         """Wait until there may be something to read."""
@@ -312,13 +411,8 @@ class _AsyncioWaiter:
             raise HandleError(
                 "this stream belongs to the event loop in which it was first read; open and use it in one asyncio.run()"
             )
-        # Register again for a ThreadDrain, which calls back once. A callback of the loop stays registered.
-        if not self._watching or self._fd is None:
-            readable = self._registration.readable
-            if self._fd is not None:
-                self._loop.add_reader(self._fd, readable)
-            elif isinstance(self._drain, ThreadDrain):
-                self._drain.set_wakeup(partial(_call_soon, self._loop.call_soon_threadsafe, readable))
+        if not self._watching:
+            self._loop.add_reader(self._fd, self._registration.readable)
             self._watching = True
         if self._arrived is not None or self._error is not None:
             return
@@ -338,12 +432,8 @@ class _AsyncioWaiter:
     def _unwatch(self) -> None:
         if self._watching:
             self._watching = False
-            if self._fd is None:
-                if isinstance(self._drain, ThreadDrain):
-                    with suppress(HandleError):  # the drain was collected before this waiter, or before a fork
-                        self._drain.set_wakeup(None)
             # After a fork, the epoll instance of the loop is shared with the parent.
-            elif not self._loop.is_closed() and os.getpid() == self._pid:
+            if not self._loop.is_closed() and os.getpid() == self._pid:
                 self._loop.remove_reader(self._fd)
 
     def readable(self) -> None:
@@ -352,7 +442,7 @@ class _AsyncioWaiter:
             self._unwatch()
             return
         try:
-            self._arrived = self._drain.read()
+            self._arrived = self._pipe.read()
         except Exception as error:
             self._error = error
         self._wake()
@@ -369,7 +459,7 @@ class _AsyncioWaiter:
 
     def __del__(self) -> None:
         # The collector may run in any thread. Only the loop's own thread may unregister from a loop that runs.
-        if self._fd is None or not self._loop.is_running() or self._runs_here():
+        if not self._loop.is_running() or self._runs_here():
             self._unwatch()
         elif self._watching and os.getpid() == self._pid:
             with suppress(RuntimeError):  # the loop has been closed just now
@@ -379,12 +469,12 @@ class _AsyncioWaiter:
 class _Registration:
     """The object that the event loop holds in place of a waiter."""
 
-    __slots__ = ("_drain", "_waiter", "held")
+    __slots__ = ("_pipe", "_waiter", "held")
 
-    def __init__(self, waiter: _AsyncioWaiter, drain: Drain | None) -> None:
+    def __init__(self, waiter: _AsyncioWaiter, pipe: Drain | PlainPipe) -> None:
         self._waiter = weakref.ref(waiter)
         # Keeps the descriptor open until it is unregistered: otherwise another file might get its number.
-        self._drain = drain
+        self._pipe = pipe
         #: The waiter, while a task waits. This may be the only reference that keeps the waiting task alive.
         self.held: _AsyncioWaiter | None = None
 
@@ -397,34 +487,23 @@ class _Registration:
 class _TrioWaiter:
     """Waits for readability, then lets the caller read."""
 
-    __slots__ = ("_drain", "_event", "closed")
+    __slots__ = ("_pipe", "closed")
 
-    def __init__(self, drain: Drain | ThreadDrain) -> None:
-        import trio
-
-        self._drain = drain
-        self._event = trio.Event()
+    def __init__(self, pipe: Drain | PlainPipe) -> None:
+        self._pipe = pipe
         self.closed = False
 
     def take(self) -> bytes | memoryview | None:
         return None
 
     def read(self) -> bytes | memoryview | None:
-        return None if self.closed else self._drain.read()
+        return None if self.closed else self._pipe.read()
 
     async def wait(self) -> None:
         import trio
 
-        if isinstance(self._drain, ThreadDrain):
-            self._event = trio.Event()
-            # The drain calls back once, immediately if there is data. The callback refers to the event only: a
-            # reference to this waiter would keep the drain alive.
-            call_soon = trio.lowlevel.current_trio_token().run_sync_soon
-            self._drain.set_wakeup(partial(_call_soon, call_soon, self._event.set))
-            await self._event.wait()
-            return
         try:
-            await trio.lowlevel.wait_readable(self._drain.fileno())
+            await trio.lowlevel.wait_readable(self._pipe.fileno())
         except trio.ClosedResourceError:
             if not self.closed:
                 raise
@@ -433,7 +512,5 @@ class _TrioWaiter:
         import trio
 
         self.closed = True
-        self._event.set()
-        if isinstance(self._drain, Drain):
-            with suppress(RuntimeError):  # no loop runs, so nobody waits
-                trio.lowlevel.notify_closing(self._drain.fileno())
+        with suppress(RuntimeError):  # no loop runs, so nobody waits
+            trio.lowlevel.notify_closing(self._pipe.fileno())
