@@ -18,10 +18,9 @@ from claude_wire_kit.supervisor.frames import (
     Attached,
     Create,
     Failed,
-    Listed,
     Resume,
     Serves,
-    SessionInfo,
+    answer_of,
 )
 
 if TYPE_CHECKING:
@@ -33,9 +32,6 @@ if TYPE_CHECKING:
 
 A = TypeVar("A")
 Following: TypeAlias = Attach | Create | Resume
-Answer: TypeAlias = Attached | SessionInfo | Listed | Failed
-
-_decoder: msgspec.json.Decoder[Answer] = msgspec.json.Decoder(Answer)
 
 
 class Attachment:
@@ -144,7 +140,8 @@ class Connection:
 
     def __init__(self, way: Transport) -> None:
         self.way = way
-        self.rest: Chunks = _NothingBehind()
+        #: The bytes behind the answer, once that is there.
+        self.rest: Chunks
 
     async def ask(self, command: Command, kind: type[A], seconds: float) -> A:
         """Connect, send a command, and wait for its answer.
@@ -167,7 +164,7 @@ class Connection:
             told = f"; {why}" if why else ""
             raise SupervisorError("lost", f"the connection ended before the supervisor answered{told}")
         try:
-            answer = _decoder.decode(line)
+            answer = answer_of(line)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise SupervisorError(
                 "version", f"this version cannot read the answer of the supervisor: {error}"
@@ -220,13 +217,3 @@ class _Behind:
 
     async def aclose(self) -> None:
         await self._chunks.aclose()
-
-
-class _NothingBehind:
-    final: tuple[type[Exception], ...] = ()
-
-    async def receive(self) -> bytes:
-        return b""
-
-    async def aclose(self) -> None:
-        pass

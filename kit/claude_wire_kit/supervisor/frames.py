@@ -13,45 +13,6 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
-__all__ = [
-    "END_INPUT",
-    "INITIALIZE_ID",
-    "MAX_ANSWER_BYTES",
-    "NOTHING",
-    "VERSION",
-    "Accepted",
-    "Attach",
-    "Attached",
-    "Blocked",
-    "Command",
-    "Create",
-    "Cursor",
-    "Cut",
-    "Driver",
-    "EndInput",
-    "Ended",
-    "Failed",
-    "Frame",
-    "Life",
-    "Limited",
-    "Listed",
-    "Prewarm",
-    "Refused",
-    "Remove",
-    "Resume",
-    "Serves",
-    "SessionFrame",
-    "SessionInfo",
-    "Spec",
-    "Started",
-    "Stderr",
-    "Stop",
-    "command_of",
-    "end_of_frames",
-    "frame_of",
-    "line_of",
-]
-
 #: The version of this protocol. A supervisor of another version reports its version, and refuses the command.
 VERSION = 2
 #: The size limit of an answer, which may contain all open questions.
@@ -363,13 +324,6 @@ def command_of(line: bytes) -> Command:
     return msgspec.json.decode(line, type=_COMMANDS[names[0]])
 
 
-# --- what a driver says besides lines for the CLI
-
-
-class EndInput(msgspec.Struct, frozen=True, tag_field="type", tag="supervisor_end_input"):
-    """From a driver: the CLI gets no more input, so it finishes and ends. Counts as a line."""
-
-
 # --- what it is answered
 
 
@@ -415,9 +369,23 @@ class Failed(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", 
     first: int | None = None
 
 
-Frame: TypeAlias = (
-    SessionInfo | Listed | Attached | Failed | Accepted | Refused | Driver | Cut | Blocked | Limited | Stderr | Ended
-)
+#: The answers to commands.
+Answer: TypeAlias = Attached | SessionInfo | Listed | Failed
+_answer_decoder: msgspec.json.Decoder[Answer] = msgspec.json.Decoder(Answer)
+
+
+def answer_of(line: bytes) -> Answer:
+    """The answer that a line is.
+
+    Raises:
+        ValueError: it is none.
+    """
+    return _answer_decoder.decode(line)
+
+
+#: What stands between the lines of a session.
+SessionFrame: TypeAlias = Accepted | Refused | Driver | Cut | Blocked | Limited | Stderr | Ended
+Frame: TypeAlias = Answer | SessionFrame
 
 
 def line_of(frame: Frame | Cursor) -> bytes:
@@ -426,9 +394,6 @@ def line_of(frame: Frame | Cursor) -> bytes:
 
 
 # --- frames within a stream
-
-#: A frame between the lines of a session.
-SessionFrame: TypeAlias = Accepted | Refused | Driver | Cut | Blocked | Limited | Stderr | Ended
 
 _decoder: msgspec.json.Decoder[SessionFrame] = msgspec.json.Decoder(SessionFrame)
 
@@ -439,6 +404,11 @@ def end_of_frames(mark: str) -> bytes:
     A CLI can write a line that looks like a frame. It cannot know the mark, because each connection has its own.
     """
     return b',"mark":"%b"}' % mark.encode() if mark else b""
+
+
+def is_frame(line: bytes, end: bytes) -> bool:
+    """Whether a whole line of a session, without its line feed, is a frame; ``end`` is from :func:`end_of_frames`."""
+    return line.startswith(b'{"type":"supervisor_') and line.endswith(end)
 
 
 def frame_of(line: bytes) -> SessionFrame | None:

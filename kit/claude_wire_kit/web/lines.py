@@ -8,7 +8,7 @@ import anyio
 
 from claude_wire.limits import DEFAULT_MAX_LINE_BYTES
 from claude_wire_kit.supervisor.errors import SupervisorError
-from claude_wire_kit.supervisor.frames import end_of_frames, frame_of
+from claude_wire_kit.supervisor.frames import end_of_frames, frame_of, is_frame
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from claude_wire_kit.supervisor.attach import Supervisor
     from claude_wire_kit.supervisor.attachment import Attachment
     from claude_wire_kit.supervisor.frames import Attach, Attached, SessionFrame
-
-#: Each frame begins with these bytes, because a supervisor writes compact JSON.
-_FRAME = b'{"type":"supervisor_'
 
 
 class Lines:
@@ -103,7 +100,7 @@ class Lines:
             self._scope.cancel()
 
     def _one(self, line: bytes) -> tuple[int, bytes] | SessionFrame | None:
-        if line.startswith(_FRAME) and line.endswith(self._frame_end):
+        if is_frame(line, self._frame_end):
             return frame_of(line)
         self._number += 1
         return self._number, line

@@ -12,7 +12,7 @@ import socket
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from io import BufferedReader
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 
@@ -24,32 +24,18 @@ from claude_wire_kit.supervisor.errors import SupervisorError
 from claude_wire_kit.supervisor.frames import (
     MAX_ANSWER_BYTES,
     VERSION,
-    Ended,
+    Attached,
     Failed,
     List,
     Listed,
     SessionInfo,
+    answer_of,
     end_of_frames,
+    is_frame,
 )
 
-#: Each frame of a supervisor begins with these bytes.
-FRAME = b'{"type":"supervisor_'
 #: A supervisor must answer within this many seconds, unless the command waits for something else.
 ANSWER_SECONDS = 60.0
-
-
-class Place(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="supervisor_attached"):
-    """The part of :class:`~claude_wire_kit.supervisor.frames.Attached` that commands need."""
-
-    id: str
-    epoch: int
-    after: int
-    line: int
-    ended: Ended | None = None
-    mark: str = ""
-
-
-Answer: TypeAlias = SessionInfo | Listed | Place | Failed
 
 
 class Client:
@@ -123,8 +109,8 @@ class Client:
         self.socket.settimeout(None)
         if not line:
             raise SupervisorError("lost", "the supervisor has ended the connection without an answer")
-        answer: Answer = msgspec.json.decode(line, type=Answer)
-        if isinstance(answer, Place):
+        answer = answer_of(line)
+        if isinstance(answer, Attached):
             self._frame_end = end_of_frames(answer.mark)
         if isinstance(answer, Failed):
             raise SupervisorError(answer.error, answer.message, line=answer.line, first=answer.first)
@@ -132,7 +118,7 @@ class Client:
 
     def is_frame(self, line: bytes) -> bool:
         """Return True if a line of a session is the supervisor's own. ``line`` includes its line feed."""
-        return line.startswith(FRAME) and line.endswith(self._frame_end + b"\n")
+        return is_frame(line.removesuffix(b"\n"), self._frame_end)
 
     def listed(self) -> Listed:
         """Return the supervisor's version and its sessions, the newest first.

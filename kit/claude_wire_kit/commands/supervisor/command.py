@@ -139,15 +139,12 @@ def run(
 
     Exit code: 0; 2 if the CLI cannot be started.
     """
-    from claude_wire_kit.commands.supervisor.creating import create_session, send_prompt, spec_of
+    from claude_wire_kit.commands.supervisor.creating import send_prompt, spec_of
 
     spec = spec_of(command, name=name, cwd=cwd, cost_usd=cost_usd)
     with failures(), connect(folder_of(folder)) as client:
-        if prompt is None:
-            session: SessionInfo = client.ask(Create(create=spec, detach=True))
-            id = session.id
-        else:
-            id = create_session(client, spec)
+        id: str = client.ask(Create(create=spec, role="driver", detach=prompt is None)).id
+        if prompt is not None:
             send_prompt(client, prompt)
     click.echo(id)
 

@@ -11,10 +11,10 @@ from claude_wire.codec import encode
 from claude_wire.errors import CLINotFoundError
 from claude_wire.support import one_line
 from claude_wire_kit.commands.shared.failure import Failure
-from claude_wire_kit.commands.supervisor.client import Client, Place
+from claude_wire_kit.commands.supervisor.client import Client
 from claude_wire_kit.supervisor import attach
 from claude_wire_kit.supervisor.errors import SupervisorError
-from claude_wire_kit.supervisor.frames import Accepted, Create, Ended, Refused, Spec, frame_of
+from claude_wire_kit.supervisor.frames import Accepted, Ended, Refused, Spec, frame_of
 
 
 def spec_of(command: tuple[str, ...], *, name: str | None, cwd: str | None, cost_usd: float | None) -> Spec:
@@ -52,16 +52,6 @@ def _why_not(program: str) -> str:
     if not os.access(program, os.X_OK):
         return "it is not executable"
     return f"it is not in PATH; say ./{one_line(program)}"
-
-
-def create_session(client: Client, spec: Spec) -> str:
-    """Create a session, become its driver, and return its id.
-
-    Raises:
-        SupervisorError, OSError: as :meth:`~claude_wire_kit.commands.supervisor.client.Client.ask`.
-    """
-    answer: Place = client.ask(Create(create=spec, role="driver"))
-    return answer.id
 
 
 def send_prompt(client: Client, prompt: str) -> None:

@@ -13,16 +13,16 @@ import msgspec
 
 from claude_wire import Decoder
 from claude_wire.support import printable
-from claude_wire_kit.commands.supervisor.client import Client, Place
+from claude_wire_kit.commands.supervisor.client import Client
 from claude_wire_kit.supervisor.disk.files import open_private
-from claude_wire_kit.supervisor.frames import Attach, Blocked, Cursor, Cut, Ended, Limited, Stderr, frame_of
+from claude_wire_kit.supervisor.frames import Attach, Attached, Blocked, Cursor, Cut, Ended, Limited, Stderr, frame_of
 from claude_wire_kit.supervisor.lines import MAX_FRAME_LINE_BYTES
 from claude_wire_kit.terminal.live import LiveView
 from claude_wire_kit.terminal.notices import ERROR, QUIET, WARNING
 from claude_wire_kit.terminal.page import Page
 
 
-def _pieces(client: Client, attached: Place, *, follow: bool) -> Iterator[tuple[bool, bytes]]:
+def _pieces(client: Client, attached: Attached, *, follow: bool) -> Iterator[tuple[bool, bytes]]:
     """Yield what a session and its supervisor have written; with ``follow``, also what comes until the CLI ends.
 
     Each item is a line, or a piece of a long line, with True if it is the supervisor's.
@@ -44,7 +44,7 @@ def _pieces(client: Client, attached: Place, *, follow: bool) -> Iterator[tuple[
 
 def raw(client: Client, id: str, after: Cursor | None, *, follow: bool) -> None:
     """Write the CLI's lines to standard output, unchanged."""
-    attached: Place = client.ask(Attach(attach=id, after=after))
+    attached: Attached = client.ask(Attach(attach=id, after=after))
     out = sys.stdout.buffer
     for is_frame, piece in _pieces(client, attached, follow=follow):
         if not is_frame:
@@ -55,7 +55,7 @@ def raw(client: Client, id: str, after: Cursor | None, *, follow: bool) -> None:
 
 def shown(client: Client, id: str, after: Cursor | None, page: Page, *, follow: bool) -> None:
     """Draw a session on a page."""
-    attached: Place = client.ask(Attach(attach=id, after=after))
+    attached: Attached = client.ask(Attach(attach=id, after=after))
     live, decoder, ended = LiveView(page), Decoder(), attached.ended
     for is_frame, piece in _pieces(client, attached, follow=follow):
         if not is_frame:
