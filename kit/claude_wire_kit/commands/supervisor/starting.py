@@ -10,9 +10,8 @@ import select
 import subprocess
 import sys
 import time
-import traceback
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from claude_wire.support import printable
 from claude_wire_kit.commands.shared import signals
@@ -22,7 +21,6 @@ from claude_wire_kit.supervisor.disk.folder import StateFolder, Supervision
 from claude_wire_kit.supervisor.errors import SupervisorError
 
 if TYPE_CHECKING:
-    from claude_wire_kit.supervisor.daemon import Daemon
     from claude_wire_kit.supervisor.sessions import Limits
 
 #: A new supervisor must serve within this many seconds.
@@ -131,31 +129,14 @@ def in_foreground(folder: StateFolder, limits: Limits, *, syncs: bool, detached:
         raise Failure(str(error)) from error
     try:
         supervisor = Daemon(folder, limits=limits, syncs=syncs)
-        asyncio.run(_serve(supervisor, folder, _let_go_of_output if detached else lambda: _say(folder)))
+        asyncio.run(supervisor.run(_let_go_of_output if detached else lambda: _say(folder)))
     except OSError as error:
         raise Failure(f"{printable(os.fsdecode(error.filename or folder.path), keep='')}: {error.strerror}") from error
     except Exception as error:
-        note(folder, error)
+        folder.log_error(error)
         raise
     finally:
         folder.release()
-
-
-async def _serve(supervisor: Daemon, folder: StateFolder, started: Callable[[], object]) -> None:
-    def fault(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        if isinstance(context.get("exception"), Exception):
-            note(folder, context["exception"])
-        loop.default_exception_handler(context)
-
-    asyncio.get_running_loop().set_exception_handler(fault)
-    await supervisor.run(started)
-
-
-def note(folder: StateFolder, error: Exception) -> None:
-    """Log an internal error: its type and where it was raised. The text is left out, because it may quote a session."""
-    frames = traceback.extract_tb(error.__traceback__)[-3:]
-    at = [f"{os.path.basename(frame.filename)}:{frame.lineno}" for frame in frames]
-    folder.log("fault", error=type(error).__name__, at=at)
 
 
 def _say(folder: StateFolder) -> None:

@@ -18,7 +18,7 @@ if sys.platform != "linux":
 
 import msgspec
 
-from claude_wire_kit.commands.supervisor import starting, table
+from claude_wire_kit.commands.supervisor import table
 from claude_wire_kit.commands.supervisor.logs import log_line
 from claude_wire_kit.supervisor.child import began_at, is_alive
 from claude_wire_kit.supervisor.disk.files import write_whole
@@ -114,11 +114,11 @@ def test_a_mistake_of_its_own_is_in_the_log_without_what_it_says(tmp_path: Path)
     try:
         json.loads("a secret")
     except ValueError as error:
-        starting.note(folder, error)
+        folder.log_error(error)
     folder.release()
     (line,) = (tmp_path / "h" / "log.ndjson").read_text().splitlines()
     assert json.loads(line)["error"] == "JSONDecodeError"
-    assert json.loads(line)["at"][-1].startswith("decoder.py:")
+    assert json.loads(line)["place"][-1].startswith("decoder.py:")
     assert "secret" not in line
 
 
