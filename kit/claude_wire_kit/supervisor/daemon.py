@@ -12,7 +12,6 @@ import os
 import resource
 import signal
 import socket
-import struct
 from contextlib import suppress
 from functools import partial
 from importlib.metadata import version
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from claude_wire_kit.supervisor.child import raise_descriptors, user_of
 from claude_wire_kit.supervisor.connection import Connection
 from claude_wire_kit.supervisor.disk.journal import GoneError
 from claude_wire_kit.supervisor.frames import (
@@ -36,7 +36,6 @@ from claude_wire_kit.supervisor.frames import (
     command_of,
     line_of,
 )
-from claude_wire_kit.supervisor.ledger import DRIVER, Become, DriverEvent
 from claude_wire_kit.supervisor.sessions import Limits, RefusedError, Sessions
 
 if TYPE_CHECKING:
@@ -99,9 +98,7 @@ class Daemon:
         self._loop = asyncio.get_running_loop()
         self._over = self._loop.create_future()
         # Raise the limit of descriptors as far as possible: a session needs seven, a client one.
-        hard = self._descriptors[1]
-        with suppress(ValueError, OSError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        raise_descriptors()
         self._sessions.recover()
         self._spare = socket.socket(socket.AF_UNIX)
         self._listener = _listen(self._folder.socket)
@@ -158,7 +155,7 @@ class Daemon:
             return
         client.setblocking(False)
         refused = ""
-        if _user_of(client) != os.geteuid():
+        if user_of(client) != os.geteuid():
             refused = "this supervisor serves its own user only"
         elif len(self._connections) >= self._limits.connections:
             refused = f"{self._limits.connections} clients are connected, and no more are taken"
@@ -284,8 +281,7 @@ class Daemon:
             RefusedError: the client cannot get the role, or the lines.
         """
         journal, after = managed.journal, command.after
-        event = DriverEvent.TAKE if command.take else DriverEvent.ASK
-        if command.role == "driver" and DRIVER[managed.driver is not None][event] is Become.REFUSED:
+        if command.role == "driver" and managed.driver is not None and not command.take:
             raise RefusedError("driver", "another client drives the session: attach with take, or as a viewer")
         if after is not None and after.id != managed.id:
             raise RefusedError("command", f"the cursor is of another session, {after.id!r}")
@@ -396,10 +392,3 @@ def _refuse(client: socket.socket, error: str, message: str) -> None:
     with client, suppress(OSError):
         client.setblocking(False)
         client.send(line_of(Failed(error, message)))
-
-
-def _user_of(client: socket.socket) -> int:
-    """Return the user id at the other end of a Unix socket."""
-    size = struct.calcsize("3i")
-    _, user, _ = struct.unpack("3i", client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
-    return int(user)

@@ -6,8 +6,7 @@ is written.
 Questions, prompts and turns are followed by a :class:`~claude_wire.protocol.HostProtocol`, which has their tables.
 A question stays open without a client; each new driver gets it. It is ANSWERED as soon as the journal has an answer.
 
-A session has at most one driver, the client that may send lines. All other clients are viewers. :data:`DRIVER` is the
-table of that role: whether there is a driver, and which role a client gets that asks to drive.
+A session has at most one driver, the client that may send lines. All other clients are viewers.
 
 :class:`~claude_wire_kit.supervisor.frames.Life` is the state of a session in lists, derived from all this.
 """
@@ -72,30 +71,6 @@ RULED: dict[str, type[Any]] = {
 }
 #: JSON-RPC's code for an error of the server itself.
 _NO_SERVER = -32001
-
-
-class DriverEvent(Enum):
-    """An event in the role of the driver."""
-
-    ASK = "ask"
-    TAKE = "take"
-    LEAVE = "leave"
-
-
-class Become(Enum):
-    """What an event means for the client that asks for the role, and for the existing driver."""
-
-    DRIVER = "driver"
-    REFUSED = "refused"
-    REPLACES = "replaces"
-    NOBODY = "nobody"
-
-
-#: Whether there is a driver -> event -> outcome. Only the driver itself gets LEAVE.
-DRIVER: dict[bool, dict[DriverEvent, Become]] = {
-    False: {DriverEvent.ASK: Become.DRIVER, DriverEvent.TAKE: Become.DRIVER},
-    True: {DriverEvent.ASK: Become.REFUSED, DriverEvent.TAKE: Become.REPLACES, DriverEvent.LEAVE: Become.NOBODY},
-}
 
 
 class Verdict(Enum):

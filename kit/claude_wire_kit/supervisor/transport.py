@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import struct
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
@@ -15,6 +14,7 @@ from claude_wire.native.overflow import DrainOptions
 from claude_wire.process.child import Child, Settings
 from claude_wire.streams.sources import open_source
 from claude_wire.support import Readiness, describe_end
+from claude_wire_kit.supervisor.child import user_of
 from claude_wire_kit.supervisor.errors import SupervisorError
 
 if TYPE_CHECKING:
@@ -165,8 +165,5 @@ def _require_own(connection: socket.socket) -> None:
     Raises:
         SupervisorError: the socket belongs to another user.
     """
-    option = getattr(socket, "SO_PEERCRED", None)
-    if option is not None:
-        _, uid, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, option, struct.calcsize("3i")))
-        if uid not in (os.geteuid(), 0):
-            raise SupervisorError("refused", f"the supervisor is another user's, with the id {uid}")
+    if hasattr(socket, "SO_PEERCRED") and (user := user_of(connection)) not in (os.geteuid(), 0):
+        raise SupervisorError("refused", f"the supervisor is another user's, with the id {user}")

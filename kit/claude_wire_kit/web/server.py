@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import logging
-import resource
 import socket
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
 import h11
@@ -19,6 +17,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.server import ServerProtocol
 
+from claude_wire_kit.supervisor.child import raise_descriptors
 from claude_wire_kit.web.access import HEADERS, Rate
 
 if TYPE_CHECKING:
@@ -297,10 +296,3 @@ def listen(host: str, port: int) -> socket.socket:
     )
     raise_descriptors()
     return listener
-
-
-def raise_descriptors() -> None:
-    """Raise the limit of open descriptors as far as possible, because each connection needs one."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
