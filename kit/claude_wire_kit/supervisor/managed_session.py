@@ -41,11 +41,14 @@ from claude_wire_kit.supervisor.frames import (
     SessionInfo,
     Stderr,
 )
-from claude_wire_kit.supervisor.ledger import Ledger, Taken, Verdict, is_missed
+from claude_wire_kit.supervisor.ledger import MARKS, Ledger, Taken, Verdict, is_missed
 from claude_wire_kit.supervisor.stdin_writer import StdinWriter
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from claude_wire_kit.supervisor.child import Child
+    from claude_wire_kit.supervisor.disk.folder import StateFolder
     from claude_wire_kit.supervisor.disk.journal import Journal
     from claude_wire_kit.supervisor.disk.record import Record
 
@@ -60,6 +63,9 @@ RETRY_SECONDS = 1.0
 PASSED_OVER = (b'{"type":"stream_event",', b'{"type":"assistant",', b'{"type":"user",')
 #: At the end of a CLI, this many bytes of its standard error are reported.
 TAIL_BYTES = 8 * 1024
+
+#: Decodes the lines that a ledger looks at, of all sessions: it is fed with whole lines.
+_decoder: Decoder[Any] = Decoder(only=MARKS, on_invalid="return")
 
 
 class SessionClient(Protocol):
@@ -86,41 +92,28 @@ class SessionClient(Protocol):
         """Disconnect the client."""
 
 
-class SessionOwner(Protocol):
-    """What a session needs from its supervisor."""
-
-    #: Decodes whole lines of all sessions, of the kinds that a ledger needs.
-    decoder: Decoder[Any]
-
-    def ended(self, managed: ManagedSession) -> None:
-        """The session's process has ended."""
-
-    def log(self, event: str, managed: ManagedSession, **fields: object) -> None:
-        """Log an event. ``fields`` must not contain the session's content."""
-
-    def log_error(self, error: Exception, managed: ManagedSession) -> None:
-        """Log an unexpected exception. The session goes on."""
-
-
 class ManagedSession:
     """A session whose process runs, or has run.
 
     Args:
         record: its record on disk.
         journal: its journal. The session closes it.
-        house: its supervisor.
+        folder: the state folder, for its log.
+        ended: is called when its process has ended.
     """
 
-    def __init__(self, record: Record, journal: Journal, house: SessionOwner) -> None:
+    def __init__(
+        self, record: Record, journal: Journal, folder: StateFolder, ended: Callable[[ManagedSession], object]
+    ) -> None:
         self.record: Record = record
         self.journal: Journal = journal
         self.ledger: Ledger = Ledger(record.mcp)
         self.clients: set[SessionClient] = set()
         self.driver: SessionClient | None = None
-        self._house = house
+        self._folder = folder
+        self._ended = ended
         self._loop = asyncio.get_running_loop()
         self._child: Child | None = None
-        self._life = Life.ENDED if record.ended is None or record.ended.exit_code is not None else Life.LOST
         # The end of the last line that was delivered to the ledger and the clients.
         self._part_number, self._delivered_end = journal.number, journal.last.output.end if journal.number else 0
         #: Number of the next line to deliver to the ledger and the clients: the line at :attr:`delivered_position`.
@@ -154,7 +147,7 @@ class ManagedSession:
     @property
     def life(self) -> Life:
         """The state of the session."""
-        return self._life if self._child is None else self.ledger.life
+        return self.record.life if self._child is None else self.ledger.life
 
     @property
     def runs(self) -> bool:
@@ -169,19 +162,13 @@ class ManagedSession:
     @property
     def info(self) -> SessionInfo:
         """The session, as in lists."""
-        return SessionInfo(
-            id=self.id,
-            name=self.record.name,
-            life=self.life,
-            cwd=self.record.cwd,
-            epoch=self.epoch,
+        return self.record.info(
+            self.life,
             line=self.journal.next - 1,
+            bytes=self.journal.size,
             pid=self.pid,
-            cli_session_id=self.record.cli_session_id,
-            began=self.record.created,
             clients=len(self.clients),
             driver=self.driver is not None,
-            bytes=self.journal.size,
         )
 
     # --- the process
@@ -280,18 +267,18 @@ class ManagedSession:
         if chunk is not None and self.next_line == self._news_line + 1 and chunk.startswith(PASSED_OVER):
             return
         for block in (chunk,) if chunk is not None else blocks(output.descriptor, start, end):
-            for message in self._house.decoder.feed(block):
+            for message in _decoder.feed(block):
                 try:
                     self._received_mark(message)
                 except Exception as error:
-                    self._house.log_error(error, self)
+                    self._folder.log_error(error, session=self.id)
         if self.ledger.is_full:
             self._read()
 
     def _received_mark(self, message: Any) -> None:
         answer = self.ledger.received(message)
         if is_missed(message):
-            self._house.log("not-understood", self)
+            self._folder.log("not-understood", session=self.id)
         if answer is not None:
             with suppress(OSError):  # the CLI waits for an answer that cannot be written, and will give up by itself
                 self._write(answer)
@@ -303,12 +290,12 @@ class ManagedSession:
             self._cost.received(message)
 
     def _cost_reached(self, spent: float) -> None:
-        self._house.log("limit-reached", self, limit="cost_usd", value=spent)
+        self._folder.log("limit-reached", session=self.id, limit="cost_usd", value=spent)
         self._send_all(Limited("cost_usd", spent, f"the session has cost ${spent:.2f}: the turn is interrupted"))
 
     def _blocked(self, error: OSError) -> None:
         if self._retry is None:
-            self._house.log("journal-blocked", self, error=error.strerror)
+            self._folder.log("journal-blocked", session=self.id, error=error.strerror)
             self._send_all(Blocked(f"the journal cannot be written: {error.strerror}"))
         self._read()
         self._retry = self._loop.call_later(RETRY_SECONDS, self._try_again)
@@ -368,7 +355,7 @@ class ManagedSession:
         part = self.journal.last
         dropped = self.journal.give_up()
         if dropped:  # the disk is full, and the session was stopped anyway
-            self._house.log("output-dropped", self, bytes=dropped)
+            self._folder.log("output-dropped", session=self.id, bytes=dropped)
         with suppress(OSError):
             part.end_process(code)
         self._deliver()
@@ -377,7 +364,7 @@ class ManagedSession:
         calls: list[str] = []
         if unfinished:
             with suppress(OSError, LookupError):
-                calls = review(self.journal, max(self._turn_line, self.journal.first)).calls
+                calls = review(self.journal, max(self._turn_line, self.journal.first))[0].calls
         ended = Ended(
             exit_code=code,
             unfinished=unfinished,
@@ -387,10 +374,9 @@ class ManagedSession:
             stderr=self._stderr.decode(errors="replace"),
         )
         self.record.ended = ended
-        self._life = Life.ENDED
         for client in list(self.clients):
             client.send_frame(ended, behind=self.delivered_position)
-        self._house.ended(self)
+        self._ended(self)
 
     def _let_go(self, child: Child) -> None:
         for descriptor in (child.stdout, child.stderr, child.pidfd):
@@ -513,7 +499,7 @@ class ManagedSession:
             self.driver = None
             self._serve(None)
             self._send_all(Driver("viewer", driver=False))
-            self._house.log("driver-left", self)
+            self._folder.log("driver-left", session=self.id)
 
     def _serve(self, serves: Serves | None) -> None:
         for line in self.ledger.drive(serves):

@@ -8,18 +8,16 @@ import shutil
 import time
 from contextlib import suppress
 from subprocess import SubprocessError
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from claude_wire.codec import Decoder
 from claude_wire_kit.supervisor.child import Child, end_leftover, memory_of
 from claude_wire_kit.supervisor.disk.files import private_folder, remove_tree
 from claude_wire_kit.supervisor.disk.journal import JOURNAL_BYTES, Journal
 from claude_wire_kit.supervisor.disk.record import Record, boot_id, load, resumed, save
 from claude_wire_kit.supervisor.disk.review import prompts_of, review
 from claude_wire_kit.supervisor.frames import Ended, Failed, Life, SessionInfo, Spec
-from claude_wire_kit.supervisor.ledger import MARKS
 from claude_wire_kit.supervisor.managed_session import ManagedSession
 
 if TYPE_CHECKING:
@@ -90,8 +88,6 @@ class Sessions:
         descriptors: int,
         ended: Callable[[ManagedSession], object],
     ) -> None:
-        #: Decodes whole lines of all sessions, of the kinds that a ledger needs.
-        self.decoder: Decoder[Any] = Decoder(only=MARKS, on_invalid="return")
         self._folder = folder
         self._limits = limits
         self._syncs = syncs
@@ -122,23 +118,7 @@ class Sessions:
 
     def _info(self, record: Record) -> SessionInfo:
         managed = self._managed.get(record.id)
-        if managed is not None:
-            return managed.info
-        lost = record.ended is not None and record.ended.exit_code is None
-        return SessionInfo(
-            id=record.id,
-            name=record.name,
-            life=Life.LOST if lost else Life.ENDED,
-            cwd=record.cwd,
-            epoch=record.epoch,
-            line=record.line,
-            pid=None,
-            cli_session_id=record.cli_session_id,
-            began=record.created,
-            clients=0,
-            driver=False,
-            bytes=record.bytes,
-        )
+        return record.info(record.life, line=record.line, bytes=record.bytes) if managed is None else managed.info
 
     def find(self, id: str) -> ManagedSession | None:
         """Return the session with an id, if it is open.
@@ -168,7 +148,7 @@ class Sessions:
                     self._note_end(record, journal)
                 if not journal.number:
                     raise LookupError(id)
-                managed = ManagedSession(record, journal, self)
+                managed = ManagedSession(record, journal, self._folder, self._on_end)
                 managed.ledger.remember_prompts(prompts_of(journal, journal.first))
             except LookupError:
                 journal.close()
@@ -272,11 +252,8 @@ class Sessions:
                 if pid is not None and end_leftover(pid, part.info.pid_began, part.info.mark):
                     self._folder.log("leftover-ended", session=record.id, pid=pid)
                 part.end_process(None)
-                found = review(journal, journal.process_line)
-                record.cli_session_id = found.cli_session_id or record.cli_session_id
-                record.ended = Ended(
-                    exit_code=None, unfinished=found.unfinished, owed=found.owed, died=found.died, calls=found.calls
-                )
+                record.ended, cli_session_id = review(journal, journal.process_line)
+                record.cli_session_id = cli_session_id or record.cli_session_id
             if record.boot != self._boot and not self._syncs:
                 record.epoch += 1
             self._note_end(record, journal)
@@ -315,7 +292,7 @@ class Sessions:
         path = private_folder(self._path(record.id))
         managed = None
         try:
-            managed = ManagedSession(record, self._journal(path), self)
+            managed = ManagedSession(record, self._journal(path), self._folder, self._on_end)
             self._spawn(managed, record.argv, spec.env)
         except BaseException:
             if managed is not None:
@@ -381,7 +358,7 @@ class Sessions:
             managed.close()
             del self._managed[managed.id]
 
-    def ended(self, managed: ManagedSession) -> None:
+    def _on_end(self, managed: ManagedSession) -> None:
         """Handle the end of a session's process."""
         record = managed.record
         try:
@@ -394,12 +371,6 @@ class Sessions:
         if record.is_warm:
             self._drop_warm(record)
         self.let_go(managed)
-
-    def log(self, event: str, managed: ManagedSession, **fields: object) -> None:
-        self._folder.log(event, session=managed.id, **fields)
-
-    def log_error(self, error: Exception, managed: ManagedSession) -> None:
-        self._folder.log_error(error, session=managed.id)
 
     def close(self) -> None:
         """End all CLIs at once, and close everything."""

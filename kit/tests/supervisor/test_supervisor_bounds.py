@@ -415,7 +415,7 @@ def test_of_the_calls_without_a_result_the_last_are_named(tmp_path: Path, monkey
         message = {"type": "assistant", "message": body, "session_id": "s", "parent_tool_use_id": None}
         journal.add_output(json.dumps(message).encode() + b"\n")
     journal.add_order()
-    assert review(journal, 1).calls == ["t2", "t3", "t4"]
+    assert review(journal, 1)[0].calls == ["t2", "t3", "t4"]
     journal.close()
 
 

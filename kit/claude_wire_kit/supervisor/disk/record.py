@@ -13,7 +13,7 @@ import msgspec
 from claude_wire.messages import InitializeRequest
 from claude_wire.process.command_line import asks_host
 from claude_wire_kit.supervisor.disk.files import open_private, write_whole
-from claude_wire_kit.supervisor.frames import Ended, Started
+from claude_wire_kit.supervisor.frames import Ended, Life, SessionInfo, Started
 
 #: Flags that name the session to begin or to resume, with True if a value follows.
 _SESSION_FLAGS = {"--session-id": True, "--resume": True, "-r": True, "--continue": False, "-c": False} | {
@@ -58,6 +58,30 @@ class Record(msgspec.Struct, kw_only=True):
     ended: Ended | None = None
     line: int = 0
     bytes: int = 0
+
+    @property
+    def life(self) -> Life:
+        """What the session does while no process runs."""
+        return Life.LOST if self.ended is not None and self.ended.exit_code is None else Life.ENDED
+
+    def info(
+        self, life: Life, *, line: int, bytes: int, pid: int | None = None, clients: int = 0, driver: bool = False
+    ) -> SessionInfo:
+        """The session, as lists have it."""
+        return SessionInfo(
+            id=self.id,
+            name=self.name,
+            life=life,
+            cwd=self.cwd,
+            epoch=self.epoch,
+            line=line,
+            pid=pid,
+            cli_session_id=self.cli_session_id,
+            began=self.created,
+            clients=clients,
+            driver=driver,
+            bytes=bytes,
+        )
 
     @property
     def started(self) -> Started | None:

@@ -4,7 +4,7 @@ were cut.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from claude_wire.codec import Decoder
 from claude_wire.messages import (
@@ -21,32 +21,17 @@ from claude_wire.messages import (
 from claude_wire.protocol import Run
 from claude_wire.support import LONGEST_ID, Ids, short_id
 from claude_wire_kit.supervisor.disk.journal import Journal
+from claude_wire_kit.supervisor.frames import Ended
 from claude_wire_kit.supervisor.ledger import MARKS
 
 #: Of one turn, at most this many tool calls without a result are remembered: the last ones.
 MAX_CALLS = 1024
 
 
-class Review(NamedTuple):
-    """The open prompts, questions and tool calls at the end of a CLI.
-
-    Attributes:
-        unfinished: what the CLI was doing at its end, in words; empty between runs.
-        owed: uuids of prompts without a result.
-        died: ids of questions without an answer.
-        calls: ids of tool calls without a result. The tool may have run or not.
-        cli_session_id: the newest session id in the CLI's output.
-    """
-
-    unfinished: str
-    owed: list[str]
-    died: list[str]
-    calls: list[str]
-    cli_session_id: str | None
-
-
-def review(journal: Journal, line: int) -> Review:
+def review(journal: Journal, line: int) -> tuple[Ended, str | None]:
     """Look through the lines of a journal from ``line`` on, and through the input of their parts.
+
+    Returns what was open at the end of the CLI, and the newest session id in its output.
 
     Raises:
         OSError: a file cannot be read.
@@ -75,13 +60,14 @@ def review(journal: Journal, line: int) -> Review:
                 cli_session_id = message.session_id
             if not is_input:
                 run.see(message)
-    return Review(
-        run.unfinished(),
-        run.owed,
-        [short_id(id) for id in asked],
-        [short_id(id) for id in calls],
-        cli_session_id,
+    ended = Ended(
+        exit_code=None,
+        unfinished=run.unfinished(),
+        owed=run.owed,
+        died=[short_id(id) for id in asked],
+        calls=[short_id(id) for id in calls],
     )
+    return ended, cli_session_id
 
 
 def _asked(
