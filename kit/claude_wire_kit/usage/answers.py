@@ -34,16 +34,10 @@ from typing import Any, NamedTuple, cast
 
 from claude_wire.messages import InvalidLine, Message, UnknownMessage
 from claude_wire.transcripts import AssistantRecord, Record
-from claude_wire_kit.usage.tokens import AnswerTotals
+from claude_wire_kit.usage.tokens import MAX_TOKENS, AnswerTotals, cut_name
 
 #: The name of the model in lines that the CLI itself wrote in place of an answer.
 SYNTHETIC = "<synthetic>"
-
-#: A number of tokens above this counts as this, so that no sum exceeds 64 bits.
-MAX_TOKENS = 2**40
-
-#: Ids, and names of models, sessions and folders, are cut to this many characters.
-MAX_CHARS = 1000
 
 #: The size of a key in bytes.
 KEY_BYTES = 16
@@ -133,10 +127,10 @@ def _answer(
     return Answer(
         key=key_of(id, request) if id is not None else key_of(uuid),
         copied=asked_in is not None,
-        session=_cut(asked_in or session),
-        model=_cut(model) or "?",
-        cwd=_cut(cwd),
-        agent=_cut(agent),
+        session=cut_name(asked_in or session),
+        model=cut_name(model) or "?",
+        cwd=cut_name(cwd),
+        agent=cut_name(agent),
         time=_seconds(timestamp),
         tokens=tokens,
     )
@@ -190,11 +184,6 @@ def key_of(*ids: str | None) -> bytes:
     """Return the key of an answer, made from its message id and request id, or from the one id of its line."""
     text = "\0".join(id or "" for id in ids)
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=KEY_BYTES).digest()
-
-
-def _cut(text: str | None) -> str | None:
-    # A lone surrogate has no UTF-8, so the index could not store it.
-    return None if text is None else text[:MAX_CHARS].encode("utf-8", "replace").decode()
 
 
 def _seconds(stamp: str | None) -> float | None:

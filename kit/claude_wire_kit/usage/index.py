@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar, 
 from claude_wire.support import require_one_of
 from claude_wire_kit.usage.digests import check_digest, write_digests
 from claude_wire_kit.usage.prices import PRICES, Prices, step_of
-from claude_wire_kit.usage.tokens import AnswerTotals
+from claude_wire_kit.usage.tokens import MAX_TOKENS, AnswerTotals, cut_name
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -45,9 +45,6 @@ QUARTER_SECONDS, NO_TIME, NEVER = 900, -1, 2**62
 
 #: Subfolders are searched up to this depth.
 MAX_LEVELS = 6
-
-#: Names are cut to this many characters. A number of tokens above the limit counts as the limit.
-MAX_CHARS, MAX_TOKENS = 1000, 2**40
 
 _COUNTS = "input, output, written, written_5m, written_1h, read"
 _SCHEMA = f"""
@@ -174,18 +171,13 @@ class UsageIndex:
 
         def forget(db: sqlite3.Connection) -> int:
             db.execute("BEGIN IMMEDIATE")
-            try:
+            with db:  # commits, or rolls back
                 gone = [file for (file,) in db.execute("SELECT id FROM files WHERE gone")]
                 touched: set[int] = set()
                 for file in gone:
                     touched |= _sharing(db, file)
                     self._forget(db, file)
                 self._sum(db, touched)
-                db.execute("COMMIT")
-            except BaseException:
-                if db.in_transaction:
-                    db.execute("ROLLBACK")
-                raise
             return len(gone)
 
         count = self._safely(forget)
@@ -357,13 +349,8 @@ class UsageIndex:
             if found == {path: tuple(state) for path, *state in files}:
                 return self._list_gone(db)
         db.execute("BEGIN IMMEDIATE")
-        try:
+        with db:
             self._update(db, found)
-            db.execute("COMMIT")
-        except BaseException:
-            if db.in_transaction:
-                db.execute("ROLLBACK")
-            raise
         return self._list_gone(db)
 
     def _list_gone(self, db: sqlite3.Connection) -> None:
@@ -417,7 +404,7 @@ class UsageIndex:
         id = row[0] if row is not None else None
         if not news.start:
             is_subagent = b"/subagents/" in path or os.path.basename(path).startswith(b"agent-")
-            values = (id, path, _bounded(news.agent) if is_subagent else "main")
+            values = (id, path, cut_name(news.agent) if is_subagent else "main")
             id = db.execute("INSERT INTO files (id, path, agent) VALUES (?, ?, ?)", values).lastrowid
         assert isinstance(id, int)
         added = (
@@ -442,7 +429,7 @@ class UsageIndex:
         return {id} if alone else touched | {id} | _sharing(db, id)
 
     def _name(self, db: sqlite3.Connection, name: str | None) -> int | None:
-        name = name and _bounded(name)
+        name = cut_name(name)
         if name not in self._names:
             self._names[name] = db.execute("INSERT INTO names (name) VALUES (?)", (name,)).lastrowid
         return self._names[name]
@@ -457,11 +444,6 @@ def default_file(folder: str | os.PathLike[str]) -> Path:
 
 def _sharing(db: sqlite3.Connection, file: int) -> set[int]:
     return {other for (other,) in db.execute(_SHARING, (file,))}
-
-
-def _bounded(name: str) -> str:
-    # A lone surrogate has no UTF-8.
-    return name[:MAX_CHARS] if name.isascii() else name[:MAX_CHARS].encode("utf-8", "replace").decode()
 
 
 def _quarter(day: date, zone: tzinfo | None) -> int:

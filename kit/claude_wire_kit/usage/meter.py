@@ -102,15 +102,6 @@ class Totals(Sums):
         return total
 
 
-@dataclass
-class _Running:
-    """The running totals in the last result of a session."""
-
-    cost_usd: float = 0.0
-    api_ms: float = 0.0
-    models: Mapping[str, ModelTotals] = field(default_factory=lambda: dict[str, ModelTotals]())
-
-
 class UsageMeter:
     """Adds up what the results of a stream have used.
 
@@ -135,7 +126,8 @@ class UsageMeter:
     def __init__(self) -> None:
         self.total: Totals = Totals()
         self.sessions: dict[str | None, Totals] = {}
-        self._running: dict[Key | None, _Running] = {}
+        # By session, the running totals in its last result: cost, time in the API, and models.
+        self._running: dict[Key | None, Totals] = {}
         # The number of models in all of `sessions`, and in all of `_running`.
         self._rows = self._running_rows = 0
         # The uuids of the latest results.
@@ -185,7 +177,7 @@ class UsageMeter:
         if result.usage is not None:
             turn.main_loop = _tokens(result.usage)
         key = None if result.session_id is None else key_of(result.session_id)
-        before = self._running.pop(key, None) or _Running()
+        before = self._running.pop(key, None) or Totals()
         self._running_rows -= len(before.models)
         cost, api_ms = _bounded(result.total_cost_usd or 0.0), _bounded(result.duration_api_ms or 0.0)
         models = models_of(result.modelUsage)
@@ -195,9 +187,13 @@ class UsageMeter:
         else:
             turn.models = _growth(models, before.models)
             turn.cost_usd = _grown(cost, before.cost_usd)
-        turn.duration_api_ms = _grown(api_ms, before.api_ms)
+        turn.duration_api_ms = _grown(api_ms, before.duration_api_ms)
         # After a failed start or a local command, the totals are zeros. Then the earlier totals still hold.
-        now = _Running(cost or before.cost_usd, api_ms or before.api_ms, models or before.models)
+        now = Totals(
+            cost_usd=cost or before.cost_usd,
+            duration_api_ms=api_ms or before.duration_api_ms,
+            models=models or before.models,
+        )
         self._running[key] = now
         self._running_rows += len(now.models)
         while len(self._running) > MAX_SESSIONS or self._running_rows > MAX_ROWS:

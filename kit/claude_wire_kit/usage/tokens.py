@@ -6,6 +6,16 @@ from dataclasses import dataclass
 
 from claude_wire_kit.usage.sums import Sums
 
+#: A number of tokens above this counts as this, so that no sum passes 64 bits.
+MAX_TOKENS = 2**40
+#: Ids, and names of models, sessions and folders, are cut to so many characters.
+MAX_CHARS = 1000
+
+
+def cut_name(name: str | None) -> str | None:
+    """A name with at most :data:`MAX_CHARS` characters. A lone surrogate has no UTF-8, and is replaced."""
+    return None if name is None else name[:MAX_CHARS].encode("utf-8", "replace").decode()
+
 
 @dataclass
 class Tokens(Sums):

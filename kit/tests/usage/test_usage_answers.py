@@ -13,7 +13,8 @@ from claude_wire import Decoder, InvalidLine
 from claude_wire.messages import UnknownMessage
 from claude_wire.transcripts import Record
 from claude_wire_kit.usage import Answer, Answers, AnswerTotals, Tokens, UsageMeter
-from claude_wire_kit.usage.answers import MAX_CHARS, MAX_TOKENS, answer_of
+from claude_wire_kit.usage.answers import answer_of
+from claude_wire_kit.usage.tokens import MAX_CHARS, MAX_TOKENS
 from cli_lines import line
 from sessions import outputs, scenarios, transcripts, truth
 
