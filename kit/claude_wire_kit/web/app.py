@@ -20,7 +20,7 @@ from starlette.routing import Route, WebSocketRoute
 from claude_wire.errors import AnswerError, CLINotFoundError
 from claude_wire_kit.supervisor.errors import SupervisorError
 from claude_wire_kit.web.access import COOKIE_SECONDS, Access, Guard, Rate, SecureHeaders
-from claude_wire_kit.web.assets import Page
+from claude_wire_kit.web.assets import page_routes
 from claude_wire_kit.web.config import FolderError
 from claude_wire_kit.web.refusals import refusal, supervisor_refusal, too_many
 from claude_wire_kit.web.service import Service
@@ -114,8 +114,10 @@ def create_app(supervisor: Supervisor, config: Config, token: str, *, port: int)
         )
         return response
 
+    page = page_routes()
     app = _Application(
         routes=[
+            *page,
             _post("/login", login),
             Route("/sessions", _sessions, methods=["GET"]),
             _post("/sessions", _create),
@@ -128,8 +130,9 @@ def create_app(supervisor: Supervisor, config: Config, token: str, *, port: int)
         ],
         middleware=[
             Middleware(TrustedHostMiddleware, allowed_hosts=[*LOOPBACK, *config.hosts], www_redirect=False),
-            Middleware(Page),
-            Middleware(Guard, access=access, rate=Rate(), open_paths=frozenset({"/login"})),
+            Middleware(
+                Guard, access=access, rate=Rate(), open_paths=frozenset({"/login", *(route.path for route in page)})
+            ),
         ],
         exception_handlers={
             HTTPException: _http_error,

@@ -276,7 +276,8 @@ class Feed:
                 yield events
             elif self._is_level and told != self._states:
                 told = self._states
-                yield Signal("session_state", self._state())
+                assert self._source is not None
+                yield _state(self._ended, list(self._source.open))
             elif beats != self._beats:
                 beats = self._beats
                 yield BEAT
@@ -326,14 +327,7 @@ class Feed:
                 await anyio.lowlevel.checkpoint()
 
     def _cut(self, place: Place) -> Signal:
-        name = EventId(self._epoch, self._begins, place)
-        return Signal("cut", msgspec.json.encode(_Cut(id=str(name))).decode())
-
-    def _state(self) -> str:
-        assert self._source is not None
-        code = None if self._ended is None else self._ended.exit_code
-        state = _State(ended=self._ended is not None, exitCode=code, open=list(self._source.open))
-        return msgspec.json.encode(state).decode()
+        return _cut(EventId(self._epoch, self._begins, place))
 
 
 def _size(event: Event) -> int:
@@ -361,7 +355,7 @@ async def follow_raw(lines: Lines) -> AsyncGenerator[Batch | Signal]:
     while True:
         if not is_level and number >= answer.line:
             is_level = True
-            yield _raw_state(answer.ended, answer)
+            yield _state(answer.ended, open_ids(answer))
         received = await lines.receive_within(BEAT_SECONDS)
         if received is None:
             yield BEAT
@@ -379,17 +373,18 @@ async def follow_raw(lines: Lines) -> AsyncGenerator[Batch | Signal]:
                     yield events
                     events = Batch()
                 if isinstance(one, Cut):
-                    id = EventId(answer.epoch, 1, Place(number, 0))
-                    yield Signal("cut", msgspec.json.encode(_Cut(id=str(id))).decode())
+                    yield _cut(EventId(answer.epoch, 1, Place(number, 0)))
                     return
-                yield _raw_state(one, None)
+                yield _state(one, [])
         if events:
             yield events
 
 
-def _raw_state(ended: Ended | None, answer: Attached | None) -> Signal:
-    ids = [] if answer is None else open_ids(answer)
+def _state(ended: Ended | None, open: list[str | float]) -> Signal:
     code = None if ended is None else ended.exit_code
-    return Signal(
-        "session_state", msgspec.json.encode(_State(ended=ended is not None, exitCode=code, open=ids)).decode()
-    )
+    state = _State(ended=ended is not None, exitCode=code, open=open)
+    return Signal("session_state", msgspec.json.encode(state).decode())
+
+
+def _cut(id: EventId) -> Signal:
+    return Signal("cut", msgspec.json.encode(_Cut(id=str(id))).decode())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import uuid
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 import anyio
 
@@ -55,7 +56,7 @@ class Service:
         self._running: set[Feed] = set()
         self._raw: set[Lines] = set()
         # For each session, the lock that is held while a line is sent: a session has one driver at a time.
-        self._drivers: dict[str, _Turn] = {}
+        self._driving: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
         self._tasks: TaskGroup | None = None
 
     @asynccontextmanager
@@ -173,20 +174,14 @@ class Service:
     @asynccontextmanager
     async def _drive(self, id: str) -> AsyncGenerator[Lines]:
         """Drive a session for a moment. Meanwhile its questions wait, as they do without a driver."""
-        turn = self._drivers.setdefault(id, _Turn())
-        turn.users += 1
         try:
-            async with turn.lock:
+            async with self._driving.setdefault(id, anyio.Lock()):
                 info = await self.session(id)
                 after = Cursor(info.id, info.epoch, info.line)
                 async with Lines(self._host, Attach(attach=id, after=after, role="driver")) as lines:
                     yield lines
         except OSError as error:
             raise SupervisorError("lost", f"the connection with the supervisor failed: {error}") from error
-        finally:
-            turn.users -= 1
-            if not turn.users:
-                del self._drivers[id]
 
     # --- what comes from a session
 
@@ -258,14 +253,6 @@ class Service:
         idle = [id for id, feed in self._feeds.items() if not feed.users]
         for id in idle[: max(0, len(idle) - MAX_IDLE_FEEDS)]:
             self._feeds.pop(id).close()
-
-
-class _Turn:
-    """A lock for sending to one session."""
-
-    def __init__(self) -> None:
-        self.lock = anyio.Lock()
-        self.users = 0
 
 
 async def _send(lines: Lines, line: bytes) -> None:
