@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from claude_wire.support import later
 
 #: The module of each name. Modules are imported when a name is first used, so that the daemon does not import its
 #: clients.
@@ -51,16 +53,4 @@ if TYPE_CHECKING:
 else:
     __all__ = sorted(_LATER)
 
-
-def __getattr__(name: str) -> Any:
-    module = _LATER.get(name)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    value = globals()[name] = getattr(import_module(f"{__name__}.{module}"), name)
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER})
+__getattr__, __dir__ = later(__name__, _LATER)

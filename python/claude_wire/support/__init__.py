@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from claude_wire.support.lazy import later
 
 if TYPE_CHECKING:
     from claude_wire.support.arguments import require_function, require_int, require_one_of, require_seconds, type_of
@@ -31,6 +33,7 @@ __all__ = [
     "is_seen",
     "items_of",
     "key_of",
+    "later",
     "moment",
     "move_on_after",
     "one_line",
@@ -78,11 +81,4 @@ _LATER = {
     "type_of": "arguments",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    value = globals()[name] = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
-    return value
+__getattr__, __dir__ = later(__name__, _LATER)

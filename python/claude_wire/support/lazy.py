@@ -1,0 +1,26 @@
+"""Names of a package that are imported when they are first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from sys import modules
+from typing import Any
+
+
+def later(package: str, places: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return the ``__getattr__`` and the ``__dir__`` of a package.
+
+    Args:
+        package: its ``__name__``.
+        places: name -> module of the package that has it.
+    """
+    namespace = vars(modules[package])
+
+    def get(name: str) -> Any:
+        if name not in places:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = namespace[name] = getattr(import_module(f"{package}.{places[name]}"), name)
+        return value
+
+    return get, lambda: sorted({*namespace, *places})
