@@ -105,7 +105,7 @@ class Attachment:
         """
         if self._connection is None or self._answer is None:
             raise HandleError("this attachment is not open: use it as `async with`")
-        return self._connection.rest
+        return self._connection
 
     async def send(self, line: bytes) -> None:
         """Send a line to the CLI. Only one task may send at a time.
@@ -136,12 +136,12 @@ class Attachment:
 
 
 class Connection:
-    """One command, its answer, and what follows the answer."""
+    """One command, its answer, and the chunks that follow the answer."""
 
     def __init__(self, way: Transport) -> None:
         self.way = way
-        #: The bytes behind the answer, once that is there.
-        self.rest: Chunks
+        # The bytes of the chunk with the answer that stand behind it.
+        self._rest = b""
 
     async def ask(self, command: Command, kind: type[A], seconds: float) -> A:
         """Connect, send a command, and wait for its answer.
@@ -190,30 +190,17 @@ class Connection:
             got.append(head)
             size += len(head)
             if feed:
-                self.rest = _Behind(rest, chunks)
+                self._rest = rest
                 return b"".join(got)
         raise SupervisorError("limit", f"the answer of the supervisor has more than {MAX_ANSWER_BYTES:,} bytes")
 
-    async def aclose(self) -> None:
-        await self.way.aclose()
-
-
-class _Behind:
-    """The bytes after the answer."""
-
-    def __init__(self, rest: bytes, chunks: Chunks) -> None:
-        self._rest = rest
-        self._chunks = chunks
-
     @property
     def final(self) -> tuple[type[Exception], ...]:
-        return self._chunks.final
+        return self.way.chunks.final
 
     async def receive(self) -> bytes | memoryview:
-        if self._rest:
-            rest, self._rest = self._rest, b""
-            return rest
-        return await self._chunks.receive()
+        rest, self._rest = self._rest, b""
+        return rest or await self.way.chunks.receive()
 
     async def aclose(self) -> None:
-        await self._chunks.aclose()
+        await self.way.aclose()

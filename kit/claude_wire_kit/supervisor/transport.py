@@ -150,8 +150,7 @@ class CommandTransport:
         return f"the command {self._argv[0]!r} {how}"
 
     def drop(self) -> None:
-        """Drop the child. A thread ends it."""
-        self._child = None
+        self._child = None  # a thread ends a child that nobody keeps
 
     async def aclose(self) -> None:
         child, self._child = self._child, None
