@@ -18,7 +18,7 @@ from claude_wire.support import one_line, printable, prose
 from claude_wire.transcripts import SessionInfo, find_sessions
 from claude_wire.transcripts.files import read_small
 from claude_wire_kit.commands.shared.folders import resume_command, takes_folder
-from claude_wire_kit.terminal.columns import fitted, terminal_width
+from claude_wire_kit.terminal.columns import fitted, shortened, terminal_width
 
 #: If the output is no terminal, a title or a prompt is cut to this many characters.
 TEXT_CHARS = 200
@@ -97,7 +97,7 @@ def _title(session: SessionInfo) -> str:
 def headline(session: SessionInfo) -> str:
     """Return a session's end time, size and title."""
     ended = "(no time)" if session.ended is None else _local(session.ended)
-    return f"{ended}  {_size(session.size)}  {_line(_title(session))}"
+    return f"{ended}  {shortened(session.size, ' ')}B  {_line(_title(session))}"
 
 
 def resume_line(session: SessionInfo) -> str:
@@ -165,10 +165,3 @@ def _local(time: datetime) -> str:
 
 def _line(text: str) -> str:
     return one_line(" ".join(prose(text).split()), TEXT_CHARS, prose)
-
-
-def _size(size: int) -> str:
-    for unit, letter in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
-        if size >= unit:
-            return f"{size / unit:.1f} {letter}"
-    return f"{size} B"

@@ -13,7 +13,7 @@ import click
 from claude_wire.support import one_line, printable
 from claude_wire_kit.commands.shared.failure import Failure
 from claude_wire_kit.commands.shared.folders import projects_folder, takes_folder
-from claude_wire_kit.terminal.columns import Column, laid_out, printed, terminal_width
+from claude_wire_kit.terminal.columns import Column, laid_out, printed, shortened, terminal_width
 from claude_wire_kit.usage.index import By, OwnCost, UsageIndex
 from claude_wire_kit.usage.prices import PRICES, Prices
 from claude_wire_kit.usage.tokens import AnswerTotals
@@ -264,10 +264,10 @@ def _print(by: By, sums: Sums, own: dict[str, OwnCost], prices: Prices) -> None:
     lines = [*rows.values(), total]
     columns = [
         Column("answers", [f"{each.answers:,}" for each in lines], 3),
-        Column("input", [_short(each.input_tokens) for each in lines], 4),
-        Column("output", [_short(each.output_tokens) for each in lines], 2),
-        Column("written", [_short(each.cache_creation_input_tokens) for each in lines], 6),
-        Column("read", [_short(each.cache_read_input_tokens) for each in lines], 5),
+        Column("input", [shortened(each.input_tokens) for each in lines], 4),
+        Column("output", [shortened(each.output_tokens) for each in lines], 2),
+        Column("written", [shortened(each.cache_creation_input_tokens) for each in lines], 6),
+        Column("read", [shortened(each.cache_read_input_tokens) for each in lines], 5),
         Column("cost", [_usd(each) for each in lines]),
     ]
     own_by = _own_by(own, by)
@@ -297,13 +297,6 @@ def _notes(sums: Sums, total: AnswerTotals, own: dict[str, OwnCost], prices: Pri
 
 def _name(name: str) -> str:
     return one_line(name, NAME_CHARS)
-
-
-def _short(number: int) -> str:
-    for unit, letter in ((10**12, "T"), (10**9, "G"), (10**6, "M"), (10**3, "k")):
-        if number >= unit:
-            return f"{number / unit:.1f}{letter}"
-    return str(number)
 
 
 def _usd(totals: AnswerTotals) -> str:

@@ -8,7 +8,7 @@ from typing import Any, get_args
 from claude_wire.errors import PayloadError
 from claude_wire.messages import ControlRequest, ControlRequestBody, ControlRequestPayload, ControlResponse, Unknown
 from claude_wire.support import one_line
-from claude_wire_kit.survey.fields import INDEX, Finding, Found, find_in_answer
+from claude_wire_kit.survey.fields import INDEX, Finding, Found, found_in_value
 
 #: Subtype -> class of the control request.
 REQUESTS: dict[str, type[ControlRequestBody[Any]]] = {
@@ -53,4 +53,4 @@ def find_unknown(subtype: str, payload: dict[str, Any], plain: dict[str, Any]) -
     except PayloadError as error:
         yield Found(Finding("answer", subtype, path, INDEX.sub("[]", str(error))), payload, None, payload)
     else:
-        yield from find_in_answer(payload, answer, path)
+        yield from found_in_value(payload, answer, path)

@@ -24,7 +24,7 @@ from claude_wire.transcripts.read import decoder_for
 from claude_wire.transcripts.recognise import dialect_of
 from claude_wire_kit.events.names import message_name
 from claude_wire_kit.survey.answers import Requests
-from claude_wire_kit.survey.fields import Finding, find_unknown
+from claude_wire_kit.survey.fields import Finding, found_in
 
 #: At most this many different unknown things are listed. Others are only counted, because a file may have a new name on
 #: every line.
@@ -197,11 +197,11 @@ class Survey:
         summary.kinds[message_name(message)] += 1
         if isinstance(message, ControlRequest):
             self._requests.note(message)
-        findings = find_unknown(plain, message)
+        unknown = found_in(plain, message)
         if isinstance(message, ControlResponse):
-            findings = chain(findings, (found.finding for found in self._requests.find_unknown(message)))
-        for finding in findings:
-            summary.found(finding, Seen(1, self._source, number))
+            unknown = chain(unknown, self._requests.find_unknown(message))
+        for found in unknown:
+            summary.found(found.finding, Seen(1, self._source, number))
 
 
 def _names_of(line: InvalidLine) -> dict[str, Any]:

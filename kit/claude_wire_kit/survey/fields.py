@@ -72,27 +72,17 @@ class Found(NamedTuple):
     key: str = ""
 
 
-def find_unknown(plain: dict[str, Any], message: Message | Record) -> Iterator[Finding]:
+def found_in(plain: dict[str, Any], message: Message | Record) -> Iterator[Found]:
     """Yield what ``message`` does not know of ``plain``, the JSON object of the same line.
 
     The same thing may come repeatedly.
     """
-    return (found.finding for found in found_in(plain, message))
-
-
-def found_in(plain: dict[str, Any], message: Message | Record) -> Iterator[Found]:
-    """Yield the findings of :func:`find_unknown` with their values."""
     if isinstance(message, messages.UnknownMessage):
         yield Found(_unknown_message(message), plain, None, plain)
         return
     if type(message) is messages.ResultMessage:  # the class for all subtypes that have no class of their own
         yield Found(Finding("subtype", one_line(message.subtype), "result", "unknown subtype"), plain, None, plain)
     yield from _in_struct(plain, message, _root(message))
-
-
-def find_in_answer(plain: dict[str, Any], answer: Any, path: str) -> Iterator[Found]:
-    """Yield what is unknown in the payload of an answer. ``answer`` is the typed payload."""
-    yield from _in_value(plain, answer, path)
 
 
 def _root(message: Wire) -> str:
@@ -150,10 +140,11 @@ def _in_struct(plain: dict[str, Any], struct: Wire, path: str) -> Iterator[Found
     for key, attribute in shape.parts:
         part = getattr(struct, attribute)
         if part is not None and part is not msgspec.UNSET:
-            yield from _in_value(plain[key], part, f"{path}.{key}")
+            yield from found_in_value(plain[key], part, f"{path}.{key}")
 
 
-def _in_value(plain: Any, value: Any, path: str) -> Iterator[Found]:
+def found_in_value(plain: Any, value: Any, path: str) -> Iterator[Found]:
+    """Yield what is unknown in a JSON value. ``value`` is the same, typed."""
     if isinstance(value, Wire):
         name = tag(value)
         yield from _in_struct(plain, value, f"{path}.{name}" if name else path)
@@ -162,7 +153,7 @@ def _in_value(plain: Any, value: Any, path: str) -> Iterator[Found]:
         yield Found(Finding(what, name, path, INDEX.sub("[]", value.reason)), plain, None, plain)
     elif isinstance(value, list):
         for plain_item, item in zip(plain, cast("list[object]", value), strict=True):
-            yield from _in_value(plain_item, item, f"{path}[]")
+            yield from found_in_value(plain_item, item, f"{path}[]")
     elif isinstance(value, dict):
         for key, item in cast("dict[str, object]", value).items():
-            yield from _in_value(plain[key], item, f"{path}{{}}")
+            yield from found_in_value(plain[key], item, f"{path}{{}}")

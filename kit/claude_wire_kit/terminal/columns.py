@@ -56,6 +56,14 @@ def fitted(text: str, width: int, *, keep_end: bool = False) -> str:
     return "…" + kept if keep_end else kept + "…"
 
 
+def shortened(number: int, gap: str = "") -> str:
+    """Return a number with a letter for its size, such as ``12.3k``; ``gap`` comes before the letter."""
+    for unit, letter in ((10**12, "T"), (10**9, "G"), (10**6, "M"), (10**3, "k")):
+        if number >= unit:
+            return f"{number / unit:.1f}{gap}{letter}"
+    return f"{number}{gap}"
+
+
 def laid_out(
     names: Column, columns: Sequence[Column], shares: Sequence[float], width: int | None, *, keep_end: bool = False
 ) -> list[str]:

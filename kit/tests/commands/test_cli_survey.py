@@ -20,7 +20,7 @@ from claude_wire import Decoder, InvalidLine, decode
 from claude_wire.support.text import NAME_CHARS, one_line, printable
 from claude_wire_kit.events.names import message_name
 from claude_wire_kit.survey.check import MAX_FINDINGS, Seen, Summary, Survey
-from claude_wire_kit.survey.fields import Finding, find_unknown
+from claude_wire_kit.survey.fields import Finding, found_in
 from cli_lines import line
 from long_tests import LONG
 from recordings import load, names
@@ -62,7 +62,7 @@ def hook(hook: dict[str, Any]) -> dict[str, Any]:
 
 
 def found(message: dict[str, Any]) -> list[Finding]:
-    return list(find_unknown(message, decode(line(message))))
+    return [found.finding for found in found_in(message, decode(line(message)))]
 
 
 def unknown_field(path: str) -> Finding:

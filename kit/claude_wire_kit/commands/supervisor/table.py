@@ -10,7 +10,7 @@ import msgspec
 
 from claude_wire.support import one_line
 from claude_wire_kit.supervisor.frames import Life, SessionInfo
-from claude_wire_kit.terminal.columns import cell_count, fitted, terminal_width
+from claude_wire_kit.terminal.columns import cell_count, fitted, shortened, terminal_width
 
 HEADINGS = ("ID", "STATE", "AGE", "LINES", "SIZE", "CLIENTS", "NAME", "DIRECTORY")
 GAP = "  "
@@ -66,7 +66,6 @@ def _age(seconds: float) -> str:
 
 
 def _short(number: int) -> str:
-    for unit, letter in ((10**9, "G"), (10**6, "M"), (10**4, "k")):
-        if number >= unit:
-            return f"{number / (1000 if letter == 'k' else unit):.{int(letter != 'k')}f}{letter}"
-    return str(number)
+    if number >= 10**6:
+        return shortened(number)
+    return f"{number / 1000:.0f}k" if number >= 10**4 else str(number)
