@@ -173,11 +173,7 @@ async def _sessions(request: Request) -> Response:
 async def _create(request: Request) -> Response:
     body = await _body(request, _Create)
     service: Service = request.state.service
-    try:
-        info = await service.create(body.profile, body.folder, body.name)
-    except LookupError as error:
-        return refusal(404, "profile", str(error.args[0]))
-    return JSONResponse(_info(info), 201)
+    return JSONResponse(_info(await service.create(body.profile, body.folder, body.name)), 201)
 
 
 def _act(act: Callable[[Request, Service, str], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
@@ -208,11 +204,7 @@ async def _interrupt(request: Request, service: Service, id: str) -> Response:
 
 async def _resume(request: Request, service: Service, id: str) -> Response:
     body = await _body(request, _Resume, _Resume())
-    try:
-        info = await service.resume(id, body.profile)
-    except LookupError as error:
-        return refusal(404, "profile", str(error.args[0]))
-    return JSONResponse(_info(info))
+    return JSONResponse(_info(await service.resume(id, body.profile)))
 
 
 async def _body(request: Request, kind: type[B], default: B | None = None) -> B:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 #: The HTTP status for each error of the supervisor. Other errors get 502.
 _STATUS = {
+    "profile": 404,
     "unknown": 404,
     "driver": 409,
     "environment": 409,

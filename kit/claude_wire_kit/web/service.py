@@ -93,7 +93,6 @@ class Service:
         """Start a session.
 
         Raises:
-            LookupError: there is no such profile.
             FolderError: the folder is not below the roots of the profile.
             SupervisorError, CLINotFoundError: it cannot be started.
         """
@@ -107,7 +106,6 @@ class Service:
             profile: gives the environment of the CLI; None for the previous one, if the supervisor still has it.
 
         Raises:
-            LookupError: there is no such profile.
             FolderError: the session works in a folder that is not below the roots of the profile.
             SupervisorError, CLINotFoundError: it cannot be started.
         """
@@ -121,7 +119,7 @@ class Service:
     def _profile(self, name: str) -> Profile:
         found = self._config.profiles.get(name)
         if found is None:
-            raise LookupError("there is no such profile")
+            raise SupervisorError("profile", "there is no such profile")
         return found
 
     # --- what goes to a session
