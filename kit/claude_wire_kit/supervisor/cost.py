@@ -37,8 +37,6 @@ class CostLimit:
         runs: returns true while a turn is under way or a subagent works in the background.
     """
 
-    __slots__ = ("_asked", "_asks", "_cost", "_loop", "_most", "_reached", "_runs", "_send", "_timer")
-
     def __init__(
         self,
         most: float,

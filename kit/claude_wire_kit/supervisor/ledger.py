@@ -103,20 +103,6 @@ class Ledger:
         declared: MCP server -> method of its handshake -> the result to send while no client serves it.
     """
 
-    __slots__ = (
-        "_answers",
-        "_handshake_bytes",
-        "_handshake_sizes",
-        "_handshakes",
-        "_has_missed",
-        "_not_kept",
-        "_prompts",
-        "_serves",
-        "_was_driven",
-        "initialized",
-        "protocol",
-    )
-
     def __init__(self, declared: Mapping[str, Mapping[str, Any]] | None = None) -> None:
         self.protocol: HostProtocol = HostProtocol()
         #: The CLI's answer to ``initialize`` as JSON. It has 17 KB; as a message it would take 42.

@@ -22,8 +22,6 @@ class StdinWriter:
         drained: called when nothing waits any more.
     """
 
-    __slots__ = ("_child", "_drained", "_loop", "_waiting", "ends")
-
     def __init__(self, child: Child, drained: Callable[[], object]) -> None:
         self._child = child
         self._drained = drained

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 import msgspec
@@ -69,19 +69,6 @@ class Journal:
         OSError: the folder or a file cannot be opened.
         ValueError: a ``part.json`` is invalid.
     """
-
-    __slots__ = (
-        "_budget",
-        "_closed",
-        "_folder",
-        "_is_full",
-        "_last",
-        "_read",
-        "_syncs",
-        "_unwritten",
-        "is_blocked",
-        "number",
-    )
 
     def __init__(self, folder: str, *, budget: int = JOURNAL_BYTES, syncs: bool = False) -> None:
         self._syncs = syncs
@@ -292,11 +279,8 @@ class Journal:
         number = max((key for key, part in self._closed.items() if part.first <= line), default=self.number)
         if self._last is None or line >= self._last.info.first:
             number = self.number
-        part = self.open_part(number)
-        try:
+        with self._reading(number) as part:
             return Place(number, part.offset_of(line))
-        finally:
-            self.release_part(number)
 
     @property
     def is_whole(self) -> bool:
@@ -315,11 +299,8 @@ class Journal:
             LookupError: there is no such line.
         """
         for number in range(self.place_of(line).part, self.number + 1):
-            part = self.open_part(number)
-            try:
+            with self._reading(number) as part:
                 yield from part.in_order(max(line, part.info.first))
-            finally:
-                self.release_part(number)
 
     def input_from(self, line: int) -> Iterator[bytes]:
         """Yield the input of the part with this line of output, and of all later parts, in blocks cut anywhere.
@@ -328,19 +309,21 @@ class Journal:
             LookupError: there is no such line.
         """
         for number in range(self.place_of(line).part, self.number + 1):
-            part = self.open_part(number)
-            try:
+            with self._reading(number) as part:
                 yield from part.input_blocks()
-            finally:
-                self.release_part(number)
 
     def line_at(self, place: Place) -> int:
         """Return the number of the line that the byte at this place belongs to."""
-        part = self.open_part(place.part)
-        try:
+        with self._reading(place.part) as part:
             return part.line_at(place.offset)
+
+    @contextmanager
+    def _reading(self, number: int) -> Generator[Part]:
+        part = self.open_part(number)
+        try:
+            yield part
         finally:
-            self.release_part(place.part)
+            self.release_part(number)
 
     def open_part(self, number: int) -> Part:
         """Open a part for reading. It stays until :meth:`release_part`.

@@ -69,8 +69,6 @@ class Lines:
         size: the size of the file, including an unfinished line.
     """
 
-    __slots__ = ("_marks", "_next_mark", "_offsets", "count", "descriptor", "end", "ordered", "ordered_end", "size")
-
     def __init__(self, path: str, known: LineIndex | None = None) -> None:
         self.descriptor: int = open_private(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
         try:
@@ -225,8 +223,6 @@ class Part:
         OSError: a file cannot be opened.
         ValueError: ``part.json`` is invalid.
     """
-
-    __slots__ = ("_closing", "_input", "_noted", "_order", "info", "output", "path")
 
     def __init__(self, path: str, info: PartInfo | None = None) -> None:
         self.path: str = path
