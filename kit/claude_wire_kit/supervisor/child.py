@@ -243,7 +243,7 @@ def memory_of(groups: Collection[int]) -> int:
 
 
 def user_of(connection: socket.socket) -> int:
-    """Which user is at the other end of a unix socket."""
+    """Return the id of the user at the other end of a Unix socket."""
     size = struct.calcsize("3i")
     _, user, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
     return int(user)

@@ -375,15 +375,15 @@ _answer_decoder: msgspec.json.Decoder[Answer] = msgspec.json.Decoder(Answer)
 
 
 def answer_of(line: bytes) -> Answer:
-    """The answer that a line is.
+    """Decode an answer.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the line is no answer.
     """
     return _answer_decoder.decode(line)
 
 
-#: What stands between the lines of a session.
+#: A frame between the lines of a session.
 SessionFrame: TypeAlias = Accepted | Refused | Driver | Cut | Blocked | Limited | Stderr | Ended
 Frame: TypeAlias = Answer | SessionFrame
 
@@ -407,7 +407,7 @@ def end_of_frames(mark: str) -> bytes:
 
 
 def is_frame(line: bytes, end: bytes) -> bool:
-    """Whether a whole line of a session, without its line feed, is a frame; ``end`` is from :func:`end_of_frames`."""
+    """Return True if a line of a session, without its line feed, is a frame. ``end`` is from :func:`end_of_frames`."""
     return line.startswith(b'{"type":"supervisor_') and line.endswith(end)
 
 

@@ -61,13 +61,13 @@ class Record(msgspec.Struct, kw_only=True):
 
     @property
     def life(self) -> Life:
-        """What the session does while no process runs."""
+        """The state of the session while no process runs."""
         return Life.LOST if self.ended is not None and self.ended.exit_code is None else Life.ENDED
 
     def info(
         self, life: Life, *, line: int, bytes: int, pid: int | None = None, clients: int = 0, driver: bool = False
     ) -> SessionInfo:
-        """The session, as lists have it."""
+        """Return the entry of the session in lists."""
         return SessionInfo(
             id=self.id,
             name=self.name,
