@@ -10,8 +10,8 @@ from claude_wire_kit.events.conversation import MAX_STREAMED
 from claude_wire_kit.events.todos import MAX_TODOS
 from claude_wire_kit.supervisor import frames, session, unacknowledged
 from claude_wire_kit.supervisor import lines as frame_lines
-from claude_wire_kit.usage import index as usage_index
 from claude_wire_kit.usage import meter
+from claude_wire_kit.usage import tokens as usage_tokens
 from folders import ROOT
 from pages import kept
 
@@ -95,7 +95,7 @@ def test_the_numbers_of_the_pages_are_those_of_the_code() -> None:
     from claude_wire_kit.web import service as http
 
     text = "\n".join(row for page in ROWS for row in kept(page))
-    tokens_bits = usage_index.MAX_TOKENS.bit_length() - 1
+    tokens_bits = usage_tokens.MAX_TOKENS.bit_length() - 1
     for number in (
         f"not acknowledged | {unacknowledged.MAX_UNACKNOWLEDGED_BYTES >> 20} MiB in a session, where each line counts "
         f"{unacknowledged.ENTRY_BYTES} bytes more",
@@ -121,6 +121,6 @@ def test_the_numbers_of_the_pages_are_those_of_the_code() -> None:
         f"{(server.MAX_WAITING_BYTES + feed.MAX_AT_ONCE) >> 10} KiB, or one event",
         f"{server.LOG_BURST} at once, and one in {1 / server.LOG_RATE:g} seconds",
         f"{access.RATE:g} a second, and {access.BURST} at once",
-        f"names cut to {usage_index.MAX_CHARS:,} characters, numbers of tokens to 2^{tokens_bits}",
+        f"names cut to {usage_tokens.MAX_CHARS:,} characters, numbers of tokens to 2^{tokens_bits}",
     ):
         assert number in text, number
