@@ -119,7 +119,7 @@ class Fleet(Supervisor):
     # --- nodes
 
     async def deploy(self) -> list[str]:
-        """Have an actor with a supervisor on each node that lives, and return the ids of these nodes in Ray.
+        """Start an actor with a supervisor on each live node, and return the Ray ids of these nodes.
 
         Call it when nodes were added or have returned. The first command does it, and so does a session that is placed
         on a node without an actor.
@@ -156,7 +156,7 @@ class Fleet(Supervisor):
         return one
 
     async def nodes(self) -> dict[str, Listed]:
-        """Which sessions there are, by the id of the node in Ray.
+        """Return the sessions of each node, by the node's Ray id.
 
         Raises:
             NodeLostError: a node is lost. Raised once: the next call goes on with the other nodes.

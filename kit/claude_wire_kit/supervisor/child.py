@@ -1,7 +1,7 @@
-"""A CLI of the supervisor's: its pipes without waiting, and an end that follows that of its supervisor.
+"""A CLI that the supervisor runs. Its pipes never block, and it ends when the supervisor ends.
 
-Knows processes and descriptors of Linux; not lines. It is spawned by the thread that runs the supervisor's loop, since
-the kernel's signal at a parent's death follows the thread that spawned, not the process.
+The thread that runs the supervisor's loop spawns it, because the kernel's signal at a parent's death follows the
+thread that spawned, not the process.
 
 Only a process that is proved to be ours gets a signal. A pid alone proves nothing: it may be another process's by now.
 There are two proofs:

@@ -1,4 +1,4 @@
-"""The connection with one client of the supervisor. The client gets each line of one session once.
+"""The connection to one client of the supervisor. The client gets each line of one session once.
 
 A connection keeps at most one chunk in memory. A client that is level with the journal gets each chunk as it was read.
 The kernel sends lines from the journal's file to a client that is behind, so such a client costs no memory. A

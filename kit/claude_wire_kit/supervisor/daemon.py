@@ -85,9 +85,10 @@ class Daemon:
         }
 
     async def run(self, started: Callable[[], object] = lambda: None) -> None:
-        """Take connections until it is stopped: by a client, SIGTERM, SIGINT or SIGHUP. All CLIs have ended then.
+        """Accept connections until a client, SIGTERM, SIGINT or SIGHUP stops the supervisor. Returns after all CLIs
+        have ended.
 
-        SIGHUP that is ignored, as by ``nohup``, stays ignored.
+        If SIGHUP is ignored at the start, as with ``nohup``, it stays ignored.
 
         Args:
             started: called when clients can connect.

@@ -91,7 +91,7 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="su
     Attributes:
         exit_code: as :mod:`subprocess` has it; None if it ended with its supervisor.
         unfinished: where its output ended, in words: in a turn, or while a subagent worked. Empty between runs.
-        owed: uuids of prompts without a result. They are never run again by themselves.
+        owed: uuids of prompts without a result. They are never run again automatically.
         died: ids of questions that nobody answered.
         calls: ids of tool calls without a result. The tools may have run.
         stderr: the end of its standard error.
@@ -399,7 +399,7 @@ _decoder: msgspec.json.Decoder[SessionFrame] = msgspec.json.Decoder(SessionFrame
 
 
 def end_of_frames(mark: str) -> bytes:
-    """How each frame of a connection ends, without its line feed.
+    """Return the end of each frame of a connection, without its line feed.
 
     A CLI can write a line that looks like a frame. It cannot know the mark, because each connection has its own.
     """

@@ -20,7 +20,7 @@ _FRAME = re.compile(rb'[ \t]*\{[ \t]*"type"[ \t]*:[ \t]*"supervisor_')
 
 
 class SupervisorLines:
-    """Takes the frames out of a stream: the CLI's own lines are left, as the journal of the supervisor has them.
+    """Takes the frames out of a stream. The CLI's lines remain, as in the supervisor's journal.
 
     Chunks go in, cut anywhere; the same bytes without frames come out. A blank line of the CLI comes out as a
     ``keep_alive`` message: then each line of the journal is one message, and counting messages counts lines.

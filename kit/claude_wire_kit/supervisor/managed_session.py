@@ -174,7 +174,7 @@ class ManagedSession:
     # --- the process
 
     def start(self, child: Child) -> None:
-        """A process was started, and its part of the journal begun: read it, and send ``initialize``.
+        """Take a new process, whose part of the journal exists: read its output, and send ``initialize``.
 
         Raises:
             OSError: the journal cannot be written. The process remains the caller's.

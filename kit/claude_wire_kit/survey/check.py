@@ -86,11 +86,11 @@ class Summary:
 
 
 class Survey:
-    """Takes a stream, cut anywhere, and sums up its lines.
+    """Takes a stream in chunks, and counts its lines.
 
     Args:
         source: the stream's name, for :class:`Seen`.
-        on_invalid: called with each line that is not one JSON object, in order; they are not kept here.
+        on_invalid: called with each line that is not one JSON object, in order. The survey does not keep these lines.
         max_line_bytes: as for :class:`~claude_wire.Decoder`.
 
     Attributes:

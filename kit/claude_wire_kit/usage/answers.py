@@ -11,8 +11,8 @@
             answers.add(record)
     print(answers.models)
 
-An answer stands in a transcript once for each of its content blocks, each time with the usage of the whole answer, and
-a fork takes copies of it into a file of its own. So:
+A transcript has one line for each content block of an answer, and each line has the usage of the whole answer. A fork
+copies such lines into its own file. So:
 
 1. The key of an answer is its message id and its request id; without a request id the message id alone; without both
    the line.
@@ -146,7 +146,7 @@ def _text(values: dict[str, Any], name: str) -> str | None:
 
 
 class Answers:
-    """Answers of transcripts, each once, by the rule above.
+    """Counts the answers of transcripts, each once, by the rule of this module.
 
     It takes about 1 KB of memory for each answer. A :class:`~claude_wire_kit.usage.UsageIndex` keeps the answers of a
     whole folder on disk.

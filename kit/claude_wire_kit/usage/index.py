@@ -193,12 +193,12 @@ class UsageIndex:
         zone: tzinfo | None = None,
         prices: Prices = PRICES,
     ) -> dict[str, dict[str, AnswerTotals]]:
-        """Sums by name, and in each by model; names in order, with ``""`` for what is not known.
+        """Return the sums by name, and within each by model. The names are sorted; ``""`` stands for unknown.
 
         Args:
             by: a day is ``2026-11-23``, a project the directory in which the session began, a session its id, and a
                 subagent its type; what the main loop used is ``main``.
-            since: from the beginning of this day, and ``until``, to the end of this day.
+            since: the first day that counts, and ``until``, the last one.
             zone: the time zone that days are of. None is the zone of this computer.
             prices: for ``cost_usd``.
 

@@ -21,7 +21,7 @@ to have been used since the one before it.
 each turn that their ends brought: ``ask()`` gives or raises one of them, and a meter counts no more than it is given.
 ``receive_run()`` gives them all.
 
-Sans-IO: knows messages, not where they come from. A meter takes 20 MB at most, whatever the stream holds.
+Sans-IO. A meter takes at most 20 MB, whatever the stream contains.
 """
 
 from __future__ import annotations
@@ -103,9 +103,9 @@ class Totals(Sums):
 
 
 class UsageMeter:
-    """Adds up what the results of a stream have used.
+    """Adds up the usage in the results of a stream.
 
-    Feed it every message, or the results alone: others are passed over. Sessions may be mixed, as where several
+    Feed it every message, or only the results. It ignores other messages. Sessions may be mixed, as where several
     processes write into one stream. A result that comes a second time, by its ``uuid``, is counted once. Subagents
     are in the sums. A turn without a result, as at the end of a stream that was cut, is left out: what it has used is
     not known.

@@ -74,13 +74,13 @@ class _Answer(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def create_app(supervisor: Supervisor, config: Config, token: str, *, port: int) -> Starlette:
-    """The service, for any ASGI server; ``claude-wire serve`` runs it with uvicorn.
+    """Make the service, for any ASGI server. ``claude-wire serve`` runs it with uvicorn.
 
     Args:
         supervisor: the supervisor, from :func:`claude_wire_kit.supervisor.attach.connect`.
         config: which sessions can be started.
         token: the secret that clients must send. Make it with ``secrets.token_urlsafe(32)``, for instance.
-        port: on which clients reach it. Cookies are named after it.
+        port: the port on which clients reach the service. Cookies are named after it.
     """
     service = Service(supervisor, config)
     access = Access(token, port, config.origins)

@@ -1,4 +1,4 @@
-"""Put stream events together to the message that the model is writing, which can be read at any moment.
+"""Build the message that the model is writing from stream events. It can be read at any moment.
 
 ::
 
@@ -304,20 +304,19 @@ class PartialMessage:
 
 
 class Accumulator:
-    """Folds stream events into the messages that they are parts of, one for each conversation of each session.
+    """Builds messages from stream events, one at a time for each conversation of each session.
 
-    ``add`` takes all messages of one stream or of several, in order; the module's page says what becomes of
-    events that come out of order. It is for one thread, and so are the messages that it returns; a snapshot may be
-    read in others.
+    ``add`` takes all messages of one or several streams, in order. The table on this page shows what happens to events
+    out of order. An accumulator and its messages belong to one thread; a snapshot may be read in other threads.
 
-    A finished message is kept until the next one of its conversation begins. That of a subagent is kept until the
+    A finished message is kept until the next one of its conversation begins. A subagent's message is kept until the
     result of the tool call that started the subagent, or the result of the turn. At most ``keep`` messages are kept in
     all, with ``max_chars`` characters. Above that the oldest finished message is dropped. If none is finished, the
     oldest one is, and is ``abandoned`` from then on. So a message of more than ``max_chars`` is dropped itself; its
     further events begin a message whose start was not seen. A message that somebody holds stays as it is.
 
     Args:
-        keep: most messages.
+        keep: the limit for messages.
         max_chars: the limit for characters of text and of the JSON of events. A delta counts 60 more, another event
             1,000 more.
     """
@@ -353,7 +352,7 @@ class Accumulator:
         """Take the next message of the stream.
 
         Returns:
-            The message that a :class:`StreamEvent` belongs to, with what the event adds to it. None for an event of no
+            The message that a :class:`StreamEvent` belongs to, after adding the event. None for an event of no
             message, and for all other messages of the stream.
 
         Raises:

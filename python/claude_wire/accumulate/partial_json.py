@@ -61,13 +61,13 @@ def read_whole(text: str) -> Any:
 
 
 def read_part(text: str) -> Any:
-    """Return what the beginning of a JSON text says so far, and ``{}`` where nothing can be read of it.
+    """Return the value of an incomplete JSON text as far as it can be read, or ``{}``.
 
-    The value is the beginning of the final one: objects have their first keys and arrays their first items, and of
-    these only the last may be incomplete. A string that is cut off is there as far as it goes, less an escape that is
-    cut off; a number as far as it is one (``1`` of ``1.`` and of ``1e-``); a word such as ``true`` only when it is
-    whole; a key only with a value. What was there once stays there as the text grows, unless its key comes twice, or
-    the text turns out to be no JSON or to be nested some 200 levels deep, which is read only when it is whole.
+    The value is the beginning of the final one. Objects have their first keys and arrays their first items, and only
+    the last of these may be incomplete. An incomplete string has its characters so far, without an incomplete escape;
+    a number has its digits so far (``1`` of ``1.`` and of ``1e-``). A word such as ``true`` must be complete, and a
+    key must have a value. As the text grows, nothing disappears, unless a key comes twice, or the text turns out not
+    to be JSON, or to be nested some 200 levels deep. Such deep nesting is read only when the text is complete.
 
     Only one thing differs from the final value: a lone surrogate reads as U+FFFD. Takes time in proportion to the text:
     microseconds for a string of 100,000 characters in one run: 6, and 68 if it is code with escapes; 389 and 416 if it

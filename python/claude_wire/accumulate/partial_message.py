@@ -169,7 +169,7 @@ class PartialBlock:
 
     @property
     def text(self) -> str:
-        """The text so far. Half of a surrogate pair at its end is left out until the block is done.
+        """The text so far. Half of a surrogate pair at its end is left out while the block streams.
 
         A read takes time in proportion to the length, if more text came since the last read. Reading after each delta
         is therefore quadratic. To show a text while it streams, use the text of each event's delta.
@@ -212,13 +212,13 @@ class PartialBlock:
 
     @property
     def input(self) -> Any:
-        """The tool's input. Until the block is done it is what can be read of it so far.
+        """The tool's input. While the block streams, the part that can be read so far.
 
-        That is the beginning of the final input, or ``{}`` where nothing can be read. Each object has its first keys
-        and each array its first items, of which only the last may be incomplete. A string goes as far as it came,
-        without an escape that is cut off. A number goes as far as it came, so it may get more digits. A key without a
-        value is left out. What was there once stays there, unless its key comes twice, or the text turns out to be no
-        JSON, or nested more than some 200 levels deep: that is read only when it is whole. A lone surrogate reads as
+        That part is the beginning of the final input, or ``{}`` if nothing can be read. Each object has its first keys
+        and each array its first items, and only the last of these may be incomplete. A string has its characters so
+        far, without an incomplete escape. A number has its digits so far. A key without a value is left out. As the
+        input grows, nothing disappears, unless a key comes twice, or the text turns out not to be JSON, or to be
+        nested more than some 200 levels deep (such input is read only when it is complete). A lone surrogate reads as
         U+FFFD until then.
 
         The text is parsed again only when more of it has come, in time proportional to its length. Reading after each

@@ -30,7 +30,7 @@ class Range(NamedTuple):
 
 
 def plan(paths: Paths, target_bytes: int = PART_BYTES) -> list[Range]:
-    """Cut files into ranges of about ``target_bytes`` each, at most. Only the sizes of the files are looked at.
+    """Cut files into ranges of at most about ``target_bytes`` each. The files are not read: only their sizes matter.
 
     Lines that are added to a file afterwards are in none of its ranges.
 

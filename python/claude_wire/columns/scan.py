@@ -63,7 +63,7 @@ def _callback() -> Any:
 class Scan:
     """A table of lines, as an Arrow stream. Made by :func:`scan`.
 
-    Whatever takes an object with ``__arrow_c_stream__`` takes it: ``pyarrow.table(scan)``, ``polars.DataFrame(scan)``,
+    Any program that reads ``__arrow_c_stream__`` can read it: ``pyarrow.table(scan)``, ``polars.DataFrame(scan)``,
     DuckDB, DataFusion, nanoarrow. Each such call begins a new pass over all sources. A consumer owns its data, so the
     scan may be dropped meanwhile.
     """
@@ -92,7 +92,7 @@ class Scan:
         return f"<Scan of {self._table}: {count:,} source{'' if count == 1 else 's'}, {len(self._columns)} columns>"
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Begin a pass over all sources: a capsule with an ``ArrowArrayStream``.
+        """Begin a pass over all sources. Returns a capsule with an ``ArrowArrayStream``.
 
         ``requested_schema`` is ignored, which the interface allows.
         """
@@ -139,22 +139,21 @@ def scan(
     strict: bool = False,
     max_line_bytes: int = DEFAULT_MAX_LINE_BYTES,
 ) -> Scan:
-    """A table of the lines of streams and of transcripts, as an Arrow stream in constant memory.
+    """Read the lines of streams and transcripts as a table: an Arrow stream, in constant memory.
 
     Args:
         source: a path, a :class:`Range` of a file, or the bytes of lines, which are copied; or several of these, which
             are read one after another.
-        table: ``messages`` has a row for each line, ``blocks`` for each content block, ``usage`` for each line of the
-            assistant that says what was used, ``results`` for each ``result`` and ``cost-state``.
+        table: ``messages`` has a row for each line, ``blocks`` for each content block, ``usage`` for each assistant
+            line with usage, ``results`` for each ``result`` and ``cost-state``.
         columns: names of columns, in the order in which they are to come; None for all. :func:`columns_of` lists them.
         only: names of the kinds of lines to look at, as a :class:`~claude_wire.Decoder` takes them; those of
             transcripts are given as ``Kind("attachment")``.
-        strict: the first thing that does not fit, be it a value, half of an emoji or a line, ends the stream: the
-            consumer raises its own exception, with file, line and column.
-        max_line_bytes: longest line that gives a row, in bytes without its line feed; 2**29 at most.
+        strict: the first problem ends the stream. The consumer raises its own exception, with file, line and column.
+        max_line_bytes: the limit for a line with a row, in bytes without its line feed; at most 2**29.
 
-    Only the structure of a line is checked, its UTF-8, and the values that are taken; those that no column needs are
-    skipped by their quotes and brackets, and not judged.
+    Only the structure of a line, its UTF-8 and the values of columns are checked. Values that no column needs are
+    skipped by their quotes and brackets.
 
     Raises:
         OSError: there is no such file, or it is a directory. Later errors are raised by the consumer.

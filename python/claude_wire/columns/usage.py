@@ -37,21 +37,22 @@ class Combined:
 
 
 def combine(tables: ArrowStream | Iterable[ArrowStream]) -> Combined:
-    """One row for each answer of the model, out of tables ``usage`` of any files and ranges. Reads all of them now.
+    """Keep one row for each answer of the model, from ``usage`` tables of any files and ranges. Reads all of them at
+    once.
 
-    An answer is known by its message id and its request id. It stands in several lines if it has several content
-    blocks, in several files if the session was forked, and in the stream as well as in the transcript. Of these rows
-    one counts: one of a transcript before one of a stream, where an answer has only the few output tokens that it
-    began with; the original before a copy by a fork, which has a ``request_session_id``; then the last in the order of
-    the tables. A row without a message id counts once for its ``uuid``.
+    Rows with the same message id and request id are the same answer. An answer has a line for each content block,
+    lines in several files if the session was forked, and lines both in the stream and in the transcript. One of its
+    rows is kept. A row of a transcript comes before one of a stream, which has only the few output tokens of the
+    start; an original comes before the copy of a fork, which has a ``request_session_id``; then the last row in the
+    order of the tables. A row without a message id counts once for its ``uuid``.
 
     The columns ``message_id`` and ``request_id`` must be there, and ``source``, ``request_session_id`` and ``uuid`` for
     the rules that need them. All tables have the same columns.
 
-    The tables are kept in memory as they are: about 0.3 KB a row with all columns, a tenth with ids and counts alone.
+    The tables are kept in memory: about 0.3 KB a row with all columns, a tenth with ids and counts alone.
 
     Raises:
-        TypeError: something is no Arrow stream.
+        TypeError: a table has no Arrow stream.
         ValueError: a table lacks a column, differs from the first, or failed while it was read; or there is no table.
     """
     out = ffi.new("uint64_t *")

@@ -390,7 +390,7 @@ class _Resumed:
         self._abandon.detach()
 
     def redirect(self, message: dict[str, Any]) -> None:
-        """Change the path of a ``transcript_mirror`` message to the one that the SDK can make a key of.
+        """Change the path of a ``transcript_mirror`` message to one that the SDK can turn into a key.
 
         The CLI names files below the temporary directory. The SDK knows that directory only with its own transport.
         With any other, it expects the files below the projects directory of ``options.env``, and would drop the

@@ -52,13 +52,13 @@ _log = logging.getLogger("claude_wire")
 
 
 class InProcessMcpServer:
-    """An MCP server of the package ``mcp``, as a session wants its in-process servers.
+    """Runs a server of the package ``mcp`` inside this process, for ``mcp_servers=`` of a session.
 
     The server runs from the first message to :meth:`aclose`, in a task of its own, and serves any number of calls at a
-    time. If it fails, that is logged, and what it has not answered gets an error. The next request runs it again: the
-    client's handshake is repeated to it, since the CLI shakes hands once only, and then it gets the request. So each
-    request has at most one new run. What the server kept for the client is lost, such as subscriptions and the state of
-    its lifespan. A server that has never answered ``initialize`` is run again by the next ``initialize`` only.
+    time. If it fails, that is logged, and what it has not answered gets an error. The next request runs it again:
+    first it gets the client's handshake once more, since the CLI shakes hands only once, and then the request. So each
+    request has at most one new run. What the server kept for the client is lost, such as subscriptions and the state
+    of its lifespan. A server that has never answered ``initialize`` is run again by the next ``initialize`` only.
 
     A call that the client withdraws, by ``notifications/cancelled`` or by cancelling :meth:`handle`, cancels the tool
     that runs for it. A tool that ignores this, such as one that blocks a thread, runs on, and its result is dropped.

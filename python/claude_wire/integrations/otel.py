@@ -9,9 +9,9 @@
         async for message in traced(session.receive_response()):
             ...
 
-A turn is a span ``invoke_agent``. Below it are ``chat`` for each answer of the model and ``execute_tool`` for each call
-of a tool; a subagent is an ``invoke_agent`` below the ``execute_tool`` that started it. Tokens are on ``chat`` alone,
-so that they may be added up. Texts, inputs and results are left out, unless the variable
+A turn is a span ``invoke_agent``. Below it are ``chat`` for each answer of the model and ``execute_tool`` for each
+call of a tool; a subagent is an ``invoke_agent`` below the ``execute_tool`` that started it. Only ``chat`` spans have
+tokens, so that these can be added up. Texts, inputs and results are left out, unless the variable
 ``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`` is ``true``, ``SPAN_ONLY`` or ``SPAN_AND_EVENT``.
 
 The messages of a transcript give the same spans as those of its stream, as far as both have the same content.
@@ -134,11 +134,11 @@ class _Tool(_Open):
 
 
 class SpanRecorder:
-    """Makes spans of messages, in the order in which they come. No message makes it raise, and no provider of spans:
-    what a span processor raises is logged once, as a warning of the logger ``claude_wire``, and costs that span alone.
+    """Makes spans of messages, in the order in which they come. No message makes it raise. If a span processor raises,
+    only that span is lost, and a warning of the logger ``claude_wire`` is logged once.
 
-    Spans are given their times explicitly, those that the messages say. Each that was started is ended by
-    :meth:`close` at the latest; the recorder may be used as a context manager.
+    The times of spans come from the messages. :meth:`close` ends the spans that are still open; the recorder is also a
+    context manager.
 
     Args:
         tracer: by default that of the global provider. The span of a turn is a child of the span that is active when
@@ -184,7 +184,7 @@ class SpanRecorder:
         self._deltas.clear()
 
     def add(self, message: m.Message | m.InvalidLine, now: int | None = None) -> None:
-        """Start and end the spans that a message starts and ends.
+        """Start or end spans according to a message.
 
         Args:
             now: the time in nanoseconds since 1970, for messages without a time. By default that of the clock.

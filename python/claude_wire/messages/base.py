@@ -102,7 +102,7 @@ def short_repr(name: str, fields: list[tuple[str, Any]], level: int = _short.max
 
 
 def constant(value: T) -> T:
-    """A field that is always written, with this value.
+    """Make a field that is always written, with this value.
 
     ``omit_defaults`` leaves out a plain default, but not one that a factory makes.
     """
@@ -155,7 +155,8 @@ Sender: TypeAlias = Literal["agent", "host", "both"]
 
 
 class MessageBase(Wire, tag_field="type", tag="", frozen=True):
-    """The base of every message, which is a line of its own: a new message is a subclass, and ``make generate``.
+    """The base of every message. A message is a line of its own. To add one, write a subclass and run ``make
+    generate``.
 
     ``tag`` is the message's ``type``. Messages of type ``system`` and ``result`` derive from :class:`SystemMessage`
     and :class:`ResultMessage`, and have a ``subtype`` field with a :func:`constant`.

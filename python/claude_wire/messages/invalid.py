@@ -22,15 +22,15 @@ InvalidKind: TypeAlias = Literal[
 
 
 class InvalidLine:
-    """A line that is not one JSON object. A decoder gives it in the place of a message. Immutable.
+    """A line that is not one JSON object. A decoder returns it instead of a message. Immutable.
 
     It is not a message and cannot be encoded; ``raw`` has the bytes, to keep or print.
 
     Attributes:
-        raw: the line's bytes without its line feed; of a line above ``max_line_bytes`` the first 1024.
+        raw: the line's bytes without its line feed; only the first 1024 of a line above ``max_line_bytes``.
         line_number: 1 for the stream's first line; blank lines count.
-        offset: of the line's first byte in the stream, in bytes.
-        reason: why, in English, without any of the line's content.
+        offset: the position of the line's first byte in the stream.
+        reason: why the line is invalid, in English, without its content.
         length: the line's true length in bytes, without its line feed.
         kind: the reason for programs: ``not_json``, ``not_utf8``, ``not_object``, ``null``, ``number`` (out of range),
             ``too_deep``, ``tags`` (one has two values), ``truncated`` (the stream ended in it), ``too_long`` or

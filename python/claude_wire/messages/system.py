@@ -146,7 +146,7 @@ class PluginInstallMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class StatusMessage(SystemMessage, kw_only=True, frozen=True):
-    """What the CLI is busy with, or a new permission mode.
+    """The CLI's current activity, or a new permission mode.
 
     ``requesting`` comes before a request to the API, and its end is not reported. ``compacting`` ends with a null
     ``status``, with the outcome in ``compact_result``. A change of permission mode comes with a null ``status`` too,
@@ -430,7 +430,7 @@ class TaskStartedMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class TaskProgressMessage(SystemMessage, kw_only=True, frozen=True):
-    """What a task is doing now and what it has used so far.
+    """The current activity of a task, and its usage so far.
 
     ``description`` describes the current step, not the task.
     """
@@ -623,7 +623,7 @@ class HookResponseMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class PreservedSegment(Wire, frozen=True):
-    """The run of messages kept through a compaction, by the uuids of its two ends.
+    """The successive messages that a compaction has kept, by the uuids of the first and the last.
 
     ``anchor_uuid`` names the message before them now, which is the summary.
     """
@@ -634,7 +634,7 @@ class PreservedSegment(Wire, frozen=True):
 
 
 class PreservedMessages(Wire, frozen=True):
-    """The uuids of the messages kept through a compaction.
+    """The uuids of the messages that a compaction has kept.
 
     ``anchor_uuid`` names the message before them now, which is the summary.
     """

@@ -125,10 +125,10 @@ if TYPE_CHECKING:
 else:
 
     class _OrUnknown:
-        """The last member of a union, as in ``A | B | OrUnknownBlock``.
+        """The last member of a union, such as ``A | B | OrUnknownBlock``.
 
-        A type checker sees the class for what is unknown there. msgspec refuses that class in a union of Structs, so at
-        run time the union is that of the other members, and :func:`unknown_class` knows the class.
+        A type checker sees the class of unknown values. msgspec refuses that class in a union of Structs, so at run
+        time the union has only the other members, and :func:`unknown_class` returns the class.
 
         ``A | OrUnknownBlock`` also makes the tag of ``A`` required. Otherwise msgspec would accept an ``A`` without
         its tag, and write a tag that was not there.

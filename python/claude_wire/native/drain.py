@@ -112,11 +112,11 @@ class Drain:
         self.watched = False
 
     def read(self) -> bytes | memoryview | None:
-        """The next bytes of the stream, in order, at most :data:`CHUNK_BYTES`.
+        """Return the next bytes of the stream, at most :data:`CHUNK_BYTES`.
 
-        ``b""`` at the end of the stream, again and again. None if there is nothing now: wait until :meth:`fileno` is
-        readable. A memoryview is valid until the next call, which releases it; up to 16 KiB are returned as
-        bytes.
+        Returns ``b""`` at the end of the stream, each time. Returns None if there is nothing now: wait until
+        :meth:`fileno` is readable. A memoryview is valid until the next call, which releases it; up to 16 KiB are
+        returned as bytes.
 
         Raises:
             OSError: reading failed. Each further call raises it, too.

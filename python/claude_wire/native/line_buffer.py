@@ -69,14 +69,14 @@ class Stats(NamedTuple):
 
 
 class LineBuffer:
-    """A native line buffer, and where in the stream it stands. Belongs to one thread at a time and to its process.
+    """A native line buffer, and its position in the stream. It belongs to one thread at a time and to its process.
 
     Args:
-        max_line_bytes: longest line that is kept, without its line feed.
+        max_line_bytes: the limit for a line, in bytes without its line feed.
         keep_bom: a byte order mark belongs to the first line instead of being skipped.
-        only: names of kinds; lines that are certainly of others are passed over. None for all lines.
+        only: names of kinds. Lines that are certainly of other kinds are skipped. None for all lines.
         coalesce: whether deltas that follow each other within one chunk are merged; without ``only``, if it saves time.
-        plain: whether the native code for processors without vectors filters, which tests compare with.
+        plain: use the native filter for processors without vectors, for comparison in tests.
 
     Raises:
         HandleError: by any method, when two threads use the object at once, when a callback uses it, in a forked child,
@@ -151,7 +151,7 @@ class LineBuffer:
         return self.fed > self._start
 
     def feed(self, data: bytes | bytearray | memoryview, handle: Callable[[Block | LongLine], None]) -> None:
-        """Call ``handle`` with what ``data``, the next bytes of the stream, completes.
+        """Take the next bytes of the stream, and call ``handle`` with each block or too long line that they complete.
 
         ``data`` must not change meanwhile; a bytearray cannot be resized. All of it is taken, also when ``handle``
         raises, or a ``KeyboardInterrupt`` comes: then lines are lost.

@@ -15,11 +15,10 @@ if TYPE_CHECKING:
 
 
 class LineSplitter:
-    """Splits a stream of bytes into lines, on 0x0A alone.
+    """Splits a stream of bytes into lines, only at 0x0A.
 
     Args:
-        max_line_bytes: longest line that is kept, in bytes without its line feed. A longer one is dropped in bounded
-            memory.
+        max_line_bytes: the limit for a line, in bytes without its line feed. A longer one is dropped in bounded memory.
         keepends: if false, lines come without line feed and without one CR before it, blank lines (nothing but spaces,
             tabs and CRs) are skipped, and so is a byte order mark at the start of the stream. If true, all that is
             returned is byte for byte what came in.

@@ -1,6 +1,6 @@
 """The host's side of the protocol, without input and output: the twin of the agent's.
 
-:class:`HostProtocol` is told each message of the CLI and each thing that the host sends, and returns events. It follows
+:class:`HostProtocol` gets each message of the CLI, and is told whatever the host sends. It returns events. It follows
 three kinds of exchanges, each by a table of states:
 
 =========  =====================  ===========================================================================
@@ -129,7 +129,8 @@ class HostProtocol:
     # --- what the host sends
 
     def send_prompt(self, uuid: str | None, now: float) -> SentPrompt | None:
-        """A prompt is sent. Returns None if no turn is owed for it, because an earlier one had its uuid.
+        """Note that a prompt is sent. Returns None if the CLI owes no turn for it, because an earlier prompt had its
+        uuid.
 
         Args:
             now: seconds by the same clock as for :meth:`Run.patience`.

@@ -60,12 +60,12 @@ TRANSITIONS: dict[State, dict[Event, State]] = {
 class Question:
     """One control request of the other side.
 
-    A request without an id gets an answer without an id, as the CLI gives it. It cannot be withdrawn, nor be recognised
-    when it comes again.
+    A request without an id gets an answer without an id, as from the CLI. It cannot be withdrawn, and is not
+    recognised when it comes again.
 
     Attributes:
-        id: the ``request_id``, as it came: None or UNSET without one.
-        body: what is asked; None if that cannot be read.
+        id: the ``request_id`` as received; None or UNSET without one.
+        body: the body of the request; None if it cannot be read.
         problem: why it cannot be read; empty if it can. With a problem, the answer must be an error.
         size: bytes of the message as JSON.
     """
@@ -86,7 +86,7 @@ class Question:
 
 
 class Questions:
-    """The open questions of the other side, and the ids of the last 4,096 that were settled.
+    """The open questions of the other side, and the ids of the last 4,096 settled questions.
 
     Args:
         remembers: whether a question with the id of a settled one is a repetition of it, and so is ignored. Otherwise

@@ -14,7 +14,7 @@ class SentRequest:
 
     Attributes:
         id: its ``request_id``.
-        body: what was asked.
+        body: the body of the request.
         before: the note that was made when it was sent.
         answer: the answer, once it has come.
     """

@@ -185,10 +185,10 @@ _LIFECYCLE = {
 
 
 class SentPrompt:
-    """A prompt that was sent, and what is known of it.
+    """The state of a prompt that was sent.
 
     Args:
-        uuid: of the message; None if it has none.
+        uuid: the message's uuid, or None.
         sent_at: when it was sent, by the clock of the event loop, in seconds.
         number: counts prompts in the order of sending.
     """
@@ -223,8 +223,8 @@ class Run:
     """Follows the prompts of a session as they are sent, and its messages as they are taken.
 
     Args:
-        merges: whether a result that names nobody may answer several prompts. Otherwise it is for the oldest alone, and
-            for those that are FOLDED.
+        merges: whether a result that names no prompt may answer several prompts. Otherwise it answers only the oldest
+            one, and those that are FOLDED.
         reports: whether :meth:`take_finished` will be called repeatedly. Otherwise finished prompts are not kept.
     """
 
@@ -271,7 +271,7 @@ class Run:
         return [prompt.uuid for prompt in self._open.values() if prompt.uuid is not None and prompt.state in _OWED]
 
     def unfinished_turn(self) -> str:
-        """Where the turn would end if the output ended now, in words; empty if that is between turns.
+        """Say what would be unfinished in the turn if the output ended now. Empty between turns.
 
         By this rule, exactly those recorded sessions that were cut end within a turn.
         """
@@ -297,7 +297,7 @@ class Run:
         return self._turn or bool(self.background.subagents) or self._state == "requires_action"
 
     def patience(self, ceiling: float | None, now: float) -> float | None:
-        """Seconds to wait for the next message; None for as long as it takes.
+        """Return how many seconds to wait for the next message; None for no limit.
 
         Args:
             ceiling: seconds to wait when nothing is known to be under way.
@@ -331,7 +331,8 @@ class Run:
             self._happens(prompt, Event.SETTLED)
 
     def ask(self, uuid: str | None, now: float) -> SentPrompt | None:
-        """A prompt is sent. Returns None if no turn is owed for it, because an earlier one had its uuid.
+        """Note that a prompt is sent. Returns None if the CLI owes no turn for it, because an earlier prompt had its
+        uuid.
 
         An empty uuid counts as none, as in the CLI.
         """
@@ -350,7 +351,7 @@ class Run:
         return prompt
 
     def take_over(self, owed: Iterable[str], now: float) -> None:
-        """The session takes over a CLI that owes results for these prompts.
+        """Take over a CLI that owes results for these prompts.
 
         Until :meth:`arrive` is called, messages are older than the takeover.
         """
@@ -403,10 +404,10 @@ class Run:
         return list(self._unnamed)
 
     def drop(self, uuids: Iterable[str], swept: Iterable[SentPrompt] = ()) -> None:
-        """The CLI answers that it has taken these prompts out of its queue.
+        """Note the CLI's answer that it has removed these prompts from its queue.
 
         Args:
-            uuids: of the prompts that the CLI names.
+            uuids: the prompts that the CLI names.
             swept: prompts without a uuid that may also have been in the queue, if it was emptied.
         """
         for uuid in uuids:

@@ -55,13 +55,13 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def require_one_of(name: str, value: object, known: tuple[str, ...], otherwise: str = "") -> None:
-    """Refuse a value that is none of those known.
+    """Refuse a value that is not one of ``known``.
 
     Args:
         otherwise: added to the message: where a value goes that this version does not know.
 
     Raises:
-        TypeError: it is no str.
+        TypeError: it is not a str.
         ValueError: it is another str.
     """
     if not isinstance(value, str):
@@ -76,7 +76,7 @@ def require_function(name: str, function: object, takes: str, *, awaited: bool =
     """Refuse what cannot be called with one argument.
 
     Args:
-        takes: what it will be called with, for the message: ``"the CanUseToolRequest"``.
+        takes: a description of the argument, for the message: ``"the CanUseToolRequest"``.
         awaited: true if the function may be async, because its result is awaited.
 
     Raises:
@@ -108,7 +108,7 @@ def require_function(name: str, function: object, takes: str, *, awaited: bool =
 
 
 def require_int(name: str, value: object, least: int) -> None:
-    """Refuse what is no whole number of at least ``least``. A bool is none, though Python has it as an int.
+    """Refuse anything but a whole number of at least ``least``. A bool is refused, although it is an int in Python.
 
     Raises:
         TypeError: it is not an int.
@@ -121,7 +121,7 @@ def require_int(name: str, value: object, least: int) -> None:
 
 
 def require_seconds(name: str, seconds: object, *, or_zero: bool = False, or_none: bool = True) -> None:
-    """Refuse what is no length of time. 0 is allowed with ``or_zero``, None with ``or_none``.
+    """Refuse anything but a number of seconds. ``or_zero`` allows 0, ``or_none`` allows None.
 
     Raises:
         TypeError: it is not a number.
@@ -151,7 +151,7 @@ def _parameters(signature: inspect.Signature) -> str:
 
 
 def tells_where(places: Mapping[str, str], *, owner: str = "") -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorates a function so that an unknown keyword argument is refused with the place where it goes.
+    """Decorate a function, so that the error for an unknown keyword argument says where the argument goes.
 
     Args:
         places: keyword -> what to write instead. For other names, a similar keyword is suggested.

@@ -18,7 +18,7 @@ class ClaudeWireError(Exception):
 
 
 class LineTooLongError(ClaudeWireError, ValueError):
-    """A line was longer than ``max_line_bytes``, or more than there was memory for, and was dropped.
+    """A line was longer than ``max_line_bytes``, or did not fit into memory, and was dropped.
 
     Attributes:
         lines: the lines that the same call had split before it. The next call returns those after it.
@@ -97,15 +97,15 @@ class ProcessInputError(ClaudeWireError, BrokenPipeError):
 
 
 class ProcessError(ClaudeWireError):
-    """A process ended with another exit code than 0, or by a signal, and its host did not end it.
+    """A process ended with an exit code other than 0, or by a signal, and not because its host ended it.
 
     Attributes:
         returncode: the exit code; minus the number of the signal that ended the process, as :mod:`subprocess` has it;
             None if it has closed its output and still runs.
         signal: the number of that signal, also where the process caught it and said so (143 is 128 + SIGTERM), or None.
-        stderr_tail: the last 64 KiB of its standard error, as bytes: mostly what says why.
+        stderr_tail: the last 64 KiB of its standard error, as bytes. They usually have the reason.
         last_result: the last result message that it sent, or None.
-        calls: ids of tool calls without a result, which were perhaps done. Only where another program owns the CLI.
+        calls: ids of tool calls without a result. The tools may have run. Only if another program owns the CLI.
 
     The exit codes of the Claude Code CLI (2.1.331) mean: 0, its last result has ``is_error: false``, or it was
     interrupted, or its input ended; 1, the last result has ``is_error: true``, or a flag or a line of its input is not
@@ -136,7 +136,7 @@ class UnfinishedTurnError(ProcessError):
 
 
 class RequestError(ClaudeWireError):
-    """A control request was not answered, or not as it can be used.
+    """A control request got no usable answer.
 
     Attributes:
         subtype: the subtype of the request, such as ``"set_model"``.
@@ -189,7 +189,7 @@ class SessionEndedError(RequestError):
 
 
 class AnswerError(ClaudeWireError):
-    """A permission question that cannot be answered.
+    """A permission question cannot be answered.
 
     Attributes:
         settled: True if the question was answered, withdrawn or dropped before. False if there was none with this id.

@@ -16,7 +16,7 @@ def install_extra(*extras: str, distribution: str = "claude-wire", folder: str =
 
     Args:
         extras: their names.
-        distribution: whose extras they are.
+        distribution: the package that has the extras.
         folder: the folder of this package in a clone.
     """
     from importlib import metadata  # this import takes 8 ms, so only a missing package pays for it

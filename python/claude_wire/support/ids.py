@@ -18,7 +18,7 @@ MAX_IDS = 4096
 
 
 def key_of(id: str | float) -> Key:
-    """The key of an id. It takes some 600 bytes at most, however long the id is.
+    """Return the key of an id. A key takes at most some 600 bytes, however long the id is.
 
     ``1`` and ``1.0`` are the same id, because they are the same number in JSON.
     """

@@ -43,7 +43,7 @@ def is_seen(text: str) -> bool:
 
 
 def printable(text: str, *, keep: str = "\n\t") -> str:
-    """Escape what cannot be seen, as Python would write it (``\\x1b``), but for the characters in ``keep``.
+    """Escape invisible characters as Python would write them (``\\x1b``), except for those in ``keep``.
 
     Use it for names and for anything that a person decides on: what a command looks like is what it does.
     :func:`prose` is for texts.

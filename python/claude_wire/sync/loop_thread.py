@@ -29,7 +29,7 @@ class LoopThread:
     the loop raises KeyboardInterrupt or SystemExit, which :meth:`close` then raises.
 
     Args:
-        opened: is entered by :meth:`start`, and left before the thread ends.
+        opened: the context manager. :meth:`start` enters it, and it is left before the thread ends.
         name: the name of the opened object, for messages.
     """
 

@@ -62,10 +62,10 @@ def ask(
 def open_session(options: ClaudeOptions | Sequence[StrPath], **arguments: Unpack[SessionArguments]) -> Session:
     """Run the CLI with a session: ``with open_session(ClaudeOptions(...)) as session``.
 
-    At the beginning of the block a thread with an event loop is started, and in it the session. However the block is
-    left, the process has ended by then, and so has the thread. Ctrl-C (KeyboardInterrupt) in the block cancels the
-    method that is waiting, and leaves the block like any exception; the turn that is under way is interrupted. At
-    interpreter exit a session that was not left is closed, and one that is dropped is closed by its thread.
+    Entering the block starts a thread with an event loop, and in it the session. After the block, the process and the
+    thread have ended. Ctrl-C (KeyboardInterrupt) in the block cancels the method that is waiting, and leaves the block
+    like any exception; a turn under way is interrupted. A session that was dropped is closed by its thread, and one
+    that is still open at interpreter exit is closed then.
 
     Arguments and exceptions are those of :func:`claude_wire.open_session`. All callbacks run in the event loop's
     thread, also while no method waits. They must not call this session. An async callback can await the methods of

@@ -55,7 +55,7 @@ def remove_tree(path: str) -> None:
 
 
 def write_whole(path: str, data: bytes) -> None:
-    """Replace a file by ``data``: who reads it finds the old file or the new one, also after a crash.
+    """Replace a file by ``data``. Readers find either the old file or the new one, also after a crash.
 
     Raises:
         OSError: it cannot be written. The old file stays.

@@ -61,9 +61,9 @@ class Journal:
     """The journal of one session.
 
     Args:
-        folder: of the session. The journal is in ``parts`` in it, which is made if need be.
+        folder: the folder of the session. The journal is in its subfolder ``parts``, which is created if it is missing.
         budget: the most bytes of all parts together.
-        syncs: whether what was added is on the disk when it counts, so that nothing is lost with the power.
+        syncs: write everything to the disk before it counts, so that a loss of power loses nothing.
 
     Raises:
         OSError: the folder or a file cannot be opened.
@@ -151,7 +151,7 @@ class Journal:
 
     @property
     def last(self) -> Part:
-        """The part that is written.
+        """The part that is being written.
 
         Raises:
             LookupError: there is no part yet.

@@ -1,4 +1,4 @@
-"""The content blocks of a message: what users, models and tools say to each other.
+"""The content blocks of messages of users, models and tools.
 
 The open union :data:`ContentBlock` also has the blocks of ``text``, ``media`` and ``server_tools``.
 """
@@ -86,7 +86,7 @@ class ContainerUploadBlock(Wire, tag_field="type", tag="container_upload", froze
 
 
 class CompactionBlock(Wire, tag_field="type", tag="compaction", kw_only=True, frozen=True):
-    """A summary that the API put in the place of earlier messages, to be sent back unchanged.
+    """The API's summary that replaces earlier messages. Send it back unchanged.
 
     A null ``content`` means that the summary failed. ``encrypted_content`` and ``signature`` are opaque. A compaction
     by the CLI itself is a :class:`CompactBoundaryMessage`.

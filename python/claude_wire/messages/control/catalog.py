@@ -142,7 +142,7 @@ class PluginCacheImpact(Wire, frozen=True):
 
 
 class SettingsParseError(Wire, frozen=True):
-    """Why a settings file was skipped; nothing in that file is in force.
+    """Why a settings file was skipped. Nothing in that file applies.
 
     ``path`` is the dotted path of the wrong member, empty if the whole file is wrong; ``file`` is the file.
     """

@@ -80,7 +80,7 @@ class HookCallbackRequest(
     """The CLI runs a hook of the host and waits for its output.
 
     Several may be open at once, one for each registered callback. ``callback_id`` is one of the ids that the host
-    chose in :class:`HookCallbackMatcher`; what happened is in ``input``. ``tool_use_id`` is the id of a tool use for
+    chose in :class:`HookCallbackMatcher`; ``input`` describes the event. ``tool_use_id`` is the id of a tool use for
     tool events, and some other unique string for the rest. Answer ``{}`` to change nothing.
     """
 

@@ -243,7 +243,7 @@ class RateLimits(Wire, kw_only=True, frozen=True):
 
 
 class UsageBehavior(Wire, kw_only=True, frozen=True):
-    """One habit that took a share of the usage, such as long contexts or many subagents.
+    """A habit that causes a part of the usage, such as long contexts or many subagents.
 
     Treat ``key`` as an open set. ``pct`` is 0 to 100 of the usage by weight, ``count`` the number of
     requests. Habits overlap: the shares do not add up to 100.

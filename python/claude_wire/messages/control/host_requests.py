@@ -40,7 +40,7 @@ from claude_wire.messages.unknown import OrUnknownObject
 
 
 class HookCallbackMatcher(Wire, kw_only=True, frozen=True):
-    """For which uses of a hook event the CLI shall call the host.
+    """Selects the hook events for which the CLI calls the host.
 
     ``matcher`` is a pattern for the tool's name, or for another field of the event; absent or null matches all.
     ``hookCallbackIds`` are ids of the host's choice, which come back as ``callback_id``. ``timeout`` is in seconds;
@@ -173,7 +173,7 @@ class SetPermissionModeRequest(
 
 
 class SetModelResponse(Wire, kw_only=True, frozen=True):
-    """The model that is in force now, with a reset resolved to the actual model.
+    """The current model. After a reset, this is the actual default model.
 
     It does not prove that the model exists: an unknown name is also accepted, and fails at the next request.
     Older CLIs answer with an empty payload.
@@ -352,7 +352,7 @@ class RewindFilesRequest(ControlRequestBody[RewindFilesResponse], tag="rewind_fi
 
 
 class CancelAsyncMessageResponse(Wire, kw_only=True, frozen=True):
-    """Whether a queued message was taken back.
+    """Whether a queued message was cancelled.
 
     False if it was not in the queue. It may already be running then.
     """
@@ -423,7 +423,7 @@ class McpSetServersResponse(Wire, kw_only=True, frozen=True):
 
 
 class McpSetServersRequest(ControlRequestBody[McpSetServersResponse], tag="mcp_set_servers", kw_only=True, frozen=True):
-    """Puts a new set of MCP servers in place of those set before.
+    """Replaces the MCP servers of earlier such requests.
 
     Servers that the host runs are also replaced. Servers from settings files and plugins stay, so an empty map does
     not always leave none.
@@ -570,7 +570,7 @@ class GetTaskOutputResponse(Wire, kw_only=True, frozen=True):
 
 
 class GetTaskOutputRequest(ControlRequestBody[GetTaskOutputResponse], tag="get_task_output", kw_only=True, frozen=True):
-    """Asks for the end of what a background shell or monitor task has printed.
+    """Asks for the end of the output of a background shell or monitor task.
 
     An unknown task is an error. It may be repeated while the task runs, and once more after its end.
     """
@@ -591,7 +591,7 @@ class ApplyFlagSettingsRequest(
 
 
 class GetSettingsResponse(Wire, kw_only=True, frozen=True):
-    """The settings in force, and those of each source.
+    """The settings that apply, and those of each source.
 
     ``effective`` is the merged result; ``applied`` has what the session uses, such as model and effort. Files in
     ``errors`` were skipped.
@@ -657,7 +657,7 @@ class HookEditable(Wire, kw_only=True, frozen=True):
 
 
 class HookListing(Wire, kw_only=True, frozen=True):
-    """One configured hook, worded for display.
+    """A configured hook, as text for display.
 
     The texts have their control characters made visible, so do not run them. :attr:`editable` has the stored form, for
     hooks in a writable file. ``timeout`` is in seconds. ``disabled`` is true or absent.

@@ -124,7 +124,7 @@ class PermissionRuleDescription(Wire, frozen=True):
 
 
 class PermissionRuleEntry(Wire, kw_only=True, frozen=True):
-    """One permission rule that the session knows, and where it comes from.
+    """A permission rule of the session, and its source.
 
     ``rule`` is the stored text, which may have control characters. ``notInEffect`` is true when managed
     settings switch the rule off; ``editability`` says whether it is saved, kept for the session, or read-only.

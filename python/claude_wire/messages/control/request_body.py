@@ -18,7 +18,7 @@ A = TypeVar("A")
 def parse_answer(answer: type[A], payload: dict[str, Any]) -> A:
     """Build ``payload`` as ``answer``: a Struct, a union of them, or ``dict``.
 
-    An empty payload acknowledges the request: lists are empty then, and all other fields None.
+    An empty payload only acknowledges the request. Then lists are empty, and all other fields None.
 
     Raises:
         PayloadError: the payload does not fit.
@@ -52,7 +52,7 @@ else:
 
 
 class ControlRequestBody(_Answered[A], tag_field="subtype", frozen=True):
-    """What a control request asks for: the object in ``ControlRequest.request``, told apart by its ``subtype``.
+    """The body of a control request: the object in ``ControlRequest.request``. Its ``subtype`` selects the class.
 
     ``A`` is the type of the payload in a successful answer; see ``ControlResponse.payload_as``. To add a request,
     write a subclass and run ``make generate``.
@@ -75,7 +75,7 @@ class ControlRequestBody(_Answered[A], tag_field="subtype", frozen=True):
 
     @classmethod
     def parse_answer(cls, payload: dict[str, Any]) -> A:
-        """Type the payload of a successful answer to this kind of request.
+        """Convert the payload of a successful answer to the type of this request's answer.
 
         Raises:
             PayloadError: the payload does not fit.

@@ -42,7 +42,7 @@ class ExportConversationRequest(ControlRequestBody[dict[str, Any]], tag="export_
 class GenerateSessionTitleRequest(
     ControlRequestBody[dict[str, Any]], tag="generate_session_title", kw_only=True, frozen=True
 ):
-    """Has the CLI make up a title for the session.
+    """Makes the CLI create a title for the session.
 
     The answer has ``title``, null if that failed. The title is made from ``description``.
     """

@@ -57,7 +57,7 @@ class _CacheMiss(Wire, tag_field="type", frozen=True):
 
 
 class CacheMissModelChanged(_CacheMiss, tag="model_changed", frozen=True):
-    """The prompt cache was missed because the model is another one.
+    """The prompt cache was missed because the model has changed.
 
     ``cache_missed_input_tokens`` is about how many tokens a hit would have read. Other reasons have this field, too.
     """
@@ -171,7 +171,7 @@ class ApiMessage(Wire, kw_only=True, frozen=True):
 
 
 class MessageParam(Wire, frozen=True):
-    """A message on its way to the model: who speaks, and what.
+    """A message to the model: its role and its content.
 
     ``content`` is a string or a list of blocks, in both directions. The CLI ends with an error when the host sends a
     ``role`` other than ``user``, or none. A received message without a ``role`` has ``UNSET``; it counts as the user's.

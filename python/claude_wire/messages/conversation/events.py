@@ -1,4 +1,4 @@
-"""Events of a streamed model message and the deltas they carry.
+"""The events of a streamed model message, and their deltas.
 
 They are the API's own. A :class:`StreamEvent` line contains one event.
 """

@@ -54,7 +54,7 @@ class ErrorInfo(Wire, kw_only=True, frozen=True):
 
 
 class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
-    """Ends a turn: how it went, what it cost and how long it took; the base of every result.
+    """Ends a turn, and reports its outcome, cost and duration. The base of every result.
 
     Read :attr:`ok`, not ``subtype``: API failures are ``success`` with ``is_error`` true, the text in ``result``
     and the HTTP status in ``api_error_status``, while errors of the CLI have ``errors`` and no ``result``.
@@ -274,7 +274,8 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
 
 
 class TurnError(ClaudeWireError):
-    """A turn ended with a result that is an error; :meth:`~claude_wire.ResultMessage.to_error` makes the fitting one.
+    """A turn ended with a result that is an error. :meth:`~claude_wire.ResultMessage.to_error` makes the right
+    subclass.
 
     Its text says what the CLI says of it (see :mod:`claude_wire.errors`), and what to do.
 
@@ -310,7 +311,7 @@ class TurnError(ClaudeWireError):
 
 
 class ApiError(TurnError):
-    """The API refused a request or failed, also after the CLI had tried again.
+    """The API refused a request, or failed even after the CLI's retries.
 
     The result of the CLI has the ``subtype`` ``success``.
 
@@ -426,7 +427,7 @@ class TurnCancelledError(TurnError):
 
 
 class SubagentStoppedError(TurnError):
-    """Subagents in the background were stopped before they had reported, and the agent began no turn about that.
+    """Subagents in the background were stopped before they reported, and no turn followed.
 
     The CLI stops all subagents when one of them exceeds ``max_budget_usd``, and when it is interrupted between two
     turns. The turns themselves did not fail.
@@ -577,7 +578,7 @@ class ResultError(ResultMessage, kw_only=True, frozen=True):
 
 
 class ResultCancelled(ResultMessage, kw_only=True, frozen=True):
-    """A turn that was interrupted, in miriad-code's dialect; :attr:`ResultMessage.cancelled` is true of it.
+    """An interrupted turn in miriad-code's dialect. :attr:`ResultMessage.cancelled` is true.
 
     For the CLI's form see :class:`ResultErrorDuringExecution`.
     """

@@ -113,7 +113,7 @@ UsageIteration: TypeAlias = (
 
 
 class Usage(Wire, kw_only=True, frozen=True):
-    """Tokens of one API message, or of one turn when it stands in a result.
+    """The tokens of one API message; in a result, those of one turn.
 
     On an assistant message of a streamed answer the counts are those known at the start, so ``output_tokens`` is far
     too low; the :class:`MessageDeltaEvent` and the result have the final ones. On a result it covers the turn's main
@@ -155,7 +155,7 @@ class MessageDeltaUsage(Wire, kw_only=True, frozen=True):
 
 
 class ModelUsage(Wire, kw_only=True, frozen=True):
-    """What one model has used, subagents included, with its cost in USD.
+    """The usage of one model, including subagents, with its cost in USD.
 
     In ``modelUsage`` of a result these are running totals of the session, which go on when it is resumed or forked: do
     not add them up over results. In ``model_usage_since_last_result`` they count from the previous result.
@@ -317,7 +317,7 @@ class ContextUsageSkill(Wire, kw_only=True, frozen=True):
 
 
 class ContextUsage(Wire, kw_only=True, frozen=True):
-    """What fills the context window: the data behind the text that ``/context`` prints.
+    """The content of the context window: the data for the output of ``/context``.
 
     It is part of the assistant message with that text. ``percentage`` runs from 0 to 100. The answer to a
     ``get_context_usage`` request has more detail and camelCase keys.

@@ -164,7 +164,7 @@ class _ModelSwitchHookInput(HookInputBase, kw_only=True, frozen=True):
 class PreModelSwitchHookInput(_ModelSwitchHookInput, tag="PreModelSwitch", kw_only=True, frozen=True):
     """A switch of the model has been asked for; the hook may deny it.
 
-    ``requested_model`` is what was asked for, null for the default; the other two are resolved ids. ``context_tokens``
+    ``requested_model`` is the requested name, null for the default; the other two are resolved ids. ``context_tokens``
     is the number of tokens that the next request must send again, ``estimated_cache_write_usd`` the cost of caching
     them (USD, without the reply). ``source`` is ``sdk``, ``command`` or ``picker``.
     """

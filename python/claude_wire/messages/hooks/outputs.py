@@ -1,4 +1,4 @@
-"""Hook outputs: what a host answers to a ``hook_callback``.
+"""Hook outputs: the answers of a host to ``hook_callback``.
 
 Every member is optional. An empty object has no effect, as if there were no hook. Member names are camelCase
 (the inputs are snake_case), and the tag ``hookEventName`` must name the event being answered.
@@ -163,7 +163,7 @@ class PreToolUseHookSpecificOutput(_ForEvent, tag="PreToolUse", kw_only=True, fr
 
 
 class SessionStartHookSpecificOutput(_WithContext, tag="SessionStart", kw_only=True, frozen=True):
-    """What to add to a session that begins.
+    """Additions to a session that begins.
 
     ``additionalContext`` is text the model gets to read, ``initialUserMessage`` a prompt to begin with,
     ``reloadSkills`` makes the CLI search again for skills that the hook has installed. ``watchPaths`` lists files to

@@ -83,7 +83,7 @@ def _contents(path: str, most: int) -> bytes:
 
 
 def unpacked_pieces(path: str) -> Generator[bytes, None, None]:
-    """What is in a .gz or .xz file, in pieces of at most :data:`BLOCK_BYTES`, in constant memory.
+    """Yield the content of a .gz or .xz file in pieces of at most :data:`BLOCK_BYTES`, in constant memory.
 
     Raises:
         OSError: it cannot be read.

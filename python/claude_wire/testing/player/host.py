@@ -32,15 +32,14 @@ class Expected:
 
 
 class Host:
-    """Reads what a live host sends, all the time, and finds for each line the recorded one that it stands for.
+    """Reads the lines of a live host, and finds the recorded line that each corresponds to.
 
-    Prompts and requests go by their order, responses by their ids (the player's requests have the recorded ids). Where
-    the live host differs from the recorded one:
+    Prompts and requests are matched by their order, responses by their ids (the player's requests have the recorded
+    ids). If the live host differs from the recorded one:
 
-    * a prompt where a request was recorded: the request is not waited for any more, nor is its answer played;
-    * a request where another line was recorded: ``answer`` is called, and one of its subtype that was recorded later
-      is not waited for any more;
-    * a line that is not JSON: ``refuse`` is called, unless there was one in the recording;
+    * a prompt instead of a recorded request: the request is no longer waited for, and its answer is not played; * a
+    request instead of another recorded line: ``answer`` is called, and a request of this subtype that was recorded
+    later is no longer waited for; * a line that is not JSON: ``refuse`` is called, unless the recording also has one;
     * further prompts and responses, and lines that the CLI ignores (``keep_alive``), are dropped.
     """
 

@@ -22,11 +22,11 @@ _JSON = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 class Line:
-    """What the player must know of a line, in either direction.
+    """The parts of a line that the player needs, in either direction.
 
     kind: ``user``, ``result``, ``request``, ``response``, ``garbage`` (no JSON), or empty for anything else.
-    subtype: of a request.
-    identity: of a request its own id, of a response the id of what it answers.
+    subtype: the subtype of a request.
+    identity: the id of a request, or the id of the request that a response answers.
     hooks: the ids of the hooks in ``initialize`` by their places: event, index of the matcher, index in the matcher.
     """
 

@@ -50,8 +50,8 @@ class Player:
     """Plays a recording to a live host, and never returns.
 
     Args:
-        files: of the recording.
-        settings: what ``replay`` makes of its arguments.
+        files: the files of the recording.
+        settings: the settings from ``replay``.
         flags: the flags that the host passes to the CLI. They decide only whether it reads stream-json from standard
             input. If they do not say, it does what the recorded CLI did.
     """
@@ -166,7 +166,7 @@ class Player:
             self._happen(self._events.pop(0))
 
     def _live(self, data: bytes) -> bytes:
-        """A line of output for the live host, with the ids of its own requests and hooks.
+        """Return a line of output with the ids of the live host's requests and hooks.
 
         Empty if it answers a request that the live host has not made.
         """

@@ -25,7 +25,7 @@ class Step:
 
 
 def steps_of(files: Mapping[str, bytes]) -> list[Step]:
-    """The lines of both streams, line feeds included, in the order in which they went, with their times.
+    """Return the lines of both streams, with line feeds and times, in the order in which they were written.
 
     Raises:
         ValueError: order.jsonl or stdout.reads.jsonl is damaged.
@@ -39,7 +39,7 @@ def steps_of(files: Mapping[str, bytes]) -> list[Step]:
 
 
 def reads_of(files: Mapping[str, bytes]) -> list[Any]:
-    """``[seconds, bytes]`` for each recorded read of standard output.
+    """Return ``[seconds, bytes]`` for each recorded read of standard output.
 
     Raises:
         ValueError: stdout.reads.jsonl is damaged.
@@ -121,7 +121,7 @@ def _timed(reads: list[Any], written: list[bytes]) -> list[Step]:
 
 
 def _likely_order(outputs: list[Step], sent: list[bytes]) -> list[Step]:
-    """The lines of both streams in a likely order, if no order was recorded.
+    """Put the lines of both streams into a likely order, if no order was recorded.
 
     A request comes before its answer, a response after its request, a prompt after the answers to earlier requests,
     and the second prompt after the first result.

@@ -245,7 +245,7 @@ class PromptSnapshot(Wire, tag_field="type", tag="prompt_snapshot", kw_only=True
 
 
 class QueuedCommand(Wire, tag_field="type", tag="queued_command", kw_only=True, frozen=True):
-    """A prompt that was sent during a turn: the model gets it in that turn, and it begins none of its own.
+    """A prompt that was sent during a turn. The model gets it in that turn, so it begins no turn itself.
 
     ``commandMode`` is ``prompt``, or ``task-notification`` for the CLI's text after a task has ended. ``source_uuid``
     is the uuid of the message on the stream. The types of ``usage`` are those of a task's notification.
