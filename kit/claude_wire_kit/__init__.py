@@ -1,4 +1,4 @@
-"""What is built on claude_wire, and the command ``claude-wire``.
+"""Programs built on claude_wire, and the command ``claude-wire``.
 
 - ``supervisor``: a daemon that owns CLIs, so that sessions outlive their clients, and its client.
 - ``events``: messages as what a front end shows.

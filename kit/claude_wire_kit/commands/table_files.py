@@ -47,7 +47,7 @@ _NUMBERS = "bytes", "lines", "skipped", "rows", "decoded", "invalid"
 
 
 class Exported(NamedTuple):
-    """The report of an export."""
+    """The outcome of an export."""
 
     rows: int
     files: int
@@ -68,8 +68,8 @@ def export(
     """Write a table of the lines in files and folders as files below a new folder.
 
     The files are ``part-00000.parquet`` and so on, in the order of the lines; ``by_day``, a folder for each day holds
-    them, called ``day=2026-11-23``. All are written beside the folder and become it at the end, by one renaming: what
-    fails, or is killed, leaves no part of it under its name.
+    them, called ``day=2026-11-23``. Everything is written to a temporary folder, which is renamed at the end. So an
+    export that fails or is killed leaves nothing under the folder's name.
 
     Args:
         paths: files, and folders, of which all ``.jsonl`` files are taken.
@@ -203,7 +203,7 @@ class _Writer:
         files = 0
         for folder, rows in self._split(table):
             os.makedirs(os.path.join(self._folder, folder), exist_ok=True)
-            # pyarrow takes no path that is not UTF-8.
+            # pyarrow accepts only UTF-8 paths, so open the file here.
             with open(os.path.join(self._folder, folder, f"part-{number:05}.{self._format}"), "xb") as file:
                 self._write(rows, file)
             files += 1

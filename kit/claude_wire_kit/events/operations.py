@@ -62,7 +62,7 @@ class Operations:
         """End a call, if it is open. A failed call that was not allowed ends as ``denied``.
 
         Args:
-            result: an operation with the details of the result. It is told also if the call is not open.
+            result: an operation with the details of the result. It gives an event even if the call is not open.
         """
         operation = self._open.pop(place, None)
         if operation is not None:

@@ -174,9 +174,9 @@ class Subagents:
 def find_mentions(text: str) -> Iterator[tuple[str, SubagentStatus]]:
     """Find the subagents that a text names, and what it says of them.
 
-    This is for agents whose messages do not report subagents. A name after "subagent" stands in quotation marks, is a
-    number, or has a capital letter, a digit, a hyphen or an underscore. One before "agent" stands in quotation marks or
-    says what somebody does, such as ``code-reviewer``. Takes time in proportion to the length of the text.
+    This is for agents whose messages do not report subagents. A name after "subagent" must be in quotation marks, be a
+    number, or have a capital letter, a digit, a hyphen or an underscore. A name before "agent" must be in quotation
+    marks or end like a profession, such as ``code-reviewer``. Takes time in proportion to the length of the text.
     """
     for match in _AGENT.finditer(text) if "gent" in text or "GENT" in text else ():
         before = text[max(0, match.start() - LOOKED_AT) : match.start()]

@@ -96,7 +96,7 @@ class Node:
         """Send bytes to the supervisor, at most :data:`CHUNK_BYTES`.
 
         Returns:
-            Whether there is room for more; None if there is no connection.
+            True if there is room for more; None if there is no connection.
         """
         with suppress(asyncio.TimeoutError):
             try:

@@ -86,7 +86,7 @@ class Calls:
         """Show the result of a call.
 
         Args:
-            place: where a result stands whose call was not seen.
+            place: returns the box for a result whose call was not seen.
         """
         call = self._calls.get(event.id)
         if call is None:

@@ -19,7 +19,7 @@ MAX_CHARS = 32 * 1024 * 1024
 #: Of one text, this many characters are shown.
 TEXT_CHARS = 100_000
 
-#: A text with more lines or characters is folded after this many lines.
+#: A text with more than twice these lines, or more than these characters, is folded after this many lines.
 OPEN_LINES, OPEN_CHARS = 16, 4000
 
 #: A picture with more base64 characters than this is only named.

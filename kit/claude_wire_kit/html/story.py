@@ -102,7 +102,7 @@ class Story:
             self.draw(event)
 
     def tell(self, transcript: Transcript) -> None:
-        """Draw the lines of a transcript that are no records, then its active branch."""
+        """Draw the invalid lines of a transcript, then its active branch."""
         for record in transcript.records:
             match record:
                 case CustomTitleRecord(customTitle=title) | AiTitleRecord(aiTitle=title):
@@ -269,7 +269,8 @@ class Story:
                 self._say(place, "Claude", "model", prose(block.text), None)
                 place.add("<p class=warning>Cut off</p>")
 
-    # --- what stands beside -------------------------------------------------------------------------------------------
+    # --- notes beside the conversation
+    # -------------------------------------------------------------------------------------------
 
     def _notice(self, event: e.Notice) -> None:
         call = self._calls.get(event.callId)

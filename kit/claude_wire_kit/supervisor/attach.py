@@ -95,8 +95,8 @@ def spec_of(
         cwd, env: those of this process if None.
         name: for lists.
         mcp: by MCP server and method of its handshake, the result that the supervisor gives while no client serves it.
-        cost_usd: the turn is interrupted when the session has cost so much.
-        asks: whether :class:`~claude_wire.ClaudeOptions` that say nothing of it have the CLI ask for permission. Its
+        cost_usd: the turn is interrupted when the session has cost this much.
+        asks: whether the CLI asks for permission if the :class:`~claude_wire.ClaudeOptions` do not say so. Its
             questions then wait for a driver.
     """
     require_environment("env", env)
@@ -149,7 +149,7 @@ class Supervisor:
         """Return a session that goes on, for ``async with``.
 
         Args:
-            session: its id, for all lines that there are; or a cursor, for those behind it.
+            session: its id, for all lines that there are; or a cursor, for the lines after it.
             role: a driver sends prompts and answers questions; a viewer sees what happens.
             take: whether to replace a driver that is there. It becomes a viewer.
 

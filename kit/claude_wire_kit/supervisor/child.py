@@ -8,9 +8,9 @@ There are two proofs:
 
 - A child that nobody has reaped. The kernel keeps its pid, and so the number of its group, until it is reaped.
 - For what an earlier supervisor has left: the pid has the recorded start time; or a process of the session
-  and the group with this number has the mark in its environment. Each CLI gets a mark of its own, which all that it
-  starts inherit. Nobody else can enter its session, and the kernel gives no process a pid that is still the number of
-  a session. So one process with the mark proves the whole session.
+  and the group with this number has the mark in its environment. Each CLI gets a mark of its own, which all its
+  descendants inherit. Nobody else can enter its session, and the kernel gives no process a pid that is still the number
+  of a session. So one process with the mark proves the whole session.
 """
 
 from __future__ import annotations

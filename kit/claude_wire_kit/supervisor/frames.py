@@ -315,7 +315,7 @@ def command_of(line: bytes) -> Command:
     """Decode a command.
 
     Raises:
-        ValueError: the line is no command, or has an unknown field. The message says what is wrong.
+        ValueError: the line is not a command, or has an unknown field. The message says what is wrong.
     """
     fields = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
     names = [name for name in _COMMANDS if name in fields]
@@ -359,7 +359,7 @@ class Failed(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", 
     Attributes:
         error: ``epoch`` (with ``line``, the last line), ``gone`` (with ``first``, the first line), ``unknown`` (no such
             session), ``driver`` (there is one), ``running`` (its CLI runs), ``environment`` (none is known), ``start``,
-            ``limit``, ``version``, ``command`` (the line is no command), ``refused``, ``system``.
+            ``limit``, ``version``, ``command`` (the line is not a command), ``refused``, ``system``.
         message: the reason for people.
     """
 

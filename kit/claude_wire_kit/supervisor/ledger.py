@@ -157,7 +157,7 @@ class Ledger:
 
     @property
     def is_full(self) -> bool:
-        """Return True if so many questions are open that nothing more should be read from the CLI."""
+        """Return True if too many questions are open, so that nothing more should be read from the CLI."""
         questions = self.protocol.questions
         return len(questions) >= MAX_OPEN or questions.open_bytes >= MAX_OPEN_BYTES
 

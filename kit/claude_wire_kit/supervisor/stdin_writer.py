@@ -32,7 +32,7 @@ class StdinWriter:
 
     @property
     def is_behind(self) -> bool:
-        """Return True if so much waits for the process that nothing more should be read from its driver."""
+        """Return True if too much waits for the process, so that nothing more should be read from its driver."""
         return len(self._waiting) > MAX_WAITING_BYTES
 
     def write(self, line: bytes) -> None:

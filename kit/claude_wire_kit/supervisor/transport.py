@@ -32,7 +32,7 @@ WHY_SECONDS = 1.0
 class Transport(Protocol):
     """One connection to a supervisor."""
 
-    #: What the supervisor sends.
+    #: The bytes that the supervisor sends.
     chunks: Chunks
 
     async def open(self) -> None:

@@ -49,7 +49,7 @@ class Pattern(NamedTuple):
         """Compile a regular expression, or with ``fixed`` a plain text.
 
         Raises:
-            ValueError: the pattern is none.
+            ValueError: the pattern is invalid.
         """
         try:
             pattern = re.compile(re.escape(text) if fixed else text, re.IGNORECASE if ignore_case else 0)

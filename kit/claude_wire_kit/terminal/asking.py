@@ -72,7 +72,7 @@ class Terminal:
         is_cut = whole != fields(request.input)
         choices = ", ".join(["y", "n", "n REASON", *numbered, *(["s (show all of it)"] if is_cut else [])])
         while True:
-            # Discard what was typed before the question was shown: it is no answer.
+            # Discard anything typed before the question was shown: it is not an answer.
             termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
             typed = await self.line(f"  allow? [{choices}] ")
             word, _, reason = typed.strip().partition(" ")

@@ -1,4 +1,4 @@
-"""What a stream of messages has used: tokens and cost, by turn, model and session.
+"""The usage of a stream of messages: tokens and cost, by turn, model and session.
 
 ::
 
@@ -110,7 +110,7 @@ class UsageMeter:
     are in the sums. A turn without a result, as at the end of a stream that was cut, is left out: what it has used is
     not known.
 
-    What a result adds is its ``model_usage_since_last_result``, which is right after a resume and a fork, too. Results
+    A result adds its ``model_usage_since_last_result``, which is also right after a resume or a fork. Results
     of older CLIs and other dialects lack this field. Then it is the growth of the session's running totals since its
     previous result. So with such a CLI, the first result of a resumed session includes all earlier use, unless the
     same meter was fed the earlier stream. Totals that shrink have started again at zero.
@@ -141,7 +141,7 @@ class UsageMeter:
         """Take the next message.
 
         Returns:
-            What the turn that this result ends has used. None for other messages, and for a result that was counted
+            The usage of the turn that this result ends. None for other messages, and for a result that was counted
             before.
 
         Raises:

@@ -51,7 +51,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             path: absolute, or relative to the first root.
 
         Raises:
-            FolderError: it is not below a root, or is no folder.
+            FolderError: it is not below a root, or is not a folder.
         """
         roots = [os.path.realpath(os.path.expanduser(root)) for root in self.roots]
         if "\0" in path:

@@ -148,7 +148,7 @@ class Service:
             option, message: see :meth:`~claude_wire_kit.events.Bridge.answer`.
 
         Raises:
-            AnswerError: it is no open question: unknown, or settled.
+            AnswerError: the question is unknown, or settled.
             ValueError: it has no such option.
             SupervisorError: the supervisor refuses it.
         """

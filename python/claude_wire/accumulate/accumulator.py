@@ -22,7 +22,7 @@ which stays as the model wrote it: the CLI changes the input of some of its own 
 * The text, signature or input in the start of a ``text``, ``thinking``, ``tool_use`` or ``server_tool_use`` block does
   not count. Only its deltas do. Blocks of other types are as they start.
 * A signature and the content of a compaction replace what was there; text and citations add to it.
-* Input that is no JSON becomes ``{"__unparsedToolInput": {"raw": ..., "len": ...}}``, in UTF-16 units, ``raw`` cut at
+* Input that is not JSON becomes ``{"__unparsedToolInput": {"raw": ..., "len": ...}}``, in UTF-16 units, ``raw`` cut at
   2,048. Empty input and ``null`` become ``{}``.
 * A text block whose text is blank in the end has no line, and is left out of the message.
 * Counts of tokens are totals and replace those of the start, except that a zero replaces no input or cache count.
@@ -95,7 +95,7 @@ DELTA_CHARS = 60
 #: Any other event counts as its JSON plus this many characters, for its Python objects.
 EVENT_CHARS = 1000
 
-#: Marks without text: None (the message was abandoned), and stops. They count least.
+#: Types of marks without content: None (the message was abandoned), and stop events. Such a mark counts as the minimum.
 _SHORT = (type(None), ContentBlockStopEvent, MessageStopEvent)
 #: Events that begin a message if none is under way.
 _CONTENT = (ContentBlockStartEvent, ContentBlockDeltaEvent, MessageDeltaEvent)

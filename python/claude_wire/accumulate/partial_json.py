@@ -13,7 +13,7 @@ import msgspec
 
 #: An escape of half a surrogate pair whose other half neither follows nor may still come. jiter refuses such an escape.
 #: Whole pairs match too, as group 1, so that no half is found within them. The text must have no escaped backslashes.
-#: The common beginning of all branches stands before them: the regex engine then searches for it.
+#: The common beginning of all branches comes first, so that the regex engine searches for it.
 _LONE = re.compile(
     r"\\u[dD](?:"
     r"([89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"

@@ -209,7 +209,7 @@ class AgentProtocol:
         return self.dialect.plain
 
     def full(self, *, asking: bool = False) -> bool:
-        """True if so many prompts wait that no more input may be read.
+        """True if too many prompts wait, so that no more input may be read.
 
         With ``asking`` the limits are doubled: the turn waits for an answer of the host, and the answer may come after
         more prompts.

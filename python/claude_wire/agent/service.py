@@ -390,7 +390,7 @@ class Service:
 
     @property
     def crowded(self) -> bool:
-        """True while so much output waits that a turn has to wait."""
+        """True while too much output waits, so that a turn has to wait."""
         return self.protocol.unwritten > CROWDED_BYTES
 
     async def room(self) -> None:

@@ -127,7 +127,7 @@ class Encoder:
         messages = list(messages)
         for cls in set(map(type, messages)):
             if not issubclass(cls, dict) and (not issubclass(cls, Wire) or cls.keeps_extra):
-                return b"".join(map(encode, messages))  # raises for the first that is no message
+                return b"".join(map(encode, messages))  # raises for the first value that is not a message
         try:
             encoded = _encode_json_lines(messages)
         except _REFUSED_TO_ENCODE:

@@ -86,7 +86,7 @@ class Lines(Objects, ABC):
         """A new object that makes the same messages, with counters of its own."""
 
     def _refused(self, line: bytes) -> Any:
-        """As :meth:`line`, for a line that :meth:`_several` has refused."""
+        """Decode a line that :meth:`_several` has refused."""
         return self.line(line)
 
     def block(self, data: Bytes, count: int) -> list[Any]:

@@ -139,7 +139,7 @@ class Objects:
         return _as_object(value)
 
     def noted_object(self, line: bytes) -> tuple[dict[str, Any], Ambiguities]:
-        """As :meth:`object`, with the keys that had two values. Call :meth:`forget_ambiguous` after use.
+        """Read an object, and return it with the keys that had two values. Call :meth:`forget_ambiguous` after use.
 
         Raises :class:`BadLine`.
         """

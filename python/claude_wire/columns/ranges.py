@@ -51,7 +51,7 @@ def plan(paths: Paths, target_bytes: int = PART_BYTES) -> list[Range]:
 def files(paths: Paths) -> list[str]:
     """The files of ``paths``, in order: those given, and for each folder the ``.jsonl`` files below it, sorted.
 
-    What is named so in a folder and is no regular file, a FIFO, say, is left out.
+    Anything of that name that is not a regular file, such as a FIFO, is left out.
 
     Raises:
         OSError: a folder cannot be read.

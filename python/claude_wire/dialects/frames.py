@@ -94,7 +94,7 @@ def _tool_result(block: ToolResultBlock) -> dict[str, Any]:
 
 
 def usage_counts(usage: Usage | None) -> dict[str, int] | None:
-    """The token counts in the order of the frame; counts of the cache only if they are not 0."""
+    """Return the token counts in the frame's order. Cache counts of 0 are left out."""
     if usage is None:
         return None
     counts = {name: getattr(usage, name) or 0 for name in _COUNTS}

@@ -334,7 +334,7 @@ class Run:
                 await self._send(message)
                 return None
         except Exception as error:
-            # It is no fault if the session was closed meanwhile.
+            # Not a fault: the session was closed meanwhile.
             level = logging.DEBUG if isinstance(error, HandleError) else logging.WARNING
             _log.log(level, "a message of the MCP server %r was not sent: %s", self._name, type(error).__name__)
             return type(error).__name__

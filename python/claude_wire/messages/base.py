@@ -1,4 +1,4 @@
-"""The base classes of all messages and their parts, and how a field tells null, absent and a value apart.
+"""The base classes of all messages and their parts, and how a field distinguishes null, absent and a value.
 
 Presence, for a field that is not simply required:
 

@@ -95,7 +95,7 @@ class InvalidLineError(ClaudeWireError, ValueError):
     Attributes:
         line: the :class:`~claude_wire.InvalidLine`, with its bytes, number, offset and reason.
         messages: what the same call had decoded before it, in order; none from ``read()``, which yields them first.
-            What comes after it is not lost: the next call of ``feed`` or ``close`` returns it.
+            Later messages are not lost: the next call of ``feed`` or ``close`` returns them.
     """
 
     def __init__(self, line: InvalidLine, messages: list[Any] | None = None) -> None:

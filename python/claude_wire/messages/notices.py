@@ -140,7 +140,7 @@ class PromptSuggestionMessage(MessageBase, tag="prompt_suggestion", kw_only=True
 class ConversationResetMessage(MessageBase, tag="conversation_reset", kw_only=True, frozen=True):
     """The conversation starts again, for instance after ``/clear``. The model no longer sees earlier messages.
 
-    ``session_id`` is that of the session left behind, and the next :class:`InitMessage` has the new one. The running
+    ``session_id`` names the old session, and the next :class:`InitMessage` has the new one. The running
     totals in results start at zero again.
     """
 

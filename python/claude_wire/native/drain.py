@@ -6,7 +6,7 @@ has left unread for 10 to 20 ms are moved into memory by a thread of the native 
 process. This thread does not need Python: it works even while a callback blocks the event loop, or C code keeps the
 interpreter's lock. See ``rust/src/drain``.
 
-What it costs (CPython 3.11, Linux 6.18, two cores, one run): ``read()`` of a line of 285 bytes that is in the pipe
+Costs (CPython 3.11, Linux 6.18, two cores, one run): ``read()`` of a line of 285 bytes that is in the pipe
 1.0 µs, of which 0.3 are the call into the library; ``os.read`` 0.5. With 100 idle pipes the thread does not run; with
 one that gets a line every millisecond, which its reader reads at once, it takes 0.4% of a core. A child that writes
 40 MB in lines of 285 bytes to a pipe of 64 KiB that nobody reads gets 55 MB/s.
@@ -66,9 +66,9 @@ class Drain:
     """Reads a pipe, socket or terminal, and empties it into memory while its reader is busy.
 
     The drain reads a duplicate of ``fd``, so the caller may close ``fd``. Until the drain is closed, the descriptor is
-    non-blocking for all who share it; nobody else should read it. A drain takes two descriptors, with ``watch()`` too,
-    and one more while bytes are in a file. All drains of a process share one thread with two descriptors, and one more
-    for every 50 drains.
+    non-blocking for every program that shares it; nobody else should read it. A drain takes two descriptors, with
+    ``watch()`` too, and one more while bytes are in a file. All drains of a process share one thread with two
+    descriptors, and one more for every 50 drains.
 
     A drain belongs to one thread at a time and to the process that made it. It is closed when it is garbage collected.
 

@@ -20,8 +20,8 @@ class LineSplitter:
     Args:
         max_line_bytes: the limit for a line, in bytes without its line feed. A longer one is dropped in bounded memory.
         keepends: if false, lines come without line feed and without one CR before it, blank lines (nothing but spaces,
-            tabs and CRs) are skipped, and so is a byte order mark at the start of the stream. If true, all that is
-            returned is byte for byte what came in.
+            tabs and CRs) are skipped, and so is a byte order mark at the start of the stream. If true, the output is
+            byte for byte the input.
 
     A splitter belongs to one thread at a time and to the process that made it: any method raises :class:`HandleError`
     otherwise. As a context manager it frees its native memory at the end; else this happens when it is garbage

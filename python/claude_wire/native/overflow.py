@@ -51,7 +51,8 @@ class DrainOptions:
     overflow: Overflow = "pause"
     #: The size limit of the file for ``overflow="spill"``, which is made in ``tempfile.gettempdir()``.
     spill_limit: int = DEFAULT_SPILL_BYTES
-    #: Keep only the last so many bytes: there is no queue, and nothing to read. These bytes do not count in the budget.
+    #: Keep only this many of the last bytes: there is no queue, and nothing to read. These bytes do not count in the
+    #: budget.
     keep_last: int | None = None
 
     def __post_init__(self) -> None:

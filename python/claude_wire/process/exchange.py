@@ -150,7 +150,7 @@ class Exchange:
             self.run.see(InitMessage())
 
     async def ended(self, *, cut: bool) -> None:
-        """As :class:`~claude_wire.streams.receiver.Observer`: wait for the exit code; raise once for a bad end.
+        """Wait for the exit code, and raise once for a bad end. See :class:`~claude_wire.streams.receiver.Observer`.
 
         Raises:
             UnfinishedTurnError: the output ended within a line or a turn.

@@ -113,11 +113,11 @@ class ClaudeOptions(Flags):
         max_turns: after this many turns the run ends with the result ``error_max_turns``.
         max_budget_usd: after this many dollars the run ends with the result ``error_max_budget_usd``.
         disallowed_tools: tools and rules that are refused.
-        task_budget: token budget that the model is told.
+        task_budget: token budget, which the model sees.
         model: a model's full name or an alias (``"sonnet"``, ``"opus"``, ``"haiku"``).
         fallback_model: used when ``model`` is overloaded; several are separated by commas.
         betas: beta headers for API requests.
-        permission_prompt_tool: who is asked for permission: ``"stdio"`` asks the host, by control requests; else the
+        permission_prompt_tool: answers permission questions: ``"stdio"`` asks the host, by control requests; else the
             name of an MCP tool.
         permission_mode: ``"default"`` (or ``"manual"``), ``"acceptEdits"``, ``"plan"``, ``"auto"``, ``"dontAsk"`` or
             ``"bypassPermissions"``.

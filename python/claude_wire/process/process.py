@@ -162,9 +162,9 @@ class Process(MessageStream[T], Generic[T]):
     * else :class:`~claude_wire.ProcessError`, if the exit code is not 0.
 
     A turn begins with an ``init``, ``assistant``, ``user`` or ``stream_event`` message, except those of subagents and
-    replays, and ends with its ``result``. A decoder with ``only`` shows this check only the kinds that it lets through;
-    if ``result`` is not among them, no turn counts as unfinished. On Linux the output ends when the process has ended
-    and all that it wrote was read, even if a process that it started still holds the pipe.
+    replays, and ends with its ``result``. A decoder with ``only`` shows this check only the kinds that it lets
+    through; if ``result`` is not among them, no turn counts as unfinished. On Linux the output ends when the process
+    has ended and its whole output was read, even if a process that it started still holds the pipe.
 
     When the block is left, the process gets the end of its input, SIGTERM and SIGKILL, with ``grace`` seconds between
     them. If the host is killed, its end of the pipe is closed, too: the CLI then ends, but a child that ignores the end
@@ -229,7 +229,7 @@ class Process(MessageStream[T], Generic[T]):
         await self._exchange.write(lines)
 
     async def end_input(self) -> None:
-        """Close the standard input: the CLI then finishes its work and ends. May be called again.
+        """Close the standard input: the CLI then finishes its work and ends. A second call does nothing.
 
         Waits for a send that is under way. If a sender was cancelled in the middle of its line, the rest of the line is
         written first, for at most a second. If this call is cancelled, the input stays open until the block is left.
@@ -250,7 +250,7 @@ class Process(MessageStream[T], Generic[T]):
         return cast("int", child.popen.returncode)
 
     async def aclose(self) -> None:
-        """End the process if it runs, as leaving the block does, and release its resources. May be called again.
+        """End the process if it runs, as leaving the block does, and release its resources. A second call does nothing.
 
         Cancellation does not cut this short, and is passed on afterwards. KeyboardInterrupt does: a thread then ends
         the process, as for a Process that was dropped without being closed.

@@ -58,7 +58,8 @@ class Background:
         self.stopped: Ids = Ids()
         # Tasks that a subagent started. The CLI reports their ends to that subagent.
         self._owned = Ids()
-        #: Number of turns that may be due because tasks have ended, and whether at least one will certainly come.
+        #: `due`: the number of turns that may come because tasks have ended. `is_certain`: at least one of them will
+        #: certainly come.
         self.due: int = 0
         self.is_certain: bool = False
 

@@ -247,7 +247,7 @@ class Run:
         # `_turn`: a turn is under way. `_announces`: the CLI has announced a turn before. `_queued`: how many turns it
         # says are queued.
         self._turn = self._announces = False
-        # True while messages are read that are older than the prompts that were sent.
+        # True while the consumer still reads messages that are older than the sent prompts.
         self._is_behind = False
         self._queued = 0
         #: ``error`` of the turn's last assistant message, not counting subagents.

@@ -88,7 +88,7 @@ class Control:
         return self.requests.waiting
 
     def is_full(self) -> bool:
-        """True while so many callbacks and answers wait that no more messages may be read."""
+        """True while too many callbacks and answers wait, so that no more messages may be read."""
         if len(self._tasks) < MAX_TASKS and self.answers.waiting_bytes < MAX_WAITING_BYTES:
             return False
         if not self._was_full:
@@ -148,7 +148,7 @@ class Control:
         servers: Mapping[str, McpServer | McpServerConfig],
         request: Callable[[McpSetServersRequest], Awaitable[McpSetServersResponse]],
     ) -> McpSetServersResponse:
-        """As :meth:`claude_wire.Session.set_mcp_servers`; ``request`` asks the CLI."""
+        """See :meth:`claude_wire.Session.set_mcp_servers`. ``request`` sends the request to the CLI."""
         if self.callbacks.shared:
             raise HandleError("another program owns the CLI: the session keeps the MCP servers that it was made with")
         if self._sets_servers:  # a lock would wait for ever where an MCP server's handle() calls this

@@ -61,7 +61,7 @@ HOST_EVENTS = ("PreToolUse", "PostToolUse", "UserPromptSubmit")
 #: oldest is forgotten.
 MAX_USES = 1024
 MAX_USE_BYTES = 16 * 1024 * 1024
-#: What a translated message counts for in the byte budget, as a multiple of its line: it waits as objects.
+#: The weight of a translated message in the byte budget, as a multiple of its line: it waits as objects.
 KEPT_TIMES = 4
 
 _log = logging.getLogger("claude_wire")
@@ -279,7 +279,7 @@ def _size(block: ToolUseBlock) -> int:
 
 
 def begins_without_initialize(dialect: Dialect, request: InitializeRequest | None) -> bool:
-    """Whether a session begins without ``initialize``.
+    """Return True if a session begins without ``initialize``.
 
     Raises:
         DialectError: the dialect has no ``initialize``, and ``request`` is given.
@@ -423,7 +423,7 @@ class DialectAdapter:
         return meant
 
     def follow(self, follower: Follower[Any]) -> None:
-        """Note the follower that stands where the decoder stands."""
+        """Note the follower at the decoder's position."""
         self._follower = follower
         self._kept.clear()
 
@@ -442,7 +442,7 @@ class DialectAdapter:
         return found
 
     def is_control(self, message: Any) -> bool:
-        """Whether a message is a control message. One that does not fit its type is none of another dialect."""
+        """Return True for a control message. A message that does not fit its type is not one of another dialect."""
         return isinstance(message, CONTROL)
 
     def route(self, batch: list[Any]) -> None:

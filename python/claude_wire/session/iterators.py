@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Ending: TypeAlias = Literal["result", "done", "shells", "ceiling", "output"]
 
 
-#: What ``ask`` waits for: ``turn``, the first result; ``run``, also the subagents that go on in the background.
+#: The end of the wait in ``ask``: ``turn``, the first result; ``run``, also the subagents that go on in the background.
 Until: TypeAlias = Literal["run", "turn"]
 
 
@@ -58,7 +58,7 @@ class Wait:
         self.error: TurnError | None = None
         #: The last result.
         self.result: ResultMessage | None = None
-        #: Whether each result must have ``structured_output``.
+        #: True if each result must have ``structured_output``.
         self.structured: bool = False
 
     @classmethod

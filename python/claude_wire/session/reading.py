@@ -48,7 +48,7 @@ class Reading:
         self._control = control
         #: Messages that the consumer has not taken.
         self.ready: deque[Message | InvalidLine] = router.ready
-        #: Whether a message in ``ready`` may change the state of the run.
+        #: True if a message in ``ready`` may change the state of the run.
         self.has_marks: bool = True
         # True while ask() reads the session: no other task may read then.
         self._reserved = False

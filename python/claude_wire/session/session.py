@@ -247,7 +247,7 @@ class Session:
         self._tasks.start(self._reading.read_on, "claude-wire-reader")
 
     async def aclose(self) -> None:
-        """End the session: no more callbacks, answers or messages. May be called again.
+        """End the session: no more callbacks, answers or messages. A second call does nothing.
 
         If the session started its process, it ends the process. It first interrupts a turn under way and cancels the
         queued prompts: if only its input ended, the CLI would finish the turn. MCP servers are closed; an ``aclose()``

@@ -167,7 +167,7 @@ class SessionTransport(ABC):
         return None
 
     async def aclose(self) -> None:
-        """Close the connection and the stream. May be called again."""
+        """Close the connection and the stream. A second call does nothing."""
         await self.stream.aclose()
 
 
@@ -224,7 +224,7 @@ class Takeover:
             self._control.handle(question)
 
     def arrived(self) -> None:
-        """The consumer has taken all replayed messages: from now on the run follows new ones."""
+        """Note that the consumer has taken all replayed messages. From now on the run follows new ones."""
         cli = self.cli
         restarted = self._processes > (0 if cli.continues else 1)
         self._reading.arrive(turn=cli.turn, subagents=cli.subagents, restarted=restarted)
@@ -276,7 +276,7 @@ class TakeoverRouter(Router):
         self._told = False
 
     def start(self, *, ends_with_stream: bool) -> None:
-        """As :meth:`Router.start`.
+        """Start like :meth:`Router.start`.
 
         Raises:
             TypeError: the decoder merges or drops lines, so that messages cannot be counted.

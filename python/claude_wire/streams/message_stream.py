@@ -107,7 +107,7 @@ class MessageStream(Generic[T]):
         return Batches(self, self._receiver.next_batch)
 
     async def aclose(self) -> None:
-        """End the iteration, and release the stream's resources. May be called again, and by another task.
+        """End the iteration, and release the stream's resources. Any task may call this, also repeatedly.
 
         A source that is an asynchronous generator is closed. Any other source remains the caller's.
         """

@@ -96,7 +96,7 @@ class Reader(Generic[T]):
             self._ended = True
 
     def close(self) -> None:
-        """Close the file if the reader opened it, and end the iteration. May be called again."""
+        """Close the file if the reader opened it, and end the iteration. A second call does nothing."""
         self._ready.clear()
         self._decoder.forget()
         self._ended = True

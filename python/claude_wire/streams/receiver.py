@@ -54,7 +54,8 @@ class Adapter(Protocol):
     """Turns the messages of another dialect into those of stream-json."""
 
     async def receive(self, chunks: Chunks) -> bytes | memoryview | None:
-        """As :meth:`Chunks.receive`; None if :meth:`adapt` has messages though nothing came."""
+        """Return the next bytes, like :meth:`Chunks.receive`; None if :meth:`adapt` has messages although nothing
+        came."""
         ...
 
     def adapt(self, batch: list[Any]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""The exceptions that have no message as an attribute. Those that have one stand beside the message's class."""
+"""The exceptions that have no message as an attribute. Those that have one are in the module of the message's class."""
 
 from __future__ import annotations
 

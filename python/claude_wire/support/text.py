@@ -71,7 +71,7 @@ def one_line(text: str, most: int = NAME_CHARS, escape: Callable[..., str] = pri
     """Return ``text`` on one line, with line feeds escaped, cut to ``most`` characters with an ellipsis.
 
     Args:
-        escape: :func:`prose` for what people say.
+        escape: the function that escapes the text. Use :func:`prose` for texts that people write.
     """
     line = escape(text[: most + 1], keep="")
     return line if len(line) <= most else line[: most - 1] + "…"

@@ -68,8 +68,8 @@ class StateFolder:
         makes: whether to create a missing folder.
 
     Raises:
-        OSError: it cannot be made, or there is a link in its place, another user's folder, or one that others may
-        change. SupervisorError: its path is too long for a socket.
+        OSError: the folder cannot be created, is a link, belongs to another user, or may be changed by others.
+            SupervisorError: the path is too long for a socket.
     """
 
     def __init__(self, path: str | None = None, *, makes: bool = True) -> None:

@@ -21,7 +21,7 @@ import msgspec
 from claude_wire_kit.supervisor.disk.files import open_private, private_folder, write_whole
 from claude_wire_kit.supervisor.disk.line_index import LineIndex, load, save
 
-#: The offset of every so many lines is remembered, which takes 16 bytes for each remembered line.
+#: The offset is remembered at least this many lines after the last remembered one. Each takes 16 bytes.
 STRIDE = 256
 #: Lines are counted in blocks of this many bytes.
 BLOCK_BYTES = 256 * 1024

@@ -177,7 +177,7 @@ class CodeExecutionOutputBlock(Wire, tag_field="type", tag="code_execution_outpu
 
 
 class CodeExecutionResultBlock(Wire, tag_field="type", tag="code_execution_result", kw_only=True, frozen=True):
-    """What code run in the API's container printed, how it ended and which files it left."""
+    """The result of code in the API's container: its output, its return code and the files that it left."""
 
     content: list[CodeExecutionOutputBlock | OrUnknownBlock]
     return_code: int
@@ -228,7 +228,7 @@ class BashCodeExecutionOutputBlock(Wire, tag_field="type", tag="bash_code_execut
 
 
 class BashCodeExecutionResultBlock(Wire, tag_field="type", tag="bash_code_execution_result", kw_only=True, frozen=True):
-    """What a shell command in the API's container printed, how it ended and which files it left."""
+    """The result of a shell command in the API's container: its output, its return code and the files that it left."""
 
     content: list[BashCodeExecutionOutputBlock | OrUnknownBlock]
     return_code: int

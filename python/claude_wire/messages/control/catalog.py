@@ -40,8 +40,8 @@ class AgentInfo(Wire, frozen=True):
 class ModelInfo(Wire, kw_only=True, frozen=True):
     """One row of the list of models the session can be switched to.
 
-    ``value`` is what ``set_model`` takes and may be an alias such as ``opus``; ``resolvedModel`` is the model id it
-    stands for today. An absent ``supports...`` flag says nothing either way.
+    ``value`` is what ``set_model`` takes and may be an alias such as ``opus``; ``resolvedModel`` is the current model
+    id. An absent ``supports...`` flag means that it is not known.
     """
 
     value: str

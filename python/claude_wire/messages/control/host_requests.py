@@ -647,7 +647,7 @@ class HookEventCount(Wire, kw_only=True, frozen=True):
 class HookEditable(Wire, kw_only=True, frozen=True):
     """A configured hook as written in its settings file.
 
-    ``matcher`` is empty when there is none. With ``headersRedacted`` true the values of HTTP headers in ``config``
+    ``matcher`` is empty if the hook has none. With ``headersRedacted`` true the values of HTTP headers in ``config``
     are blanked.
     """
 

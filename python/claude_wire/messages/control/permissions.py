@@ -17,7 +17,7 @@ from claude_wire.messages.unknown import OrUnknownObject
 class PermissionRuleValue(Wire, frozen=True):
     """One permission rule: a tool, and optionally which of its uses.
 
-    ``ruleContent`` is what stands in parentheses in a written rule, such as ``npm run *`` in ``Bash(npm run *)``;
+    ``ruleContent`` is the part in parentheses of a written rule, such as ``npm run *`` in ``Bash(npm run *)``;
     leave it out for the whole tool. A null ``ruleContent`` makes the CLI refuse the whole answer.
     """
 

@@ -104,7 +104,7 @@ class Diagnostics(Wire, frozen=True):
 
 
 class RefusalStopDetails(Wire, tag_field="type", tag="refusal", kw_only=True, frozen=True):
-    """Why the model refused, beside the ``stop_reason`` ``refusal``.
+    """Why the model refused. Comes with the ``stop_reason`` ``refusal``.
 
     ``category`` is an open set, and every field may be null. ``fallback_credit_token`` is opaque and short-lived;
     ``recommended_model`` names a model worth a retry.

@@ -37,7 +37,7 @@ class DeferredToolUse(Wire, kw_only=True, frozen=True):
 class InvalidConfigFile(Wire, kw_only=True, frozen=True):
     """The configuration file that kept the session from starting.
 
-    ``backup_path`` names a usable backup if one was found; ``backup_searched`` tells whether one was looked for.
+    ``backup_path`` names a usable backup if one was found; ``backup_searched`` is true if one was searched for.
     """
 
     path: str

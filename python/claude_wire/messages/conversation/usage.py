@@ -253,7 +253,7 @@ class UsageReportLimits(Wire, frozen=True):
 
 
 class UsageReport(Wire, frozen=True):
-    """The data behind a usage report that the CLI printed as an assistant message.
+    """The data of a usage report that the CLI printed as an assistant message.
 
     ``rate_limits`` is null where no plan limits apply.
     """
@@ -273,8 +273,8 @@ class ContextOverLimit(Wire, frozen=True):
 class ContextUsageCategory(Wire, frozen=True):
     """One category of content in the context window and its tokens.
 
-    ``kind`` tells tokens in use (``used``) from room (``free``), from room kept back (``buffer``) and from tools not
-    loaded yet (``deferred``).
+    ``kind`` is ``used`` for tokens in use, ``free`` or ``buffer`` for room, and ``deferred`` for tools that are not
+    loaded yet.
     """
 
     name: str

@@ -139,7 +139,7 @@ class PostToolUseHookSpecificOutput(_WithContext, tag="PostToolUse", kw_only=Tru
 class PreModelSwitchHookSpecificOutput(_ForEvent, tag="PreModelSwitch", kw_only=True, frozen=True):
     """Whether a switch of the model may go ahead.
 
-    ``ask`` has the user confirm it, and where nobody can be asked the switch is refused.
+    ``ask`` makes the user confirm it. If nobody can be asked, the switch is refused.
     """
 
     # one of allow, deny, ask
@@ -150,7 +150,7 @@ class PreModelSwitchHookSpecificOutput(_ForEvent, tag="PreModelSwitch", kw_only=
 class PreToolUseHookSpecificOutput(_ForEvent, tag="PreToolUse", kw_only=True, frozen=True):
     """Whether and with what input a tool may be used.
 
-    ``deny`` keeps the tool from running, ``ask`` has the user decide, and ``defer`` ends the run with the tool use in
+    ``deny`` keeps the tool from running, ``ask`` lets the user decide, and ``defer`` ends the run with the tool use in
     ``deferred_tool_use`` of its result. ``updatedInput`` replaces the whole input; ``additionalContext`` is text the
     model gets to read.
     """

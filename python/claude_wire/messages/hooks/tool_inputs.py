@@ -61,7 +61,7 @@ class PostToolUseFailureHookInput(_ToolHookInput, tag="PostToolUseFailure", kw_o
     """A tool was used and failed.
 
     Comes in place of :class:`PostToolUseHookInput`. ``error`` is display text such as ``Exit code 4``;
-    ``is_interrupt`` tells an interrupt from a failure of the tool itself.
+    ``is_interrupt`` is true for an interrupt, false for a failure of the tool itself.
     """
 
     tool_use_id: str

@@ -109,7 +109,7 @@ class UserRecord(Entry, tag="user", kw_only=True, frozen=True):
 
 
 class AssistantRecord(Entry, tag="assistant", kw_only=True, frozen=True):
-    """One block of an answer. The records of an answer share ``message.id``; other records may stand between them.
+    """One block of an answer. The records of an answer share ``message.id``; other records may be between them.
 
     All of them have the final usage of the answer. ``requestId`` is the API's, ``requestRef`` the ``id`` of an
     :class:`ApiRequestRecord`. ``requestSessionId`` is the session in which a copied answer was asked for; the original

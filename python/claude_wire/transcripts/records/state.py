@@ -93,7 +93,7 @@ class AtisLatchRecord(Record, tag="atis-latch", kw_only=True, frozen=True):
 
 
 class CostStateRecord(Record, tag="cost-state", kw_only=True, frozen=True):
-    """The cost of the session so far, as calculated by the CLI, including subagents and side requests.
+    """The cost of the session so far, as calculated by the CLI. It includes subagents and side requests.
 
     It is a running total, so the last one of a session counts. A fork continues the total of its original. After a
     kill it starts again at zero. Times are in milliseconds, ``startTime`` since 1970.
