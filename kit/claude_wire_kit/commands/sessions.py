@@ -108,7 +108,6 @@ def resume_line(session: SessionInfo) -> str:
 
 
 def session_as_json(session: SessionInfo) -> dict[str, Any]:
-    """Return a session and its resume command for ``--json``."""
     times = {name: time and time.isoformat() for name, time in (("started", session.started), ("ended", session.ended))}
     resume = resume_command(session.id, session.project)
     return {**session._asdict(), "path": str(session.path), **times, "resume": resume}

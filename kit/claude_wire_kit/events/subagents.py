@@ -104,7 +104,6 @@ class Subagents:
         return place in self._running
 
     def count(self, conversation: str | None) -> int:
-        """Return how many subagents of a conversation are running."""
         return sum(place[0] == conversation for place in self._running)
 
     def place_of(self, conversation: str | None, task: str, call: str | None = None) -> Place:

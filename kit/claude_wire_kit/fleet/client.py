@@ -64,8 +64,6 @@ class NodeLostError(SupervisorError, ConnectionError):
 
 
 class _Node:
-    """The state of a node."""
-
     def __init__(self, id: str, actor: Any) -> None:
         self.id = id
         self.actor = actor

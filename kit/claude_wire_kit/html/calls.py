@@ -103,7 +103,6 @@ class Calls:
         call.result.set(f"<div class={'output' if state == 'done' else 'failed'}>{shown}</div>" if shown else "")
 
     def close(self) -> None:
-        """Mark each call that has no result."""
         for call in self._calls.values():
             if not call.badge:
                 call.badge.add("<span class=badge>no result</span>")

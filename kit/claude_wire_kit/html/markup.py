@@ -84,7 +84,6 @@ class Box:
         return Box(self._room)
 
     def set(self, markup: str) -> None:
-        """Replace the content."""
         if self._room.take(len(markup)):
             self._parts = [markup]
 

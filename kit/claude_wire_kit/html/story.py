@@ -30,8 +30,6 @@ STYLES = {WARNING: "warning", ERROR: "error", "red": "error"}
 
 @dataclass
 class Facts:
-    """The facts in the head of the page."""
-
     title: str = ""
     #: Session ids in the order in which they were seen.
     sessions: dict[str, None] = field(default_factory=lambda: dict[str, None]())
@@ -47,7 +45,6 @@ class Facts:
     turns: int = 0
 
     def see(self, stamp: str | None) -> datetime | None:
-        """Take a time stamp, and return its time."""
         when = moment(stamp)
         if when is not None:
             self.first = when if self.first is None else min(self.first, when)
@@ -61,8 +58,6 @@ class Facts:
 
 @dataclass
 class _Streamed:
-    """A block that is streaming."""
-
     speaker: tuple[str | None, str | None]
     text: str = ""
 

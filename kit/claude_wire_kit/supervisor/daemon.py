@@ -189,7 +189,7 @@ class Daemon:
             self._sessions.let_go(connection.managed)
 
     def journal_damaged(self, connection: Connection) -> None:
-        """Handle a journal that has lost bytes which a client had to get."""
+        """Log that the journal of a session has lost bytes which a client still had to get."""
         assert connection.managed is not None
         self._folder.log("journal-damaged", session=connection.managed.id)
 

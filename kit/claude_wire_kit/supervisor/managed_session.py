@@ -136,7 +136,6 @@ class ManagedSession:
 
     @property
     def epoch(self) -> int:
-        """The epoch of the journal."""
         return self.record.epoch
 
     @property
@@ -146,22 +145,18 @@ class ManagedSession:
 
     @property
     def life(self) -> Life:
-        """The state of the session."""
         return self.record.life if self._child is None else self.ledger.life
 
     @property
     def runs(self) -> bool:
-        """True while the session's process runs."""
         return self._child is not None
 
     @property
     def pid(self) -> int | None:
-        """The pid of the running process, or None."""
         return None if self._child is None else self._child.pid
 
     @property
     def info(self) -> SessionInfo:
-        """The session, as in lists."""
         return self.record.info(
             self.life,
             line=self.journal.next - 1,

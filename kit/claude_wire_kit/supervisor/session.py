@@ -169,7 +169,6 @@ class SupervisorTransport(SessionTransport):
     # --- what the supervisor says
 
     def take(self, frame: SessionFrame) -> None:
-        """Handle a frame of the supervisor."""
         if isinstance(frame, Accepted):
             self.unacknowledged.settle(frame.lines)
         elif isinstance(frame, Refused):

@@ -113,7 +113,6 @@ class Sessions:
         return [managed for managed in self._managed.values() if managed.runs]
 
     def infos(self) -> list[SessionInfo]:
-        """Return all sessions, as in lists."""
         return [self._info(record) for record in self._records.values() if not record.is_warm]
 
     def _info(self, record: Record) -> SessionInfo:
@@ -359,7 +358,6 @@ class Sessions:
             del self._managed[managed.id]
 
     def _on_end(self, managed: ManagedSession) -> None:
-        """Handle the end of a session's process."""
         record = managed.record
         try:
             self._note_end(record, managed.journal)

@@ -25,8 +25,6 @@ _decode_said = msgspec.json.Decoder(_Said).decode
 
 
 class SentLine(NamedTuple):
-    """A line that was sent."""
-
     #: The number of the line in this connection, from 1.
     number: int
     #: The type of the line, such as ``user``.
@@ -61,7 +59,6 @@ class Unacknowledged:
         return self._bytes
 
     def has_room(self, line: bytes) -> bool:
-        """Return True if there is room to keep the line."""
         return self._bytes + len(line) + ENTRY_BYTES <= MAX_UNACKNOWLEDGED_BYTES
 
     def add(self, line: bytes) -> None:

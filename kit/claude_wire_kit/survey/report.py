@@ -16,7 +16,6 @@ from claude_wire_kit.survey.fields import Finding
 
 
 def invalid_as_text(line: InvalidLine) -> str:
-    """Return the line of text about an invalid line."""
     return f"  line {line.line_number}, byte {line.offset}: {line.reason}"
 
 
@@ -60,7 +59,6 @@ def _finding_as_text(finding: Finding) -> str:
 
 
 def invalid_as_json(line: InvalidLine) -> dict[str, Any]:
-    """Return an invalid line for ``--json``."""
     return {
         "line": line.line_number,
         "offset": line.offset,

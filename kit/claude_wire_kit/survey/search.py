@@ -38,8 +38,6 @@ class Said(NamedTuple):
 
 
 class Pattern(NamedTuple):
-    """A compiled pattern."""
-
     search: Callable[[str], re.Match[str] | None]
     #: Bytes that every line with a match must contain. Empty if the pattern allows no such statement.
     bytes: bytes

@@ -50,8 +50,6 @@ class Count(Sums):
 
 @dataclass
 class Tool(Sums):
-    """The calls of one tool."""
-
     calls: int = 0
     #: Calls whose result is an error. Denied calls are among them.
     errors: int = 0

@@ -413,7 +413,6 @@ def _never_blocks(fd: int) -> bool:
 
 
 def _size(fd: int) -> int:
-    """Return how many bytes are in a pipe."""
     import fcntl
     import termios
 

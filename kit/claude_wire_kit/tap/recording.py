@@ -58,7 +58,6 @@ class Recording:
         self._begin(list(argv))
 
     def put(self, stream: int, data: bytes) -> None:
-        """Record data of one stream."""
         if not self.is_over:
             self._write(stream, data, time.monotonic())
 

@@ -30,7 +30,6 @@ class Column(NamedTuple):
 
     @property
     def width(self) -> int:
-        """Return the width of the widest cell."""
         return max(map(cell_count, [self.heading, *self.cells]))
 
 

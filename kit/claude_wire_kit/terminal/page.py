@@ -79,7 +79,6 @@ class Page:
         self._pieces.append(piece)
 
     def end_text(self) -> None:
-        """End the open line, if there is one."""
         self.flush()
         if self._open is not None:
             self._out("")

@@ -23,7 +23,7 @@ from claude_wire_kit.terminal.notices import ERROR, QUIET, WARNING
 from claude_wire_kit.terminal.page import Page
 from claude_wire_kit.terminal.record import Recorder
 
-#: When a signal ends a process, a shell reports this number plus that of the signal.
+#: If a signal ends a process, a shell reports this number plus the signal's number.
 SIGNALLED = 128
 
 #: When a signal ends the session, the CLI gets this many seconds after the end of its input, and again after SIGTERM.

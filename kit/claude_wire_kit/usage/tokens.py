@@ -8,7 +8,7 @@ from claude_wire_kit.usage.sums import Sums
 
 #: A number of tokens above this counts as this, so that no sum passes 64 bits.
 MAX_TOKENS = 2**40
-#: Ids, and names of models, sessions and folders, are cut to so many characters.
+#: Ids, and names of models, sessions and folders, are cut to this many characters.
 MAX_CHARS = 1000
 
 

@@ -92,7 +92,6 @@ class Access:
         self.cookie_name: str = f"claude_wire_{port}"
 
     def is_token(self, given: str) -> bool:
-        """True if a text is the token."""
         return hmac.compare_digest(given.encode("utf-8", "replace"), self._token)
 
     def cookie(self) -> str:
@@ -104,7 +103,6 @@ class Access:
         return hmac.new(self._token, b"cookie " + until.encode(), hashlib.sha256).hexdigest()
 
     def is_cookie(self, given: str) -> bool:
-        """Return True for a valid cookie of this service."""
         until, _, signed = given.partition(".")
         if not (until.isascii() and until.isdigit() and len(until) < 20):
             return False

@@ -215,7 +215,6 @@ class Feed:
         self._tell()
 
     def close(self) -> None:
-        """End the feed and its connections."""
         self._scope.cancel()
 
     def settle(self, request_id: str | float) -> None:

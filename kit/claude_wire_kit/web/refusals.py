@@ -42,5 +42,4 @@ def too_many() -> JSONResponse:
 
 
 def supervisor_refusal(error: SupervisorError) -> JSONResponse:
-    """Make the reply for an error of the supervisor."""
     return refusal(_STATUS.get(error.error, 502), error.error, str(error))

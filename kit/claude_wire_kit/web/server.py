@@ -236,7 +236,6 @@ class _Sparing(logging.Filter):
         self._left_out = 0
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return True if a line goes into the log."""
         if not self._rate.passes():
             self._left_out += 1
             return False

@@ -68,7 +68,6 @@ class Slots:
         self._freed = anyio.Event()
 
     async def take(self, slot: Slot) -> None:
-        """Wait for a free slot and take it."""
         async with self._queue:
             while len(self._taken) >= self._most:
                 longest = max(self._taken, key=lambda taken: taken.waited)

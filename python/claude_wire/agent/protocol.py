@@ -172,7 +172,7 @@ class AgentProtocol:
         # Prompts without a call of the model (``shouldQuery`` false), as context for the next turn.
         self._context: deque[_Waiting] = deque()
         self._uuids = Ids(MAX_UUIDS)
-        # Events that the caller has not got yet.
+        # Events that were not returned to the caller yet.
         self._events: list[Event] = []
         self._input_ended = self._over = False
         # True if the input had a wrong line; if the last turn has failed.

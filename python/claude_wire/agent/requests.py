@@ -161,7 +161,6 @@ class HostRequests:
         return Handler(function, None, lambda: f"the handler of {kind.__name__}")
 
     async def initialize(self, body: InitializeRequest) -> Payload:
-        """Answer ``initialize``."""
         service = self._service
         given = await self._asked(body)
         version = service.session.version

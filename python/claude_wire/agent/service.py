@@ -167,7 +167,6 @@ class Service:
             self._scope.deadline = anyio.current_time() + (2 * CLEANUP_SECONDS if self._started else 0)
 
     def interrupt_turn(self, record: TurnRecord | None) -> None:
-        """Interrupt a turn, if it is under way."""
         if record is not None and record is self.protocol.turn:
             self._withdraw()
             self._handle(self.protocol.interrupt())

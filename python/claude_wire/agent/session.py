@@ -243,12 +243,10 @@ class Spent:
 
     @property
     def total(self) -> ModelUsage:
-        """The sums over all models."""
         return reduce(added_up, self.by_model.values(), ModelUsage(inputTokens=0, outputTokens=0, costUSD=0.0))
 
 
 def added_up(one: ModelUsage | None, other: ModelUsage) -> ModelUsage:
-    """The sum of two usages."""
     if one is None:
         return other
     sums: dict[str, Any] = {name: (getattr(one, name) or 0) + (getattr(other, name) or 0) for name in _COUNTS}

@@ -115,7 +115,6 @@ class Speech:
         self._stop_block()
 
     def block(self, block: ContentBlock) -> None:
-        """Write a whole block."""
         self.finish_block()
         self._begin_message()
         if self._partial:
@@ -130,7 +129,6 @@ class Speech:
         self._stop_block()
 
     def close_message(self) -> None:
-        """End the open message, if there is one."""
         self.finish_block()
         if self._id is not None:
             self._end_message("tool_use" if self._uses_tool else "end_turn")
@@ -144,7 +142,6 @@ class Speech:
     # --- tools
 
     def tool_result(self, use_id: str, content: str | list[ContentBlock], is_error: bool, structured: Any) -> None:
-        """Write the result of a tool."""
         self.close_message()
         self.open_uses.pop(use_id, None)
         block = ToolResultBlock(tool_use_id=use_id, content=content, is_error=is_error)

@@ -34,8 +34,6 @@ _log = logging.getLogger("claude_wire")
 
 
 class Handler(NamedTuple):
-    """How one request is answered."""
-
     #: Takes the body of the request, and returns the payload of the answer, or a :class:`Followed`.
     function: Callable[[Any], Awaitable[Wire | dict[str, Any] | Followed]]
     #: Timeout in seconds; None for no limit.

@@ -69,7 +69,6 @@ class GuardState:
 
     @property
     def view(self) -> Guard:
-        """A snapshot of the state."""
         return Guard(
             name=self.name,
             event=self.event,

@@ -243,7 +243,6 @@ def problem_of(message: Any) -> str:
 
 
 def status_payload(status: StatusMessage) -> dict[str, Any]:
-    """The fields of a status as the payload of an answer."""
     return without_nulls(running=status.running, session_id=status.session_id, queued_messages=status.queued_messages)
 
 

@@ -74,7 +74,6 @@ def _flag(
 
 
 def flag_of(field: dataclasses.Field[Any]) -> Flag | None:
-    """Return the flag of a field; None for a field that is not a flag."""
     return field.metadata.get("flag")
 
 
@@ -157,7 +156,6 @@ class Flags:
         return [argument for one in dataclasses.fields(self) for argument in self._arguments_of(one)]
 
     def _arguments_of(self, one: dataclasses.Field[Any]) -> list[str]:
-        """Return the arguments of one field."""
         name = f"{type(self).__name__}.{one.name}"
         value = getattr(self, one.name)
         if one.name == "extra_args":

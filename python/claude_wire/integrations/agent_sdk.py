@@ -276,7 +276,6 @@ class WireTransport(SubprocessCLITransport):
         return _Messages(self)
 
     async def _next_messages(self, batches: Batches[dict[str, Any]] | None) -> list[dict[str, Any]]:
-        """Wait for messages."""
         if batches is None:
             raise CLIConnectionError("Not connected")
         try:

@@ -61,7 +61,6 @@ def request_id_of(message: Any, key: str = "id") -> RequestId | None:
 
 
 def error_response(request_id: RequestId | None, code: int, why: str) -> dict[str, Any]:
-    """Make the error answer to a request."""
     return {"jsonrpc": "2.0", "id": request_id, "error": {"code": code, "message": why}}
 
 

@@ -70,5 +70,4 @@ def queued_bytes() -> int:
 
 
 def has_room() -> bool:
-    """Return True if the budget has room."""
     return queued_bytes() < _limit

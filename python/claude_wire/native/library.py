@@ -177,7 +177,6 @@ _ERRORS: dict[int, Exception] = {
 
 
 def error(status: int) -> Exception:
-    """Return the exception for a negative status."""
     if status <= lib.CW_ERROR_SYSTEM:
         number = lib.CW_ERROR_SYSTEM - status
         return OSError(number, os.strerror(number))

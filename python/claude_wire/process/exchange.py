@@ -72,11 +72,9 @@ class Exchange:
 
     @property
     def settings(self) -> Settings:
-        """The arguments of the process."""
         return self._settings
 
     def start(self) -> Child:
-        """Spawn the child."""
         self.child = Child(self._settings)
         return self.child
 

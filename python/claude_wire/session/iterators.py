@@ -98,7 +98,6 @@ class Wait:
         return None if self.shells is None else max(self.shells - seconds, 0.0)
 
     def note(self, result: ResultMessage, run: Run) -> None:
-        """Note a result of the run, and the first error."""
         self.result = result
         if self.error is None:
             self.error = result.to_error(run.reason, run.resets_at, structured=self.structured)

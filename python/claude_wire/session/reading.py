@@ -103,7 +103,6 @@ class Reading:
             self.has_marks = not MARKS.isdisjoint(self._router.types)
 
     async def next_batch(self) -> list[Message | InvalidLine]:
-        """Wait for a message, and return all that are ready."""
         while True:
             if not self.ready:
                 await self.step()
@@ -115,7 +114,6 @@ class Reading:
                 return batch
 
     async def next_of_turn(self, wait: Wait) -> Message | InvalidLine:
-        """The next message, up to the next result."""
         while wait.end is None:
             if not self.ready:
                 await self._wait(wait)
@@ -130,7 +128,6 @@ class Reading:
         raise StopAsyncIteration
 
     async def next_of_run(self, wait: Wait) -> Message | InvalidLine:
-        """The next message, until the run is over."""
         while wait.end is None and not wait.is_over(self.run):
             if not self.ready:
                 await self._wait(wait)
@@ -239,7 +236,7 @@ class Reading:
         return None
 
     async def _output_ended(self, cause: Exception | None = None) -> None:
-        """The output has ended: all requests that wait for an answer fail."""
+        """Fail all requests that wait for an answer, because the output has ended."""
         process, cause = self._process, cause or self._router.end_cause()
         if cause is None and process is not None and not self._router.closed:
             with move_on_after(LAST_SECONDS):

@@ -59,7 +59,7 @@ class Adapter(Protocol):
         ...
 
     def adapt(self, batch: list[Any]) -> list[Any]:
-        """The messages for those that were decoded. Called once with each."""
+        """Translate decoded messages. Called once with each message."""
         ...
 
 

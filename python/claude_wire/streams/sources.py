@@ -227,7 +227,6 @@ class PlainPipe:
         os.set_blocking(self._fd, False)
 
     def fileno(self) -> int:
-        """The descriptor to poll."""
         if self._pid != os.getpid():
             raise library_error(lib.CW_ERROR_FORKED)
         if not self._finalize.alive:
@@ -437,7 +436,6 @@ class _AsyncioWaiter:
                 self._loop.remove_reader(self._fd)
 
     def readable(self) -> None:
-        """The loop's callback."""
         if self._arrived is not None or self._error is not None:
             self._unwatch()
             return

@@ -73,7 +73,6 @@ class EventLoopRef:
         return loop is None or loop.is_closed()
 
     def runs_here(self) -> bool:
-        """True if the caller runs in this loop."""
         try:
             if running_trio():
                 import trio
@@ -326,7 +325,6 @@ class Tasks:
         self._context = contextvars.copy_context()
 
     def __len__(self) -> int:
-        """Number of tasks that have not ended."""
         return len(self._tasks)
 
     @property

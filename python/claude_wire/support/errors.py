@@ -217,7 +217,7 @@ class PromptError(ClaudeWireError):
 
 
 class PromptAnsweredError(PromptError):
-    """The agent had a prompt with this uuid already, from before the session was resumed, and starts no turn for it.
+    """The agent already had a prompt with this uuid before the session was resumed, so it starts no turn.
 
     The answer is in the conversation that was resumed. To ask again, send the prompt with a new uuid.
     """

@@ -59,7 +59,6 @@ class Ids:
         return key_of(id) in self._keys
 
     def has_key(self, key: object) -> bool:
-        """Return True if the id with this key is remembered."""
         return key in self._keys
 
     def add(self, id: str | float) -> None:
@@ -67,11 +66,9 @@ class Ids:
         self.add_key(key_of(id))
 
     def add_key(self, key: Key) -> None:
-        """Remember the id with this key."""
         if key not in self._keys and len(self._keys) >= self._most:
             del self._keys[next(iter(self._keys))]
         self._keys[key] = None
 
     def discard(self, id: str | float) -> None:
-        """Forget an id, if it is remembered."""
         self._keys.pop(key_of(id), None)

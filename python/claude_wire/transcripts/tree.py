@@ -202,7 +202,7 @@ class Tree:
         return list(reversed(path))
 
     def branch(self, leaf: str | None = None, *, logical: bool = True) -> list[Node]:
-        """The records of a branch in the order of the file. Without ``leaf``: of the active branch.
+        """Return the records of a branch in the order of the file. Without ``leaf``, this is the active branch.
 
         One exception to this order: a record always comes after its parent.
 
@@ -271,7 +271,6 @@ class Tree:
         return uuid == other or (isinstance(node, AssistantRecord) and self._goes_on(node, after))
 
     def _after(self, uuids: Iterable[str]) -> set[str]:
-        """These records and all their descendants."""
         waiting = list(uuids)
         seen = set(waiting)
         while waiting:

@@ -38,7 +38,6 @@ def set_before_command() -> None:
 
 
 def set_for_command(command: str) -> None:
-    """Set the signals for a command."""
     if _is_program and hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL if command in FILTERS else signal.SIG_IGN)
 

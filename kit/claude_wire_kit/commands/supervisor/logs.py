@@ -54,7 +54,6 @@ def raw(client: Client, id: str, after: Cursor | None, *, follow: bool) -> None:
 
 
 def shown(client: Client, id: str, after: Cursor | None, page: Page, *, follow: bool) -> None:
-    """Draw a session on a page."""
     attached: Attached = client.ask(Attach(attach=id, after=after))
     live, decoder, ended = LiveView(page), Decoder(), attached.ended
     for is_frame, piece in _pieces(client, attached, follow=follow):

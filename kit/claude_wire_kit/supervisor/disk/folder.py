@@ -69,7 +69,7 @@ class StateFolder:
 
     Raises:
         OSError: the folder cannot be created, is a link, belongs to another user, or may be changed by others.
-            SupervisorError: the path is too long for a socket.
+        SupervisorError: the path is too long for a socket.
     """
 
     def __init__(self, path: str | None = None, *, makes: bool = True) -> None:

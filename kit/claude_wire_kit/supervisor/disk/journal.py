@@ -146,7 +146,6 @@ class Journal:
 
     @property
     def size(self) -> int:
-        """The size of all parts in bytes."""
         return sum(part.size for part in self._closed.values()) + (0 if self._last is None else self._last.size)
 
     @property

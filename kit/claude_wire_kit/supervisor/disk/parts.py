@@ -196,7 +196,6 @@ class Lines:
             yield from lines
 
     def read(self) -> bytes:
-        """Return all complete lines."""
         return b"".join(blocks(self.descriptor, 0, self.end))
 
     def keep(self, count: int, end: int) -> None:
@@ -274,7 +273,6 @@ class Part:
 
     @property
     def inputs(self) -> int:
-        """The number of input lines."""
         return self._input.count
 
     @property

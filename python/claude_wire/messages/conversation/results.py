@@ -306,7 +306,6 @@ class TurnError(ClaudeWireError):
         return f" ({reason})" if is_name(reason) else ""
 
     def _advise(self, result: ResultMessage) -> str:
-        """Return advice in words."""
         return self._remedy
 
 

@@ -106,7 +106,6 @@ class Player:
                 return
 
     def play(self) -> NoReturn:
-        """Play everything, and exit."""
         settings = self._settings
         ignores_term = "IgnoreTerm" in settings
         signal.signal(signal.SIGTERM, signal.SIG_IGN if ignores_term else _exit_by_signal)
