@@ -67,13 +67,13 @@ def export(
 ) -> Exported:
     """Write a table of the lines in files and folders as files below a new folder.
 
-    The files are ``part-00000.parquet`` and so on, in the order of the lines; ``by_day``, a folder for each day holds
-    them, called ``day=2026-11-23``. Everything is written to a temporary folder, which is renamed at the end. So an
-    export that fails or is killed leaves nothing under the folder's name.
+    The files are ``part-00000.parquet`` and so on, in the order of the lines; with ``by_day``, they are in a folder
+    for each day, such as ``day=2026-11-23``. Everything is written to a temporary folder, which is renamed at the end.
+    So an export that fails or is killed leaves nothing under the folder's name.
 
     Args:
         paths: files, and folders, of which all ``.jsonl`` files are taken.
-        folder: where to write. It must not be there, or be empty.
+        folder: where to write. It must be empty, or not exist.
         zone: the time zone of days, by its name.
         jobs: threads. Each holds a part of 16 MiB of lines, or one line that is longer. The table ``answers`` is held
             whole, at 0.3 KB for each answer.
@@ -164,7 +164,7 @@ def _export(name: ExportTable, planned: list[list[Range]], write: _Writer, pool:
 
 
 def _total(reports: Iterable[Report]) -> Report:
-    """The sum of several reports, with the first problems of all."""
+    """Add up several reports, and keep the first problems."""
     surrogates, misfits, sums = Counter[str](), Counter[str](), Counter[str]()
     problems: list[Problem] = []
     for report in reports:

@@ -238,7 +238,8 @@ class PartialMessage:
     @property
     def abandoned(self) -> bool:
         """True if the message was broken off: another message took its place, the turn was interrupted, or the CLI
-        asks the API again. The CLI may write the stop of such a message by itself, so it may be :attr:`done`, too."""
+        asks the API again. The CLI may write the stop of such a message by itself, so it may be :attr:`done`, too.
+        """
         return self._now().abandoned
 
     @property
@@ -264,7 +265,8 @@ class PartialMessage:
     @property
     def others(self) -> list[Event]:
         """Events that came while the message was under way and are not part of it, in order: unknown events, errors of
-        the API, stops of blocks that never began. Pings are left out."""
+        the API, stops of blocks that never began. Pings are left out.
+        """
         return list(self._now().others)
 
     @property
@@ -280,13 +282,15 @@ class PartialMessage:
     @property
     def text(self) -> str:
         """The text of all text blocks, joined. Each read takes time in proportion to the length. To show the text
-        while it streams, use the text of each event's delta."""
+        while it streams, use the text of each event's delta.
+        """
         return "".join(block.text for block in self.blocks if block.type == "text")
 
     @property
     def content(self) -> list[ContentBlock]:
         """The blocks so far, as in the ``assistant`` lines, without those that are
-        :attr:`~PartialBlock.left_out`."""
+        :attr:`~PartialBlock.left_out`.
+        """
         return [block.content() for block in self.blocks if not block.left_out]
 
     def message(self) -> ApiMessage:

@@ -11,7 +11,7 @@ from claude_wire.support.arguments import require_int
 
 Paths: TypeAlias = "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]"
 
-#: Bytes of the files that become one range or one part.
+#: The default size of a range or a part, in bytes of the files.
 PART_BYTES = 64 * 1024 * 1024
 
 
@@ -49,7 +49,7 @@ def plan(paths: Paths, target_bytes: int = PART_BYTES) -> list[Range]:
 
 
 def files(paths: Paths) -> list[str]:
-    """The files of ``paths``, in order: those given, and for each folder the ``.jsonl`` files below it, sorted.
+    """Return the files of ``paths`` in order. For a folder, these are the ``.jsonl`` files below it, sorted.
 
     Anything of that name that is not a regular file, such as a FIFO, is left out.
 
@@ -63,10 +63,11 @@ def files(paths: Paths) -> list[str]:
 
 
 def parts(paths: Paths, part_bytes: int = PART_BYTES) -> list[list[Range]]:
-    """All lines of files and folders in parts for parallel tasks: at most ``part_bytes`` in each, small files together.
+    """Split the lines of files and folders into parts for parallel tasks. Each has at most ``part_bytes``; small files
+    share a part.
 
     Each part is a source for :func:`scan`, and can be pickled. Together they have each line once, in the order of the
-    files. Without any line there is one part, which is empty. Of folders, :func:`files` are taken.
+    files. If there are no lines, there is one empty part. For folders, see :func:`files`.
 
     Raises:
         OSError: there is no such file.

@@ -146,7 +146,7 @@ def scan(
             are read one after another.
         table: ``messages`` has a row for each line, ``blocks`` for each content block, ``usage`` for each assistant
             line with usage, ``results`` for each ``result`` and ``cost-state``.
-        columns: names of columns, in the order in which they are to come; None for all. :func:`columns_of` lists them.
+        columns: names of columns, in the wanted order; None for all. :func:`columns_of` lists them.
         only: names of the kinds of lines to look at, as a :class:`~claude_wire.Decoder` takes them; those of
             transcripts are given as ``Kind("attachment")``.
         strict: the first problem ends the stream. The consumer raises its own exception, with file, line and column.

@@ -1,6 +1,6 @@
-"""The special handling of sessions whose agent speaks another dialect than stream-json.
+"""Sessions with an agent that speaks another dialect than stream-json.
 
-A :class:`DialectAdapter` stands between the decoder of the stream and the session, which knows stream-json only.
+A :class:`DialectAdapter` translates the decoded messages for the session, which handles stream-json only.
 Session methods that the dialect has no message for raise :class:`DialectError`.
 """
 
@@ -61,7 +61,8 @@ HOST_EVENTS = ("PreToolUse", "PostToolUse", "UserPromptSubmit")
 #: oldest is forgotten.
 MAX_USES = 1024
 MAX_USE_BYTES = 16 * 1024 * 1024
-#: The weight of a translated message in the byte budget, as a multiple of its line: it waits as objects.
+#: The weight of a translated message in the byte budget, as a multiple of its line's size. It is larger because Python
+#: objects wait, not bytes.
 KEPT_TIMES = 4
 
 _log = logging.getLogger("claude_wire")
@@ -155,7 +156,7 @@ class HostHooks:
                 raise PromptError(prompt.uuid, f"a hook has blocked the prompt: {_reason(output)}")
 
     async def before_use(self, request: CanUseToolRequest) -> PermissionResultAllow | PermissionResultDeny | None:
-        """The decision of the hooks about the tool use of a permission request; None if they decide nothing."""
+        """Return the hooks' decision about the tool use of a permission request; None if they decide nothing."""
         call, block = request.tool_use_id, ToolUseBlock("", request.tool_name, request.input)
         use = next((one for one in self._uses if not one.asked and _is_same(one, call, block)), None)
         if use is None:
@@ -355,15 +356,15 @@ async def interrupt(
 
 
 class DialectAdapter:
-    """Turns the messages of a stream into those of stream-json: each line once, in their order.
+    """Translates the messages of a stream to stream-json: each line once, in order.
 
-    The lines that a session reads ahead are translated then. What that has changed is kept until the decoder comes
-    across the line again.
+    Lines that a session reads ahead are translated at that time. The result is kept until the decoder reaches the line.
 
     Args:
-        dialect: of the session. If it is AUTO, ``can_use_tool`` is checked when the dialect is found.
-        stream: if an earlier session has read it in this dialect, the new one goes on with the same connection.
-        hooks: called by the host itself.
+        dialect: the dialect of the session. If it is AUTO, ``can_use_tool`` is checked when the dialect is found.
+        stream: the stream of the session. If an earlier session has read it in this dialect, the new one uses the same
+            connection.
+        hooks: the hooks that the host calls itself.
     """
 
     def __init__(
@@ -376,7 +377,7 @@ class DialectAdapter:
         before = receiver.adapter
         goes_on = before.connection if isinstance(before, DialectAdapter) and before.dialect is dialect else None
         self.connection: Connection = goes_on or dialect.connect()
-        # Not the stream: it keeps this adapter.
+        # The command line, and not the stream, because the stream refers to this adapter.
         self._argv = argv_of(stream)
         self._callbacks = callbacks
         self._hooks = hooks
@@ -384,17 +385,17 @@ class DialectAdapter:
         self._is_unconfirmed = dialect is AUTO and any(guard.event == PERMISSION for guard in callbacks.guards)
         # The error if the dialect, once found, never calls can_use_tool.
         self._refusal: ValueError | None = None
-        # For each message that was read ahead and that the decoder has not given yet: the messages for it, and their
-        # size; None if translation does not change it.
+        # One entry for each message that was read ahead and that the decoder has not reached: its translation and size,
+        # or None if translation does not change it.
         self._kept: deque[tuple[list[Any], int] | None] = deque()
         # A replacement for a result that the agent has left out.
         self._missing: list[Any] = []
 
     def take_over(self, receiver: Receiver[Any], ahead: ReadAhead, ready: list[Any]) -> list[Any]:
-        """Translate what the stream gives from now on. Returns the messages for those decoded before."""
+        """Translate the stream's messages from now on. Returns the translation of those that were decoded before."""
         self._ahead, before = ahead, receiver.adapter
         if not isinstance(before, DialectAdapter):
-            # The follower of a session in stream-json looks at lines that nobody has translated.
+            # A session in stream-json has a follower for untranslated lines, which cannot be used here.
             self._follower: Follower[Any] | None = None
             return self.adapt(ready)
         self._kept, self._follower = before._kept, before._follower
@@ -442,11 +443,13 @@ class DialectAdapter:
         return found
 
     def is_control(self, message: Any) -> bool:
-        """Return True for a control message. A message that does not fit its type is not one of another dialect."""
+        """Return True for a control message. Unlike in stream-json, a message that does not fit its type is never
+        one.
+        """
         return isinstance(message, CONTROL)
 
     def route(self, batch: list[Any]) -> None:
-        """Look at the messages for the consumer before it gets them."""
+        """Call the hooks for messages before the consumer gets them."""
         if self._hooks is not None:
             self._hooks.see(batch)
 
@@ -474,12 +477,12 @@ class DialectAdapter:
             try:
                 asks = require_callbacks(dialect, self._argv, True, {})
             except ValueError as error:  # DialectError is a subclass
-                self._refusal = error  # raised by the next step of an iteration, but perhaps nobody iterates
+                self._refusal = error  # raised by the next step of an iteration, if there is one
                 _log.warning("%s", error)
         self._is_unconfirmed = False
         self._callbacks.confirm_permissions(asks)
 
 
 def argv_of(stream: MessageStream[Any]) -> Sequence[str] | None:
-    """The command line of a process; None for any other stream."""
+    """Return the command line of a process; None for any other stream."""
     return exchange_of(stream).settings.argv if isinstance(stream, Process) else None

@@ -55,7 +55,8 @@ class Adapter(Protocol):
 
     async def receive(self, chunks: Chunks) -> bytes | memoryview | None:
         """Return the next bytes, like :meth:`Chunks.receive`; None if :meth:`adapt` has messages although nothing
-        came."""
+        came.
+        """
         ...
 
     def adapt(self, batch: list[Any]) -> list[Any]:
@@ -78,7 +79,7 @@ class Receiver(Generic[T]):
         self.decoder: Decoder[T] = decoder
         decoder.raise_in_turn()
         self.observer: Observer | None = observer
-        #: Stands between the decoder and everybody else; None for stream-json.
+        #: Translates decoded messages; None for stream-json.
         self.adapter: Adapter | None = None
         #: Decoded messages that nobody has taken yet.
         self.ready: deque[T] = deque()
@@ -141,7 +142,7 @@ class Receiver(Generic[T]):
         return self._seen(self.decoder.feed(b"")) if self.decoder.holds_back else []
 
     def _seen(self, batch: list[T]) -> list[T]:
-        """The messages for those that were decoded, after the observer has seen them."""
+        """Translate decoded messages, and show them to the observer."""
         if self.adapter is not None:
             batch = self.adapter.adapt(batch)
         if batch and self.observer is not None:

@@ -101,7 +101,8 @@ class HookCallbackRequest(
     @classmethod
     def parse_answer(cls, payload: dict[str, Any]) -> HookOutput | AsyncHookOutput:
         """Return an :class:`AsyncHookOutput` if the payload has ``async``, else a :class:`HookOutput`. The spellings
-        ``continue_`` and ``async_`` are accepted, too."""
+        ``continue_`` and ``async_`` are accepted, too.
+        """
         payload = {{"continue_": "continue", "async_": "async"}.get(key, key): value for key, value in payload.items()}
         return parse_answer(AsyncHookOutput, payload) if payload.get("async") else parse_answer(HookOutput, payload)
 
