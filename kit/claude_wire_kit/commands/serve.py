@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -138,12 +139,8 @@ def _supervised(temporary: str) -> Generator[StateFolder]:
         yield state
     finally:
         with failures():
-            anyio.run(_stop, state.path)
+            anyio.run(partial(connect(state.path).stop, None, grace=0.0))
         wait_for_end(found.pid, found.pid_began, END_SECONDS)  # after that, nobody uses the folder
-
-
-async def _stop(folder: str) -> None:
-    await connect(folder).stop(None, grace=0.0)
 
 
 def _serve(state: StateFolder, config: Config, address: str, port: int) -> None:

@@ -232,15 +232,8 @@ async def _body(request: Request, kind: type[B], default: B | None = None) -> B:
 
 
 def _info(info: SessionInfo) -> dict[str, Any]:
-    return {
-        "id": info.id,
-        "name": info.name,
-        "life": info.life.value,
-        "cwd": info.cwd,
-        "began": info.began,
-        "line": info.line,
-        "driver": info.driver,
-    }
+    fields = msgspec.to_builtins(info)
+    return {name: fields[name] for name in ("id", "name", "life", "cwd", "began", "line", "driver")}
 
 
 # --- errors

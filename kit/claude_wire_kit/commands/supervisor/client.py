@@ -69,14 +69,6 @@ class Client:
         self._file.close()
         self.socket.close()
 
-    def send(self, message: Any) -> None:
-        """Send a line.
-
-        Raises:
-            OSError: the connection has ended.
-        """
-        self.send_line(msgspec.json.encode(message) + b"\n")
-
     def send_line(self, line: bytes) -> None:
         """Send encoded bytes, with their line feed.
 
@@ -104,7 +96,7 @@ class Client:
             OSError: the connection failed; TimeoutError, the answer took longer than ``seconds``.
         """
         self.socket.settimeout(seconds)
-        self.send(command)
+        self.send_line(msgspec.json.encode(command) + b"\n")
         line = self.line()
         self.socket.settimeout(None)
         if not line:
@@ -129,14 +121,6 @@ class Client:
         listed: Listed = self.ask(List(list={}))
         listed.sessions.sort(key=lambda session: session.began, reverse=True)
         return listed
-
-    def sessions(self) -> list[SessionInfo]:
-        """Return all sessions, the newest first.
-
-        Raises:
-            SupervisorError, OSError: as :meth:`ask`.
-        """
-        return self.listed().sessions
 
 
 def folder_of(path: str | None, *, makes: bool = False) -> StateFolder:
@@ -206,15 +190,6 @@ def failures() -> Generator[None, None, None]:
         raise Failure(f"the connection with the supervisor failed: {error.strerror}") from error
     except msgspec.DecodeError as error:
         raise Failure(f"the supervisor says what this version does not know: {error}") from error
-
-
-def session_named(client: Client, name: str) -> SessionInfo:
-    """Return the session with this id, this beginning of an id, or this name.
-
-    Raises:
-        SupervisorError: there is none, or more than one; or as :meth:`Client.ask`.
-    """
-    return found_session(client.sessions(), name)
 
 
 def found_session(sessions: list[SessionInfo], name: str) -> SessionInfo:

@@ -21,7 +21,6 @@ from claude_wire_kit.commands.supervisor.client import (
     folder_of,
     found_session,
     running,
-    session_named,
     wait_for_end,
 )
 from claude_wire_kit.commands.supervisor.stdio import stdio
@@ -218,7 +217,7 @@ def _show(name: str, folder: StateFolder, *, follow: bool, tail: int | None = No
     from claude_wire_kit.terminal.page import Page
 
     with failures(), connect(folder) as client:
-        session = session_named(client, name)
+        session = found_session(client.listed().sessions, name)
         after = None if tail is None else Cursor(session.id, session.epoch, max(session.line - tail, 0))
         if as_lines:
             raw(client, session.id, after, follow=follow)
@@ -325,5 +324,5 @@ def rm(names: tuple[str, ...], folder: str | None, force: bool) -> None:
 
 def _named(client: Client, names: tuple[str, ...]) -> list[SessionInfo]:
     """Return the named sessions, each once. If one does not exist, the command must do nothing to any of them."""
-    sessions = client.sessions()
+    sessions = client.listed().sessions
     return list({found.id: found for found in (found_session(sessions, name) for name in names)}.values())

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import closing
 from functools import partial
-from typing import Any
 
 import anyio
 
@@ -35,7 +33,7 @@ def talk(name: str, folder: str | None, *, take: bool) -> int:
                 'somebody must be at a terminal to drive; programs use "claude-wire supervisor stdio ID --drive"'
             )
         id = _found(supervisor, name).id
-        return _joined(guest.talk, partial(supervisor.attach, id, take=take))
+        return anyio.run(guest.talk, partial(supervisor.attach, id, take=take))
 
 
 def ask(name: str, prompt: str, ssh: str | None) -> int:
@@ -53,7 +51,7 @@ def ask(name: str, prompt: str, ssh: str | None) -> int:
     place = _found(supervisor, name)
     with closing(Page(Output(), row=True)) as page:
         guest = AttachedTerminalSession(page)
-        return _joined(lambda join: guest.ask(join, prompt), partial(supervisor.attach, place))
+        return anyio.run(guest.ask, partial(supervisor.attach, place), prompt)
 
 
 def _found(supervisor: Supervisor, name: str) -> Cursor:
@@ -61,8 +59,3 @@ def _found(supervisor: Supervisor, name: str) -> Cursor:
     with failures():
         found = found_session(anyio.run(supervisor.list).sessions, name)
     return Cursor(found.id, found.epoch, found.line)
-
-
-def _joined(act: Callable[[Any], Any], join: Any) -> int:
-    code: int = anyio.run(act, join)
-    return code

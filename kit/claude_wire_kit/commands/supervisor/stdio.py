@@ -14,7 +14,7 @@ import click
 import msgspec
 
 from claude_wire_kit.commands.shared.failure import Failure
-from claude_wire_kit.commands.supervisor.client import connect, failures, folder_of, session_named
+from claude_wire_kit.commands.supervisor.client import connect, failures, folder_of, found_session
 from claude_wire_kit.supervisor.frames import Attach
 
 CHUNK_BYTES = 256 * 1024
@@ -46,7 +46,7 @@ def stdio(name: str | None, folder: str | None, drive: bool, take: bool) -> None
         first = b""
         if name is not None:
             with connect(state) as client:
-                id = session_named(client, name).id
+                id = found_session(client.listed().sessions, name).id
             command = Attach(attach=id, role="driver" if drive else "viewer", take=take)
             first = msgspec.json.encode(command) + b"\n"
         client = connect(state)
