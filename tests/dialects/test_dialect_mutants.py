@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from random import Random
+from typing import Any
+
 import anyio
 import pytest
 
 from async_backends import Backend, every_backend
-from claude_wire import ControlRequest, ControlResponse, Decoder, ResultMessage
+from claude_wire import ControlRequest, ControlResponse, Decoder, MessageStream, ResultMessage, Session
 from claude_wire.dialects import AUTO, CLASSIC, JSON_RPC, MIRIAD, Dialect
 from claude_wire.messages import GetStatusRequest, InterruptRequest
+from claude_wire.session.router import KEPT_BACK
 from dialect_peer import LinePeer
 from mutations import mutants
+from virtual_time import VirtualBackend, every_virtual_backend
 
 LINES = [
     b'{"type":"control","action":"interrupt"}',
@@ -65,3 +70,39 @@ def test_a_session_reads_on_behind_wrong_lines(backend: Backend, dialect: Dialec
                     break
 
     backend.run(main)
+
+
+@every_virtual_backend
+@pytest.mark.parametrize("dialect", [CLASSIC, MIRIAD, JSON_RPC, AUTO], ids=str)
+def test_nothing_changes_when_sessions_take_turns_and_iterate_now_and_then(
+    virtual: VirtualBackend, dialect: Dialect
+) -> None:
+    """Wrong lines, cut anywhere, become what a connection makes of them that gets one after the other."""
+    data = b"".join(line.replace(b"\n", b" ") + b"\n" for line in mutants(LINES, 3, 300))
+    connection, random = dialect.connect(), Random(3)
+    expected = [one for message in Decoder().feed(data) for one in connection.from_agent(message)]
+    chooses: dict[str, Any] = {"can_use_tool": lambda request: request.allow()} if dialect is CLASSIC else {}
+    received: list[Any] = []
+
+    async def take(session: Session, count: int, seconds: float) -> bool:
+        with anyio.move_on_after(seconds) as scope:
+            for _ in range(count):
+                received.append(await session.__anext__())
+        return not scope.cancelled_caught
+
+    async def main() -> None:
+        peer, at = LinePeer(), 0
+        async with MessageStream(peer.output) as stream:
+            while at < len(data):
+                async with Session(stream, peer.send, dialect=dialect, **chooses) as session:
+                    for _ in range(random.randrange(1, 6)):
+                        size = random.choice([1, 30, 200, 1000, 5000])
+                        peer.output.write(data[at : at + size])
+                        at += size
+                        await anyio.sleep(random.choice([0, 0.05]))  # in the second case it is read ahead
+                        await take(session, random.randrange(20), 0.002)
+                    while at >= len(data) and await take(session, 1, 1):
+                        pass
+
+    virtual.run(main)
+    assert list(map(repr, received)) == [repr(one) for one in expected if type(one) not in KEPT_BACK]
