@@ -32,14 +32,14 @@ def check(files: tuple[str, ...], as_json: bool) -> None:
     """Check recorded lines; - is standard input.
 
     Counts messages by kind, lists every line that is not one JSON object with its number, byte offset and reason, and
-    lists what this version of claude-wire does not know: types, subtypes, blocks, events, deltas, requests, hook
-    events, and fields by path. Each is listed once, with its count and the first line that has it.
+    lists everything that this version of claude-wire does not know: types, subtypes, blocks, events, deltas, requests,
+    hook events, and fields by path. Each is listed once, with its count and the first line that has it.
 
     A FILE has the lines that the CLI wrote: its output, or a transcript, which it keeps on disk; the first lines tell
-    which. .gz and .xz are unpacked, and of a recording's folder it is the stdout.ndjson. What an answer may have,
-    only its request tells: answers are looked into in a recording, and where requests are among the lines. Files are
-    read once, in constant memory; folders are loaded. Nothing of a line's content is printed, only names of types and
-    fields.
+    which. .gz and .xz are unpacked, and of a recording's folder it is the stdout.ndjson. The fields of an answer
+    depend on its request, so answers are checked only in a recording, or if the requests are among the lines. Files
+    are read once, in constant memory; folders are loaded. Nothing of a line's content is printed, only names of types
+    and fields.
 
     Exit code: 0 if every line is a JSON object (unknown things are no error), 1 if a line is invalid, 2 if a file
     cannot be read.

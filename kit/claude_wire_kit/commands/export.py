@@ -36,16 +36,16 @@ def export(folder: str, output: str, table: str, form: str, by: str | None, zone
     messages  line, of whatever type
     blocks    content block of a user or the assistant
     usage     line with the usage of an answer: several lines have the same
-    answers   answer of the model: usage without what stands twice, to be summed
+    answers   answer of the model: each answer's usage once, to be summed
     results   result of a stream, and cost-state of a transcript
 
-    DIR gets part-00000.parquet and so on; with --by day, in a folder for each day, as DuckDB, polars, Spark and pyarrow
-    read them. Times are in UTC. DIR appears when all is written; what fails leaves nothing. Text may begin with "=",
-    which spreadsheets take for a formula in a CSV.
+    DIR gets part-00000.parquet and so on; with --by day, in a folder for each day, as DuckDB, polars, Spark and
+    pyarrow read them. Times are in UTC. DIR appears when everything is written; a failed export leaves nothing. Text
+    may begin with "=", which spreadsheets take for a formula in a CSV.
 
-    Each thread holds 16 MiB of lines, or one line that is longer; answers are held all, at 0.3 KB each.
+    Each thread holds 16 MiB of lines, or one longer line; all answers are held, at 0.3 KB each.
 
-    Exit code: 0, also if something does not fit, which is told; 2 if something cannot be read or written.
+    Exit code: 0, also if a value does not fit its column, which is reported; 2 if something cannot be read or written.
     """
     try:
         from claude_wire_kit.commands import table_files

@@ -55,9 +55,9 @@ def run(
     """Run the Claude Code CLI with a prompt, and show the session live.
 
     PROMPT is the text of the prompt, or - to read it from standard input. FLAGS after it are passed to the CLI.
-    What is shown is explained by "claude-wire view --help". The run is over when nothing more will come: when the
-    subagents in the background have ended, too, and the commands in the background, or these have run for as long as
-    CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS says (milliseconds; 600000 without it, and 0 for no limit).
+    "claude-wire view --help" explains the output. The run is over when nothing more will come: the subagents in the
+    background have ended, and so have the commands in the background, unless they have run for
+    CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS (milliseconds; 600000 by default, 0 for no limit).
 
     The CLI's questions for permission are asked at the terminal: y, n, or n with a reason for the model. What the CLI
     suggests to allow for longer than this once is listed with numbers; such a number is y, and that one suggestion.

@@ -63,9 +63,9 @@ def search(
 ) -> None:
     """Search for PATTERN in what was said in the sessions in FOLDER.
 
-    PATTERN is a regular expression as Python has them. It is searched for in prompts, answers, thoughts, and the inputs
-    and results of tools, also in those of subagents; the sessions changed last come first. Each session that has it is
-    shown with the command that goes on with it.
+    PATTERN is a regular expression as Python has them. The search covers prompts, answers, thinking, and the inputs
+    and results of tools, also those of subagents. The sessions changed last come first. Each session with a match is
+    shown with the command that resumes it.
 
     FOLDER is the CLI's projects folder, if none is named: that in CLAUDE_CONFIG_DIR, or in ~/.claude.
 

@@ -52,7 +52,7 @@ def serve(config: str | None, folder: str | None, listen: str, port: int, demo: 
     """Serve the sessions of the supervisor over HTTP, to programs and browsers of this machine.
 
     Starts the supervisor, unless it runs. Prints the address to open in a browser, with the token in it, and the file
-    that has the token, for programs. Whoever has it may do what you may do. Without --config,
+    that has the token, for programs. Anybody who has the token may do what you may do. Without --config,
     $XDG_CONFIG_HOME/claude-wire/serve.toml is read if it is there.
 
     Exit code: 0 after Ctrl-C; 2 if it cannot serve.

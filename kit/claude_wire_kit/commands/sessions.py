@@ -38,7 +38,7 @@ SOON = timedelta(days=7)
 @click.option("--project", metavar="DIR", help="Those that began in this directory.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def sessions(folder: str, newest: int, show_all: bool, project: str | None, as_json: bool) -> None:
-    """List the sessions in FOLDER, the newest first, each with the command that goes on with it.
+    """List the sessions in FOLDER, the newest first, each with the command that resumes it.
 
     The CLI deletes sessions some days after their last change (cleanupPeriodDays in its settings.json; 30 days if it is
     not there). A session that has seven days left or less is marked.

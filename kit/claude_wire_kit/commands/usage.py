@@ -79,13 +79,13 @@ def usage(
 
     FOLDER is the CLI's projects folder, if none is named: that in CLAUDE_CONFIG_DIR, or in ~/.claude.
 
-    Each answer of the model counts once, over all files, forks, resumed sessions and subagents. A cost is reckoned by
-    list prices, whose date is shown; "?" stands for a model without a price. With --by session and --by model, "CLI's
-    own" is beside it: what the CLI itself has reckoned for the whole session, with its side requests.
+    Each answer of the model counts once, over all files, forks, resumed sessions and subagents. A cost is calculated
+    from list prices, whose date is shown; "?" means that a model has no price. With --by session and --by model,
+    "CLI's own" is the cost that the CLI itself reports for the whole session, with its side requests.
 
-    What was read is kept in an index, in claude-wire of XDG_CACHE_HOME or ~/.cache, so that the next time only new
-    lines are read. It has no text of a conversation. The CLI deletes transcripts after some days: what was counted
-    stays counted, until --prune.
+    The numbers are kept in an index, in claude-wire below XDG_CACHE_HOME or ~/.cache, so that the next time only new
+    lines are read. The index has no text of a conversation. The CLI deletes transcripts after some days; their numbers
+    stay in the index until --prune.
 
     Exit code: 0; 2 if the folder cannot be read.
 

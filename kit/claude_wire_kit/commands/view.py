@@ -26,9 +26,9 @@ from claude_wire_kit.terminal.page import Page
 def view(source: str, as_html: bool, output: str | None) -> None:
     """Show a recorded session, or a pipe; - is standard input.
 
-    FILE has the lines that the CLI wrote, such as "claude -p PROMPT --output-format stream-json --verbose" writes them;
-    .gz and .xz are unpacked. Of a recording's folder what the host wrote is shown, too. What comes late through a pipe
-    is shown when it comes. Of a transcript, which the CLI keeps on disk, the active branch is shown, with what its
+    FILE has the lines that the CLI wrote, such as "claude -p PROMPT --output-format stream-json --verbose" writes
+    them; .gz and .xz are unpacked. For the folder of a recording, the host's lines are also shown. Lines of a pipe are
+    shown as they come. Of a transcript, which the CLI keeps on disk, the active branch is shown, with what its
     subagents have said.
 
     \b
@@ -38,7 +38,7 @@ def view(source: str, as_html: bool, output: str | None) -> None:
     |  a subagent                !  an error, or a line that is not JSON
     <  a request of the host
 
-    What tools are given and give back is cut to a few lines, and control characters are shown as escapes.
+    Inputs and results of tools are cut to a few lines, and control characters are shown as escapes.
 
     With --html it is a page for a browser, with whole texts, changes of files, times and cost. It loads nothing and
     needs no script. It holds what the session holds, names of files and secrets included: read it before you share it.

@@ -133,7 +133,7 @@ def run(
 ) -> None:
     """Start a session in the background, and print its id.
 
-    The CLI is the one that is found, if none is named. The flags by which it speaks with its supervisor are added,
+    If no CLI is named, it is searched for. The flags by which it speaks with its supervisor are added,
     unless --input-format is among FLAGS. It has the environment of this command, which is not written to disk.
 
     Exit code: 0; 2 if the CLI cannot be started.
@@ -291,9 +291,10 @@ def _stop_supervisor(folder: StateFolder, grace: float) -> None:
 @click.argument("names", metavar="ID...", nargs=-1, required=True)
 @takes_state_folder
 def resume(names: tuple[str, ...], folder: str | None) -> None:
-    """Start CLIs that go on with sessions that have ended.
+    """Start CLIs that resume ended sessions.
 
-    They have the environment of this command. No prompt is sent again: "claude-wire supervisor logs" says what was cut.
+    They have the environment of this command. No prompt is sent again: "claude-wire supervisor logs" shows what was
+    interrupted.
 
     Exit code: 0; 2 if there is no such session, its CLI runs or cannot be started, or no supervisor runs.
     """
