@@ -9,8 +9,8 @@ from __future__ import annotations
 import logging
 import signal
 from collections import deque
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from anyio import Event
 
@@ -316,24 +316,19 @@ def interrupt_before_close(dialect: Dialect, requests: Requests, process: Proces
     return requests.line(InterruptRequest(cancel_queued=True if dialect.plain else None))
 
 
-class Ask(Protocol):
-    """A function that sends an interrupt request and returns its answer, such as :meth:`.Session.request`."""
-
-    async def __call__(self, request: InterruptRequest, *, timeout: float | None = None) -> InterruptResponse:
-        """Send ``request`` and wait at most ``timeout`` seconds."""
-        ...
-
-
 async def interrupt(
     connection: Connection,
     process: Process[Any] | None,
     cancel_queued: bool | None,
-    ask: Ask,
+    ask: Callable[..., Awaitable[InterruptResponse]],
 ) -> InterruptResponse:
     """Interrupt the turn of an agent, by SIGINT or by a request, depending on its dialect.
 
     An idle agent of some dialects does not answer the request: then this returns after
     :data:`~claude_wire.dialects.dialect.SILENCE_SECONDS`.
+
+    Args:
+        ask: :meth:`.Session.request`.
 
     Raises:
         DialectError: there is no process for a signal, or ``cancel_queued`` is true: a signal empties no queue.
