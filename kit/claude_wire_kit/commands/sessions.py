@@ -101,9 +101,7 @@ def headline(session: SessionInfo) -> str:
 
 
 def resume_line(session: SessionInfo) -> str:
-    """Return the command that resumes a session, safe to print. A folder name with control characters must be typed by
-    hand.
-    """
+    """Return the command that resumes a session, safe to print: control characters in it must be typed by hand."""
     return printable(resume_command(session.id, session.project), keep="")
 
 
@@ -114,8 +112,7 @@ def session_as_json(session: SessionInfo) -> dict[str, Any]:
 
 
 def _days_kept(folder: str) -> float | None:
-    """Return for how many days the CLI keeps a session after its last change. ``folder`` is ``projects`` or a folder in
-    it.
+    """Return how many days the CLI keeps a session after its last change. ``folder``: ``projects`` or a folder in it.
 
     This is ``cleanupPeriodDays`` in the ``settings.json`` beside ``projects``. None if nothing deletes sessions: there
     is no ``projects``, or the settings are unclear, in which case the CLI deletes nothing either.

@@ -24,8 +24,7 @@ def main() -> None:
 
 
 def _open_streams() -> None:
-    """Open closed standard streams on the null device. Otherwise the first files that are opened would get their
-    numbers.
+    """Open closed standard streams on the null device. Otherwise the first opened files would get their numbers.
 
     Then anything that writes to standard error by its number, such as a child, would write into such a file.
     """

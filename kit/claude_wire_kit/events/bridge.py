@@ -381,9 +381,7 @@ class Bridge:
     def _prompt(
         self, message: m.UserMessage, agent: str | None, to: Conversation, events: Events, *, is_sent: bool = False
     ) -> None:
-        """Add the event of a prompt, unless the prompt was shown when the host sent it or when a hook was asked about
-        it.
-        """
+        """Add the event of a prompt, unless it was shown when the host sent it or when a hook was asked about it."""
         if not self._details and (not self._prompts_wanted or agent is not None or not self._is_new(message)):
             return
         content, text, id = message.content, message.text, message.uuid or None
@@ -408,9 +406,7 @@ class Bridge:
         events.append(prompt)
 
     def _is_new(self, message: m.UserMessage) -> bool:
-        """Return True if the CLI repeats this prompt for the first time. The CLI also repeats its own output, which
-        does not count.
-        """
+        """Return True if the CLI repeats this prompt for the first time. Repeated output of the CLI does not count."""
         if not message.isReplay or message.isSynthetic or message.text.startswith(PRINTED):
             return False
         is_new = (message.uuid or "") not in self._prompts

@@ -46,9 +46,7 @@ def asked_change(name: str, given: Any) -> list[str]:
 
 
 def done_change(result: Any) -> list[str]:
-    """Return the change that was made, according to ``structuredPatch`` in the tool's structured result. Empty if there
-    is none.
-    """
+    """Return the change that was made, from ``structuredPatch`` in the tool's result. Empty if there is none."""
     lines: list[str] = []
     for each in items_of(fields_of(result).get("structuredPatch")):
         hunk = fields_of(each)

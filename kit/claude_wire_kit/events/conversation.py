@@ -41,9 +41,7 @@ class Conversation:
         self.streamed.clear()
 
     def start_message(self, agent: str | None, id: str) -> None:
-        """Take the start of a streamed message. Blocks of the same speaker's previous message will not become whole, so
-        they are forgotten.
-        """
+        """Take the start of a streamed message, and forget unfinished blocks of the same speaker's previous message."""
         self.streamed = {block: about for block, about in self.streamed.items() if about[0] != agent}
         if agent not in self.messages and len(self.messages) >= MAX_STREAMED:
             del self.messages[next(iter(self.messages))]
@@ -79,9 +77,7 @@ class Conversation:
     def read_progress(
         self, text: str, rules: tuple[ProgressRule, ...], events: list[UiEvent], *, follows: bool = False
     ) -> None:
-        """Add the progress that a text mentions. ``follows``: the event comes directly after the response with this
-        text.
-        """
+        """Add the progress that a text mentions. ``follows``: the event comes right after the text's response."""
         step = None if self._structured else find_step(text, rules)
         if step is not None:
             self._tell(step, events, {} if follows else self.fields)

@@ -1,5 +1,4 @@
-"""Notices: what the CLI reports beside the conversation, in words. Examples are its state, tasks, hooks, retries and
-limits.
+"""Notices: what the CLI reports beside the conversation, in words, such as tasks, hooks, retries and limits.
 
 Each function returns a :class:`~claude_wire_kit.events.Notice` without its conversation, which the bridge adds.
 """

@@ -19,7 +19,7 @@ Place = tuple[str | None, str]
 
 
 def joined(place: Place) -> str:
-    """Return a place as one text."""
+    """Join the conversation's id and the other id to one string."""
     return f"{place[0]}\n{place[1]}"
 
 

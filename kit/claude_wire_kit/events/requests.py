@@ -55,9 +55,7 @@ def describe_request(asked: m.ControlRequestPayload, kind: Any = "host") -> Noti
 
 
 def prompt_in(asked: m.ControlRequestPayload) -> str | None:
-    """Return the prompt that a hook is asked about, or None. The CLI does not repeat prompts that it reads, so this is
-    how they are seen.
-    """
+    """Return the prompt that a hook is asked about, or None. The CLI does not repeat the prompts that it reads."""
     if isinstance(asked, m.HookCallbackRequest) and isinstance(asked.input, m.UserPromptSubmitHookInput):
         return asked.input.prompt
     return None

@@ -150,9 +150,7 @@ class Subagents:
             yield agent.event
 
     def end_call(self, place: Place, status: SubagentStatus) -> Iterator[SubagentProgress | Operation]:
-        """Take the result of the call that started a subagent. It ends the subagent, unless that runs in the
-        background.
-        """
+        """Take the result of the call that started a subagent. This ends it, unless it is in the background."""
         agent = self._running.get(place)
         if agent is not None and not agent.background:
             yield from self.update(place, status=status)

@@ -43,9 +43,7 @@ class Todos:
         return None
 
     def result(self, id: str, content: str, structured: object) -> Step | None:
-        """Take a tool's result. The result of ``TaskCreate`` has the id of the task. Returns the progress if the list
-        has changed.
-        """
+        """Take a tool's result; that of ``TaskCreate`` has the task's id. Returns the progress if the list changes."""
         name = self._creating.pop(id, None)
         if name is None:
             return None
@@ -62,9 +60,7 @@ def _name(item: object) -> str:
 
 
 def _step(items: list[tuple[str, str]]) -> Step | None:
-    """Return the progress for a list of (status, name). The first task in progress names the step, or else the next
-    task.
-    """
+    """Return the progress for a list of (status, name). The first task in progress, or the next, names the step."""
     items = [(status, name) for status, name in items if status != "deleted"]
     completed = sum(status == "completed" for status, _ in items)
     under_way = [name for status, name in items if status == "in_progress"]

@@ -164,9 +164,7 @@ class Work:
             events += self.subagents.update(place, status=status_of(message.status), summary=cut(message.summary))
 
     def end(self, to: Conversation, events: Events, *, ok: bool = False, background: bool = False) -> None:
-        """End what is open in a conversation, because its turn is over. ``background``: also subagents in the
-        background.
-        """
+        """End what is open in a conversation, because its turn is over. ``background``: also background subagents."""
         events += self.subagents.end_all(to.id, "completed" if ok else "stopped", background=background)
         runs = self.subagents.is_running
         events += self.operations.end_all(to.id, lambda agent: agent is None or not runs((to.id, agent)))

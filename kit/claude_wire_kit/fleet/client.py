@@ -136,8 +136,7 @@ class Fleet(Supervisor):
             self._nodes[id] = _Node(id, ray.remote(Node).options(**options, **named).remote(self.folder, id))
 
     def supervisor(self, node: str) -> Supervisor:
-        """Return the supervisor of one node. It takes all commands of a Supervisor, and its new sessions run on that
-        node.
+        """Return the supervisor of one node. It takes all commands, and its new sessions run on that node.
 
         Args:
             node: its id in Ray.

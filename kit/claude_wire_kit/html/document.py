@@ -1,6 +1,4 @@
-"""The HTML document around the turns: head, style, facts of the session, table of contents. It loads nothing from
-elsewhere.
-"""
+"""The HTML document around the turns: head, style, facts, table of contents. It loads nothing from elsewhere."""
 
 from __future__ import annotations
 

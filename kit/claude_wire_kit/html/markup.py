@@ -71,9 +71,7 @@ class Box:
         return bool(self._parts)
 
     def add(self, *parts: str | Box) -> bool:
-        """Add all parts, or none of them if there is no room. Returns True if they were added. The parts must close all
-        elements.
-        """
+        """Add all parts, which must close their elements, or none if there is no room. Returns True if added."""
         if not self._room.take(sum(len(part) if isinstance(part, str) else PART_CHARS for part in parts)):
             return False
         self._parts += parts
@@ -112,9 +110,7 @@ def rows(lines: Iterable[str], kind: str = "") -> str:
 
 
 def folded(text: str, kind: str = "") -> str:
-    """Return a text with its lines unchanged. The end of a long text is folded, and that of a very long text is left
-    out.
-    """
+    """Return a text with its lines unchanged. The end of a long text is folded, that of a very long one left out."""
     shown = _shown(text).rstrip("\n")
     at = _opening(shown)
     markup = _pre(shown[:at], kind)
@@ -124,9 +120,7 @@ def folded(text: str, kind: str = "") -> str:
 
 
 def prose(text: str) -> str:
-    """Return what a person or the model says as paragraphs. Text between lines of ``` has a fixed-width font. A very
-    long text is cut.
-    """
+    """Return speech as paragraphs, with a fixed-width font between lines of ```. A very long text is cut."""
     shown = _shown(text)
     parts: list[str] = []
     for place, part in enumerate(_FENCE.split(shown)):

@@ -55,8 +55,7 @@ Role: TypeAlias = Literal["viewer", "driver"]
 def connect(
     folder: StrPath | None = None, *, command: Sequence[StrPath] | None = None, timeout: float = ANSWER_SECONDS
 ) -> Supervisor:
-    """Return a client for the supervisor of this user and machine, or for another one. Each command makes its own
-    connection.
+    """Return a client for this user's supervisor on this machine, or for another. Each command makes a connection.
 
     Args:
         folder: its state folder; ``$CLAUDE_WIRE_SUPERVISOR`` or the user's own if None.
@@ -160,8 +159,7 @@ class Supervisor:
         return AttachedSession(self.open(Attach(attach=id, after=after, role=role, take=take)), **arguments)
 
     def create(self, spec: Spec, *, role: Role = "driver", **arguments: Unpack[CallbackArguments]) -> AttachedSession:
-        """Return a new session, whose CLI starts when the session is entered. It has the hooks and MCP servers of the
-        arguments.
+        """Return a new session. Its CLI starts when it is entered, with the hooks and MCP servers of the arguments.
 
         Args:
             spec: the CLI; :func:`spec_of` makes it.

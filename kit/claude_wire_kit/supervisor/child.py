@@ -183,8 +183,7 @@ def _stat(pid: int) -> list[bytes] | None:
 
 
 def end_leftover(pid: int, began: int | None, mark: str) -> bool:
-    """Kill a process of an earlier supervisor, and what it has left in its group. Returns False if there was nothing to
-    kill.
+    """Kill a process of an earlier supervisor, with what it left in its group. Returns False if there was nothing.
 
     Args:
         pid, began, mark: of the process, as :class:`Child` has them. Nothing is killed that they do not prove to be the

@@ -335,9 +335,7 @@ class Connection:
 
     @property
     def is_gone(self) -> bool:
-        """Return True if the client has closed its end. Nothing else notices this while nothing is read from the
-        client.
-        """
+        """Return True if the client has closed its end. Needed because nothing else notices while nothing is read."""
         if self._reads or self.state is State.CLOSED:
             return False
         poll = select.poll()

@@ -85,8 +85,7 @@ class Daemon:
         }
 
     async def run(self, started: Callable[[], object] = lambda: None) -> None:
-        """Accept connections until a client, SIGTERM, SIGINT or SIGHUP stops the supervisor. Returns after all CLIs
-        have ended.
+        """Accept connections until a client or a signal stops the supervisor. Returns after all CLIs have ended.
 
         If SIGHUP is ignored at the start, as with ``nohup``, it stays ignored.
 
@@ -207,9 +206,7 @@ class Daemon:
             self._listen_again()
 
     def _listen_again(self) -> None:
-        """Make the files by which clients find the supervisor again, after one was removed, for instance by a cleaner
-        of old files.
-        """
+        """Make the files by which clients find the supervisor again, after a cleaner of old files removed one."""
         with suppress(OSError):
             with suppress(FileNotFoundError):
                 os.unlink(self._folder.socket)

@@ -236,9 +236,7 @@ class Ledger:
     # --- what a client says
 
     def look_at(self, line: bytes, *, is_driver: bool) -> Taken:
-        """Decide what happens to a line of a client. This changes no state; :meth:`written` does when the line was
-        written.
-        """
+        """Decide what happens to a line of a client. Changes no state: :meth:`written` does that afterwards."""
         if not is_driver:
             return Taken(Verdict.REFUSE, "a viewer sends nothing: attach with role driver")
         try:
@@ -336,9 +334,7 @@ class Ledger:
             self._answers[body.server_name, method] = response["result"]
 
     def _has_room(self, key: tuple[str, Any], value: Any, *, replaces: bool) -> bool:
-        """Reserve room for a value, which replaces or follows those of the same key. Returns False if there is too
-        little.
-        """
+        """Reserve room for a value, which replaces or follows those of the same key. Returns False if there is none."""
         before = self._handshake_sizes.get(key, 0)
         size = len(msgspec.json.encode((key, value))) + (0 if replaces else before)
         if self._handshake_bytes - before + size > MAX_HANDSHAKE_BYTES:

@@ -89,9 +89,7 @@ class SupervisorLines:
         return _BLANK_LINE.sub(b"\n" + _FILLING, piece)
 
     def _frame(self, data: bytes, at: int) -> int:
-        """Return the end of the frame that begins at ``at``: ``at`` itself if there is no frame, -1 if that is not
-        known yet.
-        """
+        """Return the end of the frame at ``at``: ``at`` itself if there is no frame, -1 if that is not known yet."""
         end = data.find(b"\n", at)
         if _FRAME.match(data, at) is None:
             return -1 if end < 0 and len(data) - at < SURE_BYTES else at

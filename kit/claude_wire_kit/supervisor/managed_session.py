@@ -321,9 +321,7 @@ class ManagedSession:
             self._send_all(Stderr(data.decode(errors="replace")))
 
     def _on_exit(self, child: Child) -> None:
-        """Handle the end of the process. Its last output is still in the pipes, even if a
-        grandchild holds them open.
-        """
+        """Handle the end of the process. The pipes still have its last output, even if a grandchild holds them open."""
         if child is not self._child:  # closed in the meantime
             return
         self._loop.remove_reader(child.pidfd)

@@ -259,9 +259,7 @@ class _CliChunks:
         self.end = self._lines.end
 
     async def receive(self) -> bytes:
-        """Return the next bytes of the CLI, empty at the end. A lost connection is an end, too; ``failure`` has the
-        reason.
-        """
+        """Return the next bytes of the CLI, empty at the end. After a lost connection, ``failure`` has the reason."""
         attachment = self._attachment
         if attachment is None:
             raise HandleError("this session is not attached: use it as `async with`")

@@ -62,9 +62,7 @@ class Unacknowledged:
         return self._bytes + len(line) + ENTRY_BYTES <= MAX_UNACKNOWLEDGED_BYTES
 
     def add(self, line: bytes) -> None:
-        """Add a line that is sent. An answer for which there is no room is not kept: its question
-        remains open anyway.
-        """
+        """Add a sent line. Without room, an answer is not kept: its question remains open anyway."""
         self._count += 1
         said = _decode_said(line)
         is_answer = said.type == "control_response"
@@ -76,9 +74,7 @@ class Unacknowledged:
             self._bytes += sent.size
 
     def settle(self, number: int) -> SentLine | None:
-        """Remove all lines up to this number, which the supervisor has accepted or refused. Returns the line with this
-        number, if it is here.
-        """
+        """Remove all lines up to this number: the supervisor has accepted or refused them. Returns the last one."""
         last = None
         while self._sent and self._sent[0].number <= number:
             last = self._sent.popleft()

@@ -22,9 +22,7 @@ CHUNK_BYTES = 64 * 1024
 
 
 class Way(NamedTuple):
-    """A way to decode: a function that decodes all bytes, drops each message at once, and returns
-    how many there were.
-    """
+    """A way to decode: a function that decodes all bytes, drops each message at once, and returns their number."""
 
     name: str
     decode: Callable[[bytes], int]

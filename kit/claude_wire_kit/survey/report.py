@@ -69,9 +69,7 @@ def invalid_as_json(line: InvalidLine) -> dict[str, Any]:
 
 
 def summary_as_json(summary: Summary, *, name_sources: bool = False) -> dict[str, Any]:
-    """Return a stream for ``--json``, without its name and its single invalid lines. ``claude-wire check --help`` has
-    the format.
-    """
+    """Return a stream for ``--json``, without its name and its invalid lines (see ``claude-wire check --help``)."""
     return {
         "bytes": summary.bytes,
         "lines": summary.lines,

@@ -72,8 +72,7 @@ class AttachedTerminalSession(TerminalSession):
         return await self._outcome(lambda: self._asked(join, prompt))
 
     async def talk(self, join: Join) -> int:
-        """Show the session, and send what the user types, until the end of the input. Returns the exit code of the
-        command.
+        """Show the session, and send what the user types, until the end of the input. Returns the exit code.
 
         Raises:
             OSError: as :meth:`TerminalSession.run`.

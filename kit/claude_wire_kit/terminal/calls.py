@@ -47,9 +47,7 @@ def call_lines(name: str, given: Any, cut: Cut = CUT) -> list[str]:
 
 
 def _taken(members: dict[str, Any], name: str, key: str) -> list[dict[str, Any]]:
-    """Remove a list from the input if it is a list of objects that have a text under ``key``. Else return an empty
-    list.
-    """
+    """Remove a list from the input and return it if it has objects with a text under ``key``; else return []."""
     items: Any = members.get(name)
     if not isinstance(items, list):
         return []

@@ -58,8 +58,7 @@ def excerpt(text: str, most_lines: int = MAX_LINES, most_chars: int = MAX_CHARS)
 
 
 def fields(value: Any, cut: Cut = CUT) -> list[str]:
-    """Return the lines of a JSON value. An object becomes ``name: value``: on one line if it is short, else a line for
-    each field.
+    """Return the lines of a JSON value. An object takes one line if it is short, else a line for each field.
 
     Args:
         cut: how much of it is shown; ``WHOLE`` for all of it.

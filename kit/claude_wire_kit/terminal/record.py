@@ -91,9 +91,7 @@ class Recorder:
         self._write_order("out", chunk, seconds)
 
     def received_from(self, pipe: int, size: int, at: float | None = None) -> None:
-        """Record what one read gave, by moving the bytes from a pipe to the file. The pipe holds just these bytes. For
-        Linux.
-        """
+        """Record one read by moving its bytes, which are all that a pipe holds, to the file. For Linux."""
         seconds = self._seconds(at)
         file, begin = self._files["stdout.ndjson"], self._sizes["stdout.ndjson"]
         self._write("stdout.ndjson", b"", size)
@@ -188,9 +186,7 @@ def _row(seconds: float, size: int) -> bytes:
 
 
 def _last_line_feed(file: int, begin: int, size: int) -> int:
-    """Return the position of the last line feed in ``size`` bytes of a file, counted from ``begin``; -1 if there is
-    none.
-    """
+    """Return the place of the last line feed in ``size`` bytes of a file from ``begin`` on, or -1."""
     end = size
     while end:
         start = max(0, end - AT_ONCE_BYTES)

@@ -46,9 +46,7 @@ class TerminalSession:
 
     @property
     def shells(self) -> float | None:
-        """Return how many seconds to wait for commands in the background, which is what the CLI would wait. None: no
-        limit.
-        """
+        """Return how many seconds to wait for background commands, as the CLI would. None: no limit."""
         given = os.environ.get(CEILING_VARIABLE, "")
         return (int(given) / 1000 or None) if given.isascii() and given.isdigit() else CEILING_SECONDS
 

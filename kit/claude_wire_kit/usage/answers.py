@@ -50,7 +50,7 @@ class Answer(NamedTuple):
     key: bytes
     #: True if a fork copied the line.
     copied: bool
-    #: The session that the answer was asked in. None if the line does not say.
+    #: The session in which the answer was requested. None if the line does not say.
     session: str | None
     #: The name of the model, or ``"?"``.
     model: str
@@ -162,9 +162,7 @@ class Answers:
         return iter(self._by_key.values())
 
     def add(self, record: Record | Message | InvalidLine) -> None:
-        """Add the next record of a file. The files come in the order of their paths. Records
-        without usage are ignored.
-        """
+        """Add the next record of a file; records without usage are ignored. Files come in the order of their paths."""
         answer = answer_of(record)
         if answer is not None:
             before = self._by_key.get(answer.key)

@@ -245,9 +245,7 @@ def _tokens(usage: Usage) -> Tokens:
 
 
 def _growth(now: Mapping[str, ModelTotals], before: Mapping[str, ModelTotals]) -> dict[str, ModelTotals]:
-    """Return the growth of the models' running totals. If a total has shrunk or is gone, all of them have started again
-    at zero.
-    """
+    """Return the growth of running totals. If a total has shrunk or is gone, all have started again at zero."""
     empty = ModelTotals()
     anew = any(
         getattr(now.get(name, empty), each.name) < getattr(model, each.name)

@@ -145,9 +145,7 @@ def _million(model: str, name: str, value: Any) -> float | None:
 
 
 def _require_prices(model: str, price: Price) -> None:
-    """Refuse an invalid price, such as NaN or a text: multiplying a text by a number of tokens
-    makes a very long text.
-    """
+    """Refuse an invalid price, such as NaN or a text: text times a number of tokens is a very long text."""
     for name, value in zip(Price._fields, price[:5], strict=False):
         if not _is_number(value) or not 0 <= value < inf:
             raise ValueError(f"{name} of {one_line(model)!r} is {_shown(value)}, and no price")

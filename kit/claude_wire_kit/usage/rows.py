@@ -23,7 +23,7 @@ class Row(NamedTuple):
     """An answer's usage, according to its last line in a part of a file."""
 
     key: bytes
-    #: The session in which a copied answer was asked. None for an original.
+    #: The session in which a copied answer was requested. None for an original.
     asked_in: str | None
     session: str | None
     model: str | None
@@ -40,8 +40,7 @@ class Row(NamedTuple):
 
 
 def answers_in(source: Scan, name: str) -> Iterator[Row]:
-    """Yield the answers of a scan of :data:`COLUMNS` of the file ``name``, each once. Answers that the CLI made up are
-    left out.
+    """Yield the answers of a scan of :data:`COLUMNS` of the file ``name``, each once, without made-up ones.
 
     Raises:
         OSError: the file cannot be read.

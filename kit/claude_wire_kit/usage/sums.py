@@ -1,6 +1,4 @@
-"""Numbers that can be added, alone and by name. The number of names is limited, because a stream can make up any
-number.
-"""
+"""Numbers that can be added, alone and by name. The number of names is limited: a stream may make up any."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The service as an ASGI application: its routes, and the JSON that each takes and returns. :mod:`.service` does the
-work.
-"""
+"""The service as an ASGI application: its routes, and their JSON. :mod:`.service` does the work."""
 
 from __future__ import annotations
 

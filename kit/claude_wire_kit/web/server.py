@@ -86,9 +86,7 @@ class _BoundedWrites(asyncio.Protocol):
 
 
 class _Heads(h11.Connection):
-    """Refuses a head of more than :data:`MAX_HEAD_BYTES`, even if it comes in one piece. h11 limits only what is still
-    missing.
-    """
+    """Refuses a head above :data:`MAX_HEAD_BYTES`, even in one piece. h11 limits only what is still missing."""
 
     def next_event(self) -> Any:
         if self.their_state is not h11.IDLE:
@@ -196,9 +194,7 @@ class BoundedWebSocket(_BoundedWrites, WebSocketsSansIOProtocol):
         self.conn: _Handshakes = _Handshakes(max_size=self.config.ws_max_size, logger=self.logger)
 
     def data_received(self, data: bytes) -> None:
-        """Read what a client sends. Refuse a handshake, and end the connection at frames, that
-        websockets cannot read.
-        """
+        """Read what a client sends. If websockets cannot read it, refuse the handshake, or end the connection."""
         self.conn.receive_data(data)
         if self.conn.handshake_exc is not None and not self.handshake_initiated:
             response = self.conn.reject(400, "The handshake cannot be read.")

@@ -1,5 +1,4 @@
-"""Everything that a client may ask for: sessions, prompts, answers, interrupts. Each becomes a command to the
-supervisor.
+"""Everything that a client may ask for: sessions, prompts, answers, interrupts, as commands to the supervisor.
 
 The service keeps no state of a session except for its feed, so it can be restarted at any time.
 """

@@ -288,9 +288,7 @@ class PartialMessage:
 
     @property
     def content(self) -> list[ContentBlock]:
-        """The blocks so far, as in the ``assistant`` lines, without those that are
-        :attr:`~PartialBlock.left_out`.
-        """
+        """The blocks so far, as in the ``assistant`` lines, without those that are :attr:`~PartialBlock.left_out`."""
         return [block.content() for block in self.blocks if not block.left_out]
 
     def message(self) -> ApiMessage:

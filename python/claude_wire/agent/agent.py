@@ -142,7 +142,7 @@ def service_of(agent: Agent, options: AgentOptions | None = None) -> Service:
 
 
 def _states(options: AgentOptions) -> bool | None:
-    """How to write changes of state, according to the environment: True for ``sdk_host_only``, None for not at all."""
+    """Return how to report changes of state, by the environment: True for ``sdk_host_only``, None for not at all."""
     if options.reads_session_state:
         return True
     return False if os.environ.get("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS") == "1" else None

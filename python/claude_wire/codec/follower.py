@@ -46,7 +46,7 @@ class Follower(Generic[T]):
                     yield message
 
     def decode(self, line: bytes) -> T | None:
-        """The message that the decoder will make of the line; None if it is invalid."""
+        """Return the message that the decoder will make from the line; None if the line is invalid."""
         try:
             message: T = self._lines.line(line)
         except BadLine:

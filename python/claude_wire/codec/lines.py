@@ -83,7 +83,7 @@ class Lines(Objects, ABC):
 
     @abstractmethod
     def fresh(self) -> Self:
-        """A new object that makes the same messages, with counters of its own."""
+        """Return a new object that makes the same messages, with its own counters."""
 
     def _refused(self, line: bytes) -> Any:
         """Decode a line that :meth:`_several` has refused."""

@@ -63,8 +63,7 @@ def files(paths: Paths) -> list[str]:
 
 
 def parts(paths: Paths, part_bytes: int = PART_BYTES) -> list[list[Range]]:
-    """Split the lines of files and folders into parts for parallel tasks. Each has at most ``part_bytes``; small files
-    share a part.
+    """Split the lines of files and folders into parts of at most ``part_bytes``. Small files share a part.
 
     Each part is a source for :func:`scan`, and can be pickled. Together they have each line once, in the order of the
     files. If there are no lines, there is one empty part. For folders, see :func:`files`.

@@ -37,8 +37,7 @@ class Combined:
 
 
 def combine(tables: ArrowStream | Iterable[ArrowStream]) -> Combined:
-    """Keep one row for each answer of the model, from ``usage`` tables of any files and ranges. Reads all of them at
-    once.
+    """Keep one row for each answer of the model, from ``usage`` tables of any files. Reads all of them at once.
 
     Rows with the same message id and request id are the same answer. An answer has a line for each content block,
     lines in several files if the session was forked, and lines both in the stream and in the transcript. One of its

@@ -352,9 +352,7 @@ class WireTransport(SubprocessCLITransport):
 
 
 class _Messages:
-    """The iterator of :meth:`WireTransport.read_messages`. Not a generator, because a generator ends with its first
-    exception.
-    """
+    """The iterator of :meth:`WireTransport.read_messages`. A generator would end with its first exception."""
 
     __slots__ = ("_batches", "_ready", "_transport")
 

@@ -125,7 +125,7 @@ class InProcessMcpServer:
         request_id = request_id_of(message)
         try:
             parsed = parse(message)
-        except Exception:  # pydantic's, whose text quotes the message
+        except Exception:  # an error of pydantic, whose text quotes the message
             return error_response(request_id, INVALID_REQUEST, "Invalid Request")
         is_request = isinstance(root_of(parsed), mcp.types.JSONRPCRequest)
         if not is_request and "method" in message and "id" in message:  # mcp 1 takes it for a notification

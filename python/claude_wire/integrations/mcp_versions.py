@@ -1,6 +1,4 @@
-"""Differences between mcp 1 and mcp 2, and the JSON-RPC types of the package ``mcp``. No other module asks for the
-version.
-"""
+"""The JSON-RPC types of the package ``mcp``, and the differences between mcp 1 and mcp 2, which are only here."""
 
 from __future__ import annotations
 

@@ -123,9 +123,7 @@ def count(counts: dict[str, int], usage: m.Usage | m.MessageDeltaUsage, *, final
 
 
 def put_tokens(span: Span, counts: dict[str, int]) -> None:
-    """Put token counts on a span. The conventions include cached tokens in the input; the API
-    counts them separately.
-    """
+    """Put token counts on a span. The conventions count cached tokens as input; the API counts them separately."""
     if not counts:
         return
     new, read, written = (counts.pop(name) for name in INPUT)

@@ -155,8 +155,7 @@ Sender: TypeAlias = Literal["agent", "host", "both"]
 
 
 class MessageBase(Wire, tag_field="type", tag="", frozen=True):
-    """The base of every message. A message is a line of its own. To add one, write a subclass and run ``make
-    generate``.
+    """The base of every message, which is a line of its own. To add one, write a subclass, run ``make generate``.
 
     ``tag`` is the message's ``type``. Messages of type ``system`` and ``result`` derive from :class:`SystemMessage`
     and :class:`ResultMessage`, and have a ``subtype`` field with a :func:`constant`.

@@ -107,9 +107,7 @@ _FOUND: dict[type, str] = {**_EXPECTED, int: "a number", type(None): "null"}
 
 
 def _any_of(kinds: list[type]) -> str:
-    """Return the name of a union for an error text. It leaves out null, because "a string or null" does not help a
-    reader more.
-    """
+    """Return the name of a union for an error text, without null: "a string or null" does not help a reader."""
     *others, last = dict.fromkeys(_EXPECTED[kind] for kind in kinds if not (kind is int and float in kinds))
     return f"{', '.join(others)} or {last}" if others else last
 

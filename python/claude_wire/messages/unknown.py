@@ -101,9 +101,7 @@ class UnknownHookInput(Unknown):
 
 
 class UnknownObject(Unknown):
-    """A smaller part of a message (a source, a citation, a permission update, …) of a kind this library does not
-    know.
-    """
+    """A smaller part of a message (a source, a citation, a permission update, …) of an unknown kind."""
 
     __slots__ = ()
     tag_fields: ClassVar[tuple[str, ...]] = ("type", "subtype", "kind", "behavior", "hookEventName")

@@ -21,9 +21,7 @@ _free_capsule = int(ffi.cast("uintptr_t", ffi.addressof(lib, "cw_capsule_free"))
 
 
 def stream_capsule(stream: Any) -> object:
-    """Make a capsule that owns the ``ArrowArrayStream`` at the address ``stream``. The consumer or the capsule releases
-    the stream.
-    """
+    """Make a capsule that owns the ``ArrowArrayStream`` at ``stream``. It or its consumer releases the stream."""
     try:
         capsule: object = _new(int(ffi.cast("uintptr_t", stream)), _NAME, _free_capsule)
     except BaseException:

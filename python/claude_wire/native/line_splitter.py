@@ -33,8 +33,8 @@ class LineSplitter:
     def __init__(self, *, max_line_bytes: int = DEFAULT_MAX_LINE_BYTES, keepends: bool = False) -> None:
         self._buffer = LineBuffer(max_line_bytes, keep_bom=keepends)
         self._keepends = keepends
-        # Lines that were split but not returned yet: each dropped line with the lines before it, then the lines after
-        # the last dropped one.
+        # Lines that were split but not returned yet. `_long`: each line that was too long, with the lines before it.
+        # The second attribute: the lines after the last such line.
         self._long: deque[tuple[list[bytes], LongLine]] = deque()
         self._lines: list[bytes] = []
         # True while a call uses the splitter, as in a Decoder.

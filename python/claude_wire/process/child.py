@@ -158,8 +158,7 @@ class Child:
         return True
 
     async def close(self, grace: float) -> None:
-        """End the process: close its input, then SIGTERM, then SIGKILL, ``grace`` seconds apart. Then release
-        everything.
+        """End the process: close its input, then SIGTERM, then SIGKILL, ``grace`` seconds apart. Release everything.
 
         A second caller waits until the first has finished.
         """

@@ -129,8 +129,7 @@ class HostProtocol:
     # --- what the host sends
 
     def send_prompt(self, uuid: str | None, now: float) -> SentPrompt | None:
-        """Note that a prompt is sent. Returns None if the CLI owes no turn for it, because an earlier prompt had its
-        uuid.
+        """Note that a prompt is sent. Returns None if no turn is owed for it: an earlier prompt had its uuid.
 
         Args:
             now: seconds by the same clock as for :meth:`Run.patience`.

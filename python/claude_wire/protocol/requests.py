@@ -67,8 +67,6 @@ class SentRequests:
         return sent
 
     def end(self, sent: SentRequest) -> ControlCancelRequest:
-        """Stop waiting for an answer. Returns the message that tells the other side so, for a request without an
-        answer.
-        """
+        """Stop waiting for an answer. Returns the message that tells the other side, for an unanswered request."""
         self._open.pop(sent.id, None)
         return ControlCancelRequest(sent.id)

@@ -172,7 +172,7 @@ TRANSITIONS: dict[State, dict[Event, State]] = {
     State.CANCELLED: {},
 }
 _FINAL = frozenset(state for state, events in TRANSITIONS.items() if not events)
-#: The prompt is owed a turn with a result of its own.
+#: In these states, the CLI still owes the prompt a turn with its own result.
 _OWED = frozenset((State.SENT, State.QUEUED, State.STARTED))
 _LIFECYCLE = {
     "queued": Event.QUEUED,
@@ -331,8 +331,7 @@ class Run:
             self._happens(prompt, Event.SETTLED)
 
     def ask(self, uuid: str | None, now: float) -> SentPrompt | None:
-        """Note that a prompt is sent. Returns None if the CLI owes no turn for it, because an earlier prompt had its
-        uuid.
+        """Note that a prompt is sent. Returns None if no turn is owed for it: an earlier prompt had its uuid.
 
         An empty uuid counts as none, as in the CLI.
         """
@@ -420,9 +419,7 @@ class Run:
         return isinstance(result.origin, TaskNotificationOrigin) or not self._open
 
     def stopped_error(self, result: ResultMessage) -> SubagentStoppedError | None:
-        """Return the error for a run whose subagents were stopped and brought no turn. ``result``
-        is its last result.
-        """
+        """Return the error for a run whose subagents were stopped without a turn. ``result`` is its last result."""
         stopped = len(self.background.stopped)
         return SubagentStoppedError(result, stopped) if stopped else None
 

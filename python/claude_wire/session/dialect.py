@@ -438,9 +438,7 @@ class DialectAdapter:
         return found
 
     def is_control(self, message: Any) -> bool:
-        """Return True for a control message. Unlike in stream-json, a message that does not fit its type is never
-        one.
-        """
+        """Return True for a control message. In other dialects, one that does not fit its type does not count."""
         return isinstance(message, CONTROL)
 
     def route(self, batch: list[Any]) -> None:

@@ -67,7 +67,7 @@ class ReadAhead:
         self.tap = tap
         #: True while a session has taken over the stream.
         self.in_use = True
-        #: Notes of the task that reads ahead about the kept chunks. A later task goes on with them.
+        #: Notes about the kept chunks, made by the task that reads ahead. A later task continues with them.
         self.found: Any = None
         self._kept: deque[bytes | Exception] = deque()
         self._ended = self._advancing = False

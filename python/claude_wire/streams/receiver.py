@@ -54,9 +54,7 @@ class Adapter(Protocol):
     """Turns the messages of another dialect into those of stream-json."""
 
     async def receive(self, chunks: Chunks) -> bytes | memoryview | None:
-        """Return the next bytes, like :meth:`Chunks.receive`; None if :meth:`adapt` has messages although nothing
-        came.
-        """
+        """Return the next bytes, like :meth:`Chunks.receive`; None if :meth:`adapt` has messages without them."""
         ...
 
     def adapt(self, batch: list[Any]) -> list[Any]:

@@ -66,8 +66,7 @@ class PayloadError(ClaudeWireError, ValueError):
 
 
 class HandleError(ClaudeWireError, RuntimeError):
-    """A decoder, splitter or stream was used by two threads or tasks at once, after it was closed, or in a forked
-    child.
+    """A decoder, splitter or stream was used by two threads or tasks at once, when closed, or in a forked child.
 
     Each belongs to one thread (and one task) at a time and to the process that made it; make a new one per stream.
     """
@@ -228,9 +227,7 @@ class PromptCancelledError(PromptError):
 
 
 def is_name(reason: str | None) -> bool:
-    """Return True if a reason looks like a name of the protocol. These names are an open set; anything else may be
-    content.
-    """
+    """Return True if a reason looks like a name of the protocol, an open set. Anything else may be content."""
     return reason is not None and len(reason) <= 64 and reason.isascii() and reason.isidentifier()
 
 

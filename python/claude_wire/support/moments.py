@@ -9,9 +9,7 @@ MAX_CHARS = 40
 
 
 def moment(stamp: str | None) -> datetime | None:
-    """Return the time of an ISO 8601 time stamp in UTC, or None if it is invalid. Without an offset
-    it is taken as UTC.
-    """
+    """Return the time of an ISO 8601 stamp in UTC, or None if it is invalid. Without an offset it is in UTC."""
     try:
         # Python 3.10 does not accept a Z, and only three or six digits of a second.
         found = datetime.fromisoformat((stamp or "")[:MAX_CHARS].replace("Z", "+00:00"))

@@ -54,9 +54,7 @@ def printable(text: str, *, keep: str = "\n\t") -> str:
 
 
 def prose(text: str, *, keep: str = "\n\t") -> str:
-    """Escape like :func:`printable`, but keep joiners and variation selectors, so that emoji and
-    words stay readable.
-    """
+    """Escape like :func:`printable`, but keep joiners and variation selectors: emoji and words stay readable."""
     if is_seen(text):
         return text
     found: list[str] = []

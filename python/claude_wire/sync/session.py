@@ -1,6 +1,4 @@
-"""The sync API: ``Session``, ``ask`` and ``open_session``. Each method runs the async one in the thread's loop, and
-waits.
-"""
+"""The sync API. Each method runs the async one of the same name in the thread's loop, and waits for it."""
 
 from __future__ import annotations
 
@@ -214,8 +212,7 @@ class Session:
 
 
 class Messages(Generic[T]):
-    """Iterates over some messages of a :class:`Session`. If the iteration is dropped, the other messages stay in the
-    session.
+    """Iterates over some messages of a :class:`Session`. If it is dropped, other messages stay in the session.
 
     Args:
         session: kept alive, because a dropped session ends its thread.

@@ -133,9 +133,7 @@ class ReplayCLI:
 
 
 def _player_command() -> list[str]:
-    """Return the command that runs the player in an isolated Python. It imports the player, so Python caches its
-    bytecode.
-    """
+    """Return the command that runs the player in an isolated Python, which caches the imported bytecode."""
     folder = os.path.dirname(os.path.abspath(__file__))
     program = f"import sys; sys.path.append({folder!r}); from player.program import main; main(sys.argv)"
     return [sys.executable, "-IS", "-c", program]

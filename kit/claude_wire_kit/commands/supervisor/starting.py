@@ -1,6 +1,4 @@
-"""Start a supervisor, either in the foreground or in the background. In the background, the command returns when the
-supervisor serves.
-"""
+"""Start a supervisor in the foreground or in the background. In the background, return when it serves."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The command ``claude-wire supervisor stdio``: connect standard streams to a supervisor's socket, for a client on
-another machine.
-"""
+"""The command ``claude-wire supervisor stdio``: connect standard streams to a socket, for a client elsewhere."""
 
 from __future__ import annotations
 

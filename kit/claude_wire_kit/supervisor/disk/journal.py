@@ -283,9 +283,7 @@ class Journal:
 
     @property
     def is_whole(self) -> bool:
-        """Return False if the file that is being written has another size than expected: then
-        somebody has changed it.
-        """
+        """Return False if the file that is being written has an unexpected size: then somebody has changed it."""
         output = self.last.output
         return os.fstat(output.descriptor).st_size == output.size
 

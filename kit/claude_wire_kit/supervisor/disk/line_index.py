@@ -1,5 +1,4 @@
-"""Line counts of a finished part, stored in ``counted.json`` beside its files. With them, a large session is opened
-without being read.
+"""Line counts of a finished part, in ``counted.json``. With them a large session is opened without being read.
 
 The numbers hold as long as a file has the same size and time of change, and until the machine is restarted: a loss of
 power may take written data and leave the size.

@@ -157,15 +157,13 @@ class Lines:
         return offset
 
     def line_at(self, offset: int) -> int:
-        """Return the line, counted from 0, that the byte at an offset belongs to."""
+        """Return the number of the line with the byte at this offset, counted from 0."""
         mark = bisect_right(self._offsets, offset) - 1
         start = self._offsets[mark]
         return self._marks[mark] + sum(data.count(b"\n") for data in blocks(self.descriptor, start, offset))
 
     def rows(self, seconds: float, direction: str) -> bytes:
-        """Return the rows of the order for all lines without one. ``seconds`` is the time since the process was
-        started.
-        """
+        """Return the rows of the order for all lines without one. ``seconds``: time since the process was started."""
         if self.count == self.ordered + 1:
             return f'[{seconds:.6f},"{direction}",{self.end - self.ordered_end - 1}]\n'.encode()
         begin = f'[{seconds:.6f},"{direction}",'
@@ -281,9 +279,7 @@ class Part:
         return self.output.size + self._input.size + self._order.size
 
     def offset_of(self, line: int) -> int:
-        """Return the offset of an output line in bytes, by its number in the session. For the next line, that is the
-        end.
-        """
+        """Return the offset of an output line, by its number in the session. For the next line, that is the end."""
         return self.output.offset_of(line - self.info.first)
 
     def input_blocks(self) -> Iterator[bytes]:
@@ -307,7 +303,7 @@ class Part:
                 yield bool(is_input), block
 
     def line_at(self, offset: int) -> int:
-        """Return the number in the session of the output line that the byte at an offset belongs to."""
+        """Return the session's number of the output line with the byte at this offset."""
         return self.output.line_at(offset) + self.info.first
 
     # --- writing
@@ -346,8 +342,7 @@ class Part:
             os.close(descriptor)
 
     def add_order(self) -> None:
-        """Write the order of all lines that have none. Output comes first, because input is written together with its
-        order.
+        """Write the order of all lines that have none: output first, because input is written with its order.
 
         Raises:
             OSError: not everything was written. Then none of these lines counts as ordered.

@@ -1,6 +1,4 @@
-"""Find what a process has left open, from its journal alone. Used after a supervisor was killed, and for turns that
-were cut.
-"""
+"""Find what a process has left open, from its journal alone. For killed supervisors, and turns that were cut."""
 
 from __future__ import annotations
 

@@ -156,6 +156,4 @@ class ReloadConnectorsRequest(ControlRequestBody[dict[str, Any]], tag="reload_co
 
 
 class PromptDraftActivityRequest(ControlRequestBody[dict[str, Any]], tag="prompt_draft_activity", frozen=True):
-    """Tells the CLI that the user is typing a prompt, so that it gets ready. Send it about every 10
-    seconds meanwhile.
-    """
+    """Tells the CLI that the user is typing, so that it gets ready. Send it about every 10 seconds meanwhile."""

@@ -274,8 +274,7 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
 
 
 class TurnError(ClaudeWireError):
-    """A turn ended with a result that is an error. :meth:`~claude_wire.ResultMessage.to_error` makes the right
-    subclass.
+    """A turn ended with a result that is an error. :meth:`~claude_wire.ResultMessage.to_error` makes it.
 
     Its text says what the CLI says of it (see :mod:`claude_wire.errors`), and what to do.
 

@@ -85,9 +85,7 @@ def _recorded_order(order: list[Any], written: list[bytes], sent: list[bytes]) -
 
 
 def _end_of_read(written: list[bytes], begin: int, size: int) -> int:
-    """Return the index after the lines that came at once. Together they have ``size`` bytes, not counting the last line
-    feed.
-    """
+    """Return the index after the lines that came at once: ``size`` bytes without the last line feed."""
     total, end = 0, begin
     while end < len(written) and total <= size:
         total += len(written[end])

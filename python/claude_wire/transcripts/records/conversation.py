@@ -97,9 +97,7 @@ class UserRecord(Entry, tag="user", kw_only=True, frozen=True):
 
     @property
     def is_prompt(self) -> bool:
-        """Return True if the record begins a turn: it has no tool result, and is not an addition of the CLI to a
-        prompt.
-        """
+        """Return True if the record begins a turn: it has no tool result, and is no addition of the CLI to a prompt."""
         # The summary of a compaction within a turn repeats the origin of that turn.
         if self.turnOrigin is not None:
             return not self.isCompactSummary

@@ -45,9 +45,7 @@ class ApiErrorRecord(SystemRecord, kw_only=True, frozen=True):
 
 
 class KeptSegment(Wire, kw_only=True, frozen=True):
-    """The first and the last of the successive records that a compaction has kept. ``anchorUuid`` names the record
-    before them now.
-    """
+    """The ends of the run of records that a compaction has kept. ``anchorUuid`` is the record before them now."""
 
     headUuid: str
     anchorUuid: str
@@ -78,9 +76,7 @@ class CompactFacts(Wire, kw_only=True, frozen=True):
 
 
 class CompactBoundaryRecord(SystemRecord, kw_only=True, frozen=True):
-    """From here on the model sees a summary of earlier records. This is a root; ``logicalParentUuid`` names the
-    previous record.
-    """
+    """From here on the model sees a summary of earlier records. A root; ``logicalParentUuid`` names its predecessor."""
 
     subtype: Literal["compact_boundary"] = constant("compact_boundary")
     logicalParentUuid: str | None = null()
