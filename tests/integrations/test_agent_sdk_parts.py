@@ -8,15 +8,20 @@ import re
 from typing import Any
 
 import claude_agent_sdk as sdk
+import pytest
 from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, Transport, query
 from claude_agent_sdk._internal import session_resume
 from claude_agent_sdk._internal.transport.subprocess_cli import SubprocessCLITransport
 
 from claude_wire.integrations import agent_sdk
-from claude_wire.integrations.agent_sdk import SUPPORTED, WireTransport
+from claude_wire.integrations.agent_sdk import SUPPORTED, TESTED, WireTransport
 from sdk_cli import MARKS, run_python
 
 pytestmark = MARKS
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", version)))
 
 
 def parameters(function: Any) -> str:
@@ -73,7 +78,7 @@ def test_no_attribute_of_the_original_is_used_for_something_else() -> None:
 
 
 def test_the_installed_version_is_supported() -> None:
-    assert SUPPORTED[0] <= tuple(map(int, re.findall(r"\d+", sdk.__version__))) < SUPPORTED[1]
+    assert SUPPORTED[0] <= numbers(sdk.__version__) <= numbers(TESTED) < SUPPORTED[1]
 
 
 def test_without_the_sdk_it_says_what_to_install() -> None:
@@ -104,16 +109,24 @@ def test_with_another_version_it_says_which_it_supports() -> None:
         assert f"supports claude-agent-sdk >=0.2.181,<0.3; {version} is installed" in line
 
 
-def test_with_an_sdk_that_is_built_otherwise_it_says_so() -> None:
-    said = run_python("""
-        import claude_agent_sdk._internal.sessions as sessions
-        del sessions._get_projects_dir
+@pytest.mark.parametrize(
+    ("module", "owner", "name"),
+    [
+        ("sessions", "module", "_get_projects_dir"),
+        ("transport.subprocess_cli", "module.SubprocessCLITransport", "_reject_windows_batch_cli"),
+    ],
+)
+def test_with_an_sdk_that_is_built_otherwise_it_says_so(module: str, owner: str, name: str) -> None:
+    said = run_python(f"""
+        import claude_agent_sdk._internal.{module} as module
+        del {owner}.{name}
         try:
             import claude_wire.integrations.agent_sdk
         except ImportError as error:
             print(error)
     """)
     assert "which is built otherwise" in said
+    assert name in said
 
 
 def test_the_package_does_not_import_it() -> None:

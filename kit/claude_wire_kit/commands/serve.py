@@ -169,6 +169,8 @@ def _serve(state: StateFolder, config: Config, address: str, port: int) -> None:
             server.run(sockets=[listener])
         except KeyboardInterrupt:
             pass
+        except ImportError as error:  # the internals of uvicorn have changed
+            raise Failure(str(error)) from error
 
 
 def _is_loopback(address: str) -> bool:

@@ -1,4 +1,9 @@
-"""The service as a process: uvicorn, with limits for each connection."""
+"""The service as a process: uvicorn, with limits for each connection.
+
+uvicorn has no settings for slow heads, stalled readers and pings of a client that does not read. So its protocol
+classes are subclassed here, which are not public. :class:`ServiceServer` checks when it starts that they have not
+changed.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +22,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.server import ServerProtocol
 
+from claude_wire.support import require_parts
 from claude_wire_kit.supervisor.child import raise_descriptors
 from claude_wire_kit.web.access import HEADERS, Rate
 
@@ -24,6 +30,10 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
     from uvicorn.protocols.http.h11_impl import RequestResponseCycle
     from websockets.http11 import Response
+
+#: The newest versions that were tested.
+TESTED_UVICORN = "0.54.0"
+TESTED_WEBSOCKETS = "17.4"
 
 #: The limit for the head of a request, in bytes.
 MAX_HEAD_BYTES = 64 * 1024
@@ -248,6 +258,23 @@ def _log_config() -> dict[str, Any]:
     return config
 
 
+# What the subclasses override and use.
+_WRITES = "loop", "transport", "connection_lost", "pause_writing", "resume_writing"
+_HTTP_PARTS = (
+    *_WRITES,
+    *("conn", "connection_made", "connections", "cycle", "data_received", "handle_websocket_upgrade"),
+    *("on_response_complete", "send_400_response"),
+)
+_WEBSOCKET_PARTS = (
+    *_WRITES,
+    *("close_sent", "config", "conn", "data_received", "handle_events", "handle_parser_exception", "handle_ping"),
+    *("handshake_complete", "handshake_initiated", "logger", "writable"),
+)
+_HANDSHAKE_PARTS = (
+    *("close_sent", "data_to_send", "handshake_exc", "parser_exc", "receive_data", "reject", "send_response"),
+)
+
+
 class ServiceServer(Server):
     """uvicorn with the service. At the end, it closes event streams before it waits for requests to end.
 
@@ -274,6 +301,19 @@ class ServiceServer(Server):
             )
         )
         self._app = app
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start to serve.
+
+        Raises:
+            ImportError: the internals of uvicorn or websockets have changed.
+        """
+        http: Any = H11Protocol(self.config, self.server_state, {})
+        websocket: Any = WebSocketsSansIOProtocol(self.config, self.server_state, {})
+        require_parts("uvicorn", TESTED_UVICORN, http, *_HTTP_PARTS)
+        require_parts("uvicorn", TESTED_UVICORN, websocket, *_WEBSOCKET_PARTS)
+        require_parts("websockets", TESTED_WEBSOCKETS, websocket.conn, *_HANDSHAKE_PARTS)
+        await super().startup(sockets)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._app.state.service.close()

@@ -41,6 +41,7 @@ from claude_wire.process.command_line import require_flags
 from claude_wire.process.process import open_process
 from claude_wire.process.tracing import join_trace, trace_context
 from claude_wire.support.extras import install_extra
+from claude_wire.support.internals import require_parts
 from claude_wire.support.waiting import cancel_scope
 
 try:
@@ -55,6 +56,8 @@ except ModuleNotFoundError as _error:
 
 #: The supported versions of claude-agent-sdk: from the first one, up to but without the second.
 SUPPORTED = (0, 2, 181), (0, 3)
+#: The newest version that was tested.
+TESTED = "0.2.189"
 
 
 def _refuse(why: str) -> ImportError:
@@ -80,8 +83,16 @@ try:
         SubprocessCLITransport,
     )
     from claude_agent_sdk.types import _configure_can_use_tool
+
+    require_parts(
+        "claude-agent-sdk",
+        TESTED,
+        SubprocessCLITransport("", ClaudeAgentOptions()),
+        *("_build_command", "_check_claude_version", "_cli_path", "_cwd", "_derive_client_app", "_exit_error"),
+        *("_find_cli", "_options", "_prompt", "_ready", "_reject_windows_batch_cli", "_version_checked"),
+    )
 except ImportError as _error:
-    raise _refuse(", which is built otherwise") from _error
+    raise _refuse(f", which is built otherwise: {_error}") from _error
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, AsyncIterator, Callable

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from claude_wire.support.errors import describe_end
     from claude_wire.support.extras import install_extra
     from claude_wire.support.ids import LONGEST_ID, Ids, Key, key_of, short_id
+    from claude_wire.support.internals import require_parts
     from claude_wire.support.moments import moment
     from claude_wire.support.plain_json import fields_of, items_of, plain_object
     from claude_wire.support.text import NAME_CHARS, is_seen, one_line, printable, prose
@@ -43,6 +44,7 @@ __all__ = [
     "require_function",
     "require_int",
     "require_one_of",
+    "require_parts",
     "require_seconds",
     "running_trio",
     "short_id",
@@ -75,6 +77,7 @@ _LATER = {
     "require_function": "arguments",
     "require_int": "arguments",
     "require_one_of": "arguments",
+    "require_parts": "internals",
     "require_seconds": "arguments",
     "running_trio": "waiting",
     "short_id": "ids",
