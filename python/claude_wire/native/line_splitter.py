@@ -34,7 +34,7 @@ class LineSplitter:
         self._buffer = LineBuffer(max_line_bytes, keep_bom=keepends)
         self._keepends = keepends
         # Lines that were split but not returned yet. `_long`: each line that was too long, with the lines before it.
-        # The second attribute: the lines after the last such line.
+        # `_lines`: the lines after the last such line.
         self._long: deque[tuple[list[bytes], LongLine]] = deque()
         self._lines: list[bytes] = []
         # True while a call uses the splitter, as in a Decoder.
