@@ -420,7 +420,7 @@ class Bridge:
 
     def _tool_result(self, message: m.ToolResultMessage | m.SystemToolResultMessage, events: Events) -> None:
         meant = as_stream_json(message)
-        if self._details and isinstance(meant, m.SystemToolResultMessage):  # it names no call
+        if self._details and isinstance(meant, m.SystemToolResultMessage):  # this message does not name its call
             meant = m.UserMessage(message=m.MessageParam("user", [m.ToolResultBlock("", meant.content)]))
         if isinstance(meant, m.UserMessage):
             self._user(meant, events)
@@ -511,7 +511,7 @@ class Bridge:
 
     def _turn(self, result: m.ResultMessage, events: Events) -> None:
         used = self._meter.add(result)
-        if used is None and not self._details:  # it came before
+        if used is None and not self._details:  # the same result came before
             return
         to = self._conversation_of(result.session_id, events)
         self._work.end(to, events, ok=result.ok)

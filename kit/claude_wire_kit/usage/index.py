@@ -228,7 +228,7 @@ class UsageIndex:
             price, totals.answers = prices.of(model), answers
             totals.unpriced, totals.cost_usd = (answers, 0.0) if price is None else (0, price.cost(totals, step))
             models = found.setdefault(name, {})
-            if model in models:  # prompts of another length
+            if model in models:  # the model has a row for another price step
                 models[model].add(totals)
             else:
                 models[model] = totals

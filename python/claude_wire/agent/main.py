@@ -69,7 +69,7 @@ def take_standard_streams() -> tuple[int, int]:
         os.dup2(2, 1)
         reconfigure = getattr(sys.stdout, "reconfigure", None)
         if reconfigure is not None:
-            reconfigure(line_buffering=True)  # as the standard error
+            reconfigure(line_buffering=True)  # like the standard error
     return _taken
 
 

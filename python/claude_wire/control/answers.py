@@ -195,7 +195,7 @@ class Answers:
             line = self._failure(question.id, "the callback was cancelled")
         except Exception as error:
             line, then = self.failure(question.id, error, name), None
-        except (GeneratorExit, get_cancelled_exc_class()):  # trio's, whose loop ends
+        except (GeneratorExit, get_cancelled_exc_class()):  # trio cancels the task because its loop ends
             raise
         except BaseException as error:
             # KeyboardInterrupt and the like: answer in another task, and pass the exception on (see streams/tasks.py).

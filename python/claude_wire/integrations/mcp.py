@@ -107,7 +107,7 @@ class InProcessMcpServer:
         """
         if self._connected and (self._home is None or not self._home.gone):
             raise RuntimeError("this MCP server serves a session already")
-        self._run = self._handshake = None  # belonged to a session whose loop is gone
+        self._run = self._handshake = None  # the old run belonged to a session whose loop is gone
         self._home = None
         with suppress(RuntimeError):  # no loop is running
             self._home = EventLoopRef()
