@@ -320,7 +320,7 @@ async def interrupt(
     connection: Connection,
     process: Process[Any] | None,
     cancel_queued: bool | None,
-    ask: Callable[..., Awaitable[InterruptResponse]],
+    ask: Callable[..., Awaitable[Any]],
 ) -> InterruptResponse:
     """Interrupt the turn of an agent, by SIGINT or by a request, depending on its dialect.
 
@@ -341,13 +341,14 @@ async def interrupt(
             raise DialectError(dialect.name, "interrupts by SIGINT, and this session has no process")
         exchange_of(process).started().popen.send_signal(signal.SIGINT)
         return InterruptResponse()
-    request = InterruptRequest(cancel_queued=cancel_queued)
-    if not connection.interrupt_may_be_unanswered:
-        return await ask(request)
+    seconds = SILENCE_SECONDS if connection.interrupt_may_be_unanswered else None
     try:
-        return await ask(request, timeout=SILENCE_SECONDS)
+        answer: InterruptResponse = await ask(InterruptRequest(cancel_queued=cancel_queued), timeout=seconds)
     except RequestTimeoutError:
+        if seconds is None:
+            raise
         return InterruptResponse()
+    return answer
 
 
 class DialectAdapter:
