@@ -115,7 +115,7 @@ class Ledger:
         self._serves: Serves | None = None
         self._was_driven = False
         # By server: the CLI's own messages of the handshake, and the answers to them by method.
-        self._handshakes: dict[str, list[dict[str, Any]]] = {}
+        self.handshakes: dict[str, list[dict[str, Any]]] = {}
         self._answers: dict[tuple[str, Any], Any] = {
             (server, method): result
             for server, results in (declared or {}).items()
@@ -305,18 +305,13 @@ class Ledger:
             if line is not None:
                 yield line
 
-    @property
-    def handshakes(self) -> dict[str, list[dict[str, Any]]]:
-        """The CLI's messages of each MCP server's handshake, for a new driver's servers."""
-        return self._handshakes
-
     def _remember_handshake(self, request: McpMessageRequest) -> None:
         method = request.message.get("method")
         if method in ("initialize", "notifications/initialized"):
             begins = method == "initialize"
             if self._has_room((request.server_name, None), request.message, replaces=begins):
-                begun = [] if begins else self._handshakes.get(request.server_name, [])
-                self._handshakes[request.server_name] = [*begun, request.message]
+                begun = [] if begins else self.handshakes.get(request.server_name, [])
+                self.handshakes[request.server_name] = [*begun, request.message]
 
     def _remember_answer(self, question: Question, answer: ControlResponse) -> None:
         body = question.body

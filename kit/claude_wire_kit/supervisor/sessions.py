@@ -226,7 +226,9 @@ class Sessions:
             path = self._path(id)
             try:
                 private_folder(path)
-                record = None if id.endswith(_REMOVED) or _is_begun(path) else load(path)
+                # A session's record is written last: without it, no client has seen the session.
+                is_whole = os.path.lexists(os.path.join(path, "session.json"))
+                record = load(path) if is_whole and not id.endswith(_REMOVED) else None
                 if record is None or record.is_warm or not os.path.isdir(os.path.join(path, "parts")):
                     remove_tree(path)  # no client has seen this session, or it was removed
                     continue
@@ -331,7 +333,7 @@ class Sessions:
     def _require_room(self) -> None:
         if self.is_ending:
             raise RefusedError("refused", "the supervisor is ending, and starts no CLI any more")
-        running = [managed for managed in self._managed.values() if managed.runs]
+        running = self.running
         if len(running) >= self._limits.sessions:
             raise RefusedError("limit", f"{self._limits.sessions} CLIs run, and no more are started (limit: sessions)")
         most = self._limits.memory_bytes
@@ -433,11 +435,6 @@ class Sessions:
         self._environments.pop(record.id, None)
         self._spec_bytes.pop(record.id, None)
         shutil.rmtree(self._path(record.id), ignore_errors=True)
-
-
-def _is_begun(path: str) -> bool:
-    """Return True if a crash came before any client saw a session: its record is written last."""
-    return not os.path.lexists(os.path.join(path, "session.json"))
 
 
 def _size(record: Record, env: Mapping[str, str]) -> int:
