@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 
 import anyio
 import anyio.lowlevel
 import pytest
 
 from async_backends import Backend, every_backend
-from children import ASKS, linux_only, nothing_left, python
+from children import ASKS, exists, linux_only, nothing_left, python, wait_until
 from claude_wire import CanUseToolRequest, ResultMessage, open_session
 from claude_wire.messages import McpStatusRequest, PermissionResult
 from session_peer import ASKING_CHILD, Peer, allow, numbered, opened_for_questions, rest
@@ -99,3 +100,28 @@ def test_a_process_leaves_no_descriptor_thread_or_child(backend: Backend, how: s
                 backend.run(main)
         else:
             backend.run(cancelled)
+
+
+@linux_only
+def test_a_session_that_is_dropped_with_its_closed_loop_ends_its_process() -> None:
+    """The loop is closed while a task iterates, and nobody cancels that task."""
+    pids: list[int] = []
+
+    async def use() -> None:
+        async with open_session(python(ASKING_CHILD)) as session:
+            pids.append(session.process.pid)
+            await rest(session)
+
+    async def leave() -> None:
+        task = asyncio.ensure_future(use())
+        setattr(task, "_log_destroy_pending", False)  # noqa: B010 - as asyncio's own code does; it has no type
+        while not pids:
+            await asyncio.sleep(0.001)
+        await anyio.wait_all_tasks_blocked()
+
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(leave())
+    loop.close()
+    del loop
+    gc.collect()
+    wait_until(lambda: not exists(pids[0]))

@@ -4,12 +4,17 @@ A loop may be closed while its tasks wait. anyio keeps each task that is in a ca
 in a table of the process. When the loop is gone, that task and all objects of its coroutine are never collected, and
 closing the coroutine makes anyio's scopes raise RuntimeError. The scopes of this module refer to their task weakly,
 and end without an error. A wait for a descriptor is referred to only by the loop.
+
+Without this, a session that is dropped together with its closed loop would stay in memory, and its CLI would run until
+the interpreter ends. anyio has no public way to it, so the scope on asyncio is a subclass that knows some attributes of
+its base. If these change, a warning says so, and the scopes are anyio's own.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextvars
+import logging
 import math
 import sys
 import weakref
@@ -19,9 +24,14 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from claude_wire.support.internals import require_parts
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import TracebackType
+
+#: The newest version of anyio that was tested.
+TESTED_ANYIO = "4.16.0"
 
 
 def running_trio() -> bool:
@@ -97,7 +107,15 @@ class _WeakHandle:
 @cache
 def _asyncio_kind() -> Any:
     asyncio.get_running_loop()  # without a loop, anyio would give another class
-    base: Any = type(anyio.CancelScope())
+    scope = anyio.CancelScope()
+    base: Any = type(scope)
+    try:
+        require_parts("anyio", TESTED_ANYIO, scope, "_cancel_handle", "_host_task", "_tasks", "_timeout_handle")
+    except ImportError as error:
+        logging.getLogger("claude_wire").warning(
+            "%s; a session that is dropped with its closed event loop stays in memory, and its process runs on", error
+        )
+        return anyio.CancelScope
 
     class Scope(base):  # type: ignore[misc]  # anyio declares no type of it
         __slots__ = ("_delivery", "_host", "_timer")
@@ -107,12 +125,9 @@ def _asyncio_kind() -> Any:
             self._timer: _WeakHandle | None = None
             self._delivery: _WeakHandle | None = None
             base.__init__(self, math.inf, shield)
-            try:
-                setattr(self, "_tasks", _WeakTasks())  # noqa: B010 - a slot of the base, which has no type
-            except AttributeError:  # in an anyio without this attribute, the scope keeps its tasks
-                pass
+            setattr(self, "_tasks", _WeakTasks())  # noqa: B010 - a slot of the base, which has no type
 
-        # anyio stores the task under this name. In an anyio with another name, the scope keeps its task.
+        # anyio stores the task under this name.
         @property
         def _host_task(self) -> Any:
             return None if self._host is None else self._host()
