@@ -94,7 +94,7 @@ class AttachedTerminalSession(TerminalSession):
             await self._turns(session, prompt)
 
     async def _end(self, session: Session, ending: str | None) -> None:
-        pass  # the input has ended; the session goes on
+        pass  # the session goes on, so its CLI must not be ended
 
     async def _talked(self, join: Join) -> None:
         async with join(can_use_tool=self._ask) as session:
