@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 
 import anyio
 import pytest
@@ -12,7 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from async_backends import ASYNCIO, Backend, every_backend
+from claude_wire.native import budget
 from claude_wire.native.budget import DEFAULT_BYTE_BUDGET, count_kept, has_room, queued_bytes
+from claude_wire.native.library import lib
 from claude_wire.streams import byte_budget, set_byte_budget
 from claude_wire.streams.read_ahead import ReadAhead
 
@@ -181,7 +184,12 @@ def test_what_is_kept_counts_in_the_byte_budget_until_it_is_taken_forgotten_or_d
     ASYNCIO.run(main)
 
 
-def test_there_is_room_until_the_budget_is_exhausted() -> None:
+@pytest.mark.parametrize("has_drains", [True, False])
+def test_there_is_room_until_the_budget_is_exhausted(has_drains: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not has_drains:
+        unsupported = lib.CW_ERROR_UNSUPPORTED
+        calls = dict.fromkeys(("cw_budget", "cw_budget_count", "cw_budget_set"), lambda *_: unsupported)
+        monkeypatch.setattr(budget, "lib", SimpleNamespace(CW_ERROR_UNSUPPORTED=unsupported, **calls))
     before = queued_bytes()
     set_byte_budget(before + 1000)
     try:
@@ -192,6 +200,7 @@ def test_there_is_room_until_the_budget_is_exhausted() -> None:
         assert not has_room()
         count_kept(-1)
         assert has_room()
+        assert queued_bytes() == before + 999
         count_kept(-999)
     finally:
         set_byte_budget(DEFAULT_BYTE_BUDGET)
