@@ -38,6 +38,14 @@ def _ordered(context: click.Context) -> list[Fault]:
     return cast("list[Fault]", context.ensure_object(list))
 
 
+def _stall_at(at_byte: int, seconds: float) -> faults.Stall:
+    return faults.Stall(seconds, at_byte=at_byte)
+
+
+def _stall_before(before_line: int, seconds: float) -> faults.Stall:
+    return faults.Stall(seconds, before_line=before_line)
+
+
 @click.command()
 @click.argument("recording", type=click.Path(exists=True))
 @click.argument("flags", metavar="[-- FLAGS...]", nargs=-1, type=click.UNPROCESSED)
@@ -49,13 +57,8 @@ def _ordered(context: click.Context) -> list[Fault]:
 @click.option("--script", type=click.Path(dir_okay=False), help="Write an executable that plays it, and play nothing.")
 @_fault("--cut-at", faults.CutOutput, "BYTE CODE", "Exit there, with this code.")
 @_fault("--kill-at", faults.Kill, "BYTE", "Die there by SIGKILL.")
-@_fault("--stall-at", lambda byte, seconds: faults.Stall(seconds, at_byte=byte), "BYTE SECONDS", "Stand still there.")
-@_fault(
-    "--stall-before",
-    lambda line, seconds: faults.Stall(seconds, before_line=line),
-    "LINE SECONDS",
-    "Stand still there.",
-)
+@_fault("--stall-at", _stall_at, "BYTE SECONDS", "Stand still there.")
+@_fault("--stall-before", _stall_before, "LINE SECONDS", "Stand still there.")
 @_fault("--garbage-before", faults.GarbageLine, "LINE", "Write a line that is not JSON there.")
 @_fault("--flood-stderr", faults.FloodStderr, "BYTES", "First write so much to standard error.")
 @_fault("--ignore-term", faults.IgnoreTerm, "SECONDS", "Ignore SIGTERM and the end of input, for so long.")
