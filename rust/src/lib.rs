@@ -11,6 +11,7 @@
 //! * [`kinds`]: the kind of a line, by its structure; recent lines, by which a like line is recognised without a scan.
 //! * [`filter`]: lines in, those of the wanted kinds out, deltas merged.
 //! * [`columns`]: lines in, typed columns out.
+//! * [`typed`]: lines in, typed messages out, made by whoever calls. Knows no more of Python than that.
 //! * [`drain`]: keeps pipes from filling up while nobody reads them. Knows bytes only.
 //! * [`ffi`]: the C ABI. It and [`simd`] are the only ones with `unsafe`.
 #![deny(unsafe_code)]
@@ -37,3 +38,5 @@ mod oracle;
 mod samples;
 /// cbindgen:ignore
 pub mod simd;
+/// cbindgen:ignore
+pub mod typed;

@@ -7,6 +7,7 @@
 //!
 //! * This file: the statuses, and what every entry point is wrapped in.
 //! * [`step`]: the steps through a chunk, as C sees them; [`buffer`]: line buffers.
+//! * `python`: functions that Python calls without cffi, and the objects that they make.
 //! * [`lines`]: questions about a block of lines, without a buffer.
 //! * [`columns`]: scans of files as columns; `arrow`: the structs that these are handed over in; `imported`: those of others.
 //! * [`drain`]: drains, and the budget that they share.
@@ -35,12 +36,18 @@ pub mod handle;
 /// cbindgen:ignore
 mod imported;
 pub mod lines;
+/// cbindgen:ignore
+#[cfg(all(
+    any(target_os = "linux", target_os = "macos"),
+    target_pointer_width = "64"
+))]
+mod python;
 #[cfg(target_os = "linux")]
 mod shared;
 pub mod step;
 
 /// Changes whenever a function, a struct or a constant here does: editable installs leave old libraries behind.
-pub const CW_ABI_VERSION: u32 = 12;
+pub const CW_ABI_VERSION: u32 = 13;
 
 /// Success. For a step: no line was completed.
 pub const CW_NOTHING: i32 = 0;
@@ -95,6 +102,34 @@ impl From<Refused> for i32 {
 #[no_mangle]
 pub extern "C" fn cw_abi_version() -> u32 {
     CW_ABI_VERSION
+}
+
+/// Puts functions that Python calls without cffi into the dict at this address: see `python`. [`CW_ERROR_UNSUPPORTED`] where there
+/// is no `CPython` that is known.
+///
+/// # Safety
+///
+/// `dict` is the address of a dict that is alive, of the interpreter of this process, whose lock this thread does not hold.
+#[no_mangle]
+pub unsafe extern "C" fn cw_python(dict: u64) -> i32 {
+    guard(|| {
+        #[cfg(all(
+            any(target_os = "linux", target_os = "macos"),
+            target_pointer_width = "64"
+        ))]
+        // SAFETY: the caller promises it.
+        let is_known = unsafe { python::install(dict) };
+        #[cfg(not(all(
+            any(target_os = "linux", target_os = "macos"),
+            target_pointer_width = "64"
+        )))]
+        let is_known = dict == 0;
+        if is_known {
+            Ok(CW_NOTHING)
+        } else {
+            Err(CW_ERROR_UNSUPPORTED)
+        }
+    })
 }
 
 /// Runs the body of an entry point. A panic in it becomes a status; a buffer that was in use is refused from then on

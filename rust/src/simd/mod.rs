@@ -18,8 +18,10 @@
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 mod plain;
+mod short;
 
 pub use plain::Plain;
+pub use short::{begins, string_end, Key, PAD};
 
 /// How much of the processor to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

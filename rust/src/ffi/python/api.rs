@@ -1,0 +1,282 @@
+//! CPython's functions, found in the running process when they are first asked for, and what is known of its objects.
+//!
+//! The library links none of them, so one file serves all versions and loads where there is no CPython. Beside functions two
+//! things are used that differ between versions, and each is tried out on an object before it is relied on:
+//!
+//! * how references are counted ([`Counting`]), since a call for each would cost a sixth of the time of a message;
+//! * where a string of ASCII has its characters.
+//!
+//! # Invariants
+//!
+//! Everything here and in [`object`](super::object) is called with the interpreter's lock held, and after [`load`] has
+//! returned true.
+
+#![allow(clippy::inline_always)] // They are a load or two, on the way of every value.
+
+use std::cell::UnsafeCell;
+use std::ffi::{c_char, c_int, c_void, CStr};
+use std::mem::MaybeUninit;
+
+/// A `PyObject *`.
+pub type Pointer = *mut c_void;
+/// A `Py_ssize_t`.
+pub type Size = isize;
+
+/// A `PyMethodDef`.
+#[repr(C)]
+pub struct Method {
+    /// Its name.
+    pub name: *const c_char,
+    /// The function.
+    pub function: unsafe extern "C" fn(Pointer, Pointer) -> Pointer,
+    /// How it is called.
+    pub flags: c_int,
+    /// Its docstring.
+    pub doc: *const c_char,
+}
+
+// SAFETY: nobody writes to one, and what it points to is static.
+unsafe impl Sync for Method {}
+
+/// A `Py_buffer`, whose layout is part of the stable ABI.
+#[repr(C)]
+pub struct Buffer {
+    /// The bytes.
+    pub data: *const u8,
+    /// Whose they are.
+    pub owner: Pointer,
+    /// How many.
+    pub len: Size,
+    item_size: Size,
+    read_only: c_int,
+    dimensions: c_int,
+    format: *mut c_char,
+    shape: *mut Size,
+    strides: *mut Size,
+    suboffsets: *mut Size,
+    internal: *mut c_void,
+}
+
+macro_rules! api {
+    (objects: $($object:ident),*; $( $function:ident: fn($($argument:ty),*) $(-> $result:ty)?; )*) => {
+        /// The functions, by their names, and the addresses of the objects.
+        #[allow(non_snake_case)]
+        pub struct Api {
+            $( pub $function: unsafe extern "C" fn($($argument),*) $(-> $result)?, )*
+            $( pub $object: Pointer, )*
+            /// How references are counted.
+            pub counting: Counting,
+            /// Where the characters of a string of ASCII begin.
+            pub characters: usize,
+        }
+
+        /// Finds all of it in this process; `None` if something is not there.
+        unsafe fn find() -> Option<Api> {
+            Some(Api {
+                $( $function: {
+                    let found = symbol(concat!(stringify!($function), "\0"))?;
+                    // SAFETY: this is the type that CPython documents for the function of that name.
+                    unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($argument),*) $(-> $result)?>(found) }
+                }, )*
+                $( $object: symbol(concat!(stringify!($object), "\0"))?, )*
+                counting: Counting::Functions,
+                characters: 0,
+            })
+        }
+    };
+}
+
+api! {
+    objects: _Py_NoneStruct, _Py_TrueStruct, _Py_FalseStruct, PyUnicode_Type, PyList_Type, PyDict_Type, PyExc_SystemError;
+    Py_GetVersion: fn() -> *const c_char;
+    Py_IncRef: fn(Pointer);
+    Py_DecRef: fn(Pointer);
+    PyErr_Clear: fn();
+    PyErr_Occurred: fn() -> Pointer;
+    PyErr_NoMemory: fn() -> Pointer;
+    PyErr_SetString: fn(Pointer, *const c_char);
+    PyCFunction_NewEx: fn(*const Method, Pointer, Pointer) -> Pointer;
+    PyCapsule_New: fn(*mut c_void, *const c_char, Option<unsafe extern "C" fn(Pointer)>) -> Pointer;
+    PyCapsule_GetPointer: fn(Pointer, *const c_char) -> *mut c_void;
+    _PyObject_New: fn(Pointer) -> Pointer;
+    PyObject_CallNoArgs: fn(Pointer) -> Pointer;
+    PyObject_GetBuffer: fn(Pointer, *mut Buffer, c_int) -> c_int;
+    PyBuffer_Release: fn(*mut Buffer);
+    PyObject_SetAttrString: fn(Pointer, *const c_char, Pointer) -> c_int;
+    PyLong_FromLongLong: fn(i64) -> Pointer;
+    PyLong_AsLongLong: fn(Pointer) -> i64;
+    PyFloat_FromDouble: fn(f64) -> Pointer;
+    PyUnicode_New: fn(Size, u32) -> Pointer;
+    PyUnicode_DecodeUTF8: fn(*const c_char, Size, *const c_char) -> Pointer;
+    PyUnicode_AsUTF8AndSize: fn(Pointer, *mut Size) -> *const c_char;
+    PyUnicode_InternInPlace: fn(*mut Pointer);
+    PyBytes_AsStringAndSize: fn(Pointer, *mut *mut c_char, *mut Size) -> c_int;
+    PyTuple_New: fn(Size) -> Pointer;
+    PyTuple_Size: fn(Pointer) -> Size;
+    PyTuple_GetItem: fn(Pointer, Size) -> Pointer;
+    PyTuple_SetItem: fn(Pointer, Size, Pointer) -> c_int;
+    PyList_New: fn(Size) -> Pointer;
+    PyList_Size: fn(Pointer) -> Size;
+    PyList_GetItem: fn(Pointer, Size) -> Pointer;
+    PyList_SetItem: fn(Pointer, Size, Pointer) -> c_int;
+    PyDict_New: fn() -> Pointer;
+    PyDict_Size: fn(Pointer) -> Size;
+    PyDict_Copy: fn(Pointer) -> Pointer;
+    PyDict_Next: fn(Pointer, *mut Size, *mut Pointer, *mut Pointer) -> c_int;
+    PyDict_SetItem: fn(Pointer, Pointer, Pointer) -> c_int;
+    PyDict_SetItemString: fn(Pointer, *const c_char, Pointer) -> c_int;
+}
+
+fn symbol(name: &'static str) -> Option<*mut c_void> {
+    // SAFETY: `name` ends with a zero.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr().cast()) };
+    (!found.is_null()).then_some(found)
+}
+
+/// How an object counts its references.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Counting {
+    /// In a word of 64 bits, up to CPython 3.11.
+    Word,
+    /// In the low 32 bits; below 0 for an object that lives for ever. CPython 3.12 and 3.13.
+    HalfWord,
+    /// By functions, elsewhere.
+    Functions,
+}
+
+struct Cell(UnsafeCell<MaybeUninit<Api>>);
+
+// SAFETY: it is written once, by `load`, with the interpreter's lock held, and nobody reads it before.
+unsafe impl Sync for Cell {}
+
+static API: Cell = Cell(UnsafeCell::new(MaybeUninit::uninit()));
+
+/// What [`load`] has found.
+#[inline(always)]
+pub fn api() -> &'static Api {
+    // SAFETY: see the invariants of this module.
+    unsafe { (*API.0.get()).assume_init_ref() }
+}
+
+/// Keeps this library loaded as long as the process lives, since functions of it may be called or freed when the interpreter
+/// ends, after whoever loaded it has let go of it. False if that cannot be had.
+pub fn keep_loaded() -> bool {
+    // SAFETY: the address is one of this library, whose path ends with a zero; opening it again changes nothing but its count.
+    unsafe {
+        let mut found = std::mem::MaybeUninit::<libc::Dl_info>::uninit();
+        let address: unsafe fn() -> bool = load;
+        if libc::dladdr(address as *const c_void, found.as_mut_ptr()) == 0 {
+            return false;
+        }
+        let path = found.assume_init().dli_fname;
+        !path.is_null() && !libc::dlopen(path, libc::RTLD_NOW | libc::RTLD_NODELETE).is_null()
+    }
+}
+
+/// The interpreter's lock.
+pub struct Lock(c_int, unsafe extern "C" fn(c_int));
+
+impl Lock {
+    /// Gives it up.
+    pub fn release(self) {
+        // SAFETY: it was taken by the function that belongs to this one.
+        unsafe { (self.1)(self.0) }
+    }
+}
+
+/// Takes the interpreter's lock; `None` where there is no interpreter.
+///
+/// # Safety
+///
+/// The interpreter of this process runs, if it has one.
+pub unsafe fn lock() -> Option<Lock> {
+    // SAFETY: these are the types that CPython documents, and nothing else has to be known before.
+    unsafe {
+        let ensure: unsafe extern "C" fn() -> c_int =
+            std::mem::transmute(symbol("PyGILState_Ensure\0")?);
+        let release: unsafe extern "C" fn(c_int) =
+            std::mem::transmute(symbol("PyGILState_Release\0")?);
+        Some(Lock(ensure(), release))
+    }
+}
+
+/// The minor version of a CPython 3, of the first that is known to work and the last.
+const KNOWN: std::ops::RangeInclusive<u32> = 10..=13;
+
+/// Finds the functions, and tries out what differs between versions. False where there is no CPython that is known.
+///
+/// # Safety
+///
+/// As for all of this module, the interpreter's lock must be held, if there is an interpreter.
+pub unsafe fn load() -> bool {
+    // SAFETY: so is this function called.
+    unsafe {
+        let Some(mut api) = find() else {
+            return false;
+        };
+        let version = CStr::from_ptr((api.Py_GetVersion)()).to_string_lossy();
+        let minor = version
+            .strip_prefix("3.")
+            .and_then(|rest| rest.split('.').next()?.parse().ok());
+        let Some(minor) = minor.filter(|minor| KNOWN.contains(minor)) else {
+            return false;
+        };
+        let Some(characters) = probe_characters(&api) else {
+            return false;
+        };
+        api.characters = characters;
+        api.counting = probe_counting(&api, minor);
+        (*API.0.get()).write(api);
+    }
+    true
+}
+
+/// Where a string has its characters, if that is the same for two strings.
+unsafe fn probe_characters(api: &Api) -> Option<usize> {
+    // SAFETY: as of `load`; a new string is read and written where CPython says it has its bytes.
+    unsafe {
+        let mut found = [0usize; 2];
+        for (found, len) in found.iter_mut().zip([8, 100]) {
+            let string = (api.PyUnicode_New)(len, 127);
+            if string.is_null() {
+                (api.PyErr_Clear)();
+                return None;
+            }
+            let mut size = 0;
+            let bytes = (api.PyUnicode_AsUTF8AndSize)(string, &raw mut size);
+            *found = (bytes as usize).wrapping_sub(string as usize);
+            // An object is a count and a class, unless threads run without a common lock.
+            let has_class = string.cast::<Pointer>().add(1).read() == api.PyUnicode_Type;
+            (api.Py_DecRef)(string);
+            if size != len || !has_class {
+                return None;
+            }
+        }
+        (found[0] == found[1] && (16..=128).contains(&found[0])).then_some(found[0])
+    }
+}
+
+/// How references are counted, if a new string and `None` show that it is as the version has it.
+unsafe fn probe_counting(api: &Api, minor: u32) -> Counting {
+    // SAFETY: as of `load`; an object begins with its count in every version that is asked here.
+    unsafe {
+        let string = (api.PyUnicode_New)(100, 127);
+        if string.is_null() {
+            (api.PyErr_Clear)();
+            return Counting::Functions;
+        }
+        let count = string.cast::<i64>();
+        let before = count.read();
+        (api.Py_IncRef)(string);
+        let after = count.read();
+        (api.Py_DecRef)(string);
+        let is_counted = before == 1 && after == 2 && count.read() == 1;
+        (api.Py_DecRef)(string);
+        let lives_for_ever = api._Py_NoneStruct.cast::<i32>().read() < 0;
+        match (is_counted, minor <= 11, lives_for_ever) {
+            (true, true, false) => Counting::Word,
+            (true, false, true) => Counting::HalfWord,
+            _ => Counting::Functions,
+        }
+    }
+}

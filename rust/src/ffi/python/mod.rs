@@ -1,0 +1,344 @@
+//! Functions for Python that are called without cffi: a builtin function costs a tenth of a call through it.
+//!
+//! `install` puts them into a dict. They hold the interpreter's lock all the time, so a reader is used by one thread at a
+//! time; but a collection of garbage within one may run other code, which is then told that the reader is busy.
+
+mod api;
+mod object;
+mod plan;
+
+use std::ffi::{c_void, CStr};
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::ptr::null_mut;
+
+use self::api::{api, keep_loaded, load, Buffer, Method, Pointer, Size};
+use self::object::{Object, Python, HEADER};
+use crate::typed::{Line, Reader};
+
+/// A reader, as the functions of one have it.
+struct State {
+    reader: Reader<Python>,
+    is_busy: bool,
+    /// The messages of the block that is read.
+    messages: Vec<Option<Object>>,
+    /// Of each line that fell through: its index, where it begins and ends, and which class it wants, or -1.
+    falls: Vec<[i64; 4]>,
+}
+
+const CAPSULE: &CStr = c"claude_wire.reader";
+
+const TAKES_ONE: i32 = 8;
+const TAKES_NONE: i32 = 4;
+
+static NEW_READER: Method = Method {
+    name: c"new_reader".as_ptr(),
+    function: new_reader,
+    flags: TAKES_NONE,
+    doc: c"new_reader() -> (change_plan, read_block): the functions of a new reader.".as_ptr(),
+};
+
+static SLOTS_OF: Method = Method {
+    name: c"slots_of".as_ptr(),
+    function: slots_of,
+    flags: TAKES_ONE,
+    doc: c"slots_of((instance, words, values)) -> slots: which word of an instance each of these objects stands in.".as_ptr(),
+};
+
+static CHANGE_PLAN: Method = Method {
+    name: c"change_plan".as_ptr(),
+    function: change_plan,
+    flags: TAKES_ONE,
+    doc:
+        c"change_plan(additions) -> bool: adds to what the reader knows; False while it is in use."
+            .as_ptr(),
+};
+
+static READ_BLOCK: Method = Method {
+    name: c"read_block".as_ptr(),
+    function: read_block,
+    flags: TAKES_ONE,
+    doc: c"read_block(lines) -> (messages, unknown, falls), or None while the reader is in use."
+        .as_ptr(),
+};
+
+/// Puts the functions for Python into the dict at this address. False where there is no CPython that is known.
+///
+/// # Safety
+///
+/// As of [`cw_python`](super::cw_python).
+pub unsafe fn install(dict: u64) -> bool {
+    // SAFETY: the lock is taken before anything else is asked for. cffi has given it up for the call.
+    unsafe {
+        let Some(lock) = api::lock() else {
+            return false;
+        };
+        let is_known = load() && keep_loaded();
+        if is_known {
+            for method in [&NEW_READER, &SLOTS_OF] {
+                let function =
+                    Object::owned((api().PyCFunction_NewEx)(method, null_mut(), null_mut()));
+                if let Some(function) = function {
+                    #[allow(clippy::cast_possible_truncation)]
+                    let dict = dict as usize as Pointer;
+                    (api().PyDict_SetItemString)(dict, method.name, function.pointer());
+                }
+            }
+        }
+        lock.release();
+        is_known
+    }
+}
+
+/// Runs the body of a function for Python: an error becomes a `SystemError`, and so does a panic.
+fn body(run: impl FnOnce() -> Option<Object>) -> Pointer {
+    let result = catch_unwind(AssertUnwindSafe(run)).ok().flatten();
+    result.map_or_else(
+        || {
+            // SAFETY: see `api`.
+            unsafe {
+                if (api().PyErr_Occurred)().is_null() {
+                    (api().PyErr_SetString)(
+                        api().PyExc_SystemError.cast::<Pointer>().read(),
+                        c"a bug in claude_wire".as_ptr(),
+                    );
+                }
+            };
+            null_mut()
+        },
+        Object::release,
+    )
+}
+
+unsafe extern "C" fn new_reader(_: Pointer, _: Pointer) -> Pointer {
+    body(|| {
+        let state = Box::new(State {
+            reader: Reader::new(Python::default()),
+            is_busy: false,
+            messages: Vec::new(),
+            falls: Vec::new(),
+        });
+        // SAFETY: see `api`; the capsule owns the state from here on.
+        unsafe {
+            let capsule = (api().PyCapsule_New)(
+                Box::into_raw(state).cast(),
+                CAPSULE.as_ptr(),
+                Some(drop_state),
+            );
+            let capsule = Object::owned(capsule)?;
+            let bound = |method| {
+                Object::owned((api().PyCFunction_NewEx)(
+                    method,
+                    capsule.pointer(),
+                    null_mut(),
+                ))
+            };
+            tuple([
+                bound(&raw const CHANGE_PLAN)?,
+                bound(&raw const READ_BLOCK)?,
+            ])
+        }
+    })
+}
+
+unsafe extern "C" fn drop_state(capsule: Pointer) {
+    // SAFETY: CPython calls this once, for a capsule that `new_reader` has made.
+    unsafe {
+        let state = (api().PyCapsule_GetPointer)(capsule, CAPSULE.as_ptr());
+        if !state.is_null() {
+            drop(Box::from_raw(state.cast::<State>()));
+        }
+    }
+}
+
+/// The state of a reader, unless it is in use.
+///
+/// # Safety
+///
+/// `capsule` is one of [`new_reader`], and alive as long as the state is used.
+unsafe fn state<'a>(capsule: Pointer) -> Option<&'a mut State> {
+    // SAFETY: only one has it at a time, which `is_busy` sees to.
+    unsafe {
+        let state = (api().PyCapsule_GetPointer)(capsule, CAPSULE.as_ptr()).cast::<State>();
+        if state.is_null() || (*state).is_busy {
+            return None;
+        }
+        (*state).is_busy = true;
+        Some(&mut *state)
+    }
+}
+
+unsafe extern "C" fn change_plan(capsule: Pointer, additions: Pointer) -> Pointer {
+    // SAFETY: CPython calls this with the capsule that the function is bound to, and an argument that is alive.
+    body(|| unsafe {
+        let Some(state) = state(capsule) else {
+            return Some(bool(false));
+        };
+        let changed = plan::change(&mut state.reader, &Object::borrowed(additions));
+        state.is_busy = false;
+        changed.map(|()| bool(true))
+    })
+}
+
+unsafe extern "C" fn read_block(capsule: Pointer, lines: Pointer) -> Pointer {
+    // SAFETY: as above.
+    body(|| unsafe {
+        let Some(state) = state(capsule) else {
+            return Some(none());
+        };
+        let read = with_bytes(lines, |data| read_lines(state, data));
+        state.messages.clear();
+        state.falls.clear();
+        state.is_busy = false;
+        read.flatten()
+    })
+}
+
+fn read_lines(state: &mut State, data: &[u8]) -> Option<Object> {
+    let State {
+        reader,
+        messages,
+        falls,
+        ..
+    } = state;
+    let mut unknown = 0;
+    let mut is_full = false;
+    reader.block(data, |line, start, end| {
+        if messages.try_reserve(1).is_err() || falls.try_reserve(1).is_err() {
+            is_full = true;
+            return;
+        }
+        let wants = match line {
+            Line::Message(message, is_unknown) => {
+                unknown += i64::from(is_unknown);
+                messages.push(Some(message));
+                return;
+            }
+            Line::FallsThrough => -1,
+            Line::Wants(class) => number(class),
+        };
+        falls.push([number(messages.len()), number(start), number(end), wants]);
+        messages.push(None);
+    });
+    if is_full {
+        // SAFETY: see `api`.
+        unsafe { (api().PyErr_NoMemory)() };
+        return None;
+    }
+    let falls = if falls.is_empty() {
+        none()
+    } else {
+        let rows = falls
+            .iter()
+            .map(|fall| tuple(fall.map(int).into_iter().collect::<Option<Vec<_>>>()?));
+        list(rows.collect::<Option<Vec<_>>>()?)?
+    };
+    let messages = list(
+        messages
+            .drain(..)
+            .map(|message| message.unwrap_or_else(none)),
+    )?;
+    tuple([messages, int(unknown)?, falls])
+}
+
+/// Which words of an instance some objects stand in, each in one.
+unsafe extern "C" fn slots_of(_: Pointer, argument: Pointer) -> Pointer {
+    // SAFETY: CPython calls this with an argument that is alive; the instance has so many words, as Python says of its class.
+    body(|| unsafe {
+        let argument = Object::borrowed(argument);
+        let (instance, words) = (plan::item(&argument, 0)?, plan::index_at(&argument, 1)?);
+        let slot_of = |value: Object| {
+            let mut found = (HEADER..words).filter(|&slot| *instance.slot(slot) == value.pointer());
+            match (found.next(), found.next()) {
+                (Some(slot), None) => int(number(slot)),
+                _ => int(-1),
+            }
+        };
+        let values = plan::items(&plan::item(&argument, 2)?)?;
+        list(
+            values
+                .into_iter()
+                .map(slot_of)
+                .collect::<Option<Vec<_>>>()?,
+        )
+    })
+}
+
+// --- small things
+
+fn none() -> Object {
+    // SAFETY: it is always alive.
+    unsafe { Object::borrowed(api()._Py_NoneStruct) }
+}
+
+fn bool(value: bool) -> Object {
+    // SAFETY: they are always alive.
+    unsafe {
+        Object::borrowed(if value {
+            api()._Py_TrueStruct
+        } else {
+            api()._Py_FalseStruct
+        })
+    }
+}
+
+#[allow(clippy::cast_possible_wrap)]
+fn number(index: usize) -> i64 {
+    index as i64
+}
+
+fn int(value: i64) -> Option<Object> {
+    // SAFETY: see `api`.
+    unsafe { Object::owned((api().PyLong_FromLongLong)(value)) }
+}
+
+#[allow(clippy::cast_possible_wrap)]
+fn tuple(items: impl IntoIterator<Item = Object, IntoIter: ExactSizeIterator>) -> Option<Object> {
+    let items = items.into_iter();
+    // SAFETY: see `api`; each index is one of the new tuple's, and its reference is handed over.
+    unsafe {
+        let tuple = Object::owned((api().PyTuple_New)(items.len() as Size))?;
+        for (index, item) in items.enumerate() {
+            (api().PyTuple_SetItem)(tuple.pointer(), index as Size, item.release());
+        }
+        Some(tuple)
+    }
+}
+
+#[allow(clippy::cast_possible_wrap)]
+fn list(items: impl IntoIterator<Item = Object, IntoIter: ExactSizeIterator>) -> Option<Object> {
+    let items = items.into_iter();
+    // SAFETY: as above.
+    unsafe {
+        let list = Object::owned((api().PyList_New)(items.len() as Size))?;
+        for (index, item) in items.enumerate() {
+            (api().PyList_SetItem)(list.pointer(), index as Size, item.release());
+        }
+        Some(list)
+    }
+}
+
+/// Runs something on the bytes of an object that has a buffer.
+///
+/// # Safety
+///
+/// `object` is alive.
+unsafe fn with_bytes<T>(object: Pointer, run: impl FnOnce(&[u8]) -> T) -> Option<T> {
+    let mut buffer = std::mem::MaybeUninit::<Buffer>::uninit();
+    // SAFETY: see `api`; a buffer that was given keeps its bytes until it is released. Who gave it promises that nobody writes.
+    unsafe {
+        if (api().PyObject_GetBuffer)(object, buffer.as_mut_ptr(), 0) != 0 {
+            (api().PyErr_Clear)();
+            return None;
+        }
+        let mut buffer = buffer.assume_init();
+        let data = match usize::try_from(buffer.len) {
+            Ok(len) if len > 0 => std::slice::from_raw_parts(buffer.data, len),
+            _ => &[],
+        };
+        let result = run(data);
+        (api().PyBuffer_Release)(&raw mut buffer);
+        Some(result)
+    }
+}
+
+const _: () = assert!(size_of::<*mut c_void>() == size_of::<usize>());

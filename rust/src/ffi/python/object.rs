@@ -1,0 +1,393 @@
+//! References to CPython's objects, and the objects that a reader makes.
+
+#![allow(clippy::inline_always)] // Counting references is an instruction or two.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::ptr::NonNull;
+use std::vec::Drain;
+
+use super::api::{api, Counting, Pointer, Size};
+use crate::typed::Host;
+
+/// A reference to an object: dropping it gives it up.
+pub struct Object(NonNull<std::ffi::c_void>);
+
+impl Object {
+    /// Takes over a reference that a function has given; `None` for null, whose exception is cleared.
+    ///
+    /// # Safety
+    ///
+    /// `pointer` is null or a reference that nobody else gives up.
+    #[inline]
+    pub unsafe fn owned(pointer: Pointer) -> Option<Self> {
+        let object = NonNull::new(pointer).map(Self);
+        if object.is_none() {
+            // SAFETY: see `api`.
+            unsafe { (api().PyErr_Clear)() };
+        }
+        object
+    }
+
+    /// Another reference to an object that somebody else has.
+    ///
+    /// # Safety
+    ///
+    /// `pointer` is an object that is alive.
+    #[inline]
+    pub unsafe fn borrowed(pointer: Pointer) -> Self {
+        // SAFETY: an object is not null; the count goes up for what is given up later.
+        unsafe {
+            increase(pointer);
+            Self(NonNull::new_unchecked(pointer))
+        }
+    }
+
+    /// The object, as long as this reference lasts.
+    #[inline]
+    pub fn pointer(&self) -> Pointer {
+        self.0.as_ptr()
+    }
+
+    /// The object, for somebody who gives the reference up.
+    #[inline]
+    pub fn release(self) -> Pointer {
+        let pointer = self.pointer();
+        std::mem::forget(self);
+        pointer
+    }
+
+    fn class(&self) -> Pointer {
+        // SAFETY: the class stands after the count in all versions that are known.
+        unsafe { *self.slot(1) }
+    }
+
+    /// The place of a word of the object.
+    ///
+    /// # Safety
+    ///
+    /// The object has so many words.
+    #[inline]
+    pub unsafe fn slot(&self, index: usize) -> *mut Pointer {
+        // SAFETY: the caller promises it.
+        unsafe { self.pointer().cast::<Pointer>().add(index) }
+    }
+}
+
+impl Clone for Object {
+    #[inline]
+    fn clone(&self) -> Self {
+        // SAFETY: the object is alive as long as this reference is.
+        unsafe { Self::borrowed(self.pointer()) }
+    }
+}
+
+impl Drop for Object {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: the reference is this one's.
+        unsafe { decrease(self.pointer()) }
+    }
+}
+
+#[inline(always)]
+unsafe fn increase(object: Pointer) {
+    // SAFETY: the object is alive, and counts as was tried out.
+    unsafe {
+        match api().counting {
+            Counting::Word => *object.cast::<i64>() += 1,
+            Counting::HalfWord => {
+                let count = object.cast::<u32>();
+                let more = (*count).wrapping_add(1);
+                if more != 0 {
+                    *count = more;
+                }
+            }
+            Counting::Functions => (api().Py_IncRef)(object),
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn decrease(object: Pointer) {
+    // SAFETY: as above; the last reference is given up by the function, which frees the object.
+    unsafe {
+        match api().counting {
+            Counting::Word if *object.cast::<i64>() > 1 => *object.cast::<i64>() -= 1,
+            Counting::HalfWord if *object.cast::<i32>() != 1 => {
+                let count = object.cast::<i32>();
+                if *count > 0 {
+                    *count -= 1;
+                }
+            }
+            _ => (api().Py_DecRef)(object),
+        }
+    }
+}
+
+/// A class of Structs. Its instances are words: the [`HEADER`], and a slot for each value.
+pub struct StructClass {
+    class: Object,
+    words: usize,
+}
+
+/// The words of an instance before its first slot: the count and the class.
+pub const HEADER: usize = 2;
+
+/// Makes CPython's objects.
+#[derive(Default)]
+pub struct Python {
+    /// The words of an instance, by the address of its class.
+    words: HashMap<usize, usize, BuildHasherDefault<AddressHasher>>,
+}
+
+/// Hashes an address, which nobody chooses.
+#[derive(Default)]
+struct AddressHasher(u64);
+
+impl Hasher for AddressHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_usize(usize::from(byte));
+        }
+    }
+
+    fn write_usize(&mut self, address: usize) {
+        self.0 = (self.0 ^ address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        self.0 ^= self.0 >> 32;
+    }
+}
+
+impl Python {
+    /// A class of Structs whose instances have so many words.
+    pub fn class(&mut self, class: Object, words: usize) -> StructClass {
+        self.words.insert(class.pointer() as usize, words);
+        StructClass { class, words }
+    }
+
+    /// A new instance with empty slots.
+    fn instance(class: Pointer, words: usize) -> Option<Object> {
+        // SAFETY: see `api`; a new instance has so many words.
+        unsafe {
+            let object = Object::owned((api()._PyObject_New)(class))?;
+            object.slot(HEADER).write_bytes(0, words - HEADER);
+            Some(object)
+        }
+    }
+}
+
+#[allow(clippy::cast_possible_wrap)]
+fn size(len: usize) -> Size {
+    len as Size // no slice is longer
+}
+
+impl Host for Python {
+    type Value = Object;
+    type Class = StructClass;
+    type Record = Object;
+
+    #[inline]
+    fn text(&mut self, bytes: &[u8], is_ascii: bool) -> Option<Object> {
+        // SAFETY: see `api`. A new string of ASCII has room for its characters, and nobody knows it yet; for fewer than two CPython
+        // has objects of its own, which must not be written to.
+        unsafe {
+            if is_ascii && bytes.len() > 1 {
+                let string = Object::owned((api().PyUnicode_New)(size(bytes.len()), 127))?;
+                let characters = string.pointer().cast::<u8>().add(api().characters);
+                std::ptr::copy_nonoverlapping(bytes.as_ptr(), characters, bytes.len());
+                return Some(string);
+            }
+            Object::owned((api().PyUnicode_DecodeUTF8)(
+                bytes.as_ptr().cast(),
+                size(bytes.len()),
+                std::ptr::null(),
+            ))
+        }
+    }
+
+    fn key(&mut self, bytes: &[u8]) -> Option<Object> {
+        let mut pointer = self.text(bytes, bytes.is_ascii())?.release();
+        // SAFETY: see `api`; the function puts another reference in its place, or leaves it.
+        unsafe {
+            (api().PyUnicode_InternInPlace)(&raw mut pointer);
+            Object::owned(pointer)
+        }
+    }
+
+    fn int(&mut self, value: i64) -> Option<Object> {
+        // SAFETY: see `api`.
+        unsafe { Object::owned((api().PyLong_FromLongLong)(value)) }
+    }
+
+    fn float(&mut self, value: f64) -> Option<Object> {
+        // SAFETY: see `api`.
+        unsafe { Object::owned((api().PyFloat_FromDouble)(value)) }
+    }
+
+    #[inline]
+    fn null(&mut self) -> Object {
+        // SAFETY: it is always alive.
+        unsafe { Object::borrowed(api()._Py_NoneStruct) }
+    }
+
+    #[inline]
+    fn bool(&mut self, value: bool) -> Object {
+        // SAFETY: they are always alive.
+        unsafe {
+            Object::borrowed(if value {
+                api()._Py_TrueStruct
+            } else {
+                api()._Py_FalseStruct
+            })
+        }
+    }
+
+    fn list(&mut self, items: Drain<'_, Object>) -> Option<Object> {
+        // SAFETY: see `api`; each index is one of the new list's, and its reference is handed over.
+        unsafe {
+            let list = Object::owned((api().PyList_New)(size(items.len())))?;
+            for (index, item) in items.enumerate() {
+                (api().PyList_SetItem)(list.pointer(), size(index), item.release());
+            }
+            Some(list)
+        }
+    }
+
+    fn dict(&mut self, pairs: Drain<'_, Object>) -> Option<Object> {
+        // SAFETY: see `api`.
+        let dict = unsafe { Object::owned((api().PyDict_New)())? };
+        fill(&dict, pairs)?;
+        Some(dict)
+    }
+
+    fn unknown(
+        &mut self,
+        kind: &Object,
+        reason: &Object,
+        pairs: Drain<'_, Object>,
+    ) -> Option<Object> {
+        let count = pairs.len() / 2;
+        // SAFETY: see `api`; the class is a dict's, which has an attribute for the reason.
+        unsafe {
+            let dict = Object::owned((api().PyObject_CallNoArgs)(kind.pointer()))?;
+            fill(&dict, pairs)?;
+            if (api().PyObject_SetAttrString)(dict.pointer(), c"_reason".as_ptr(), reason.pointer())
+                != 0
+            {
+                (api().PyErr_Clear)();
+                return None;
+            }
+            ((api().PyDict_Size)(dict.pointer()) == size(count)).then_some(dict)
+        }
+    }
+
+    #[inline]
+    fn begin(&mut self, class: &StructClass) -> Option<Object> {
+        Self::instance(class.class.pointer(), class.words)
+    }
+
+    #[inline]
+    fn set(&mut self, record: &mut Object, slot: usize, value: Object) {
+        // SAFETY: the plan has the slots of the class, found by looking for them; this one is empty.
+        unsafe { record.slot(slot).write(value.release()) }
+    }
+
+    #[inline]
+    fn finish(&mut self, record: Object) -> Object {
+        record
+    }
+
+    fn slot(&mut self, record: &Object, slot: usize) -> Object {
+        // SAFETY: the plan has the slots of the class; each slot of a complete instance has an object.
+        unsafe { Object::borrowed(*record.slot(slot)) }
+    }
+
+    #[inline]
+    fn copy_with(
+        &mut self,
+        record: &Object,
+        changes: &[(usize, usize)],
+        values: &[Object],
+    ) -> Option<Object> {
+        let class = record.class();
+        let words = *self.words.get(&(class as usize))?;
+        // SAFETY: both instances are of one class; each slot gets one reference, and that is of an object that is alive.
+        unsafe {
+            let copy = Object::owned((api()._PyObject_New)(class))?;
+            std::ptr::copy_nonoverlapping(record.slot(HEADER), copy.slot(HEADER), words - HEADER);
+            for &(slot, index) in changes {
+                copy.slot(slot).write(values[index].pointer());
+            }
+            for slot in HEADER..words {
+                increase(*copy.slot(slot));
+            }
+            Some(copy)
+        }
+    }
+
+    fn copy(&mut self, value: &Object) -> Option<Object> {
+        let class = value.class();
+        // SAFETY: see `api`. What a container has is alive while nobody changes it, and nobody runs meanwhile; a slot of a
+        // complete instance has an object.
+        unsafe {
+            if class == api().PyUnicode_Type {
+                return Some(value.clone());
+            }
+            if class == api().PyList_Type {
+                let len = (api().PyList_Size)(value.pointer());
+                let list = Object::owned((api().PyList_New)(len))?;
+                for index in 0..len {
+                    let item = Object::borrowed((api().PyList_GetItem)(value.pointer(), index));
+                    (api().PyList_SetItem)(list.pointer(), index, self.copy(&item)?.release());
+                }
+                return Some(list);
+            }
+            if class == api().PyDict_Type {
+                let dict = Object::owned((api().PyDict_Copy)(value.pointer()))?;
+                let (mut at, mut key, mut item) = (0, std::ptr::null_mut(), std::ptr::null_mut());
+                while (api().PyDict_Next)(dict.pointer(), &raw mut at, &raw mut key, &raw mut item)
+                    != 0
+                {
+                    let item = Object::borrowed(item);
+                    let copy = self.copy(&item)?;
+                    // The value of a key that is there may be set meanwhile.
+                    if copy.pointer() != item.pointer()
+                        && (api().PyDict_SetItem)(dict.pointer(), key, copy.pointer()) != 0
+                    {
+                        (api().PyErr_Clear)();
+                        return None;
+                    }
+                }
+                return Some(dict);
+            }
+            let Some(&words) = self.words.get(&(class as usize)) else {
+                return Some(value.clone());
+            };
+            let mut copy = Self::instance(class, words)?;
+            for slot in HEADER..words {
+                let item = self.slot(value, slot);
+                let item = self.copy(&item)?;
+                self.set(&mut copy, slot, item);
+            }
+            Some(copy)
+        }
+    }
+}
+
+fn fill(dict: &Object, mut pairs: Drain<'_, Object>) -> Option<()> {
+    while let (Some(key), Some(value)) = (pairs.next(), pairs.next()) {
+        // SAFETY: see `api`; all three are alive.
+        let failed =
+            unsafe { (api().PyDict_SetItem)(dict.pointer(), key.pointer(), value.pointer()) != 0 };
+        if failed {
+            // SAFETY: see `api`.
+            unsafe { (api().PyErr_Clear)() };
+            return None;
+        }
+    }
+    Some(())
+}

@@ -1,0 +1,213 @@
+//! Additions to a plan, as Python says them: tuples of tuples, in the order of the fields that they fill.
+
+use super::api::{api, Size};
+use super::object::{Object, Python, StructClass};
+use crate::simd::Key;
+use crate::typed::plan::{Class, Field, Kind, Member, Plan, Shape, Top};
+use crate::typed::Reader;
+
+/// Adds to the plan of a reader `(classes, kinds, shapes, tops, open_types, unknown)`:
+///
+/// * `classes`: how many there are from now on;
+/// * `kinds`: of each new one `(may_be, item, members, tag_key, words, unknown)`, where a member is `(class, tag)`, a word
+///   `(bytes, string)` and `unknown` None or `(class, reason)`;
+/// * `shapes`: of each class that is planned now `(class, None)` if its lines fall through, or `(class, (type, words, tag, fields))`,
+///   where a field is `(key, kind, slot, defaults)`: no kind for the tag, and no or one default;
+/// * `tops`: of each new kind of line `(type, subtype, class)`, the subtype perhaps None;
+/// * `open_types`: types with subtypes that also have a class for all others;
+/// * `unknown`: None, or the class of unknown lines and the reasons for an unknown type and subtype.
+pub fn change(reader: &mut Reader<Python>, additions: &Object) -> Option<()> {
+    let classes = index_at(additions, 0)?;
+    let kinds = items_at(additions, 1)?
+        .iter()
+        .map(kind)
+        .collect::<Option<Vec<_>>>()?;
+    let mut shapes = Vec::new();
+    for row in items_at(additions, 2)? {
+        shapes.push((
+            index_at(&row, 0)?,
+            shape(&mut reader.host, &item(&row, 1)?)?,
+        ));
+    }
+    let tops = items_at(additions, 3)?
+        .iter()
+        .map(top)
+        .collect::<Option<Vec<_>>>()?;
+    let open_types = items_at(additions, 4)?
+        .iter()
+        .map(bytes)
+        .collect::<Option<Vec<_>>>()?;
+    let unknown = match optional(item(additions, 5)?) {
+        Some(row) => Some((item(&row, 0)?, item(&row, 1)?, item(&row, 2)?)),
+        None => None,
+    };
+    reader.change_plan(|plan: &mut Plan<Object, StructClass>| {
+        plan.classes.resize_with(classes, || Class::Unplanned);
+        plan.kinds.extend(kinds);
+        for (id, shape) in shapes {
+            // What is planned stays: fields that were met are remembered by their numbers.
+            if !matches!(plan.classes.get(id), Some(Class::Unplanned)) {
+                continue;
+            }
+            plan.classes[id] = match shape {
+                None => Class::Refused,
+                Some((class, tag, fields)) => {
+                    let start = plan.fields.len();
+                    plan.fields.extend(fields);
+                    Class::Planned(Shape {
+                        class,
+                        fields: start..plan.fields.len(),
+                        tag,
+                    })
+                }
+            };
+        }
+        plan.tops.extend(tops);
+        plan.open_types.extend(open_types);
+        plan.unknown = unknown.or(plan.unknown.take());
+    });
+    Some(())
+}
+
+fn kind(row: &Object) -> Option<Kind<Object>> {
+    let tag_key = bytes_at(row, 3)?;
+    let member = |row: &Object| {
+        let tag = bytes_at(row, 1)?;
+        Some(Member {
+            class: index_at(row, 0)?,
+            opening: [b"{\"", tag_key.as_slice(), b"\":\"", tag.as_slice(), b"\""].concat(),
+            tag,
+        })
+    };
+    Some(Kind {
+        may_be: u32::try_from(int_at(row, 0)?).ok()?,
+        item: index_at(row, 1)?,
+        classes: items_at(row, 2)?
+            .iter()
+            .map(member)
+            .collect::<Option<_>>()?,
+        words: items_at(row, 4)?
+            .iter()
+            .map(|row| Some((bytes_at(row, 0)?, item(row, 1)?)))
+            .collect::<Option<_>>()?,
+        unknown: match optional(item(row, 5)?) {
+            Some(row) => Some((item(&row, 0)?, item(&row, 1)?)),
+            None => None,
+        },
+        tag_key,
+    })
+}
+
+type ShapeParts = (StructClass, Vec<u8>, Vec<Field<Object>>);
+
+#[allow(clippy::option_option)]
+fn shape(host: &mut Python, row: &Object) -> Option<Option<ShapeParts>> {
+    let Some(row) = optional(row.clone()) else {
+        return Some(None);
+    };
+    let field = |row: &Object| {
+        Some(Field {
+            key: Key::new(&bytes_at(row, 0)?),
+            kind: match optional(item(row, 1)?) {
+                Some(kind) => Some(usize::try_from(int(&kind)).ok()?),
+                None => None,
+            },
+            slot: index_at(row, 2)?,
+            default: items_at(row, 3)?.pop(),
+        })
+    };
+    let fields = items_at(&row, 3)?
+        .iter()
+        .map(field)
+        .collect::<Option<Vec<_>>>()?;
+    if fields.len() > 128 {
+        return Some(None);
+    }
+    Some(Some((
+        host.class(item(&row, 0)?, index_at(&row, 1)?),
+        bytes_at(&row, 2)?,
+        fields,
+    )))
+}
+
+fn top(row: &Object) -> Option<Top> {
+    Some(Top {
+        tag: bytes_at(row, 0)?,
+        subtype: match optional(item(row, 1)?) {
+            Some(subtype) => Some(bytes(&subtype)?),
+            None => None,
+        },
+        class: index_at(row, 2)?,
+    })
+}
+
+// --- tuples
+
+/// An item of a tuple.
+pub fn item(tuple: &Object, index: Size) -> Option<Object> {
+    // SAFETY: see `api`; the tuple is alive, and so are its items.
+    unsafe {
+        let item = (api().PyTuple_GetItem)(tuple.pointer(), index);
+        if item.is_null() {
+            (api().PyErr_Clear)();
+            return None;
+        }
+        Some(Object::borrowed(item))
+    }
+}
+
+/// All items of a tuple.
+pub fn items(tuple: &Object) -> Option<Vec<Object>> {
+    // SAFETY: see `api`.
+    let len = unsafe { (api().PyTuple_Size)(tuple.pointer()) };
+    if len < 0 {
+        // SAFETY: see `api`.
+        unsafe { (api().PyErr_Clear)() };
+        return None;
+    }
+    (0..len).map(|index| item(tuple, index)).collect()
+}
+
+fn items_at(tuple: &Object, index: Size) -> Option<Vec<Object>> {
+    items(&item(tuple, index)?)
+}
+
+fn optional(object: Object) -> Option<Object> {
+    (object.pointer() != api()._Py_NoneStruct).then_some(object)
+}
+
+fn int(object: &Object) -> i64 {
+    // SAFETY: see `api`; of an object that is no int it is -1, with an exception.
+    unsafe {
+        let value = (api().PyLong_AsLongLong)(object.pointer());
+        if value == -1 {
+            (api().PyErr_Clear)();
+        }
+        value
+    }
+}
+
+fn int_at(tuple: &Object, index: Size) -> Option<i64> {
+    Some(int(&item(tuple, index)?))
+}
+
+/// An index of a tuple.
+pub fn index_at(tuple: &Object, index: Size) -> Option<usize> {
+    usize::try_from(int_at(tuple, index)?).ok()
+}
+
+fn bytes(object: &Object) -> Option<Vec<u8>> {
+    // SAFETY: see `api`; the bytes are copied while the object is alive.
+    unsafe {
+        let (mut data, mut len) = (std::ptr::null_mut(), 0);
+        if (api().PyBytes_AsStringAndSize)(object.pointer(), &raw mut data, &raw mut len) != 0 {
+            (api().PyErr_Clear)();
+            return None;
+        }
+        Some(std::slice::from_raw_parts(data.cast::<u8>(), usize::try_from(len).ok()?).to_vec())
+    }
+}
+
+fn bytes_at(tuple: &Object, index: Size) -> Option<Vec<u8>> {
+    bytes(&item(tuple, index)?)
+}

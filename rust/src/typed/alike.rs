@@ -1,0 +1,345 @@
+//! Lines that are like an earlier one but for the contents of a few strings.
+//!
+//! A stream of deltas has thousands of lines that differ in their text and their `uuid`. Such a line is not read key by key: it
+//! is compared with the earlier line, and its message is a copy of that message with other strings. Copied are only the
+//! records from the message down to a string; all else is shared, as records cannot change. So a message that holds a list or a
+//! dict is no pattern.
+//!
+//! Where lines differ is found out when they do: a difference within a string makes that string a hole of the pattern.
+
+use super::host::Host;
+use super::plan::{may_be, Class, ClassId, Plan};
+use super::read::white;
+use super::skip::skip;
+use super::text::unescape;
+use crate::simd::{begins, string_end, PAD};
+
+/// So many patterns are kept.
+const PATTERNS: usize = 4;
+/// The longest line that becomes one, in bytes.
+const MAX_BYTES: usize = 4096;
+/// More strings than these never differ.
+const MAX_HOLES: usize = 6;
+/// Making a pattern takes the time that so many lines save that are like one.
+const COST: u32 = 48;
+/// The most lines whose savings are spent on patterns.
+const MAX_SAVED: u32 = 8 * COST;
+
+/// A string of a pattern.
+struct Leaf {
+    /// Where its contents are.
+    start: usize,
+    end: usize,
+    /// The record that has it: an index in [`Pattern::records`].
+    record: usize,
+    slot: usize,
+    is_hole: bool,
+}
+
+/// A record of a pattern that has strings.
+struct Record<V> {
+    value: V,
+    /// The record that holds it, and where; the message itself has none.
+    holder: Option<(usize, usize)>,
+}
+
+/// A step of making a message: a copy of a record.
+struct Step<V> {
+    source: V,
+    /// The slots that get something else: the holes come first, then what the steps before have made.
+    changes: Vec<(usize, usize)>,
+}
+
+struct Pattern<V> {
+    bytes: Vec<u8>,
+    leaves: Vec<Leaf>,
+    /// The message, and the records in it; holders come first.
+    records: Vec<Record<V>>,
+    /// The last one makes the message.
+    steps: Vec<Step<V>>,
+}
+
+/// What comparing a line with a pattern came to.
+enum Compared {
+    /// It is like it, and ends there.
+    Alike(usize),
+    /// It differs at this byte of the pattern.
+    Differs(usize),
+    /// A string of it is not to be had.
+    Unclear,
+}
+
+/// The patterns of a reader.
+pub struct Patterns<V> {
+    kept: Vec<Pattern<V>>,
+    /// The pattern of the last line.
+    last: usize,
+    /// The pattern that is replaced next.
+    oldest: usize,
+    /// Lines that were like a pattern, less those whose savings were spent.
+    saved: u32,
+}
+
+impl<V> Default for Patterns<V> {
+    fn default() -> Self {
+        Self {
+            kept: Vec::new(),
+            last: 0,
+            oldest: 0,
+            saved: 8 * COST,
+        }
+    }
+}
+
+impl<V: Clone> Patterns<V> {
+    /// The message of the line at `at` and where it ends, if it is like an earlier one.
+    #[inline]
+    pub fn find<H: Host<Value = V>>(
+        &mut self,
+        host: &mut H,
+        stack: &mut Vec<V>,
+        scratch: &mut Vec<u8>,
+        data: &[u8],
+        at: usize,
+    ) -> Option<(V, usize)> {
+        for turn in 0..self.kept.len() {
+            let index = match turn {
+                0 => self.last,
+                turn if turn <= self.last => turn - 1,
+                turn => turn,
+            };
+            if let Some(found) = self.kept[index].read(host, stack, scratch, data, at) {
+                self.last = index;
+                self.saved = (self.saved + 1).min(MAX_SAVED);
+                return Some(found);
+            }
+        }
+        None
+    }
+
+    /// Whether a line of so many bytes that is like no other should become a pattern.
+    pub fn wants(&mut self, bytes: usize) -> bool {
+        let wants = bytes <= MAX_BYTES && self.saved >= COST;
+        if wants {
+            self.saved -= COST;
+        }
+        wants
+    }
+
+    /// Makes a pattern of a line that was read, and of its message.
+    pub fn learn<H: Host<Value = V>>(
+        &mut self,
+        plan: &Plan<V, H::Class>,
+        host: &mut H,
+        line: &[u8],
+        class: ClassId,
+        message: &V,
+    ) {
+        let message = Record {
+            value: message.clone(),
+            holder: None,
+        };
+        let mut pattern = Pattern {
+            bytes: line.to_vec(),
+            leaves: Vec::new(),
+            records: vec![message],
+            steps: Vec::new(),
+        };
+        let mut padded = line.to_vec();
+        padded.resize(line.len() + PAD, b'\n');
+        if pattern.walk(plan, host, &padded, 0, class, 0).is_none() {
+            return;
+        }
+        pattern.make_steps();
+        if self.kept.len() < PATTERNS {
+            self.kept.push(pattern);
+        } else {
+            self.kept[self.oldest] = pattern;
+            self.oldest = (self.oldest + 1) % PATTERNS;
+        }
+    }
+}
+
+impl<V: Clone> Pattern<V> {
+    fn read<H: Host<Value = V>>(
+        &mut self,
+        host: &mut H,
+        stack: &mut Vec<V>,
+        scratch: &mut Vec<u8>,
+        data: &[u8],
+        at: usize,
+    ) -> Option<(V, usize)> {
+        let base = stack.len();
+        loop {
+            match self.compare(host, stack, scratch, data, at) {
+                Compared::Alike(end) => {
+                    let message = self.make(host, stack, base);
+                    stack.truncate(base);
+                    return Some((message?, end));
+                }
+                Compared::Differs(place) => {
+                    stack.truncate(base);
+                    let holes = self.leaves.iter().filter(|leaf| leaf.is_hole).count();
+                    let leaf = self
+                        .leaves
+                        .iter_mut()
+                        .find(|leaf| (leaf.start..=leaf.end).contains(&place))?;
+                    if leaf.is_hole || holes == MAX_HOLES {
+                        return None;
+                    }
+                    leaf.is_hole = true;
+                    self.make_steps();
+                }
+                Compared::Unclear => {
+                    stack.truncate(base);
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// Compares a line with this one, and puts the strings of the holes on the stack.
+    fn compare<H: Host<Value = V>>(
+        &self,
+        host: &mut H,
+        stack: &mut Vec<V>,
+        scratch: &mut Vec<u8>,
+        data: &[u8],
+        mut at: usize,
+    ) -> Compared {
+        let mut from = 0;
+        for leaf in self.leaves.iter().filter(|leaf| leaf.is_hole) {
+            let part = &self.bytes[from..leaf.start];
+            if !begins(data, at, part) {
+                return Compared::Differs(from + difference(&data[at..], part));
+            }
+            let start = at + part.len();
+            let (end, ascii) = string_end(data, start);
+            let (value, end) = match data.get(end) {
+                Some(b'"') => (host.text(&data[start..end], ascii), end),
+                Some(b'\\') => match unescape(data, start, end, scratch) {
+                    Some((end, ascii)) => (host.text(scratch, ascii), end),
+                    None => return Compared::Unclear,
+                },
+                _ => return Compared::Unclear,
+            };
+            let Some(value) = value else {
+                return Compared::Unclear;
+            };
+            stack.push(value);
+            at = end;
+            from = leaf.end;
+        }
+        let part = &self.bytes[from..];
+        if begins(data, at, part) {
+            Compared::Alike(at + part.len())
+        } else {
+            Compared::Differs(from + difference(&data[at..], part))
+        }
+    }
+
+    /// The message with the strings that are on the stack from `base` on.
+    fn make<H: Host<Value = V>>(&self, host: &mut H, stack: &mut Vec<V>, base: usize) -> Option<V> {
+        for step in &self.steps {
+            let made = host.copy_with(&step.source, &step.changes, &stack[base..])?;
+            stack.push(made);
+        }
+        if self.steps.is_empty() {
+            Some(self.records[0].value.clone())
+        } else {
+            stack.pop()
+        }
+    }
+
+    /// Says how messages are made, now that it is known which strings differ.
+    fn make_steps(&mut self) {
+        let holes: Vec<&Leaf> = self.leaves.iter().filter(|leaf| leaf.is_hole).collect();
+        let mut changes: Vec<Vec<(usize, usize)>> =
+            self.records.iter().map(|_| Vec::new()).collect();
+        for (index, hole) in holes.iter().enumerate() {
+            changes[hole.record].push((hole.slot, index));
+        }
+        self.steps.clear();
+        // What is held comes behind its holder, so its copy is made before.
+        for index in (0..self.records.len()).rev() {
+            if changes[index].is_empty() {
+                continue;
+            }
+            if let Some((holder, slot)) = self.records[index].holder {
+                changes[holder].push((slot, holes.len() + self.steps.len()));
+            }
+            self.steps.push(Step {
+                source: self.records[index].value.clone(),
+                changes: std::mem::take(&mut changes[index]),
+            });
+        }
+    }
+
+    /// Finds the strings of the object at `at`, which is a record of a class. Returns where it ends.
+    fn walk<H: Host<Value = V>>(
+        &mut self,
+        plan: &Plan<V, H::Class>,
+        host: &mut H,
+        data: &[u8],
+        at: usize,
+        class: ClassId,
+        record: usize,
+    ) -> Option<usize> {
+        let Class::Planned(shape) = &plan.classes[class] else {
+            return None;
+        };
+        let mut scratch = Vec::new();
+        let mut at = white(data, at + 1);
+        while data.get(at)? != &b'}' {
+            let (end, _) = string_end(data, at + 1);
+            let field = plan.find(shape, data.get(at + 1..end)?)?;
+            at = white(data, white(data, end + 1) + 1);
+            let (slot, kind) = (
+                plan.fields[field].slot,
+                plan.fields[field].kind.map(|kind| &plan.kinds[kind]),
+            );
+            let end = skip(data, at, 0, &mut scratch)?;
+            match (data.get(at)?, kind) {
+                (b'"', Some(kind)) if kind.may_be & (may_be::TEXT | may_be::ANY) != 0 => {
+                    self.leaves.push(Leaf {
+                        start: at + 1,
+                        end: end - 1,
+                        record,
+                        slot,
+                        is_hole: false,
+                    });
+                }
+                (b'{', Some(kind)) if kind.may_be & may_be::RECORD != 0 => {
+                    let class = match kind.classes.as_slice() {
+                        [only] => only.class,
+                        members => {
+                            let tag = super::skip::find_tag(data, at, &kind.tag_key, &mut scratch)?;
+                            members.iter().find(|member| member.tag == tag)?.class
+                        }
+                    };
+                    let value = host.slot(&self.records[record].value, slot);
+                    self.records.push(Record {
+                        value,
+                        holder: Some((record, slot)),
+                    });
+                    self.walk(plan, host, data, at, class, self.records.len() - 1)?;
+                }
+                _ => {}
+            }
+            at = white(data, end);
+            if data.get(at)? == &b',' {
+                at = white(data, at + 1);
+            }
+        }
+        Some(at + 1)
+    }
+}
+
+/// The first place where two slices differ.
+fn difference(data: &[u8], part: &[u8]) -> usize {
+    let same = data
+        .iter()
+        .zip(part)
+        .take_while(|(one, other)| one == other);
+    same.count()
+}

@@ -1,0 +1,122 @@
+//! Which class a line probably has, by how it begins.
+
+use super::plan::{Plan, Top};
+
+/// How a line with its type first begins.
+const OPENING: &[u8] = b"{\"type\":\"";
+const SUBTYPE: &[u8] = b"\",\"subtype\":\"";
+const SLOTS: usize = 256;
+/// So many bytes of a line that begins otherwise.
+const HEAD: usize = 24;
+
+/// What the tags of a line mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meant {
+    /// A line of this index in [`Plan::tops`].
+    Top(usize),
+    /// No class has this type.
+    UnknownType,
+    /// No class has this subtype of its type.
+    UnknownSubtype,
+    /// Others must say.
+    Unclear,
+}
+
+/// The tags at the beginning of a line, as far as they stand there.
+pub struct Tags<'a> {
+    /// The type.
+    pub tag: &'a [u8],
+    /// The subtype, if it comes next.
+    pub subtype: Option<&'a [u8]>,
+}
+
+/// The tags of a line that begins with them.
+#[inline]
+pub fn tags(data: &[u8], at: usize) -> Option<Tags<'_>> {
+    let (tag, end) = string(data, at, OPENING)?;
+    let subtype = string(data, end, SUBTYPE).map(|(subtype, _)| subtype);
+    Some(Tags { tag, subtype })
+}
+
+#[inline]
+fn string<'a>(data: &'a [u8], at: usize, before: &[u8]) -> Option<(&'a [u8], usize)> {
+    if !crate::simd::begins(data, at, before) {
+        return None;
+    }
+    let start = at + before.len();
+    let (end, _) = crate::simd::string_end(data, start);
+    (data.get(end) == Some(&b'"')).then(|| (&data[start..end], end))
+}
+
+/// Remembers how lines of a class begin that do not begin with their type.
+pub struct Guesses {
+    slots: Vec<Option<usize>>,
+    /// The class of the last line.
+    last: usize,
+}
+
+impl Default for Guesses {
+    fn default() -> Self {
+        Self {
+            slots: vec![None; SLOTS],
+            last: 0,
+        }
+    }
+}
+
+impl Guesses {
+    fn slot(data: &[u8], at: usize) -> Option<usize> {
+        let head = data.get(at..at + HEAD)?;
+        let hash = head.chunks_exact(8).fold(0u64, |hash, part| {
+            let part = u64::from_le_bytes(part.try_into().unwrap_or_default());
+            let hash = (hash ^ part).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            hash ^ hash >> 29
+        });
+        usize::try_from(hash % SLOTS as u64).ok()
+    }
+
+    /// The index in [`Plan::tops`] of the line that last began as this one.
+    pub fn guess(&self, data: &[u8], at: usize) -> Option<usize> {
+        self.slots[Self::slot(data, at)?]
+    }
+
+    /// Remembers it.
+    pub fn learn(&mut self, data: &[u8], at: usize, top: usize) {
+        if let Some(slot) = Self::slot(data, at) {
+            self.slots[slot] = Some(top);
+        }
+    }
+
+    /// What a type, and a subtype that is looked for where the type has several, mean.
+    #[inline]
+    pub fn meant<'a, V, C>(
+        &mut self,
+        plan: &Plan<V, C>,
+        tag: &[u8],
+        subtype: impl FnOnce() -> Option<&'a [u8]>,
+    ) -> Meant {
+        if let Some(last) = plan.tops.get(self.last) {
+            if last.subtype.is_none() && last.tag == tag {
+                return Meant::Top(self.last);
+            }
+        }
+        let Some(first) = plan.tops.iter().position(|top| top.tag == tag) else {
+            return Meant::UnknownType;
+        };
+        let found = if plan.tops[first].subtype.is_none() {
+            first
+        } else {
+            let Some(subtype) = subtype() else {
+                return Meant::Unclear;
+            };
+            let of_it = |top: &Top| top.tag == tag && top.subtype.as_deref() == Some(subtype);
+            match plan.tops.iter().position(of_it) {
+                Some(found) => found,
+                None if plan.open_types.iter().any(|open| open == tag) => return Meant::Unclear,
+                None => return Meant::UnknownSubtype,
+            }
+        };
+        self.last = found;
+        Meant::Top(found)
+    }
+}

@@ -1,0 +1,238 @@
+//! What was read last, so that the same is not made twice.
+//!
+//! Everything here is bounded: by entries, by bytes an entry, and by [`MAX_KEPT`] in all. Where nothing repeats, looking for it stops
+//! after a few misses, and is tried again now and then.
+
+use crate::simd::begins;
+
+/// The longest string that is kept with a field.
+const MAX_STRING: usize = 96;
+/// The bytes of an object or array that are kept with a field: shorter ones are not worth it.
+const PART: std::ops::RangeInclusive<usize> = 16..=64 * 1024;
+/// The bytes of objects and arrays that are kept in all.
+pub const MAX_KEPT: usize = 1024 * 1024;
+/// After so many misses only one in [`AGAIN`] is looked at.
+const MISSES: u8 = 8;
+const AGAIN: u8 = 64;
+
+/// Whether it is worth looking.
+#[derive(Default)]
+struct Patience {
+    misses: u8,
+    turn: u8,
+}
+
+impl Patience {
+    #[inline]
+    fn looks(&mut self) -> bool {
+        if self.misses < MISSES {
+            return true;
+        }
+        self.turn = (self.turn + 1) % AGAIN;
+        self.turn == 0
+    }
+
+    #[inline]
+    fn miss(&mut self) {
+        self.misses = self.misses.saturating_add(1);
+    }
+}
+
+/// The last two different strings of a field.
+pub struct Strings<V> {
+    kept: [Option<(Vec<u8>, V)>; 2],
+    oldest: usize,
+    patience: Patience,
+    is_looking: bool,
+}
+
+impl<V> Default for Strings<V> {
+    fn default() -> Self {
+        Self {
+            kept: [None, None],
+            oldest: 0,
+            patience: Patience::default(),
+            is_looking: false,
+        }
+    }
+}
+
+impl<V: Clone> Strings<V> {
+    /// The object for the string whose contents begin at `start`, and where its closing quote is.
+    #[inline]
+    pub fn find(&mut self, data: &[u8], start: usize) -> Option<(V, usize)> {
+        self.is_looking = self.patience.looks();
+        if !self.is_looking {
+            return None;
+        }
+        for (bytes, value) in self.kept.iter().flatten() {
+            let end = start + bytes.len();
+            if data.get(end) == Some(&b'"') && begins(data, start, bytes) {
+                self.patience.misses = 0;
+                return Some((value.clone(), end));
+            }
+        }
+        None
+    }
+
+    /// Keeps a string that [`find`](Self::find) has just missed, and that has no escapes.
+    #[inline]
+    pub fn keep(&mut self, string: &[u8], value: &V) {
+        if !self.is_looking || string.len() > MAX_STRING {
+            return;
+        }
+        self.patience.miss();
+        let (mut bytes, _) = self.kept[self.oldest]
+            .take()
+            .map_or((Vec::new(), None), |(b, v)| (b, Some(v)));
+        bytes.clear();
+        bytes.extend_from_slice(string);
+        self.kept[self.oldest] = Some((bytes, value.clone()));
+        self.oldest ^= 1;
+    }
+}
+
+/// The last object or array of a field.
+pub struct Part<V> {
+    bytes: Vec<u8>,
+    /// What it became, and whether that may be shared; there from the second time on.
+    value: Option<(V, bool)>,
+    patience: Patience,
+    /// While the value of this field is read, which may hold the same field.
+    is_busy: bool,
+}
+
+impl<V> Default for Part<V> {
+    fn default() -> Self {
+        Self {
+            bytes: Vec::new(),
+            value: None,
+            patience: Patience::default(),
+            is_busy: false,
+        }
+    }
+}
+
+/// What a [`Part`] knows of the value that begins somewhere.
+pub enum Found<V> {
+    /// It is this one, and ends there; whether it may be shared.
+    Same(V, usize, bool),
+    /// Its bytes are those of last time. It is to be read, and then [kept](Part::keep).
+    Again,
+    /// It is another. It is to be read, and then [noted](Part::note).
+    Other,
+    /// It is not looked at.
+    Nothing,
+}
+
+impl<V: Clone> Part<V> {
+    /// What is known of the value at `at`. After [`Found::Again`] and [`Found::Other`], [`Self::done`] must follow.
+    #[inline]
+    pub fn find(&mut self, data: &[u8], at: usize) -> Found<V> {
+        if self.is_busy || !self.patience.looks() {
+            return Found::Nothing;
+        }
+        if !self.bytes.is_empty() && begins(data, at, &self.bytes) {
+            self.patience.misses = 0;
+            if let Some((value, is_shared)) = &self.value {
+                return Found::Same(value.clone(), at + self.bytes.len(), *is_shared);
+            }
+            self.is_busy = true;
+            return Found::Again;
+        }
+        self.patience.miss();
+        self.is_busy = true;
+        Found::Other
+    }
+
+    /// The value that was looked for has been read, or could not be.
+    #[inline]
+    pub fn done(&mut self) {
+        self.is_busy = false;
+    }
+
+    /// Keeps what the bytes became that came again.
+    pub fn keep(&mut self, value: V, is_shared: bool) {
+        self.value = Some((value, is_shared));
+    }
+
+    /// Notes the bytes of another value. `kept` counts the bytes of all parts.
+    pub fn note(&mut self, bytes: &[u8], kept: &mut usize) {
+        let others = *kept - self.bytes.len();
+        if !PART.contains(&bytes.len()) || others + bytes.len() > MAX_KEPT {
+            return;
+        }
+        *kept = others + bytes.len();
+        self.value = None;
+        self.bytes.clear();
+        self.bytes.shrink_to(2 * bytes.len());
+        self.bytes.extend_from_slice(bytes);
+    }
+}
+
+/// Short strings that were made last, wherever they stood.
+pub struct Words<V> {
+    kept: Vec<Option<(Word, V)>>,
+}
+
+/// A string of at most 32 bytes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Word {
+    bytes: [u8; Word::MAX],
+    len: u8,
+}
+
+impl Word {
+    const MAX: usize = 32;
+    const SLOTS: usize = 2048;
+
+    /// The word, and the index of its slot.
+    #[inline]
+    fn new(string: &[u8]) -> Option<(Self, usize)> {
+        if !(2..=Self::MAX).contains(&string.len()) {
+            return None;
+        }
+        let mut bytes = [0; Self::MAX];
+        bytes[..string.len()].copy_from_slice(string);
+        let mut hash = string.len() as u64;
+        for part in bytes.chunks_exact(8).take(string.len().div_ceil(8)) {
+            let part = u64::from_le_bytes(part.try_into().unwrap_or_default());
+            hash = (hash ^ part).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            hash ^= hash >> 29;
+        }
+        #[allow(clippy::cast_possible_truncation)]
+        let word = Self {
+            bytes,
+            len: string.len() as u8,
+        };
+        #[allow(clippy::cast_possible_truncation)]
+        let slot = (hash >> 40) as usize % Self::SLOTS;
+        Some((word, slot))
+    }
+}
+
+impl<V> Default for Words<V> {
+    fn default() -> Self {
+        let mut kept = Vec::new();
+        kept.resize_with(Word::SLOTS, || None);
+        Self { kept }
+    }
+}
+
+impl<V: Clone> Words<V> {
+    /// The object for a string, made by `make` if it is not there.
+    #[inline]
+    pub fn get(&mut self, string: &[u8], make: impl FnOnce() -> Option<V>) -> Option<V> {
+        let Some((word, slot)) = Word::new(string) else {
+            return make();
+        };
+        if let Some((known, value)) = &self.kept[slot] {
+            if *known == word {
+                return Some(value.clone());
+            }
+        }
+        let value = make()?;
+        self.kept[slot] = Some((word, value.clone()));
+        Some(value)
+    }
+}

@@ -1,0 +1,30 @@
+//! Lines in, typed messages out, in one pass: the objects are made while the JSON is read.
+//!
+//! A `plan` says which classes there are, which keys they have, and what each value may be. The `Reader` follows it over
+//! the lines of a block and has a `Host` make the objects; here nothing is known of what they are. The host of the library
+//! makes msgspec's Structs in CPython (`ffi::python`), that of the tests plain values.
+//!
+//! Whatever is unusual is left to the caller, a line at a time: a value that does not fit, a tag given twice, a lone
+//! surrogate, a number beyond 18 digits, deep nesting. Such a line *falls through*; the caller has a slower way that also
+//! finds out what is wrong. So this pass need not have an opinion about what it does not understand, and everything
+//! that it does make must be what the slower way would have made.
+//!
+//! Most of the speed comes from expecting the same again. The next key of an object is compared with the one that followed
+//! last time, a string with the last ones of its field, an object or a list with the last bytes of its field. What is equal is
+//! shared, or copied if it can change. See `memo`.
+
+mod alike;
+mod guess;
+mod host;
+pub mod memo;
+mod number;
+pub mod plan;
+mod read;
+mod skip;
+mod text;
+
+pub use host::Host;
+pub use read::{Line, Reader};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,73 @@
+//! Numbers.
+
+/// A number as JSON has it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Number {
+    /// Without a fraction and an exponent.
+    Int(i64),
+    /// With one of them.
+    Float(f64),
+}
+
+/// The digits that a whole number may have here. More may be beyond 64 bits.
+const MAX_DIGITS: usize = 18;
+
+/// The number of `data` that begins at `at`, and where it ends. `None` if it is none, and for what is left to others: a minus
+/// before 0, which floats keep and whole numbers lose; many digits; and what is beyond a float.
+pub fn number(data: &[u8], at: usize) -> Option<(Number, usize)> {
+    let negative = data.get(at) == Some(&b'-');
+    let first = at + usize::from(negative);
+    let mut value: i64 = 0;
+    let mut end = first;
+    while let Some(digit) = digit(data, end) {
+        value = value.wrapping_mul(10).wrapping_add(i64::from(digit));
+        end += 1;
+    }
+    let digits = end - first;
+    if digits == 0 || digits > MAX_DIGITS || (digits > 1 && data[first] == b'0') {
+        return None;
+    }
+    if matches!(data.get(end), Some(b'.' | b'e' | b'E')) {
+        return float(data, at, end);
+    }
+    match (negative, value) {
+        (true, 0) => None,
+        (true, _) => Some((Number::Int(-value), end)),
+        (false, _) => Some((Number::Int(value), end)),
+    }
+}
+
+fn digit(data: &[u8], at: usize) -> Option<u8> {
+    data.get(at)
+        .map(|byte| byte.wrapping_sub(b'0'))
+        .filter(|&digit| digit < 10)
+}
+
+fn digits(data: &[u8], at: usize) -> usize {
+    let mut end = at;
+    while digit(data, end).is_some() {
+        end += 1;
+    }
+    end
+}
+
+/// The number from `at`, whose digits before the point or exponent end at `end`.
+fn float(data: &[u8], at: usize, mut end: usize) -> Option<(Number, usize)> {
+    if data[end] == b'.' {
+        let first = end + 1;
+        end = digits(data, first);
+        if end == first {
+            return None;
+        }
+    }
+    if matches!(data.get(end), Some(b'e' | b'E')) {
+        let sign = usize::from(matches!(data.get(end + 1), Some(b'+' | b'-')));
+        let first = end + 1 + sign;
+        end = digits(data, first);
+        if end == first {
+            return None;
+        }
+    }
+    let value: f64 = std::str::from_utf8(&data[at..end]).ok()?.parse().ok()?;
+    value.is_finite().then_some((Number::Float(value), end))
+}

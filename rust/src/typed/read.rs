@@ -1,0 +1,698 @@
+//! The pass over a line.
+
+use super::alike::Patterns;
+use super::guess::{tags, Guesses, Meant};
+use super::host::Host;
+use super::memo::{Found, Part, Strings, Words};
+use super::number::{number, Number};
+use super::plan::{may_be, Class, ClassId, FieldId, Kind, KindId, Plan, ANY};
+use super::skip::{find_tag, skip};
+use super::text::unescape;
+use crate::simd::{begins, string_end, PAD};
+
+/// Objects and arrays within each other. More fall through.
+pub const MAX_DEPTH: usize = 100;
+
+/// What became of a line.
+#[derive(Debug, PartialEq)]
+pub enum Line<V> {
+    /// A message, and whether something in it is unknown.
+    Message(V, bool),
+    /// It is left to the caller.
+    FallsThrough,
+    /// It is left to the caller, and would not be if this class were planned.
+    Wants(ClassId),
+}
+
+/// Where the white space ends that begins at `at`, perhaps.
+#[inline]
+pub fn white(data: &[u8], mut at: usize) -> usize {
+    while matches!(data.get(at), Some(b' ' | b'\t' | b'\r')) {
+        at += 1;
+    }
+    at
+}
+
+/// Without memory, lines fall through.
+#[cold]
+fn pass_over<V>(data: &[u8], mut at: usize, take: &mut impl FnMut(Line<V>, usize, usize)) {
+    while at < data.len() {
+        let end = memchr::memchr(b'\n', &data[at..]).map_or(data.len(), |length| at + length + 1);
+        take(Line::FallsThrough, at, end);
+        at = end;
+    }
+}
+
+/// What is remembered of a field.
+struct Memory<V> {
+    /// The field that followed.
+    next: Option<FieldId>,
+    strings: Strings<V>,
+    part: Part<V>,
+}
+
+impl<V> Default for Memory<V> {
+    fn default() -> Self {
+        Self {
+            next: None,
+            strings: Strings::default(),
+            part: Part::default(),
+        }
+    }
+}
+
+/// Reads lines by a plan.
+pub struct Reader<H: Host> {
+    /// Makes the objects.
+    pub host: H,
+    /// What lines may be.
+    plan: Plan<H::Value, H::Class>,
+    /// By field.
+    memory: Vec<Memory<H::Value>>,
+    /// The first field, by class.
+    first: Vec<Option<FieldId>>,
+    /// The class of the last object, by kind: an index in its classes.
+    last: Vec<usize>,
+    guesses: Guesses,
+    patterns: Patterns<H::Value>,
+    keys: Words<H::Value>,
+    words: Words<H::Value>,
+    /// Bytes of all parts in `memory`.
+    kept: usize,
+    /// Items of lists and dicts that are not made yet.
+    stack: Vec<H::Value>,
+    scratch: Vec<u8>,
+    /// Lists and dicts made so far: what holds one may not be shared.
+    changeable: usize,
+    /// Unknown parts made so far.
+    unknown: usize,
+    wanted: Option<ClassId>,
+    tail: Vec<u8>,
+}
+
+impl<H: Host> Reader<H> {
+    /// A reader that has seen nothing.
+    pub fn new(host: H) -> Self {
+        Self {
+            host,
+            plan: Plan::default(),
+            memory: Vec::new(),
+            first: Vec::new(),
+            last: Vec::new(),
+            guesses: Guesses::default(),
+            patterns: Patterns::default(),
+            keys: Words::default(),
+            words: Words::default(),
+            kept: 0,
+            stack: Vec::new(),
+            scratch: Vec::new(),
+            changeable: 0,
+            unknown: 0,
+            wanted: None,
+            tail: Vec::new(),
+        }
+    }
+
+    /// Changes the plan: adds to it, or plans what was unplanned.
+    pub fn change_plan(&mut self, change: impl FnOnce(&mut Plan<H::Value, H::Class>)) {
+        change(&mut self.plan);
+        self.memory
+            .resize_with(self.plan.fields.len(), Memory::default);
+        self.first.resize(self.plan.classes.len(), None);
+        self.last.resize(self.plan.kinds.len(), 0);
+    }
+
+    /// Reads complete lines, each with its LF, valid UTF-8, and calls `take` with each and with where it begins and ends.
+    pub fn block(&mut self, data: &[u8], mut take: impl FnMut(Line<H::Value>, usize, usize)) {
+        // Lines near the end are read from a copy, which has bytes behind it.
+        let safe = data.len().checked_sub(PAD).map_or(0, |end| {
+            memchr::memrchr(b'\n', &data[..end]).map_or(0, |at| at + 1)
+        });
+        self.lines(data, 0, safe, &mut take, 0);
+        let mut tail = std::mem::take(&mut self.tail);
+        tail.clear();
+        if tail.try_reserve(data.len() - safe + PAD).is_err() {
+            return pass_over(data, safe, &mut take);
+        }
+        tail.extend_from_slice(&data[safe..]);
+        let end = tail.len();
+        tail.resize(end + PAD, b'\n');
+        self.lines(&tail, 0, end, &mut take, safe);
+        self.tail = tail;
+        self.tail.shrink_to(64 * 1024);
+    }
+
+    /// Puts a value on the stack; `None` without memory.
+    #[inline]
+    fn push(&mut self, value: H::Value) -> Option<()> {
+        if self.stack.len() == self.stack.capacity() {
+            self.stack.try_reserve(64).ok()?;
+        }
+        self.stack.push(value);
+        Some(())
+    }
+
+    fn lines(
+        &mut self,
+        data: &[u8],
+        mut at: usize,
+        end: usize,
+        take: &mut impl FnMut(Line<H::Value>, usize, usize),
+        before: usize,
+    ) {
+        while at < end {
+            let (line, behind) = match self.line(data, at) {
+                (line, Some(behind)) => (line, behind),
+                (line, None) => (
+                    line,
+                    memchr::memchr(b'\n', &data[at..end]).map_or(end, |length| at + length + 1),
+                ),
+            };
+            take(line, before + at, before + behind);
+            at = behind;
+        }
+    }
+
+    /// The line at `at`, and where the next begins if it was read.
+    fn line(&mut self, data: &[u8], at: usize) -> (Line<H::Value>, Option<usize>) {
+        let Self {
+            host,
+            stack,
+            scratch,
+            ..
+        } = self;
+        if let Some((message, end)) = self.patterns.find(host, stack, scratch, data, at) {
+            let end = white(data, end);
+            if data.get(end) == Some(&b'\n') {
+                return (Line::Message(message, false), Some(end + 1));
+            }
+        }
+        let (unknown, changeable) = (self.unknown, self.changeable);
+        if let Some((message, end, class)) = self.message(data, at) {
+            if self.changeable == changeable && self.patterns.wants(end - at) {
+                if let Some(class) = class {
+                    self.patterns.learn(
+                        &self.plan,
+                        &mut self.host,
+                        &data[at..end],
+                        class,
+                        &message,
+                    );
+                }
+            }
+            let end = white(data, end);
+            if data.get(end) == Some(&b'\n') {
+                return (
+                    Line::Message(message, self.unknown != unknown),
+                    Some(end + 1),
+                );
+            }
+        }
+        self.stack.clear();
+        let line = self.wanted.take().map_or(Line::FallsThrough, Line::Wants);
+        (line, None)
+    }
+
+    fn message(&mut self, data: &[u8], at: usize) -> Option<(H::Value, usize, Option<ClassId>)> {
+        if let Some(tags) = tags(data, at) {
+            let scratch = &mut self.scratch;
+            let subtype = || {
+                tags.subtype
+                    .or_else(|| find_tag(data, at, b"subtype", scratch))
+            };
+            return match self.guesses.meant(&self.plan, tags.tag, subtype) {
+                Meant::Top(top) => self.top(data, at, top),
+                meant => self.unknown_line(data, at, meant),
+            };
+        }
+        if let Some(top) = self.guesses.guess(data, at) {
+            // Whatever it was, it is seen below.
+            let (stack, wanted) = (self.stack.len(), self.wanted);
+            if let Some((message, end, seen)) = self.record(data, at, self.plan.tops[top].class, 0)
+            {
+                if self.is_certain(top, seen) {
+                    return Some((message, end, Some(self.plan.tops[top].class)));
+                }
+            }
+            self.stack.truncate(stack);
+            self.wanted = wanted;
+        }
+        let tag = find_tag(data, at, b"type", &mut self.scratch)?;
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let meant = self.guesses.meant(&self.plan, tag, || {
+            find_tag(data, at, b"subtype", &mut scratch)
+        });
+        self.scratch = scratch;
+        let Meant::Top(top) = meant else {
+            return self.unknown_line(data, at, meant);
+        };
+        self.guesses.learn(data, at, top);
+        self.top(data, at, top)
+    }
+
+    fn top(
+        &mut self,
+        data: &[u8],
+        at: usize,
+        top: usize,
+    ) -> Option<(H::Value, usize, Option<ClassId>)> {
+        let class = self.plan.tops[top].class;
+        let (message, end, _) = self.record(data, at, class, 0)?;
+        Some((message, end, Some(class)))
+    }
+
+    /// Whether a line that was guessed to be of a class has said so itself.
+    fn is_certain(&self, top: usize, seen: u128) -> bool {
+        let top = &self.plan.tops[top];
+        let Class::Planned(shape) = &self.plan.classes[top.class] else {
+            return false;
+        };
+        let has = |key: &[u8]| {
+            let field = self.plan.find(shape, key);
+            field.is_some_and(|field| seen >> (field - shape.fields.start) & 1 == 1)
+        };
+        has(b"type") && (top.subtype.is_none() || has(b"subtype"))
+    }
+
+    fn unknown_line(
+        &mut self,
+        data: &[u8],
+        at: usize,
+        meant: Meant,
+    ) -> Option<(H::Value, usize, Option<ClassId>)> {
+        let (kind, of_type, of_subtype) = self.plan.unknown.clone()?;
+        let reason = match meant {
+            Meant::UnknownType => of_type,
+            Meant::UnknownSubtype => of_subtype,
+            Meant::Top(_) | Meant::Unclear => return None,
+        };
+        let (message, end) = self.unknown_object(data, at, &kind, &reason, 0)?;
+        Some((message, end, None))
+    }
+
+    fn unknown_object(
+        &mut self,
+        data: &[u8],
+        at: usize,
+        kind: &H::Value,
+        reason: &H::Value,
+        depth: usize,
+    ) -> Option<(H::Value, usize)> {
+        let base = self.stack.len();
+        let end = self.pairs(data, at, ANY, depth)?;
+        let value = self.host.unknown(kind, reason, self.stack.drain(base..))?;
+        self.unknown += 1;
+        self.changeable += 1;
+        Some((value, end))
+    }
+
+    // --- objects of a class
+
+    /// The object at `at` as a record of a class, where it ends, and which of its fields it has.
+    fn record(
+        &mut self,
+        data: &[u8],
+        at: usize,
+        id: ClassId,
+        depth: usize,
+    ) -> Option<(H::Value, usize, u128)> {
+        let shape = match &self.plan.classes[id] {
+            Class::Planned(shape) => shape,
+            Class::Refused => return None,
+            Class::Unplanned => {
+                self.wanted = Some(id);
+                return None;
+            }
+        };
+        let fields = shape.fields.clone();
+        let mut record = self.host.begin(&shape.class)?;
+        if depth >= MAX_DEPTH {
+            return None;
+        }
+        let mut seen = 0u128;
+        let mut before: Option<FieldId> = None;
+        let mut expected = self.first[id];
+        let mut at = white(data, at + 1);
+        if data.get(at) == Some(&b'}') {
+            at += 1;
+        } else {
+            loop {
+                let met = expected
+                    .and_then(|field| Some((field, self.plan.fields[field].key.end(data, at)?)));
+                let (field, value) = if let Some((field, value)) = met {
+                    (Some(field), value)
+                } else {
+                    let (field, value) = self.key(data, at, id)?;
+                    let place =
+                        before.map_or(&mut self.first[id], |before| &mut self.memory[before].next);
+                    *place = field.or(*place);
+                    (field, value)
+                };
+                at = white(data, value);
+                if let Some(field) = field {
+                    let bit = 1u128 << (field - fields.start);
+                    if seen & bit != 0 {
+                        return None;
+                    }
+                    seen |= bit;
+                    let slot = self.plan.fields[field].slot;
+                    if let Some(kind) = self.plan.fields[field].kind {
+                        let (value, end) = self.field(data, at, kind, field, depth)?;
+                        self.host.set(&mut record, slot, value);
+                        at = end;
+                    } else {
+                        at = self.tag(data, at, id)?;
+                    }
+                    expected = self.memory[field].next;
+                    before = Some(field);
+                } else {
+                    at = skip(data, at, depth, &mut self.scratch)?;
+                    // The key after an unknown one is looked for.
+                    expected = before.and_then(|before| self.memory[before].next);
+                }
+                at = white(data, at);
+                match data.get(at)? {
+                    b',' => at = white(data, at + 1),
+                    b'}' => {
+                        at += 1;
+                        break;
+                    }
+                    _ => return None,
+                }
+            }
+        }
+        let mut missing = !seen;
+        if fields.len() < 128 {
+            missing &= (1 << fields.len()) - 1;
+        }
+        while missing != 0 {
+            let index = missing.trailing_zeros() as usize;
+            missing &= missing - 1;
+            let field = &self.plan.fields[fields.start + index];
+            if field.kind.is_some() {
+                let value = field.default.clone()?;
+                self.host.set(&mut record, field.slot, value);
+            }
+        }
+        Some((self.host.finish(record), at, seen))
+    }
+
+    /// The field of the key at `at`, if the class has it, and where the value begins.
+    #[inline(never)]
+    fn key(&mut self, data: &[u8], at: usize, id: ClassId) -> Option<(Option<FieldId>, usize)> {
+        if data.get(at) != Some(&b'"') {
+            return None;
+        }
+        let (end, _) = string_end(data, at + 1);
+        if data.get(end) != Some(&b'"') {
+            return None;
+        }
+        let colon = white(data, end + 1);
+        if data.get(colon) != Some(&b':') {
+            return None;
+        }
+        let Class::Planned(shape) = &self.plan.classes[id] else {
+            return None;
+        };
+        Some((self.plan.find(shape, &data[at + 1..end]), colon + 1))
+    }
+
+    /// Where the tag at `at` ends, if it is that of the class.
+    fn tag(&self, data: &[u8], at: usize, id: ClassId) -> Option<usize> {
+        let Class::Planned(shape) = &self.plan.classes[id] else {
+            return None;
+        };
+        let end = at + 1 + shape.tag.len();
+        let is_it = data.get(at) == Some(&b'"')
+            && begins(data, at + 1, &shape.tag)
+            && data.get(end) == Some(&b'"');
+        is_it.then_some(end + 1)
+    }
+
+    // --- values
+
+    /// The value of a field.
+    #[inline]
+    fn field(
+        &mut self,
+        data: &[u8],
+        at: usize,
+        kind: KindId,
+        field: FieldId,
+        depth: usize,
+    ) -> Option<(H::Value, usize)> {
+        match data.get(at)? {
+            b'"' if self.plan.kinds[kind].may_be & (may_be::TEXT | may_be::ANY) != 0 => {
+                self.field_text(data, at + 1, field)
+            }
+            b'{' | b'[' => self.field_part(data, at, kind, field, depth),
+            _ => self.value(data, at, kind, depth),
+        }
+    }
+
+    #[inline]
+    fn field_text(
+        &mut self,
+        data: &[u8],
+        start: usize,
+        field: FieldId,
+    ) -> Option<(H::Value, usize)> {
+        if let Some((value, end)) = self.memory[field].strings.find(data, start) {
+            return Some((value, end + 1));
+        }
+        let (end, ascii) = string_end(data, start);
+        if data.get(end) != Some(&b'"') {
+            return self.escaped(data, start, end);
+        }
+        let string = &data[start..end];
+        let value = self.host.text(string, ascii)?;
+        self.memory[field].strings.keep(string, &value);
+        Some((value, end + 1))
+    }
+
+    fn field_part(
+        &mut self,
+        data: &[u8],
+        at: usize,
+        kind: KindId,
+        field: FieldId,
+        depth: usize,
+    ) -> Option<(H::Value, usize)> {
+        let found = self.memory[field].part.find(data, at);
+        match found {
+            Found::Nothing => return self.value(data, at, kind, depth),
+            Found::Same(value, end, true) => return Some((value, end)),
+            Found::Same(value, end, false) => {
+                self.changeable += 1;
+                return Some((self.host.copy(&value)?, end));
+            }
+            Found::Again | Found::Other => {}
+        }
+        let (changeable, unknown) = (self.changeable, self.unknown);
+        let read = self.value(data, at, kind, depth);
+        let part = &mut self.memory[field].part;
+        part.done();
+        let (value, end) = read?;
+        if self.unknown != unknown {
+            return Some((value, end));
+        }
+        if matches!(found, Found::Other) {
+            part.note(&data[at..end], &mut self.kept);
+        } else if self.changeable == changeable {
+            part.keep(value.clone(), true);
+        } else if let Some(copy) = self.host.copy(&value) {
+            part.keep(copy, false);
+        }
+        Some((value, end))
+    }
+
+    /// A value of a kind.
+    fn value(
+        &mut self,
+        data: &[u8],
+        at: usize,
+        id: KindId,
+        depth: usize,
+    ) -> Option<(H::Value, usize)> {
+        let kind = &self.plan.kinds[id];
+        let (may, item) = (kind.may_be, kind.item);
+        match data.get(at)? {
+            b'"' if may & (may_be::TEXT | may_be::ANY) != 0 => self.text(data, at + 1),
+            b'"' => {
+                let (end, _) = string_end(data, at + 1);
+                let word = kind
+                    .words
+                    .iter()
+                    .find(|(word, _)| *word == data[at + 1..end])?;
+                (data.get(end) == Some(&b'"')).then(|| (word.1.clone(), end + 1))
+            }
+            b'{' if may & may_be::RECORD != 0 => self.object(data, at, id, depth + 1),
+            b'{' if may & (may_be::DICT | may_be::ANY) != 0 => {
+                let base = self.stack.len();
+                let end = self.pairs(data, at, item, depth + 1)?;
+                self.changeable += 1;
+                Some((self.host.dict(self.stack.drain(base..))?, end))
+            }
+            b'[' if may & (may_be::LIST | may_be::ANY) != 0 => self.list(data, at, item, depth + 1),
+            b't' if may & (may_be::BOOL | may_be::ANY) != 0 && begins(data, at, b"true") => {
+                Some((self.host.bool(true), at + 4))
+            }
+            b'f' if may & (may_be::BOOL | may_be::ANY) != 0 && begins(data, at, b"false") => {
+                Some((self.host.bool(false), at + 5))
+            }
+            b'n' if may & (may_be::NULL | may_be::ANY) != 0 && begins(data, at, b"null") => {
+                Some((self.host.null(), at + 4))
+            }
+            b'-' | b'0'..=b'9' => {
+                let (number, end) = number(data, at)?;
+                let value = match number {
+                    Number::Int(value) if may & (may_be::INT | may_be::ANY) != 0 => {
+                        self.host.int(value)?
+                    }
+                    #[allow(clippy::cast_precision_loss)]
+                    Number::Int(value)
+                        if may & may_be::FLOAT != 0 && value.unsigned_abs() < 1 << 53 =>
+                    {
+                        self.host.float(value as f64)?
+                    }
+                    Number::Float(value) if may & (may_be::FLOAT | may_be::ANY) != 0 => {
+                        self.host.float(value)?
+                    }
+                    _ => return None,
+                };
+                Some((value, end))
+            }
+            _ => None,
+        }
+    }
+
+    /// A string in a list or a dict: short ones come again and again.
+    fn text(&mut self, data: &[u8], start: usize) -> Option<(H::Value, usize)> {
+        let (end, ascii) = string_end(data, start);
+        if data.get(end) != Some(&b'"') {
+            return self.escaped(data, start, end);
+        }
+        let string = &data[start..end];
+        let host = &mut self.host;
+        let value = self.words.get(string, || host.text(string, ascii))?;
+        Some((value, end + 1))
+    }
+
+    #[cold]
+    fn escaped(&mut self, data: &[u8], start: usize, at: usize) -> Option<(H::Value, usize)> {
+        if data.get(at) != Some(&b'\\') {
+            return None;
+        }
+        let (end, ascii) = unescape(data, start, at, &mut self.scratch)?;
+        Some((self.host.text(&self.scratch, ascii)?, end + 1))
+    }
+
+    /// An object of one class, or of the class that its tag says.
+    fn object(
+        &mut self,
+        data: &[u8],
+        at: usize,
+        id: KindId,
+        depth: usize,
+    ) -> Option<(H::Value, usize)> {
+        let kind: &Kind<H::Value> = &self.plan.kinds[id];
+        let record = match kind.classes.as_slice() {
+            [only] => self.record(data, at, only.class, depth),
+            members => {
+                let last = self.last[id];
+                if begins(data, at, &members[last].opening) {
+                    self.record(data, at, members[last].class, depth)
+                } else {
+                    let tag = find_tag(data, at, &kind.tag_key, &mut self.scratch)?;
+                    if let Some(index) = members.iter().position(|member| member.tag == tag) {
+                        let class = members[index].class;
+                        self.last[id] = index;
+                        self.record(data, at, class, depth)
+                    } else {
+                        let (class, reason) = kind.unknown.clone()?;
+                        return self.unknown_object(data, at, &class, &reason, depth);
+                    }
+                }
+            }
+        };
+        record.map(|(value, end, _)| (value, end))
+    }
+
+    fn list(
+        &mut self,
+        data: &[u8],
+        at: usize,
+        item: KindId,
+        depth: usize,
+    ) -> Option<(H::Value, usize)> {
+        if depth >= MAX_DEPTH {
+            return None;
+        }
+        let base = self.stack.len();
+        let mut at = white(data, at + 1);
+        if data.get(at) == Some(&b']') {
+            at += 1;
+        } else {
+            loop {
+                let (value, end) = self.value(data, at, item, depth)?;
+                self.push(value)?;
+                at = white(data, end);
+                match data.get(at)? {
+                    b',' => at = white(data, at + 1),
+                    b']' => {
+                        at += 1;
+                        break;
+                    }
+                    _ => return None,
+                }
+            }
+        }
+        self.changeable += 1;
+        Some((self.host.list(self.stack.drain(base..))?, at))
+    }
+
+    /// Puts the keys and values of the object at `at` on the stack, and returns where it ends.
+    fn pairs(&mut self, data: &[u8], at: usize, item: KindId, depth: usize) -> Option<usize> {
+        if depth >= MAX_DEPTH {
+            return None;
+        }
+        let mut at = white(data, at + 1);
+        if data.get(at) == Some(&b'}') {
+            return Some(at + 1);
+        }
+        loop {
+            if data.get(at) != Some(&b'"') {
+                return None;
+            }
+            let (end, ascii) = string_end(data, at + 1);
+            let (key, end) = if data.get(end) == Some(&b'"') {
+                let string = &data[at + 1..end];
+                let host = &mut self.host;
+                let make = || {
+                    if ascii {
+                        host.key(string)
+                    } else {
+                        host.text(string, false)
+                    }
+                };
+                (self.keys.get(string, make)?, end + 1)
+            } else {
+                self.escaped(data, at + 1, end)?
+            };
+            self.push(key)?;
+            at = white(data, end);
+            if data.get(at) != Some(&b':') {
+                return None;
+            }
+            at = white(data, at + 1);
+            let (value, end) = self.value(data, at, item, depth)?;
+            self.push(value)?;
+            at = white(data, end);
+            match data.get(at)? {
+                b',' => at = white(data, at + 1),
+                b'}' => return Some(at + 1),
+                _ => return None,
+            }
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Values that nobody wants: checked, and passed over.
+
+use super::number::number;
+use super::read::{white, MAX_DEPTH};
+use super::text::unescape;
+use crate::simd::{begins, string_end};
+
+/// Where the value at `at` ends. `None` if it is not JSON, or nested too deeply.
+pub fn skip(data: &[u8], at: usize, depth: usize, scratch: &mut Vec<u8>) -> Option<usize> {
+    match *data.get(at)? {
+        b'"' => skip_string(data, at + 1, scratch),
+        b'{' => skip_items(data, at, depth, b'}', scratch),
+        b'[' => skip_items(data, at, depth, b']', scratch),
+        b't' => begins(data, at, b"true").then_some(at + 4),
+        b'f' => begins(data, at, b"false").then_some(at + 5),
+        b'n' => begins(data, at, b"null").then_some(at + 4),
+        _ => number(data, at).map(|(_, end)| end),
+    }
+}
+
+/// Where the string whose contents begin at `start` ends, with its quote.
+fn skip_string(data: &[u8], start: usize, scratch: &mut Vec<u8>) -> Option<usize> {
+    let (end, _) = string_end(data, start);
+    match data.get(end)? {
+        b'"' => Some(end + 1),
+        b'\\' => unescape(data, start, end, scratch).map(|(end, _)| end + 1),
+        _ => None,
+    }
+}
+
+fn skip_items(
+    data: &[u8],
+    at: usize,
+    depth: usize,
+    close: u8,
+    scratch: &mut Vec<u8>,
+) -> Option<usize> {
+    if depth >= MAX_DEPTH {
+        return None;
+    }
+    let mut at = white(data, at + 1);
+    if data.get(at) == Some(&close) {
+        return Some(at + 1);
+    }
+    loop {
+        if close == b'}' {
+            if data.get(at) != Some(&b'"') {
+                return None;
+            }
+            at = white(data, skip_string(data, at + 1, scratch)?);
+            if data.get(at) != Some(&b':') {
+                return None;
+            }
+            at = white(data, at + 1);
+        }
+        at = white(data, skip(data, at, depth + 1, scratch)?);
+        match data.get(at)? {
+            b',' => at = white(data, at + 1),
+            byte if *byte == close => return Some(at + 1),
+            _ => return None,
+        }
+    }
+}
+
+/// The contents of the string that an object has for a key, wherever in it; the object begins at `at`. `None` if there is no
+/// such string, or one with escapes.
+pub fn find_tag<'a>(
+    data: &'a [u8],
+    at: usize,
+    key: &[u8],
+    scratch: &mut Vec<u8>,
+) -> Option<&'a [u8]> {
+    let mut at = white(data, at + 1);
+    loop {
+        if data.get(at) != Some(&b'"') {
+            return None;
+        }
+        let (end, _) = string_end(data, at + 1);
+        let is_it = data.get(end) == Some(&b'"') && &data[at + 1..end] == key;
+        at = white(data, skip_string(data, at + 1, scratch)?);
+        if data.get(at) != Some(&b':') {
+            return None;
+        }
+        at = white(data, at + 1);
+        if is_it {
+            if data.get(at) != Some(&b'"') {
+                return None;
+            }
+            let (end, _) = string_end(data, at + 1);
+            return (data.get(end) == Some(&b'"')).then(|| &data[at + 1..end]);
+        }
+        at = white(data, skip(data, at, 1, scratch)?);
+        if data.get(at) != Some(&b',') {
+            return None;
+        }
+        at = white(data, at + 1);
+    }
+}

@@ -1,0 +1,662 @@
+//! The pass with plain values instead of Python's objects: what it makes, what falls through, and that nothing else happens.
+
+use std::rc::Rc;
+use std::vec::Drain;
+
+use proptest::prelude::*;
+use serde_json::{json, Value as Json};
+
+use super::plan::{may_be, Class, Field, Kind, Member, Plan, Shape, Top, ANY};
+use super::{Host, Line, Reader};
+use crate::simd::Key;
+
+/// A value of the tests' host. Records have their class and their slots.
+#[derive(Clone, Debug, PartialEq)]
+enum Plain {
+    Json(Json),
+    List(Rc<Vec<Plain>>),
+    Dict(Rc<Vec<(String, Plain)>>),
+    Record(&'static str, Rc<Vec<Plain>>),
+    Unknown(String, String, Rc<Vec<(String, Plain)>>),
+    Default,
+}
+
+impl Plain {
+    fn text(&self) -> String {
+        match self {
+            Plain::Json(Json::String(text)) => text.clone(),
+            other => panic!("no text: {other:?}"),
+        }
+    }
+
+    fn json(&self) -> Json {
+        let object = |pairs: &[(String, Plain)]| {
+            Json::Object(
+                pairs
+                    .iter()
+                    .map(|(key, value)| (key.clone(), value.json()))
+                    .collect(),
+            )
+        };
+        match self {
+            Plain::Json(json) => json.clone(),
+            Plain::List(items) => Json::Array(items.iter().map(Plain::json).collect()),
+            Plain::Dict(pairs) | Plain::Unknown(_, _, pairs) => object(pairs),
+            Plain::Record(class, slots) => {
+                json!({ "class": class, "slots": slots.iter().map(Plain::json).collect::<Vec<_>>() })
+            }
+            Plain::Default => json!("default"),
+        }
+    }
+}
+
+#[derive(Default)]
+struct Values {
+    /// Values that were made, other than by sharing.
+    made: usize,
+}
+
+fn pairs_of(drain: Drain<'_, Plain>) -> Vec<(String, Plain)> {
+    let all: Vec<Plain> = drain.collect();
+    let mut pairs: Vec<(String, Plain)> = Vec::new();
+    for pair in all.chunks_exact(2) {
+        let (key, value) = (pair[0].text(), pair[1].clone());
+        match pairs.iter_mut().find(|(other, _)| *other == key) {
+            Some(there) => there.1 = value,
+            None => pairs.push((key, value)),
+        }
+    }
+    pairs
+}
+
+impl Host for Values {
+    type Value = Plain;
+    type Class = (&'static str, usize);
+    type Record = (&'static str, Vec<Option<Plain>>);
+
+    fn text(&mut self, bytes: &[u8], is_ascii: bool) -> Option<Plain> {
+        self.made += 1;
+        assert!(!is_ascii || bytes.is_ascii());
+        Some(Plain::Json(Json::String(
+            String::from_utf8(bytes.to_vec()).ok()?,
+        )))
+    }
+    fn key(&mut self, bytes: &[u8]) -> Option<Plain> {
+        self.text(bytes, false)
+    }
+    fn int(&mut self, value: i64) -> Option<Plain> {
+        Some(Plain::Json(json!(value)))
+    }
+    fn float(&mut self, value: f64) -> Option<Plain> {
+        Some(Plain::Json(json!(value)))
+    }
+    fn null(&mut self) -> Plain {
+        Plain::Json(Json::Null)
+    }
+    fn bool(&mut self, value: bool) -> Plain {
+        Plain::Json(json!(value))
+    }
+    fn list(&mut self, items: Drain<'_, Plain>) -> Option<Plain> {
+        Some(Plain::List(Rc::new(items.collect())))
+    }
+    fn dict(&mut self, pairs: Drain<'_, Plain>) -> Option<Plain> {
+        Some(Plain::Dict(Rc::new(pairs_of(pairs))))
+    }
+    fn unknown(&mut self, kind: &Plain, reason: &Plain, pairs: Drain<'_, Plain>) -> Option<Plain> {
+        let count = pairs.len() / 2;
+        let pairs = pairs_of(pairs);
+        (pairs.len() == count).then(|| Plain::Unknown(kind.text(), reason.text(), Rc::new(pairs)))
+    }
+    fn begin(&mut self, class: &(&'static str, usize)) -> Option<Self::Record> {
+        Some((class.0, vec![None; class.1]))
+    }
+    fn set(&mut self, record: &mut Self::Record, slot: usize, value: Plain) {
+        assert_eq!(record.1[slot].replace(value), None, "a slot is set twice");
+    }
+    fn finish(&mut self, record: Self::Record) -> Plain {
+        let slots = record
+            .1
+            .into_iter()
+            .map(|slot| slot.expect("a slot is not set"));
+        Plain::Record(record.0, Rc::new(slots.collect()))
+    }
+    fn slot(&mut self, record: &Plain, slot: usize) -> Plain {
+        match record {
+            Plain::Record(_, slots) => slots[slot].clone(),
+            other => panic!("no record: {other:?}"),
+        }
+    }
+    fn copy_with(
+        &mut self,
+        record: &Plain,
+        changes: &[(usize, usize)],
+        values: &[Plain],
+    ) -> Option<Plain> {
+        let Plain::Record(class, slots) = record else {
+            panic!("no record: {record:?}");
+        };
+        let mut slots = slots.to_vec();
+        for &(slot, index) in changes {
+            slots[slot] = values[index].clone();
+        }
+        Some(Plain::Record(class, Rc::new(slots)))
+    }
+    fn copy(&mut self, value: &Plain) -> Option<Plain> {
+        Some(match value {
+            Plain::List(items) => Plain::List(Rc::new(
+                items
+                    .iter()
+                    .map(|item| self.copy(item))
+                    .collect::<Option<_>>()?,
+            )),
+            Plain::Dict(pairs) => {
+                let copied = pairs
+                    .iter()
+                    .map(|(key, item)| Some((key.clone(), self.copy(item)?)));
+                Plain::Dict(Rc::new(copied.collect::<Option<_>>()?))
+            }
+            Plain::Record(class, slots) => Plain::Record(
+                class,
+                Rc::new(
+                    slots
+                        .iter()
+                        .map(|slot| self.copy(slot))
+                        .collect::<Option<_>>()?,
+                ),
+            ),
+            other => other.clone(),
+        })
+    }
+}
+
+const EVENT: usize = 0;
+const DELTA: usize = 1;
+const STOP: usize = 2;
+const INIT: usize = 3;
+const LATER: usize = 4;
+
+fn kind(may_be: u32) -> Kind<Plain> {
+    Kind {
+        may_be,
+        item: ANY,
+        classes: Vec::new(),
+        tag_key: Vec::new(),
+        words: Vec::new(),
+        unknown: None,
+    }
+}
+
+fn word(text: &str) -> Plain {
+    Plain::Json(json!(text))
+}
+
+fn field(key: &str, kind: Option<usize>, slot: usize, is_required: bool) -> Field<Plain> {
+    Field {
+        key: Key::new(key.as_bytes()),
+        kind,
+        slot,
+        default: (!is_required).then_some(Plain::Default),
+    }
+}
+
+/// Lines of type `event`, with an event that is a `delta` or a `stop`; of type `system` and subtype `init`; and of one that is
+/// not planned.
+#[allow(clippy::too_many_lines)] // It is a table.
+fn reader() -> Reader<Values> {
+    let mut reader = Reader::new(Values::default());
+    reader.change_plan(|plan: &mut Plan<Plain, (&'static str, usize)>| {
+        let text = plan.kinds.len();
+        plan.kinds.push(kind(may_be::TEXT | may_be::NULL));
+        let float = plan.kinds.len();
+        plan.kinds.push(kind(may_be::FLOAT));
+        let whole = plan.kinds.len();
+        plan.kinds.push(kind(may_be::INT));
+        let events = plan.kinds.len();
+        let member = |class, tag: &str| Member {
+            class,
+            tag: tag.into(),
+            opening: format!("{{\"type\":\"{tag}\"").into(),
+        };
+        plan.kinds.push(Kind {
+            classes: vec![member(DELTA, "delta"), member(STOP, "stop")],
+            tag_key: b"type".to_vec(),
+            unknown: Some((word("UnknownEvent"), word("unknown type"))),
+            ..kind(may_be::RECORD)
+        });
+        let texts = plan.kinds.len();
+        plan.kinds.push(Kind {
+            item: text,
+            ..kind(may_be::LIST | may_be::NULL)
+        });
+        let subtype = plan.kinds.len();
+        plan.kinds.push(Kind {
+            words: vec![(b"init".to_vec(), word("init"))],
+            ..kind(may_be::WORD)
+        });
+        let mut add = |class: &'static str, slots: usize, tag: &str, fields: Vec<Field<Plain>>| {
+            let start = plan.fields.len();
+            plan.fields.extend(fields);
+            plan.classes.push(Class::Planned(Shape {
+                class: (class, slots),
+                fields: start..plan.fields.len(),
+                tag: tag.into(),
+            }));
+        };
+        add(
+            "Event",
+            3,
+            "event",
+            vec![
+                field("event", Some(events), 0, true),
+                field("session_id", Some(text), 1, false),
+                field(
+                    "a_key_that_has_more_than_thirty_two_bytes",
+                    Some(text),
+                    2,
+                    false,
+                ),
+                field("type", None, 0, false),
+            ],
+        );
+        add(
+            "Delta",
+            2,
+            "delta",
+            vec![
+                field("text", Some(text), 0, true),
+                field("index", Some(whole), 1, false),
+                field("type", None, 0, false),
+            ],
+        );
+        add(
+            "Stop",
+            1,
+            "stop",
+            vec![
+                field("seconds", Some(float), 0, false),
+                field("type", None, 0, false),
+            ],
+        );
+        add(
+            "Init",
+            3,
+            "system",
+            vec![
+                field("subtype", Some(subtype), 0, true),
+                field("tools", Some(texts), 1, false),
+                field("more", Some(ANY), 2, false),
+                field("type", None, 0, false),
+            ],
+        );
+        plan.classes.push(Class::Unplanned);
+        let top = |tag: &str, subtype: Option<&str>, class| Top {
+            tag: tag.into(),
+            subtype: subtype.map(Into::into),
+            class,
+        };
+        plan.tops = vec![
+            top("event", None, EVENT),
+            top("system", Some("init"), INIT),
+            top("later", None, LATER),
+        ];
+        plan.unknown = Some((
+            word("UnknownMessage"),
+            word("unknown type"),
+            word("unknown subtype"),
+        ));
+    });
+    reader
+}
+
+fn read(reader: &mut Reader<Values>, block: &[u8]) -> Vec<Line<Plain>> {
+    let mut lines = Vec::new();
+    let mut end = 0;
+    reader.block(block, |line, from, to| {
+        assert_eq!(from, end, "lines follow each other");
+        assert_eq!(block[to - 1], b'\n');
+        end = to;
+        lines.push(line);
+    });
+    assert_eq!(end, block.len());
+    lines
+}
+
+fn one(line: &str) -> Line<Plain> {
+    let mut reader = reader();
+    let first = read(&mut reader, format!("{line}\n").as_bytes()).remove(0);
+    // What is remembered changes nothing.
+    for _ in 0..4 {
+        let again = read(&mut reader, format!("{line}\n").as_bytes()).remove(0);
+        assert_eq!(again, first, "{line}");
+    }
+    first
+}
+
+fn message(line: &str) -> Plain {
+    match one(line) {
+        Line::Message(message, false) => message,
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+fn record(class: &'static str, slots: Vec<Plain>) -> Plain {
+    Plain::Record(class, Rc::new(slots))
+}
+
+fn delta(text: &str) -> Plain {
+    record("Delta", vec![word(text), Plain::Default])
+}
+
+#[test]
+fn a_record_has_its_values_and_defaults() {
+    let expected = record("Event", vec![delta("hi"), word("s"), Plain::Default]);
+    assert_eq!(
+        message(r#"{"type":"event","event":{"type":"delta","text":"hi"},"session_id":"s"}"#),
+        expected
+    );
+    assert_eq!(
+        message(r#"{"session_id":"s","event":{"text":"hi","type":"delta"},"type":"event"}"#),
+        expected
+    );
+    assert_eq!(message("{ \"type\" : \"event\" , \"event\" : { \"type\":\"delta\", \"text\" :\t\"hi\" } , \"session_id\":\"s\" }\r"), expected);
+    assert_eq!(
+        message(
+            r#"{"type":"event","event":{"type":"delta","text":"hi"},"new":{"a":[1,"x"]},"session_id":"s"}"#
+        ),
+        expected
+    );
+}
+
+#[test]
+fn keys_of_any_length_are_found() {
+    let long = "a_key_that_has_more_than_thirty_two_bytes";
+    let line = format!(r#"{{"type":"event","event":{{"type":"stop"}},"{long}":"x"}}"#);
+    let expected = record(
+        "Event",
+        vec![
+            record("Stop", vec![Plain::Default]),
+            Plain::Default,
+            word("x"),
+        ],
+    );
+    assert_eq!(message(&line), expected);
+    let other = line.replace("two_bytes", "two_bitten");
+    let without = record(
+        "Event",
+        vec![
+            record("Stop", vec![Plain::Default]),
+            Plain::Default,
+            Plain::Default,
+        ],
+    );
+    assert_eq!(message(&other), without);
+}
+
+#[test]
+fn whole_numbers_become_floats_where_only_floats_fit() {
+    let stop = |seconds: Plain| {
+        record(
+            "Event",
+            vec![
+                record("Stop", vec![seconds]),
+                Plain::Default,
+                Plain::Default,
+            ],
+        )
+    };
+    let line = |seconds: &str| {
+        format!(r#"{{"type":"event","event":{{"type":"stop","seconds":{seconds}}}}}"#)
+    };
+    assert_eq!(message(&line("5")), stop(Plain::Json(json!(5.0))));
+    assert_eq!(message(&line("0.25e1")), stop(Plain::Json(json!(2.5))));
+    assert_eq!(one(&line("\"5\"")), Line::FallsThrough);
+    assert_eq!(one(&line("9007199254740993")), Line::FallsThrough);
+}
+
+#[test]
+fn a_class_by_subtype_is_found_wherever_its_tags_are() {
+    let init = |tools: Plain| record("Init", vec![word("init"), tools, Plain::Default]);
+    let tools = Plain::List(Rc::new(vec![word("a"), word("b"), Plain::Json(Json::Null)]));
+    assert_eq!(
+        message(r#"{"type":"system","subtype":"init","tools":["a","b",null]}"#),
+        init(tools.clone())
+    );
+    assert_eq!(
+        message(r#"{"tools":["a","b",null],"subtype":"init","type":"system"}"#),
+        init(tools)
+    );
+    assert_eq!(
+        message(r#"{"subtype":"init","tools":null,"type":"system"}"#),
+        init(Plain::Json(Json::Null))
+    );
+}
+
+#[test]
+fn what_has_no_class_is_unknown() {
+    let unknown = |kind: &str, reason: &str, key: &str, value: &str| {
+        Plain::Unknown(
+            kind.into(),
+            reason.into(),
+            Rc::new(vec![(key.into(), word(value))]),
+        )
+    };
+    assert_eq!(
+        one(r#"{"type":"news"}"#),
+        Line::Message(
+            unknown("UnknownMessage", "unknown type", "type", "news"),
+            true
+        )
+    );
+    let event = record(
+        "Event",
+        vec![
+            unknown("UnknownEvent", "unknown type", "type", "x"),
+            Plain::Default,
+            Plain::Default,
+        ],
+    );
+    assert_eq!(
+        one(r#"{"type":"event","event":{"type":"x"}}"#),
+        Line::Message(event, true)
+    );
+    let Line::Message(Plain::Unknown(_, reason, _), true) =
+        one(r#"{"type":"system","subtype":"x"}"#)
+    else {
+        panic!("it is known");
+    };
+    assert_eq!(reason, "unknown subtype");
+}
+
+#[test]
+fn a_class_that_is_not_planned_is_asked_for() {
+    assert_eq!(one(r#"{"type":"later"}"#), Line::Wants(LATER));
+}
+
+#[test]
+fn what_is_unusual_falls_through() {
+    for line in [
+        r#"{"type":"event"}"#,
+        r#"{"type":"event","event":null}"#,
+        r#"{"type":"event","event":{"type":"delta"}}"#,
+        r#"{"type":"event","event":{"type":"delta","text":1}}"#,
+        r#"{"type":"event","event":{"type":"delta","text":"a","text":"b"}}"#,
+        r#"{"type":"event","type":"event","event":{"type":"stop"}}"#,
+        r#"{"type":"event","event":{"type":"stop","type":"stop"}}"#,
+        r#"{"type":"event","event":{"type":"delta","text":"\ud83d"}}"#,
+        r#"{"type":"event","event":{"type":"delta","text":"\x"}}"#,
+        r#"{"type":"event","event":{"type":"delta","text":"a","index":1.5}}"#,
+        r#"{"type":"event","event":{"type":"delta","text":"a","index":12345678901234567890}}"#,
+        r#"{"type":"event","event":{"type":"delta","text":"a","index":-0}}"#,
+        r#"{"type":"event","event":{"type":"delta","text":"a","index":01}}"#,
+        r#"{"type":"event","event":{"type":"stop","seconds":1e999}}"#,
+        r#"{"type":"event","event":{"text":"a"}}"#,
+        r#"{"type":"event","event":{"type":"stop"}} {}"#,
+        r#"{"type":"event","event":{"type":"stop"},}"#,
+        r#"{"type":"event","event":{"type":"stop"},"x":nul}"#,
+        r#"{"type":"event","event":{"type":"stop"},"x":[1,]}"#,
+        r#"{"type":"event","event":{"type":"stop"},"x":{"a"}}"#,
+        r#"{"type":"event","event":{"type":"stop"},"\u0078":1"#,
+        r#"{"type":"system","subtype":"init","subtype":"x"}"#,
+        r#"{"type":"news","type":"news"}"#,
+        r#"{"type":"n\u0065ws"}"#,
+        r#"{"type":1}"#,
+        "{}",
+        "[]",
+        "",
+        "x",
+    ] {
+        assert_eq!(one(line), Line::FallsThrough, "{line}");
+    }
+    let deep = format!(
+        r#"{{"type":"system","subtype":"init","more":{}{}}}"#,
+        "[".repeat(200),
+        "]".repeat(200)
+    );
+    assert_eq!(one(&deep), Line::FallsThrough);
+}
+
+#[test]
+fn what_can_change_is_not_shared() {
+    let mut reader = reader();
+    let line = br#"{"type":"system","subtype":"init","tools":["a","b","c","d","e","f"],"more":{"a":[1,{"b":2}],"c":"long enough"}}"#;
+    let block = [line.as_slice(), b"\n"].concat().repeat(6);
+    let lines = read(&mut reader, &block);
+    let parts = |line: &Line<Plain>| match line {
+        Line::Message(Plain::Record(_, slots), false) => match (&slots[1], &slots[2]) {
+            (Plain::List(tools), Plain::Dict(more)) => {
+                (Rc::as_ptr(tools) as usize, Rc::as_ptr(more) as usize)
+            }
+            other => panic!("{other:?}"),
+        },
+        other => panic!("{other:?}"),
+    };
+    for (index, one) in lines.iter().enumerate() {
+        assert_eq!(*one, lines[0]);
+        for other in &lines[index + 1..] {
+            assert_ne!(parts(one).0, parts(other).0);
+            assert_ne!(parts(one).1, parts(other).1);
+        }
+    }
+}
+
+#[test]
+fn lines_that_are_alike_get_their_own_strings() {
+    let mut reader = reader();
+    let texts = [
+        "a",
+        "",
+        "with \\\"escapes\\\"\\n",
+        "ünïcode 🦀",
+        "\\ud83e\\udd80",
+        "b",
+        "b",
+    ];
+    let lines: Vec<String> = (0..200)
+        .map(|index| {
+            let (text, session) = (texts[index % texts.len()], index / 50);
+            format!("{{\"type\":\"event\",\"event\":{{\"type\":\"delta\",\"text\":\"{text}\",\"index\":{}}},\"session_id\":\"{session}\"}}\n", index % 2)
+        })
+        .collect();
+    for (line, read) in lines
+        .iter()
+        .zip(read(&mut reader, lines.concat().as_bytes()))
+    {
+        let expected: Json = serde_json::from_str(line).unwrap();
+        let Line::Message(Plain::Record("Event", slots), false) = read else {
+            panic!("{line}: {read:?}");
+        };
+        let Plain::Record("Delta", event) = &slots[0] else {
+            panic!("{line}: {slots:?}");
+        };
+        assert_eq!(event[0].json(), expected["event"]["text"], "{line}");
+        assert_eq!(event[1].json(), expected["event"]["index"], "{line}");
+        assert_eq!(slots[1].json(), expected["session_id"], "{line}");
+    }
+}
+
+/// JSON that this pass reads: whole numbers of at most 18 digits, and finite floats.
+fn values() -> impl Strategy<Value = Json> {
+    let leaf = prop_oneof![
+        Just(Json::Null),
+        any::<bool>().prop_map(|value| json!(value)),
+        (-999_999_999_999_999_999i64..=999_999_999_999_999_999).prop_map(|value| json!(value)),
+        (-1e15f64..1e15)
+            .prop_filter("whole", |value| value.fract() != 0.0)
+            .prop_map(|value| json!(value)),
+        "\\PC{0,40}".prop_map(|value| json!(value)),
+        "[a-z\"\\\\\u{0}-\u{1f}\u{e9}\u{1f980}]{0,40}".prop_map(|value| json!(value)),
+    ];
+    leaf.prop_recursive(4, 32, 6, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..6).prop_map(Json::Array),
+            prop::collection::vec(("[a-z\u{e9}\"]{0,40}", inner), 0..6)
+                .prop_map(|pairs| Json::Object(pairs.into_iter().collect())),
+        ]
+    })
+}
+
+/// The line with a value in a field for anything.
+fn line_with(value: &Json, pretty: bool) -> String {
+    let value = if pretty {
+        serde_json::to_string_pretty(value)
+            .unwrap()
+            .replace('\n', "\t")
+    } else {
+        value.to_string()
+    };
+    format!(r#"{{"type":"system","subtype":"init","more":{value}}}"#)
+}
+
+proptest! {
+    #[test]
+    fn anything_is_read_as_json_has_it(values in prop::collection::vec(values(), 1..8), pretty: bool) {
+        let mut reader = reader();
+        let lines: Vec<String> = values.iter().map(|value| line_with(value, pretty) + "\n").collect();
+        // Three times: what is remembered changes nothing.
+        for _ in 0..3 {
+            for (value, line) in values.iter().zip(read(&mut reader, lines.concat().as_bytes())) {
+                let Line::Message(Plain::Record("Init", slots), false) = &line else {
+                    panic!("{value}: {line:?}");
+                };
+                prop_assert_eq!(&slots[2].json(), value);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_read_is_json(value in values(), cut in 0.0f64..1.0, byte: u8, insert: bool) {
+        let mut line = line_with(&value, false).into_bytes();
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
+        let at = (cut * line.len() as f64) as usize;
+        if insert {
+            line.insert(at, byte);
+        } else {
+            line[at] = byte;
+        }
+        line.retain(|&byte| byte != b'\n');
+        line.push(b'\n');
+        // Only valid UTF-8 is given to the reader.
+        prop_assume!(std::str::from_utf8(&line).is_ok());
+        let read = read(&mut reader(), &line).remove(0);
+        if let Line::Message(message, _) = read {
+            let json: Json = serde_json::from_slice(&line).expect("it is JSON");
+            if let Plain::Record("Init", slots) = message {
+                if let Some(more) = json.get("more") {
+                    prop_assert_eq!(&slots[2].json(), more);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_line_that_is_cut_off_falls_through(value in values(), cut in 0.0f64..1.0) {
+        let line = line_with(&value, false);
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
+        let mut at = (cut * line.len() as f64) as usize;
+        while !line.is_char_boundary(at) {
+            at -= 1;
+        }
+        let cut = format!("{}\n", &line[..at]);
+        prop_assert_eq!(read(&mut reader(), cut.as_bytes()).remove(0), Line::FallsThrough);
+    }
+}
