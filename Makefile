@@ -9,7 +9,7 @@ UV := $(shell command -v uv 2> /dev/null)
 INSTALL := $(if $(UV),$(UV) pip install --python $(BIN)/python,$(BIN)/python -m pip install --disable-pip-version-check) --quiet
 RUST := Cargo.toml Cargo.lock $(shell find rust -name '*.rs')
 
-.PHONY: help demo drift test test-tables test-page soak sshd e2e lint bench docs instructions rust-test python-test fuzz memcheck wheel wheels cross-toolchain test-pythons test-arm64 licenses generate format clean cargo
+.PHONY: help demo drift test test-msgspec test-tables test-page soak sshd e2e lint bench docs instructions rust-test python-test fuzz memcheck wheel wheels cross-toolchain test-pythons test-arm64 licenses generate format clean cargo
 
 ## Show a recorded session decoded, and how fast that goes.
 demo: $(VENV)/.native
@@ -26,6 +26,10 @@ rust-test: | cargo
 # nothing left to do takes tests from others, so that nobody is alone with a long file at the end.
 python-test: $(VENV)/.native $(VENV)/.dev
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest -p no:benchmark -n 3 --dist worksteal
+
+# What decodes where the native reader does not: msgspec, for the tests of decoding.
+test-msgspec: $(VENV)/.native $(VENV)/.dev
+	env -u PYTHONDONTWRITEBYTECODE CLAUDE_WIRE_ENGINE=msgspec $(BIN)/pytest -p no:benchmark -n 3 --dist worksteal tests/codec tests/messages
 
 ## What reads tables: pyarrow, polars, DuckDB, nanoarrow, DataFusion, Dask and Ray, on this machine alone. They are a gigabyte.
 TABLE_TESTS := tests/columns tests/integrations/test_arrow_consumers.py $(wildcard tests/integrations/test_table_*.py) \

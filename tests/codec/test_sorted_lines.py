@@ -159,6 +159,7 @@ def calls(monkeypatch: pytest.MonkeyPatch, cls: type, name: str) -> list[int]:
     return made
 
 
+@pytest.mark.usefixtures("by_msgspec")
 def test_lines_are_decoded_once_behind_the_first_block(monkeypatch: pytest.MonkeyPatch) -> None:
     again = calls(monkeypatch, TypedLines, "_again")
     decoder = Decoder()
@@ -169,6 +170,7 @@ def test_lines_are_decoded_once_behind_the_first_block(monkeypatch: pytest.Monke
     assert len(again) == 4
 
 
+@pytest.mark.usefixtures("by_msgspec")
 def test_a_stream_with_few_such_lines_is_not_sorted(monkeypatch: pytest.MonkeyPatch) -> None:
     sorts = calls(monkeypatch, sorted_lines.Sorter, "sort")
     decoder = Decoder()

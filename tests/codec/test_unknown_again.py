@@ -157,6 +157,7 @@ def calls(monkeypatch: pytest.MonkeyPatch, name: str) -> list[bytes]:
 
 
 @each("name", PARTS)
+@pytest.mark.usefixtures("by_msgspec")
 def test_what_was_unknown_once_is_looked_for(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     slow = calls(monkeypatch, "_piecewise")
     decoder = Decoder()
@@ -166,6 +167,7 @@ def test_what_was_unknown_once_is_looked_for(name: str, monkeypatch: pytest.Monk
     assert decoder.stats.unknown == 2000
 
 
+@pytest.mark.usefixtures("by_msgspec")
 def test_a_class_that_had_something_unknown_goes_the_fast_way_again(monkeypatch: pytest.MonkeyPatch) -> None:
     looked = calls(monkeypatch, "_looked_through")
     decoder = Decoder()
@@ -191,6 +193,7 @@ def test_few_lines_with_something_unknown_make_no_others_slower(monkeypatch: pyt
     assert decoder.stats.unknown == 20
 
 
+@pytest.mark.usefixtures("by_msgspec")
 def test_decoders_share_no_places(monkeypatch: pytest.MonkeyPatch) -> None:
     one, other = Decoder(), Decoder()
     one.feed(ODD["delta"] * 300)
@@ -244,6 +247,7 @@ def test_places_have_a_bound() -> None:
     assert "dream" not in repr(known)
 
 
+@pytest.mark.usefixtures("by_msgspec")
 def test_a_long_line_is_not_looked_through(monkeypatch: pytest.MonkeyPatch) -> None:
     looked = calls(monkeypatch, "_looked_through")
     decoder = Decoder()

@@ -189,7 +189,7 @@ def test_in_a_process_that_has_met_no_unknown_types(promise: Callable[[], None])
     done = subprocess.run(
         [sys.executable, "-c", f"import test_unknown; test_unknown.{promise.__name__}()"],
         cwd=Path(__file__).parent,
-        env={**os.environ, "PYTHONPATH": str(SUPPORT)},
+        env={**os.environ, "PYTHONPATH": str(SUPPORT), "CLAUDE_WIRE_ENGINE": "msgspec"},
         capture_output=True,
         text=True,
         timeout=600,  # some seconds on a machine that does nothing else

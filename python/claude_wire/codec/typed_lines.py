@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Union, cast
 
 import msgspec
 
+from claude_wire.codec.engines import engine_of
 from claude_wire.codec.lines import Bytes, Lines, is_utf8
 from claude_wire.codec.objects import REFUSED, SURROGATE, BadLine, decode_dict, decode_unambiguous_lines
 from claude_wire.codec.sorted_lines import Group, Sorter
@@ -211,6 +212,7 @@ class TypedLines(Lines):
         super().__init__(surrogates)
         self._vocabulary = vocabulary
         self._union = _union_of(vocabulary)
+        self._engine = engine_of(vocabulary)
         self._places = Places()
         # Score: rises with each line with unknown content, and falls with each other line. See ODD.
         self._odd = 0
@@ -224,6 +226,21 @@ class TypedLines(Lines):
         return type(self)("keep" if self.keep else "replace", self._vocabulary)
 
     def block(self, data: Bytes, count: int) -> list[Any]:
+        read = self._engine.read(data)
+        if read is None:
+            return self._msgspec_block(data, count)
+        messages, unknown, fallen = read
+        self.unknown += unknown
+        self.bad = 0
+        if fallen is not None:
+            for index, start, end, wanted in fallen:
+                line = bytes(data[start:end])
+                messages[index] = message = self._alone(line)
+                if wanted >= 0:
+                    self._engine.plan(wanted, line, message)
+        return messages
+
+    def _msgspec_block(self, data: Bytes, count: int) -> list[Any]:
         if self._twice < ENOUGH_TWICE or count < FEW_LINES or len(data) > BLOCK_BYTES:
             return super().block(data, count)
         try:

@@ -1,7 +1,7 @@
 """Find and check the native library, and give its functions types.
 
-Only the modules of this folder, :mod:`claude_wire.columns`, and ``kinds`` and ``sorted_lines`` of
-:mod:`claude_wire.codec` import it.
+Only the modules of this folder, :mod:`claude_wire.columns`, and ``engines``, ``kinds`` and
+``sorted_lines`` of :mod:`claude_wire.codec` import it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Protocol, cast
 from claude_wire.support.errors import ByteBudgetError, HandleError
 
 #: This package needs a native library with this ABI version.
-ABI_VERSION = 12
+ABI_VERSION = 13
 
 #: The C struct CwStep. Unpacking all fields at once costs as much as reading two of them through cffi.
 STEP = struct.Struct("@Pq6Q")
@@ -59,6 +59,7 @@ class Library(Protocol):
     CW_SCAN_PLAIN: int
 
     def cw_abi_version(self) -> int: ...
+    def cw_python(self, functions: int, /) -> int: ...
     def cw_buffer_new(self, max_line_bytes: int, options: int, names: bytes, length: int, out: Any, /) -> int: ...
     def cw_buffer_free(self, handle: int, /) -> int: ...
     def cw_buffer_next(self, handle: int, data: Any, length: int, start: int, out: Any, /) -> int: ...

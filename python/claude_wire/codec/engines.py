@@ -1,0 +1,127 @@
+"""What decodes blocks of lines to messages: the native reader, or msgspec.
+
+The native reader makes the same Structs in one pass over the bytes, and decodes most lines in half the time. It needs a
+plan of each class, which is made when a stream first shows that class: the line is decoded by msgspec, the class is
+planned, and the line is read again natively. If the two messages differ, msgspec decodes everything from then on, and a
+warning says so.
+"""
+
+# Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
+# pyright: reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from claude_wire.codec.plans import Plans
+from claude_wire.messages.union import MESSAGES
+from claude_wire.messages.vocabulary import Vocabulary
+from claude_wire.native.library import lib
+
+#: Says which engine to use: ``msgspec``, or ``native``, which is the default where it works.
+ENGINE_VARIABLE = "CLAUDE_WIRE_ENGINE"
+
+#: Messages of a block, the number of lines with unknown content, and for each line that was not read
+#: ``(index, start, end, class)``. The class is that which was not planned, or -1.
+Read = tuple[list[Any], int, list[tuple[int, int, int, int]] | None]
+
+
+@cache
+def functions() -> dict[str, Any]:
+    """The functions of the native library that need no cffi; none if msgspec is to decode.
+
+    Raises:
+        ValueError: the environment variable has another value.
+    """
+    asked = os.environ.get(ENGINE_VARIABLE) or "native"
+    if asked not in ("native", "msgspec"):
+        raise ValueError(f"{ENGINE_VARIABLE} must be native or msgspec, not {asked!r}")
+    found: dict[str, Any] = {}
+    if asked == "native":
+        lib.cw_python(id(found))
+    return found
+
+
+class Engine:
+    """Reads blocks of lines of one vocabulary. All streams share it.
+
+    Args:
+        functions: those of :func:`functions`.
+    """
+
+    #: Reads a block; None while another thread uses the reader, or if msgspec is to decode.
+    read: Callable[[bytes | memoryview], Read | None]
+
+    def __init__(self, vocabulary: Vocabulary, functions: dict[str, Any]) -> None:
+        self._planning = threading.Lock()
+        #: Why msgspec decodes; empty if the native reader does.
+        self.why_not: str = ""
+        if not functions:
+            asked = os.environ.get(ENGINE_VARIABLE)
+            self._stop(f"${ENGINE_VARIABLE} says so" if asked else "the native reader does not know this interpreter")
+            return
+        change_plan, self.read = functions["new_reader"]()
+        self._plans = Plans(vocabulary, change_plan, functions["slots_of"])
+
+    def _planned(self, wanted: int, line: bytes) -> Any:
+        """What the native reader makes of a line, after its classes were planned; None if nothing."""
+        while wanted >= 0:
+            read = self.read(line) if self._plans.plan(wanted) else None
+            if read is None:
+                return None
+            (message,), _, fallen = read
+            if fallen is None:
+                return message
+            wanted = fallen[0][3]
+        return None
+
+    def _stop(self, why: str) -> None:
+        self.why_not = why
+        self.read = lambda lines: None
+
+    def plan(self, wanted: int, line: bytes, message: Any) -> None:
+        """Plan the class that a line wants, and what else it needs. ``message`` is what msgspec made of it."""
+        # Do not wait: another thread plans; or did when this process was forked, and then never releases it.
+        if not self._planning.acquire(blocking=False):
+            return
+        try:
+            native = self._planned(wanted, line)
+        finally:
+            self._planning.release()
+        if native is None:
+            return
+        if not are_same(native, message):
+            self._stop(f"the native reader makes another {type(message).__name__}")
+            warnings.warn(f"claude_wire decodes with msgspec: {self.why_not}", RuntimeWarning, stacklevel=2)
+
+
+@cache
+def engine_of(vocabulary: Vocabulary) -> Engine:
+    """The engine of a vocabulary."""
+    return Engine(vocabulary, functions())
+
+
+def engine() -> str:
+    """Say what decodes the blocks of lines of a stream: ``"native"``, or ``"msgspec: "`` and why."""
+    why_not = engine_of(MESSAGES).why_not
+    return f"msgspec: {why_not}" if why_not else "native"
+
+
+def are_same(one: Any, other: Any) -> bool:
+    """Whether two values are equal at every depth, and of the same types."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, msgspec.Struct):
+        return all(are_same(getattr(one, name), getattr(other, name)) for name in one.__struct_fields__)
+    if isinstance(one, dict):
+        return list(one) == list(other) and all(map(are_same, one.values(), other.values()))
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(are_same, one, other))
+    return bool(one == other)

@@ -1,0 +1,184 @@
+"""Plans for the native reader: what it has to know of a message class to make its instances.
+
+A plan has the keys of the class, where in an instance each value stands, what a value may be, and what stands there if
+the key is absent. These places are found by looking for known objects in an instance. Anything out of the ordinary,
+such as a class with a ``__post_init__``, is refused: its lines are decoded by msgspec.
+"""
+
+# Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Callable
+from typing import Any, Literal, Union, get_args, get_origin
+
+import msgspec
+from msgspec.structs import FieldInfo, fields
+
+from claude_wire.messages.base import Wire
+from claude_wire.messages.unknown import UnknownMessage, unknown_class
+from claude_wire.messages.vocabulary import Vocabulary
+
+#: What a value may be, as in rust/src/typed/plan.rs.
+NULL, BOOL, INT, FLOAT, TEXT, LIST, DICT, RECORD, WORD, ANY = (1 << bit for bit in range(10))
+#: The kind of a value that may be anything.
+ANYTHING = 0
+#: An instance is a row of words of so many bytes: the header, and a word for each value.
+WORD_BYTES, HEADER_WORDS = 8, 2
+
+_SCALARS: dict[Any, int] = {type(None): NULL, bool: BOOL, int: INT, float: FLOAT, str: TEXT, msgspec.UnsetType: 0}
+
+
+class Unplannable(Exception):
+    """The native reader cannot make instances of a class."""
+
+
+class Plans:
+    """Plans the classes of a vocabulary, one after another.
+
+    Args:
+        change_plan: tells the reader what is new, as rust/src/ffi/python/plan.rs has it; False while it is in use.
+        slots_of: finds objects in an instance.
+    """
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        change_plan: Callable[[tuple[Any, ...]], bool],
+        slots_of: Callable[[tuple[Any, ...]], list[int]],
+    ) -> None:
+        self._change_plan = change_plan
+        self._slots_of = slots_of
+        self._classes: dict[type[Wire], int] = {}
+        self._by_id: list[type[Wire]] = []
+        self._planned: set[int] = set()
+        self._kinds: dict[Any, int] = {}
+        self._new_kinds: list[tuple[Any, ...] | None] = []
+        self._kind_count = 1
+        tops: list[tuple[bytes, bytes | None, int]] = [
+            (tag.encode(), None, self._class(cls)) for tag, cls in vocabulary.by_type.items()
+        ]
+        for tag, classes in vocabulary.by_subtype.items():
+            tops += [(tag.encode(), name.encode(), self._class(cls)) for name, cls in classes.items()]
+        open_types = tuple(tag.encode() for tag in vocabulary.others)
+        self._change((), tuple(tops), open_types, (UnknownMessage, "unknown type", "unknown subtype"))
+
+    def plan(self, id: int) -> bool:
+        """Plan the class with this number, unless that was done. False if the reader is in use."""
+        if id in self._planned:
+            return True
+        cls = self._by_id[id]
+        kinds = len(self._new_kinds)
+        try:
+            shape: tuple[Any, ...] | None = self._shape(cls)
+        except Unplannable:
+            del self._new_kinds[kinds:]
+            self._kinds = {hint: kind for hint, kind in self._kinds.items() if kind < self._kind_count}
+            shape = None
+        if not self._change(((id, shape),)):
+            return False
+        self._planned.add(id)
+        return True
+
+    def _change(
+        self,
+        shapes: tuple[Any, ...],
+        tops: tuple[Any, ...] = (),
+        open_types: tuple[bytes, ...] = (),
+        unknown: tuple[Any, ...] | None = None,
+    ) -> bool:
+        kinds = tuple(self._new_kinds)
+        if not self._change_plan((len(self._by_id), kinds, shapes, tops, open_types, unknown)):
+            return False
+        self._new_kinds = []
+        self._kind_count += len(kinds)
+        return True
+
+    def _class(self, cls: type[Wire]) -> int:
+        if cls not in self._classes:
+            self._classes[cls] = len(self._by_id)
+            self._by_id.append(cls)
+        return self._classes[cls]
+
+    def _shape(self, cls: type[Wire]) -> tuple[Any, ...]:
+        """The class, the words of an instance, the tag, and the fields with the tag as the last."""
+        config, infos = cls.__struct_config__, fields(cls)
+        unusual = config.gc or config.array_like or config.forbid_unknown_fields or config.weakref or config.dict
+        if unusual or config.cache_hash or hasattr(cls, "__post_init__") or cls.keeps_extra:
+            raise Unplannable
+        words = cls.__basicsize__ // WORD_BYTES
+        # Distinct objects, which nobody else has.
+        probes = tuple(float(number) + 0.5 for number in range(len(infos)))
+        instance = cls(**{info.name: probe for info, probe in zip(infos, probes, strict=True)})
+        slots = self._slots_of((instance, words, probes))
+        if sorted(slots) != list(range(HEADER_WORDS, words)):
+            raise Unplannable
+        rows: list[tuple[Any, ...]] = [
+            (info.encode_name.encode(), self._kind(info.type), slot, _defaults(info))
+            for info, slot in zip(infos, slots, strict=True)
+        ]
+        tag = b""
+        if config.tag_field is not None:
+            tag = str(config.tag).encode()
+            rows.append((config.tag_field.encode(), None, 0, ()))
+        return cls, words, tag, tuple(rows)
+
+    def _kind(self, hint: Any) -> int:
+        """The number of a kind of values."""
+        if hint is Any:
+            return ANYTHING
+        if hint not in self._kinds:
+            # Its number first: a type may contain itself.
+            self._kinds[hint] = self._kind_count + len(self._new_kinds)
+            place = len(self._new_kinds)
+            self._new_kinds.append(None)
+            self._new_kinds[place] = self._kind_of(hint)
+        return self._kinds[hint]
+
+    def _kind_of(self, hint: Any) -> tuple[Any, ...]:
+        members = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+        may_be, item = 0, ANYTHING
+        structs: list[type[Wire]] = []
+        words: tuple[tuple[bytes, str], ...] = ()
+        for member in members:
+            origin = get_origin(member)
+            if member in _SCALARS:
+                may_be |= _SCALARS[member]
+            elif member is Any:
+                may_be |= ANY
+            elif list in (member, origin):
+                may_be |= LIST
+                item = self._kind(get_args(member)[0]) if get_args(member) else ANYTHING
+            elif dict in (member, origin):
+                may_be |= DICT
+                item = self._kind(get_args(member)[1]) if get_args(member) else ANYTHING
+            elif origin is Literal and all(type(word) is str for word in get_args(member)):
+                may_be |= WORD
+                words = tuple((word.encode(), sys.intern(word)) for word in get_args(member))
+            elif isinstance(member, type) and issubclass(member, Wire):
+                may_be |= RECORD
+                structs.append(member)
+            else:
+                raise Unplannable
+        if may_be & LIST and may_be & DICT:
+            raise Unplannable  # There is one item for both.
+        tag_field = (structs[0].__struct_config__.tag_field or "") if structs else ""
+        tagged = tuple((self._class(cls), str(cls.__struct_config__.tag or "").encode()) for cls in structs)
+        unknown = (unknown_class(structs), f"unknown {tag_field}") if len(structs) > 1 else None
+        return may_be, item, tagged, tag_field.encode(), words, unknown
+
+
+def _defaults(info: FieldInfo) -> tuple[Any, ...]:
+    """What stands in a field whose key is absent; nothing if the key must be there."""
+    if info.default is not msgspec.NODEFAULT:
+        default = info.default
+    elif info.default_factory is not msgspec.NODEFAULT:
+        default = info.default_factory()
+    else:
+        return ()
+    if default is not None and default is not msgspec.UNSET and type(default) not in (str, int, bool, float):
+        raise Unplannable
+    return (default,)
