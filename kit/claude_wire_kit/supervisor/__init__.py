@@ -31,6 +31,9 @@ _LATER = {
 }
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
     from claude_wire_kit.supervisor.attach import Supervisor as Supervisor
     from claude_wire_kit.supervisor.attach import connect as connect
     from claude_wire_kit.supervisor.attach import spec_of as spec_of
@@ -53,4 +56,6 @@ if TYPE_CHECKING:
 else:
     __all__ = sorted(_LATER)
 
+__getattr__: Callable[[str], Any]
+__dir__: Callable[[], list[str]]
 __getattr__, __dir__ = later(__name__, _LATER)

@@ -27,6 +27,9 @@ _LATER = {
 }
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
     from claude_wire_kit.usage.answers import Answer as Answer
     from claude_wire_kit.usage.answers import Answers as Answers
     from claude_wire_kit.usage.index import OwnCost as OwnCost
@@ -45,4 +48,6 @@ if TYPE_CHECKING:
 else:
     __all__ = sorted(_LATER)
 
+__getattr__: Callable[[str], Any]
+__dir__: Callable[[], list[str]]
 __getattr__, __dir__ = later(__name__, _LATER)

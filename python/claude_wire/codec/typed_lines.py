@@ -231,7 +231,7 @@ class TypedLines(Lines):
             return self._msgspec_block(data, count)
         messages, unknown, fallen = read
         self.unknown += unknown
-        self.bad = 0
+        self.bad: int = 0
         if fallen is not None:
             for index, start, end, wanted in fallen:
                 line = bytes(data[start:end])

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 from claude_wire.support.lazy import later
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
     from claude_wire.support.arguments import require_function, require_int, require_one_of, require_seconds, type_of
     from claude_wire.support.errors import describe_end
     from claude_wire.support.extras import install_extra
@@ -84,4 +87,6 @@ _LATER = {
     "type_of": "arguments",
 }
 
+__getattr__: Callable[[str], Any]
+__dir__: Callable[[], list[str]]
 __getattr__, __dir__ = later(__name__, _LATER)
