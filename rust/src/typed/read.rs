@@ -214,6 +214,9 @@ impl<H: Host> Reader<H> {
     }
 
     fn message(&mut self, data: &[u8], at: usize) -> Option<(H::Value, usize, Option<ClassId>)> {
+        if data.get(at) != Some(&b'{') {
+            return None;
+        }
         if let Some(tags) = tags(data, at) {
             let scratch = &mut self.scratch;
             let subtype = || {
