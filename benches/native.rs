@@ -11,7 +11,6 @@ use std::time::Instant;
 use claude_wire::filter::Filter;
 use claude_wire::kinds::peek::peek_lines;
 use claude_wire::kinds::scan::KindSpans;
-use claude_wire::kinds::sort::{sort_lines, Group, Pick};
 use claude_wire::lines::buffer::{Bom, Buffer};
 use claude_wire::lines::frame;
 use claude_wire::lines::step::{Place, Step};
@@ -61,8 +60,6 @@ const CASES: &[(&str, bool, Case)] = &[
     ("coalesce, lines unlike each other", true, |i| {
         coalesce(&i.unlike, Level::Fast)
     }),
-    ("sort", true, |i| sort(&i.like)),
-    ("sort, lines unlike each other", true, |i| sort(&i.unlike)),
 ];
 
 fn buffer(inputs: &Inputs) -> usize {
@@ -91,19 +88,6 @@ fn peek(data: &[u8], level: Level) -> usize {
         let peeked = peek_lines(&data[at..], level, &mut ids, &mut kinds);
         at += peeked.bytes;
         found += peeked.lines + peeked.kinds;
-    }
-    found
-}
-
-fn sort(data: &[u8]) -> usize {
-    let mut out = vec![0; CHUNK];
-    let mut groups = [Group::default(); 32];
-    let mut picks = [Pick::default(); 512];
-    let mut found = 0;
-    for chunk in data.chunks(CHUNK) {
-        let names = b"system\nresult";
-        let sorted = sort_lines(chunk, names, Level::Fast, &mut out, &mut groups, &mut picks);
-        found += sorted.picks + sorted.groups + sorted.rest;
     }
     found
 }

@@ -1,4 +1,4 @@
-"""A stream in which something unknown comes again and again: it is decoded as each line alone is, and faster."""
+"""A stream in which something unknown comes again and again: it is decoded as each line alone is."""
 
 from __future__ import annotations
 
@@ -11,11 +11,8 @@ import msgspec
 import pytest
 
 import recordings
-from claude_wire import AssistantMessage, Decoder, InvalidLine, UserMessage, decode
-from claude_wire.codec import typed_lines
-from claude_wire.codec.typed_lines import TypedLines
-from claude_wire.limits import BLOCK_BYTES
-from claude_wire.messages import Unknown, places
+from claude_wire import AssistantMessage, Decoder, InvalidLine
+from claude_wire.messages import Unknown
 from each import each
 from feeding import cut, fed
 from long_tests import LONG
@@ -143,65 +140,13 @@ def test_any_line_between_lines_with_something_unknown_is_as_alone(seed: int) ->
     assert [described(message) for message in found] == expected
 
 
-def calls(monkeypatch: pytest.MonkeyPatch, name: str) -> list[bytes]:
-    """The arguments of a method of lines, as it is called from now on."""
-    seen: list[bytes] = []
-    method = getattr(TypedLines, name)
-
-    def noted(self: TypedLines, data: bytes, *rest: Any) -> Any:
-        seen.append(bytes(data))
-        return method(self, data, *rest)
-
-    monkeypatch.setattr(TypedLines, name, noted)
-    return seen
-
-
-@each("name", PARTS)
-@pytest.mark.usefixtures("by_msgspec")
-def test_what_was_unknown_once_is_looked_for(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    slow = calls(monkeypatch, "_piecewise")
+@each("name", ODD)
+def test_msgspec_decodes_it_as_the_native_reader_does(name: str, by_msgspec: None) -> None:
+    lines = [*GOOD, ODD[name], ODD[name]] * 20
     decoder = Decoder()
-    for _ in range(10):
-        decoder.feed(PARTS[name] * 200)
-    assert len(slow) < 10
-    assert decoder.stats.unknown == 2000
-
-
-@pytest.mark.usefixtures("by_msgspec")
-def test_a_class_that_had_something_unknown_goes_the_fast_way_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    looked = calls(monkeypatch, "_looked_through")
-    decoder = Decoder()
-    decoder.feed(ODD["delta"] * 300)
-    assert looked
-    decoder.feed(GOOD[0] * typed_lines.MAX_ODD)
-    del looked[:]
-    assert decoder.feed(GOOD[0] * 1000) == [decode(GOOD[0])] * 1000
-    assert not looked
-    # And the place is still known.
-    slow = calls(monkeypatch, "_piecewise")
-    decoder.feed(ODD["delta"] * 300)
-    assert looked
-    assert len(slow) < 10
-
-
-def test_few_lines_with_something_unknown_make_no_others_slower(monkeypatch: pytest.MonkeyPatch) -> None:
-    looked = calls(monkeypatch, "_looked_through")
-    decoder = Decoder()
-    for _ in range(20):
-        decoder.feed(GOOD[0] * 50 + ODD["delta"] + GOOD[0] * 50)
-    assert not looked
-    assert decoder.stats.unknown == 20
-
-
-@pytest.mark.usefixtures("by_msgspec")
-def test_decoders_share_no_places(monkeypatch: pytest.MonkeyPatch) -> None:
-    one, other = Decoder(), Decoder()
-    one.feed(ODD["delta"] * 300)
-    slow, looked = calls(monkeypatch, "_piecewise"), calls(monkeypatch, "_looked_through")
-    other.feed(ODD["delta"])
-    assert (slow, looked) == ([ODD["delta"].removesuffix(b"\n")], [])
-    assert one.stats.unknown == 300
-    assert other.stats.unknown == 1
+    found = [message for chunk in cut(b"".join(lines), 3000) for message in decoder.feed(chunk)]
+    assert [described(message) for message in found] == [alone(line) for line in lines]
+    assert decoder.stats.unknown == 40
 
 
 def test_a_tag_of_two_values_is_refused_among_lines_with_something_unknown() -> None:
@@ -229,32 +174,3 @@ def test_lone_surrogates_among_lines_with_something_unknown(surrogates: Any, hal
     assert isinstance(said, AssistantMessage)
     assert said.content == [{"type": "of_tomorrow", "x": half}]
     assert (decoder.stats.unknown, decoder.stats.repaired, decoder.stats.invalid) == (420, 20, 0)
-
-
-def test_places_have_a_bound() -> None:
-    decoder = Decoder()
-    lines = decoder._lines
-    assert isinstance(lines, TypedLines)
-    rng = random.Random(2)
-    for _ in range(40 * places.MAX_LOOKS):
-        decoder.feed(rng.choice(list(ODD.values())) * rng.randrange(1, 4))
-    known = lines._places._known
-    assert all(len(found) <= places.MAX_PLACES for found in known.values())
-    assert lines._places._looks_left >= 0
-    assert sum(map(len, known.values())) > 5
-    # Nothing that a peer wrote is among them.
-    assert "of_tomorrow" not in repr(known)
-    assert "dream" not in repr(known)
-
-
-@pytest.mark.usefixtures("by_msgspec")
-def test_a_long_line_is_not_looked_through(monkeypatch: pytest.MonkeyPatch) -> None:
-    looked = calls(monkeypatch, "_looked_through")
-    decoder = Decoder()
-    decoder.feed(ODD["block"] * 300)
-    long = user({"type": "text", "text": "x" * BLOCK_BYTES}, NEW)
-    (found,) = decoder.feed(long)
-    assert described(found) == alone(long)
-    assert isinstance(found, UserMessage)
-    assert looked
-    assert all(len(data) <= BLOCK_BYTES for data in looked)

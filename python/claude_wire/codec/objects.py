@@ -52,20 +52,6 @@ _KINDS = {
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def decode_unambiguous_lines(data: bytes, count: int) -> list[dict[str, Any]]:
-    """Decode ``count`` checked lines in which certainly no key occurs twice. Raises one of :data:`REFUSED`.
-
-    They are certain if encoding the objects again gives the same bytes, since no dict has a key twice.
-    """
-    values = decode_dict_lines(data)
-    try:
-        if len(values) == count and _encoder.encode_lines(values) == data:
-            return values
-    except _NO_FORM:
-        pass
-    raise msgspec.DecodeError("perhaps a key stands twice")
-
-
 def _refuse_constant(name: str) -> Any:
     raise BadLine("not_json", f"not JSON: {name} is no number")
 

@@ -1,5 +1,8 @@
 """Decode lines to typed messages, of a stream or of another vocabulary (such as transcripts).
 
+Mostly the native reader decodes a block: see :mod:`~claude_wire.codec.engines`. This module decodes the lines that it
+leaves, single lines, and everything where there is no such reader.
+
 msgspec decodes a block of lines as a union of all top-level types. Two kinds of lines must be decoded a second time:
 those whose type has subtypes, such as ``system``, by the Struct of their subtype; and those of unknown types, to a
 dict. In the first pass they become a :class:`_Later`, a placeholder that counts how often it is made. So blocks with
@@ -13,7 +16,6 @@ from __future__ import annotations
 
 import itertools
 import threading
-import types
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, Union, cast
@@ -22,16 +24,13 @@ import msgspec
 
 from claude_wire.codec.engines import engine_of
 from claude_wire.codec.lines import Bytes, Lines, is_utf8
-from claude_wire.codec.objects import REFUSED, SURROGATE, BadLine, decode_dict, decode_unambiguous_lines
-from claude_wire.codec.sorted_lines import Group, Sorter
-from claude_wire.limits import BLOCK_BYTES
+from claude_wire.codec.objects import REFUSED, SURROGATE, BadLine, decode_dict
 from claude_wire.messages.base import Wire
-from claude_wire.messages.places import Places, put
 from claude_wire.messages.tolerant import Ambiguous, Findings
 from claude_wire.messages.union import MESSAGES
 from claude_wire.messages.unknown import UnknownMessage
 from claude_wire.messages.vocabulary import Vocabulary
-from claude_wire.native.block import bare_line, line_starts, split_lines
+from claude_wire.native.block import bare_line, line_starts
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -40,25 +39,6 @@ if TYPE_CHECKING:
 MAX_LEARNED = 32
 #: The longest type that is remembered, in characters. The CLI's have at most 23.
 LONGEST_LEARNED = 128
-
-#: Weight of one line with unknown content. `_looked_through` decodes such a line faster, and normal lines more slowly:
-#: one such line saves the time that six normal lines lose. So the score `_odd` rises by 6 for it, and falls by 1 for a
-#: normal line.
-ODD = 6
-#: Score from which blocks are decoded by `_looked_through`; and the highest score, which limits the number of normal
-#: lines until this ends.
-ODD_ENOUGH = 2 * ODD
-MAX_ODD = 96
-#: Negative score after a block that `_looked_through` refuses. The next 16 lines with unknown content only make up for
-#: it; a block without any resets it to 0.
-STRICT_LINES = 16 * ODD
-
-#: After this many lines that were decoded twice, blocks are sorted by subtype, up to the first block without such
-#: lines. Sorting takes 5% of the time of a block. A session of nothing but deltas has three such lines. In recorded
-#: sessions a line takes 0.88 of its time without sorting.
-ENOUGH_TWICE = 4
-#: Smaller blocks are not sorted: sorting takes as long as decoding a line twice.
-FEW_LINES = 4
 
 _later_made = itertools.count()
 
@@ -107,19 +87,15 @@ class UnionDecoder:
     __slots__ = (
         "_learned",
         "_learning",
-        "_lines",
-        "claims",
         "decode",
         "decode_lines",
         "later",
         "subtyped",
-        "subtyped_names",
         "vocabulary",
     )
 
     decode: Callable[[Bytes | bytearray | str], Any]
     decode_lines: Callable[[Bytes], list[Any]]
-    _lines: Any
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._learning = threading.Lock()
@@ -129,31 +105,13 @@ class UnionDecoder:
         self.subtyped: dict[type, Mapping[str, type[Wire]]] = {
             _stand_in(_Subtyped, tag): classes for tag, classes in vocabulary.by_subtype.items()
         }
-        #: Type and subtype -> class, for classes that msgspec can decode alone. A class that keeps keys without a field
-        #: is not among them.
-        self.claims: dict[tuple[bytes, bytes], type[Wire]] = {
-            (tag.encode(), subtype.encode()): cls
-            for tag, classes in vocabulary.by_subtype.items()
-            for subtype, cls in classes.items()
-            if not cls.keeps_extra
-        }
-        self.subtyped_names: bytes = "\n".join(vocabulary.by_subtype).encode()
         #: All placeholder classes. No user may get an instance.
         self.later: set[type] = set(self.subtyped)
         # Built on first use, not at import: building takes tens of milliseconds.
         self.decode = lambda line: self._build().decode(line)
         self.decode_lines = lambda lines: self._build().decode_lines(lines)
-        self._lines = None
-
-    def convert(self, values: list[dict[str, Any]]) -> list[Any]:
-        """Convert dicts to messages, as decoding their lines would. Raises one of :data:`REFUSED`."""
-        if self._lines is None:  # msgspec analyses a union at each call, but the fields of a Struct only once
-            line = _union_type(tuple(self.later), self.vocabulary)
-            self._lines = msgspec.defstruct("Lines", [("lines", types.GenericAlias(list, line))])
-        return cast("list[Any]", msgspec.convert({"lines": values}, self._lines).lines)
 
     def _build(self) -> Self:
-        self._lines = None
         decoder = union_decoder(self.later, self.vocabulary)
         self.decode_lines = decoder.decode_lines
         self.decode = decoder.decode
@@ -196,15 +154,6 @@ def _decoder_of(cls: type[Wire]) -> Callable[[Bytes], Any]:
     return msgspec.json.Decoder(cls).decode
 
 
-@cache
-def _lines_decoder_of(cls: type[Wire]) -> Callable[[Bytes], list[Any]]:
-    return msgspec.json.Decoder(cls).decode_lines
-
-
-#: Sorters that no thread uses at the moment. There are as many as threads have decoded at once.
-_sorters: list[Sorter] = []
-
-
 class TypedLines(Lines):
     """Lines as typed messages; of a stream if no other vocabulary is given."""
 
@@ -213,11 +162,6 @@ class TypedLines(Lines):
         self._vocabulary = vocabulary
         self._union = _union_of(vocabulary)
         self._engine = engine_of(vocabulary)
-        self._places = Places()
-        # Score: rises with each line with unknown content, and falls with each other line. See ODD.
-        self._odd = 0
-        # Number of lines that were decoded twice, since sorting a block last found no line to pick.
-        self._twice = 0
 
     def one_line_decoder(self) -> Callable[[bytes], Any]:
         return one_line_decoder(self._vocabulary)
@@ -228,7 +172,7 @@ class TypedLines(Lines):
     def block(self, data: Bytes, count: int) -> list[Any]:
         read = self._engine.read(data)
         if read is None:
-            return self._msgspec_block(data, count)
+            return super().block(data, count)
         messages, unknown, fallen = read
         self.unknown += unknown
         self.bad: int = 0
@@ -240,56 +184,6 @@ class TypedLines(Lines):
                     self._engine.plan(wanted, line, message)
         return messages
 
-    def _msgspec_block(self, data: Bytes, count: int) -> list[Any]:
-        if self._twice < ENOUGH_TWICE or count < FEW_LINES or len(data) > BLOCK_BYTES:
-            return super().block(data, count)
-        try:
-            sorter = _sorters.pop()  # so that no other thread uses the same object
-        except IndexError:
-            sorter = Sorter()
-        if sorter.sort(data, self._union.subtyped_names):
-            messages = self._sorted(sorter, count)
-        else:
-            self._twice = 0
-            messages = super().block(data, count)
-        _sorters.append(sorter)
-        return messages
-
-    def _sorted(self, sorter: Sorter, count: int) -> list[Any]:
-        """The messages of the sorted lines of a block, each in its place."""
-        self.bad = 0
-        rest = count - len(sorter.picked)
-        messages = super().block(sorter.rest, rest) if rest else []
-        found = [iter(self._claimed(group)) for group in sorter.groups]
-        for line, group in sorter.picked:
-            messages.insert(line, next(found[group]))
-        return messages
-
-    def _claimed(self, group: Group) -> list[Any]:
-        """The messages of lines that claim the same type and subtype.
-
-        Decoding by the class checks both tags, wherever they occur in the line. Without a class for the subtype, the
-        vocabulary builds the messages from plain dicts.
-        """
-        claim, data, count = group
-        cls = self._union.claims.get(claim)
-        try:
-            if cls is not None:
-                messages = _lines_decoder_of(cls)(data)
-                if len(messages) == count:
-                    return messages
-            else:
-                return list(map(self._built, decode_unambiguous_lines(bytes(data), count)))
-        except REFUSED:
-            pass
-        return list(map(self._alone, split_lines(bytes(data))))
-
-    def _built(self, value: dict[str, Any]) -> Any:
-        findings = Findings()
-        message = self._vocabulary.build(value, findings)
-        self.unknown += bool(findings.unknown)
-        return message
-
     def _alone(self, line: bytes) -> Any:
         try:
             return self.line(bare_line(line))
@@ -298,14 +192,9 @@ class TypedLines(Lines):
 
     def _several(self, data: Bytes, count: int) -> list[Any]:
         before = next(_later_made)
-        if self._odd >= ODD_ENOUGH and len(data) <= BLOCK_BYTES:
-            messages = self._looked_through(data, count)
-        else:
-            messages = self._union.decode_lines(data)
-            if len(messages) != count:
-                raise msgspec.DecodeError("not one object on each line")
-            if self._odd:
-                self._odd = max(self._odd - count, 0)
+        messages = self._union.decode_lines(data)
+        if len(messages) != count:
+            raise msgspec.DecodeError("not one object on each line")
         if next(_later_made) != before + 1:  # a placeholder was made; if by another thread, the search finds none
             later = self._union.later
             indexes = [index for index, cls in enumerate(map(type, messages)) if cls in later]
@@ -317,26 +206,10 @@ class TypedLines(Lines):
                     messages[index] = self._noted(bad)
         return messages
 
-    def _looked_through(self, data: Bytes, count: int) -> list[Any]:
-        """Decode lines of which many have unknown content at known places: take it out, convert, and put it back."""
-        try:
-            values = decode_unambiguous_lines(bytes(data), count)
-        except REFUSED:
-            self._odd = -STRICT_LINES
-            raise
-        taken, odd = self._places.take(values)
-        messages = self._union.convert(values)
-        put(messages, taken)
-        self._odd = min(max(self._odd + ODD * odd - count, 0), MAX_ODD)
-        self._wary = 0
-        self.unknown += odd
-        return messages
-
     def _again(self, later: _Later, line: Bytes) -> Any:
         """Decode a line for which the union gave a placeholder: its JSON is valid, and ``type`` has one value."""
         if not isinstance(later, _Subtyped):
             return self._unlisted(bytes(line))
-        self._twice += 1
         cls = self._union.subtyped[type(later)].get(later.subtype)
         if cls is not None and not cls.keeps_extra:  # msgspec knows no keys but those of fields
             try:
@@ -386,16 +259,6 @@ class TypedLines(Lines):
             self.forget_ambiguous()
         if findings.unknown:
             self.unknown += 1
-            if not isinstance(message, UnknownMessage):
-                self._met(value, message, findings)
-            elif message.reason == "unknown type" and message.type is not None:
+            if isinstance(message, UnknownMessage) and message.reason == "unknown type" and message.type is not None:
                 self._union.learn(message.type)
         return message
-
-    def _met(self, value: dict[str, Any], message: Wire, findings: Findings) -> None:
-        """Remember where a message has unknown content. Not for messages of types with subtypes."""
-        looking = self._odd >= ODD_ENOUGH
-        self._odd = min(self._odd + ODD, MAX_ODD)
-        tag = value.get("type")
-        if tag in self._vocabulary.by_type and (looking or not self._places.knows(tag)):
-            self._places.learn(tag, message, findings.unknown)

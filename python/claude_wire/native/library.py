@@ -1,7 +1,7 @@
 """Find and check the native library, and give its functions types.
 
-Only the modules of this folder, :mod:`claude_wire.columns`, and ``engines``, ``kinds`` and
-``sorted_lines`` of :mod:`claude_wire.codec` import it.
+Only the modules of this folder, :mod:`claude_wire.columns`, and ``engines`` and ``kinds`` of
+:mod:`claude_wire.codec` import it.
 """
 
 from __future__ import annotations
@@ -29,8 +29,6 @@ class Library(Protocol):
     CW_TOO_LONG: int
     CW_FILTERED: int
     CW_LINE_BYTES: int
-    CW_MAX_GROUPS: int
-    CW_MAX_PICKS: int
     CW_KEEP_BOM: int
     CW_FILTER_ONLY: int
     CW_FILTER_COALESCE: int
@@ -79,9 +77,6 @@ class Library(Protocol):
         most_kinds: int,
         out: Any,
         /,
-    ) -> int: ...
-    def cw_sort_lines(
-        self, data: Any, length: int, names: bytes, names_length: int, out: Any, sorted: Any, /
     ) -> int: ...
     def cw_line_starts(self, data: Any, length: int, starts: Any, count: int, /) -> int: ...
     def cw_drain_new(

@@ -1,53 +1,15 @@
-//! Blocks of lines without a buffer: where lines begin, of what kinds they are, and the lines of each kind together.
+//! Blocks of lines without a buffer: where lines begin, and of what kinds they are.
 
 use std::slice;
 
 use super::{bytes, bytes_mut, guard, place, CW_ERROR_ARGUMENT, CW_NOTHING};
 use crate::kinds::peek::peek_lines;
 use crate::kinds::scan::KindSpans;
-use crate::kinds::sort::{sort_lines, Group, Pick};
 use crate::lines::frame;
 use crate::simd::Level;
 
 /// Kinds that one call of [`cw_peek_lines`] tells apart, at most.
 const MAX_KINDS: usize = 64;
-
-/// Groups that one call of [`cw_sort_lines`] makes, at most.
-pub const CW_MAX_GROUPS: usize = 32;
-/// Lines that one call of [`cw_sort_lines`] picks, at most.
-pub const CW_MAX_PICKS: usize = 512;
-
-/// Lines of one type and subtype.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct CwGroup {
-    /// How many.
-    pub lines: u64,
-    /// Their bytes.
-    pub bytes: u64,
-    /// Where in the data the `type` and the `subtype` of the first begin, still escaped.
-    pub start: [u64; 2],
-    /// Their bytes.
-    pub length: [u64; 2],
-}
-
-/// What sorting came to.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct CwSorted {
-    /// Bytes of the lines that were not picked.
-    pub rest: u64,
-    /// Lines that were picked.
-    pub picks: u64,
-    /// Groups that they are of.
-    pub groups: u64,
-    /// So many of them are written.
-    pub group: [CwGroup; CW_MAX_GROUPS],
-    /// Of each pick the index of its line in the data, in order.
-    pub line: [u32; CW_MAX_PICKS],
-    /// Of each pick the index of its group.
-    pub of: [u8; CW_MAX_PICKS],
-}
 
 /// The kind of a line: three tags, each a string within the data, still escaped. `bytes` is `UINT64_MAX` for one that is
 /// absent.
@@ -132,55 +94,6 @@ pub unsafe extern "C" fn cw_peek_lines(
     })
 }
 
-/// Sorts the lines of `len` bytes at `data` by what they claim to be: `out` gets those that are not picked, and behind them those
-/// of each group. Picked are lines of the types in the `names_len` bytes at `names`, which LFs separate. If there are none,
-/// `out` is not written. See `sort`.
-///
-/// # Safety
-///
-/// `data` is null with `len` 0, or `len` bytes may be read there, and nobody writes to them during the call; and so for `names`.
-/// `out` is null, or `len` bytes may be written there. `sorted` is null, or aligned and may be written, and holds a value:
-/// zeros will do.
-#[no_mangle]
-pub unsafe extern "C" fn cw_sort_lines(
-    data: *const u8,
-    len: u64,
-    names: *const u8,
-    names_len: u64,
-    out: *mut u8,
-    sorted: *mut CwSorted,
-) -> i32 {
-    guard(|| {
-        // SAFETY: the caller promises it.
-        let data = unsafe { bytes(data, len) }?;
-        // SAFETY: the caller promises it.
-        let names = unsafe { bytes(names, names_len) }?;
-        // SAFETY: the caller promises it.
-        let out = unsafe { bytes_mut(out, len) }?;
-        // SAFETY: the caller promises that it is aligned and holds a value.
-        let written = unsafe { sorted.as_mut() }.ok_or(CW_ERROR_ARGUMENT)?;
-        let mut groups = [Group::default(); CW_MAX_GROUPS];
-        let mut picks = [Pick::default(); CW_MAX_PICKS];
-        let sorted = sort_lines(data, names, Level::Fast, out, &mut groups, &mut picks);
-        written.rest = sorted.rest as u64;
-        written.picks = sorted.picks as u64;
-        written.groups = sorted.groups as u64;
-        for (place, group) in written.group.iter_mut().zip(&groups[..sorted.groups]) {
-            *place = CwGroup {
-                lines: group.lines as u64,
-                bytes: group.bytes as u64,
-                start: group.claim.map(|tag| tag.start as u64),
-                length: group.claim.map(|tag| tag.len as u64),
-            };
-        }
-        for (index, pick) in picks[..sorted.picks].iter().enumerate() {
-            written.line[index] = u32::try_from(pick.line).map_err(|_| CW_ERROR_ARGUMENT)?;
-            written.of[index] = u8::try_from(pick.group).map_err(|_| CW_ERROR_ARGUMENT)?;
-        }
-        Ok(CW_NOTHING)
-    })
-}
-
 /// Writes where the first `count` lines of `len` bytes at `data` begin. `CW_ERROR_ARGUMENT` if they are fewer.
 ///
 /// # Safety
@@ -248,47 +161,5 @@ mod tests {
             );
         }
         assert_eq!(starts, [0, 3]);
-    }
-
-    #[test]
-    fn lines_are_sorted_or_refused() {
-        let data = b"{\"type\":\"a\"}\n{\"type\":\"b\",\"subtype\":\"c\"}\n";
-        let len = data.len() as u64;
-        let mut out = [b'?'; 64];
-        // SAFETY: a struct of numbers, of which zero is one.
-        let mut sorted: CwSorted = unsafe { std::mem::zeroed() };
-        // SAFETY: the pointers are to live memory of that length, or null.
-        unsafe {
-            let (from, names) = (data.as_ptr(), b"b".as_ptr());
-            let (to, result) = (out.as_mut_ptr(), &raw mut sorted);
-            assert_eq!(
-                cw_sort_lines(from, len, names, 1, to, ptr::null_mut()),
-                CW_ERROR_ARGUMENT
-            );
-            assert_eq!(
-                cw_sort_lines(from, len, names, 1, ptr::null_mut(), result),
-                CW_ERROR_ARGUMENT
-            );
-            assert_eq!(
-                cw_sort_lines(ptr::null(), len, names, 1, to, result),
-                CW_ERROR_ARGUMENT
-            );
-            assert_eq!(
-                cw_sort_lines(from, len, ptr::null(), 1, to, result),
-                CW_ERROR_ARGUMENT
-            );
-            assert_eq!(
-                cw_sort_lines(ptr::null(), 0, names, 1, to, result),
-                CW_NOTHING
-            );
-            assert_eq!((sorted.picks, sorted.rest), (0, 0));
-            assert_eq!(cw_sort_lines(from, len, names, 1, to, result), CW_NOTHING);
-        }
-        assert_eq!((sorted.picks, sorted.groups, sorted.rest), (1, 1, 13));
-        assert_eq!((sorted.line[0], sorted.of[0]), (1, 0));
-        let group = sorted.group[0];
-        assert_eq!((group.lines, group.bytes), (1, len - 13));
-        assert_eq!(out[..data.len()], data[..]);
-        assert_eq!(out[data.len()], b'?');
     }
 }

@@ -2,6 +2,5 @@
 
 pub mod peek;
 pub mod scan;
-pub mod sort;
 pub mod string;
 pub mod template;

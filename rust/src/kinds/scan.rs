@@ -147,26 +147,6 @@ pub fn scan<E: Engine>(engine: E, data: &[u8], from: usize) -> Scan {
     }
 }
 
-/// The contents of the first `type` and the first `subtype` of the line that begins at `from`, where `wanted` is true of the
-/// type. What follows the second of them is not looked at, nor is any line of another type behind its type: this is a
-/// hint, for who reads the whole line and then knows better.
-#[inline(always)]
-pub(crate) fn claim<E: Engine>(
-    engine: E,
-    data: &[u8],
-    from: usize,
-    wanted: impl Fn(&[u8]) -> bool,
-) -> Option<[Span; 2]> {
-    // Most lines begin so, and most are of other types.
-    if let Some(value) = data[from..].strip_prefix(b"{\"type\":\"") {
-        let tag = value.split(|&byte| byte == b'"').next()?;
-        if !wanted(tag) {
-            return None;
-        }
-    }
-    Scanner::<E>::new(data, from).claim(engine, wanted)
-}
-
 /// Scans the line that begins at the place.
 pub struct ScanLine<'a>(pub &'a [u8], pub usize);
 
@@ -231,41 +211,6 @@ impl<'a, E: Engine> Scanner<'a, E> {
             tags: [None; TAGS],
             uuid: None,
             text: None,
-        }
-    }
-
-    /// See [`claim`].
-    #[inline(always)]
-    fn claim(&mut self, engine: E, wanted: impl Fn(&[u8]) -> bool) -> Option<[Span; 2]> {
-        let mut found = [None; 2];
-        self.space();
-        self.take(b'{')?;
-        loop {
-            self.space();
-            self.take(b'"')?;
-            let key = self.string(engine)?;
-            self.space();
-            self.take(b':')?;
-            self.space();
-            let tag = [&b"type"[..], b"subtype"]
-                .iter()
-                .position(|tag| key.of(self.data) == *tag);
-            match tag {
-                Some(tag) if self.byte() == b'"' => {
-                    self.at += 1;
-                    let value = self.string(engine)?;
-                    if tag == 0 && !wanted(value.of(self.data)) {
-                        return None;
-                    }
-                    found[tag] = Some(value);
-                    if let [Some(name), Some(subtype)] = found {
-                        return Some([name, subtype]);
-                    }
-                }
-                _ => self.value(engine, Path::Top, Key::Other)?,
-            }
-            self.space();
-            self.take(b',')?;
         }
     }
 

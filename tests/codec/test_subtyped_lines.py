@@ -1,4 +1,4 @@
-"""Lines whose subtype tells their class are sorted out of a block: what comes of them is what each alone gives."""
+"""Lines whose subtype tells their class: what comes of them in a block is what each alone gives."""
 
 from __future__ import annotations
 
@@ -12,11 +12,8 @@ import pytest
 
 import recordings
 from claude_wire import Decoder, InvalidLine, InvalidLineError
-from claude_wire.codec import sorted_lines, typed_lines
-from claude_wire.codec.typed_lines import TypedLines
 from claude_wire.limits import BLOCK_BYTES
 from claude_wire.messages import Unknown
-from claude_wire.native.library import lib
 from each import each
 from feeding import cut, fed
 from mutations import mutants
@@ -80,7 +77,7 @@ def streams(odd: bytes) -> Iterator[list[bytes]]:
 
 
 @each("name", ODD)
-def test_a_line_among_sorted_ones_is_as_alone(name: str) -> None:
+def test_a_line_among_such_lines_is_as_alone(name: str) -> None:
     expected = {line: alone(line) for line in [*KNOWN, ODD[name]]}
     for lines in streams(ODD[name]):
         stream = b"".join(lines)
@@ -95,7 +92,7 @@ def test_a_line_among_sorted_ones_is_as_alone(name: str) -> None:
 
 
 def fed_alone(lines: list[bytes]) -> tuple[int, int]:
-    """How many of the lines are unknown and repaired, by a decoder that sorts nothing."""
+    """How many of the lines are unknown and repaired, by a decoder that gets one at a time."""
     decoder = Decoder()
     for line in lines:
         decoder.feed(line)
@@ -103,7 +100,7 @@ def fed_alone(lines: list[bytes]) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_any_line_among_sorted_ones_is_as_alone(seed: int) -> None:
+def test_any_line_among_such_lines_is_as_alone(seed: int) -> None:
     recorded = recordings.load("01_simple_bidi_init").stdout.splitlines(keepends=True)
     sources = [line.rstrip(b"\r\n") for line in [*KNOWN, *ODD.values(), *recorded] if len(line) < 3000]
     rng = random.Random(seed)
@@ -115,7 +112,7 @@ def test_any_line_among_sorted_ones_is_as_alone(seed: int) -> None:
     assert described(found) == [alone(line) for line in lines if line.strip(b" \t\r\n")]
 
 
-def test_an_invalid_line_among_sorted_ones_says_where_it_stood() -> None:
+def test_an_invalid_line_among_such_lines_says_where_it_stood() -> None:
     bad = ODD["another subtype later"]
     lines = [INIT, DONE, bad, USER, INIT, bad, STATUS, b"no\n", DONE]
     decoder = Decoder()
@@ -138,7 +135,7 @@ def test_messages_before_a_line_that_raises_are_those_before_it() -> None:
 
 @pytest.mark.parametrize("only", [None, {"system/init", "user"}])
 @pytest.mark.parametrize("coalesce", [False, True])
-def test_what_a_filter_lets_through_is_sorted_as_well(only: Any, coalesce: bool) -> None:
+def test_what_a_filter_lets_through_is_as_alone(only: Any, coalesce: bool) -> None:
     decoder = Decoder(only=only, coalesce=coalesce)
     lines = [*KNOWN, *ODD.values()] * 5
     found = fed(decoder, cut(INIT * 5 + b"".join(lines), 3000))
@@ -146,46 +143,7 @@ def test_what_a_filter_lets_through_is_sorted_as_well(only: Any, coalesce: bool)
     assert described(found) == described([message for line in [*[INIT] * 5, *lines] for message in plain.feed(line)])
 
 
-def calls(monkeypatch: pytest.MonkeyPatch, cls: type, name: str) -> list[int]:
-    """Grows with each call of a method."""
-    made: list[int] = []
-    method = getattr(cls, name)
-
-    def noted(self: Any, *arguments: Any) -> Any:
-        made.append(1)
-        return method(self, *arguments)
-
-    monkeypatch.setattr(cls, name, noted)
-    return made
-
-
-@pytest.mark.usefixtures("by_msgspec")
-def test_lines_are_decoded_once_behind_the_first_block(monkeypatch: pytest.MonkeyPatch) -> None:
-    again = calls(monkeypatch, TypedLines, "_again")
-    decoder = Decoder()
-    decoder.feed(b"".join(KNOWN))
-    assert len(again) == typed_lines.ENOUGH_TWICE == 4  # one of each kind that has a subtype
-    for _ in range(20):
-        decoder.feed(b"".join(KNOWN) * 20)
-    assert len(again) == 4
-
-
-@pytest.mark.usefixtures("by_msgspec")
-def test_a_stream_with_few_such_lines_is_not_sorted(monkeypatch: pytest.MonkeyPatch) -> None:
-    sorts = calls(monkeypatch, sorted_lines.Sorter, "sort")
-    decoder = Decoder()
-    decoder.feed(INIT + STATUS + USER * 20)
-    for _ in range(50):
-        decoder.feed(USER * 20)
-    decoder.feed(DONE + USER * 20)
-    assert not sorts
-    decoder.feed(INIT + USER * 20)
-    for _ in range(50):
-        decoder.feed(USER * 20)
-    assert len(sorts) == 1
-
-
-def test_more_lines_and_subtypes_than_find_room() -> None:
+def test_many_lines_and_subtypes_are_as_alone() -> None:
     decoder = Decoder()
     decoder.feed(INIT * 5)
     lines = [json.dumps({"type": "system", "subtype": f"new_{index % 40}"}).encode() + b"\n" for index in range(800)]
@@ -193,8 +151,6 @@ def test_more_lines_and_subtypes_than_find_room() -> None:
     lines += [ALIVE, USER, INIT, DONE] * 100
     rng.shuffle(lines)
     stream = b"".join(lines)
-    assert len(stream) < BLOCK_BYTES
-    assert sum(b'"subtype"' in line for line in lines) > lib.CW_MAX_PICKS
     expected = {line: alone(line) for line in set(lines)}
     assert described(decoder.feed(stream)) == [expected[line] for line in lines]
 
@@ -207,7 +163,7 @@ def test_a_long_line_among_such_lines_is_as_alone() -> None:
     assert described(decoder.feed(b"".join(lines))) == [alone(line) for line in lines]
 
 
-def test_threads_sort_at_the_same_time() -> None:
+def test_threads_decode_at_the_same_time() -> None:
     lines = [*KNOWN, *ODD.values()] * 20
     expected = [alone(line) for line in lines]
     wrong: list[int] = []
@@ -226,4 +182,3 @@ def test_threads_sort_at_the_same_time() -> None:
         thread.join(120)
     assert not any(thread.is_alive() for thread in threads)
     assert not wrong
-    assert len(typed_lines._sorters) <= len(threads) + 1
