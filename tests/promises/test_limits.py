@@ -210,7 +210,7 @@ ROWS: dict[str, dict[str, list[str]]] = {
             "tests/streams/test_plain_pipe.py",
         ],
         "types of lines that no table knows": ["unknown_types"],
-        "places in messages where something unknown was met": ["tests/codec/test_unknown_again.py"],
+        "what the native reader has met": ["tests/codec/test_engine.py"],
         "kinds that were seen by `peek`": ["unknown_types"],
         "messages of an `Accumulator`": ["accumulated_text", "accumulated_pieces"],
     },
@@ -278,7 +278,6 @@ def test_the_numbers_of_the_pages_are_those_of_the_code() -> None:
     from claude_wire import limits
     from claude_wire.accumulate import accumulator as accumulate
     from claude_wire.agent import protocol, questions, service
-    from claude_wire.messages import places
     from claude_wire.native import budget
     from claude_wire.process import tracing
     from claude_wire.protocol import questions as _control
@@ -302,7 +301,6 @@ def test_the_numbers_of_the_pages_are_those_of_the_code() -> None:
         f"{control.MAX_WAITING_BYTES >> 20} MiB in a session, and {control.MAX_TASKS:,} tasks",
         f"{_control.MAX_OPEN:,} in a session",
         f"{_decoding.MAX_LEARNED} in a process, of at most {_decoding.LONGEST_LEARNED} characters",
-        f"{places.MAX_PLACES} for each type of a line, found by {places.MAX_LOOKS} looks in a stream",
         f"{tracing.MAX_BYTES >> 10} KiB with its name",
         f"{kinds.MAX_KNOWN:,} in a process, of at most {kinds.LONGEST_KNOWN} bytes",
     ):

@@ -6,6 +6,7 @@ use std::vec::Drain;
 use proptest::prelude::*;
 use serde_json::{json, Value as Json};
 
+use super::memo::{Part, MAX_KEPT};
 use super::plan::{may_be, Class, Field, Kind, Member, Plan, Shape, Top, ANY};
 use super::{Host, Line, Reader};
 use crate::simd::Key;
@@ -539,6 +540,20 @@ fn what_can_change_is_not_shared() {
             assert_ne!(parts(one).1, parts(other).1);
         }
     }
+}
+
+#[test]
+fn what_is_kept_of_arrays_and_objects_has_a_bound() {
+    let mut kept = 0;
+    let mut parts: Vec<Part<u8>> = (0..100).map(|_| Part::default()).collect();
+    for round in 1..5 {
+        for (index, part) in parts.iter_mut().enumerate() {
+            let bytes = vec![b'x'; (index * 7919 * round) % 80_000];
+            part.note(&bytes, &mut kept);
+            assert!(kept <= MAX_KEPT);
+        }
+    }
+    assert!(kept > MAX_KEPT / 2);
 }
 
 #[test]
