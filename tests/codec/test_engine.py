@@ -38,7 +38,8 @@ def decoder(engine: Engine, family: Any = None) -> Decoder[Any]:
     made: Decoder[Any] = Decoder() if family is None else Decoder(family)
     lines = made._lines
     assert isinstance(lines, TypedLines)
-    lines._engine = engine
+    lines.engine = lines._engine = engine
+    made._engine = None if engine.why_not else engine
     return made
 
 
@@ -322,3 +323,46 @@ def test_a_difference_is_noticed_and_ends_the_use_of_the_reader(
     assert message.session_id == "s"
     assert native.read(DELTA) is None
     assert engine_of(MESSAGES).read is not native.read
+
+
+# --- single lines -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", names())
+def test_single_lines_are_the_same_with_and_without_their_line_feeds(name: str, native: Engine) -> None:
+    expected, whole = decoder(Engine(MESSAGES, {})), decoder(native)
+    for each in (expected, whole):
+        each.feed(b'{"type":"keep_alive"}\n')
+    for line in load(name).stdout.splitlines(keepends=True)[:400]:
+        messages = expected.feed(line)
+        fed_alone = whole.feed(line)
+        assert len(fed_alone) == len(messages), line
+        assert all(map(are_same, fed_alone, messages)), line
+        for message in messages:
+            for read in (native.read_line(line), native.read_line(line.removesuffix(b"\n"))):
+                assert read is None or are_same(read, message), line
+    assert whole.stats == expected.stats
+    assert not native.why_not
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        *(b"", b"\n", b"{", b"}", b"{}", b"[]\n", b"null", b"x", b"\xff\n", b'{"type":"keep_alive"}\n\n', b"\r\n"),
+        *(b'{"type":"keep_alive"}\n{"type":"keep_alive"}\n', b'{"type":"keep_alive"', b'{"type":"keep\xff_alive"}\n'),
+        *(b'{"type":"keep_alive"}x\n', b'{"type":\n"keep_alive"}\n', b'\xef\xbb\xbf{"type":"keep_alive"}\n'),
+    ],
+)
+def test_what_is_no_single_usual_line_is_left_to_others(native: Engine, odd: bytes) -> None:
+    fed(decoder(native), b'{"type":"keep_alive"}\n' * 3, 100)
+    assert native.read_line(b'{"type":"keep_alive"}') is not None
+    assert native.read_line(odd) is None
+    assert native.read_whole_line(odd) is None
+    assert native.read_line(odd.decode("latin-1")) is None
+    assert native.read_line(None) is None
+
+
+def test_a_chunk_without_its_line_feed_is_not_whole(native: Engine) -> None:
+    fed(decoder(native), b'{"type":"keep_alive"}\n' * 3, 100)
+    assert native.read_whole_line(b'{"type":"keep_alive"}') is None
+    assert native.read_whole_line(b'{"type":"keep_alive"}\n') is not None

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, overload
 
 from claude_wire.codec.dict_lines import DictLines
+from claude_wire.codec.engines import Engine, engine_of
 from claude_wire.codec.follower import Follower
 from claude_wire.codec.kind_names import kind_names
 from claude_wire.codec.kinds import Kind
@@ -116,6 +117,7 @@ class Decoder(Generic[T]):
         "_checked",
         "_coalesce",
         "_decode_one",
+        "_engine",
         "_has_short_cut",
         "_in_turn",
         "_invalid",
@@ -221,7 +223,10 @@ class Decoder(Generic[T]):
         # Indexes in `_ready`: all messages before the first were returned; no invalid line is left before the second.
         self._returned = self._checked = 0
         self._in_turn = False
-        # Decodes one whole line on the short cut of feed(); None if there is no short cut.
+        engine = self._lines.engine
+        # Reads one whole line on the short cut of feed(), if lines are read natively.
+        self._engine = None if engine is None or engine.why_not else engine
+        # Decodes one whole line there, if they are not; None if there is no short cut.
         decode_one: Callable[[bytes], Any] | None = self._lines.one_line_decoder()
         # A single line is merged with nothing, so the short cut is right with `coalesce`, too.
         self._has_short_cut = decode_one is not None and max_line_bytes >= BLOCK_BYTES and only is None
@@ -247,11 +252,18 @@ class Decoder(Generic[T]):
                 over.
         """
         # A chunk that is exactly one line needs no framing. Most reads of a live process give such a chunk, so each
-        # operation counts here. Is the only line feed the last byte? For a short chunk, copying it and testing with
-        # `in` takes less time than one call of find(); a longer chunk is not copied.
+        # operation counts here.
         if self._at_rest is _process and type(data) is bytes:
             size = len(data)
-            if (
+            if self._engine is not None:
+                message = self._engine.read_whole_line(data)
+                if message is not None:
+                    buffer = self._buffer
+                    buffer.passed_lines, buffer.passed_bytes = buffer.passed_lines + 1, buffer.passed_bytes + size
+                    return [message]
+            # Is the only line feed the last byte? For a short chunk, copying it and testing with `in` takes less time
+            # than one call of find(); a longer chunk is not copied.
+            elif (
                 1 < size < BLOCK_BYTES
                 and data[-1] == 10
                 and (10 not in data[_BUT_LAST] if size < _CHEAP_COPY else data.find(10) == size - 1)
@@ -470,14 +482,29 @@ def decode(line: bytes | bytearray | memoryview | str) -> Message:
         InvalidLineError: the line is not one JSON object.
         TypeError: neither bytes nor str.
     """
-    # Globals, because attributes of an object would cost a tenth more.
+    if _engine is not None:
+        message = _engine.read_line(line)
+        if message is not None:
+            return message  # type: ignore[no-any-return]  # a cast() is a call, on the fast way
+    return _decode_otherwise(line)
+
+
+#: What reads single lines; None until the first one.
+_engine: Engine | None = None
+
+
+def _decode_otherwise(line: bytes | bytearray | memoryview | str) -> Message:
+    global _engine
+    _engine = engine_of(MESSAGES)
     try:
         # Check UTF-8 first: msgspec does not check the bytes of fields that it skips.
-        if line.isascii() or is_utf8(line):  # type: ignore[union-attr]  # a memoryview has no isascii()
-            return _decode_one(line)  # type: ignore[no-any-return]  # a cast() is a call, on the fast way
+        is_sound = line.isascii() or is_utf8(line)  # type: ignore[union-attr]  # a memoryview has no isascii()
+        message: Message = _decode_one(line) if is_sound else _decode_carefully(line)
     except _NOT_THIS_WAY:
-        pass
-    return _decode_carefully(line)
+        message = _decode_carefully(line)
+    if type(line) is bytes:
+        _engine.plan_for(line, message)
+    return message
 
 
 def _decode_carefully(line: bytes | bytearray | memoryview | str) -> Message:

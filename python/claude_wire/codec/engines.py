@@ -56,8 +56,15 @@ class Engine:
         functions: those of :func:`functions`.
     """
 
+    __slots__ = ("_planning", "_plans", "_wanted", "read", "read_line", "read_whole_line", "why_not")
+
     #: Reads a block; None while another thread uses the reader, or if msgspec is to decode.
     read: Callable[[bytes | memoryview], Read | None]
+    #: Reads one line, with or without its line feed; None if msgspec is to decode it, or if it is no bytes.
+    read_line: Callable[[Any], Any]
+    #: Reads a chunk that is one line with its line feed; None if it is not, or has something unknown in it.
+    read_whole_line: Callable[[Any], Any]
+    _wanted: Callable[[], int]
 
     def __init__(self, vocabulary: Vocabulary, functions: dict[str, Any]) -> None:
         self._planning = threading.Lock()
@@ -67,7 +74,7 @@ class Engine:
             asked = os.environ.get(ENGINE_VARIABLE)
             self._stop(f"${ENGINE_VARIABLE} says so" if asked else "the native reader does not know this interpreter")
             return
-        change_plan, self.read = functions["new_reader"]()
+        change_plan, self.read, self.read_line, self.read_whole_line, self._wanted = functions["new_reader"]()
         self._plans = Plans(vocabulary, change_plan, functions["slots_of"])
 
     def _planned(self, wanted: int, line: bytes) -> Any:
@@ -84,7 +91,14 @@ class Engine:
 
     def _stop(self, why: str) -> None:
         self.why_not = why
-        self.read = lambda lines: None
+        self.read = self.read_line = self.read_whole_line = lambda lines: None
+        self._wanted = lambda: -1
+
+    def plan_for(self, line: bytes, message: Any) -> None:
+        """Plan what the line would need that was read last. ``message`` is what msgspec made of it."""
+        wanted = self._wanted()
+        if wanted >= 0:
+            self.plan(wanted, line.removesuffix(b"\n") + b"\n", message)
 
     def plan(self, wanted: int, line: bytes, message: Any) -> None:
         """Plan the class that a line wants, and what else it needs. ``message`` is what msgspec made of it."""

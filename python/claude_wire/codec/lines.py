@@ -30,6 +30,8 @@ from claude_wire.native.block import bare_line, line_starts
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from claude_wire.codec.engines import Engine
+
 Bytes = bytes | memoryview
 
 #: Lines that are decoded at once in a block with a line that msgspec refuses. With one unknown delta in 200 lines, a
@@ -59,6 +61,8 @@ class Lines(Objects, ABC):
     A block of lines is decoded at once. If one line is refused, it is decoded alone, and the others at once.
     """
 
+    #: Reads lines natively, for messages.
+    engine: Engine | None = None
     #: Exceptions by which :meth:`_several` refuses lines.
     _refusals: tuple[type[Exception], ...] = REFUSED
 

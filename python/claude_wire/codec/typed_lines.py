@@ -161,7 +161,7 @@ class TypedLines(Lines):
         super().__init__(surrogates)
         self._vocabulary = vocabulary
         self._union = _union_of(vocabulary)
-        self._engine = engine_of(vocabulary)
+        self.engine = self._engine = engine_of(vocabulary)
 
     def one_line_decoder(self) -> Callable[[bytes], Any]:
         return one_line_decoder(self._vocabulary)

@@ -122,6 +122,25 @@ impl<H: Host> Reader<H> {
         self.last.resize(self.plan.kinds.len(), 0);
     }
 
+    /// Reads one line of valid UTF-8, without its LF.
+    pub fn one(&mut self, line: &[u8]) -> Line<H::Value> {
+        let mut tail = std::mem::take(&mut self.tail);
+        tail.clear();
+        if tail.try_reserve(line.len() + PAD + 1).is_err() {
+            return Line::FallsThrough;
+        }
+        tail.extend_from_slice(line);
+        tail.resize(line.len() + PAD + 1, b'\n');
+        let read = match self.line(&tail, 0) {
+            // A LF within the line ends it too soon.
+            (Line::Message(_, _), Some(end)) if end != line.len() + 1 => Line::FallsThrough,
+            (read, _) => read,
+        };
+        self.tail = tail;
+        self.tail.shrink_to(64 * 1024);
+        read
+    }
+
     /// Reads complete lines, each with its LF, valid UTF-8, and calls `take` with each and with where it begins and ends.
     pub fn block(&mut self, data: &[u8], mut take: impl FnMut(Line<H::Value>, usize, usize)) {
         // Lines near the end are read from a copy, which has bytes behind it.

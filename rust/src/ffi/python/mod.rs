@@ -23,6 +23,8 @@ struct State {
     messages: Vec<Option<Object>>,
     /// Of each line that fell through: its index, where it begins and ends, and which class it wants, or -1.
     falls: Vec<[i64; 4]>,
+    /// The class that the last line of `read_line` wants, or -1.
+    wanted: i64,
 }
 
 const CAPSULE: &CStr = c"claude_wire.reader";
@@ -34,7 +36,7 @@ static NEW_READER: Method = Method {
     name: c"new_reader".as_ptr(),
     function: new_reader,
     flags: TAKES_NONE,
-    doc: c"new_reader() -> (change_plan, read_block): the functions of a new reader.".as_ptr(),
+    doc: c"new_reader() -> (change_plan, read_block, read_line, read_whole_line, wanted): the functions of a new reader.".as_ptr(),
 };
 
 static SLOTS_OF: Method = Method {
@@ -51,6 +53,27 @@ static CHANGE_PLAN: Method = Method {
     doc:
         c"change_plan(additions) -> bool: adds to what the reader knows; False while it is in use."
             .as_ptr(),
+};
+
+static READ_LINE: Method = Method {
+    name: c"read_line".as_ptr(),
+    function: read_line::<false>,
+    flags: TAKES_ONE,
+    doc: c"read_line(line) -> message, or None if it is to be decoded otherwise. With or without its line feed.".as_ptr(),
+};
+
+static READ_WHOLE_LINE: Method = Method {
+    name: c"read_whole_line".as_ptr(),
+    function: read_line::<true>,
+    flags: TAKES_ONE,
+    doc: c"read_whole_line(chunk) -> message, or None if the chunk is not a usual line with its line feed.".as_ptr(),
+};
+
+static WANTED: Method = Method {
+    name: c"wanted".as_ptr(),
+    function: wanted,
+    flags: TAKES_NONE,
+    doc: c"wanted() -> the class that the last line read alone would need, or -1.".as_ptr(),
 };
 
 static READ_BLOCK: Method = Method {
@@ -116,6 +139,7 @@ unsafe extern "C" fn new_reader(_: Pointer, _: Pointer) -> Pointer {
             is_busy: false,
             messages: Vec::new(),
             falls: Vec::new(),
+            wanted: -1,
         });
         // SAFETY: see `api`; the capsule owns the state from here on.
         unsafe {
@@ -125,17 +149,21 @@ unsafe extern "C" fn new_reader(_: Pointer, _: Pointer) -> Pointer {
                 Some(drop_state),
             );
             let capsule = Object::owned(capsule)?;
-            let bound = |method| {
+            let bound = |method: &'static Method| {
                 Object::owned((api().PyCFunction_NewEx)(
                     method,
                     capsule.pointer(),
                     null_mut(),
                 ))
             };
-            tuple([
-                bound(&raw const CHANGE_PLAN)?,
-                bound(&raw const READ_BLOCK)?,
-            ])
+            let methods = [
+                &CHANGE_PLAN,
+                &READ_BLOCK,
+                &READ_LINE,
+                &READ_WHOLE_LINE,
+                &WANTED,
+            ];
+            tuple(methods.into_iter().map(bound).collect::<Option<Vec<_>>>()?)
         }
     })
 }
@@ -190,6 +218,56 @@ unsafe extern "C" fn read_block(capsule: Pointer, lines: Pointer) -> Pointer {
         state.falls.clear();
         state.is_busy = false;
         read.flatten()
+    })
+}
+
+/// The longest chunk that is looked at as one line: for a longer one it does not matter.
+const MAX_CHUNK: usize = 64 * 1024;
+
+/// Reads one line. If it must be `WHOLE`, it ends with a LF, is shorter than [`MAX_CHUNK`], and has nothing unknown in it,
+/// which somebody counts.
+unsafe extern "C" fn read_line<const WHOLE: bool>(capsule: Pointer, line: Pointer) -> Pointer {
+    // SAFETY: as above; the bytes of an object are there as long as it is.
+    body(|| unsafe {
+        let (mut data, mut len) = (null_mut(), 0);
+        if (api().PyBytes_AsStringAndSize)(line, &raw mut data, &raw mut len) != 0 {
+            (api().PyErr_Clear)();
+            return Some(none());
+        }
+        let line = std::slice::from_raw_parts(data.cast::<u8>(), usize::try_from(len).ok()?);
+        let bare = line.strip_suffix(b"\n");
+        if WHOLE && (bare.is_none() || line.len() >= MAX_CHUNK) {
+            return Some(none());
+        }
+        let line = bare.unwrap_or(line);
+        if simdutf8::basic::from_utf8(line).is_err() {
+            return Some(none());
+        }
+        let Some(state) = state(capsule) else {
+            return Some(none());
+        };
+        let read = state.reader.one(line);
+        state.wanted = -1;
+        state.is_busy = false;
+        match read {
+            Line::Message(message, is_unknown) if !(WHOLE && is_unknown) => Some(message),
+            Line::Wants(class) => {
+                state.wanted = number(class);
+                Some(none())
+            }
+            _ => Some(none()),
+        }
+    })
+}
+
+unsafe extern "C" fn wanted(capsule: Pointer, _: Pointer) -> Pointer {
+    // SAFETY: as above.
+    body(|| unsafe {
+        let wanted = state(capsule).map_or(-1, |state| {
+            state.is_busy = false;
+            std::mem::replace(&mut state.wanted, -1)
+        });
+        int(wanted)
     })
 }
 
