@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Union, cast
 
 import msgspec
 
-from claude_wire.codec.engines import engine_of
+from claude_wire.codec.engines import Engine, engine_of
 from claude_wire.codec.lines import Bytes, Lines, is_utf8
 from claude_wire.codec.objects import REFUSED, SURROGATE, BadLine, decode_dict
 from claude_wire.messages.base import Wire
@@ -161,7 +161,8 @@ class TypedLines(Lines):
         super().__init__(surrogates)
         self._vocabulary = vocabulary
         self._union = _union_of(vocabulary)
-        self.engine = self._engine = engine_of(vocabulary)
+        self._engine = engine_of(vocabulary)
+        self.engine: Engine | None = self._engine
 
     def one_line_decoder(self) -> Callable[[bytes], Any]:
         return one_line_decoder(self._vocabulary)
