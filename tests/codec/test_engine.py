@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import json
 import os
 import random
 import subprocess
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -16,11 +18,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from claude_wire import Decoder, InvalidLine
+import claude_wire.codec.decoder
+from claude_wire import Decoder, InvalidLine, decode
 from claude_wire.codec import engine
 from claude_wire.codec.engines import ENGINE_VARIABLE, Engine, are_same, engine_of, functions
 from claude_wire.codec.typed_lines import TypedLines
+from claude_wire.messages import KeepAlive
+from claude_wire.messages.base import Wire
 from claude_wire.messages.union import MESSAGES
+from claude_wire.messages.vocabulary import Family
 from claude_wire.transcripts import Record
 from recordings import load, names
 
@@ -172,6 +178,110 @@ def test_records_of_transcripts_are_the_same() -> None:
     require_same(data, natively, 4096, Record)
 
 
+def test_what_was_unknown_in_a_wrong_guess_does_not_count(native: Engine) -> None:
+    start = b'{"session_id":"s","uuid":"u","event":{"type":"later"},'
+    event = start + b'"parent_tool_use_id":null,"type":"stream_event"}\n'
+    for _ in range(2):
+        require_same((event + start + b'"type":"keep_alive"}\n') * 3, native, 4096)
+
+
+class Odd(Family, frozen=True):
+    """The base of classes that the native reader cannot make, or not as it makes others."""
+
+
+class First(Wire, frozen=True, tag=1):
+    pass
+
+
+class Second(Wire, frozen=True, tag=2):
+    pass
+
+
+class Numbered(Odd, frozen=True, tag="numbered"):
+    part: First | Second | None = None
+
+
+class Keyed(Odd, frozen=True, tag="keyed"):
+    by_number: dict[int, str]
+
+
+class Mutable(Odd, frozen=False, tag="mutable"):
+    text: str
+
+
+class Fresh(Odd, frozen=True, tag="fresh"):
+    number: int = msgspec.field(default_factory=itertools.count().__next__)
+    name: str = msgspec.field(default_factory=lambda: str(time.monotonic_ns()))
+
+
+def odd() -> Engine:
+    lines = Decoder(Odd)._lines
+    assert isinstance(lines, TypedLines)
+    return Engine(lines._vocabulary, functions())
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"type":"numbered","part":{"type":1}}',
+        b'{"type":"numbered","part":{"type":"1"}}',
+        b'{"type":"keyed","by_number":{"1":"x"}}',
+    ],
+)
+def test_what_has_no_plan_is_decoded_by_msgspec(line: bytes) -> None:
+    native = odd()
+    for _ in range(3):
+        require_same((line + b"\n") * 3, native, 4096, Odd)
+
+
+def test_what_may_be_changed_is_not_shared() -> None:
+    native = odd()
+    for _ in range(3):
+        first, *others = fed(decoder(native, Odd), b'{"type":"mutable","text":"x"}\n' * 3, 4096)
+        first.text = "changed"
+        assert [other.text for other in others] == ["x", "x"]
+
+
+def test_a_default_is_made_for_each_message() -> None:
+    native = odd()
+    fed(decoder(native, Odd), b'{"type":"fresh","number":1,"name":"x"}\n', 4096)
+    messages = fed(decoder(native, Odd), b'{"type":"fresh"}\n' * 5, 4096)
+    assert len({message.number for message in messages}) == 5
+    assert len({message.name for message in messages}) == 5
+
+
+class Interrupted(BaseException):
+    """Comes at any time, as Ctrl-C does."""
+
+
+def interrupts(at: int) -> Callable[[Any, str, Any], Any]:
+    """A trace function that interrupts planning after so many events."""
+    turns = itertools.count()
+
+    def trace(frame: Any, event: str, argument: Any) -> Any:
+        if frame.f_code.co_filename.endswith("plans.py") and next(turns) == at:
+            raise Interrupted
+        return trace
+
+    return trace
+
+
+@pytest.mark.parametrize("at", range(0, 2000, 97))
+def test_planning_may_be_interrupted_at_any_place(native: Engine, at: int) -> None:
+    before = sys.gettrace()
+    sys.settrace(interrupts(at))
+    try:
+        fed(decoder(native), ASSISTANT, 4096)
+    except Interrupted:
+        pass
+    finally:
+        sys.settrace(before)
+    require_same(ASSISTANT * 3, native, 4096)
+    read = native.read(ASSISTANT)
+    assert read is not None
+    assert read[2] is None
+
+
 # --- what is shared, and what is kept ---------------------------------------------------------------------------------
 
 DELTA = (
@@ -203,6 +313,43 @@ def test_a_message_that_is_changed_by_force_changes_no_other() -> None:
     assert [message.session_id for message in Decoder().feed(lines)] == ["s"] * 50  # type: ignore[union-attr]  # events
 
 
+def test_equal_lines_become_messages_of_their_own(native: Engine) -> None:
+    for _ in range(3):
+        messages = fed(decoder(native), DELTA % (b"x", b"u") * 5, 4096)
+    assert len({id(message) for message in messages}) == 5
+
+
+class Decodes:
+    """Decodes when it is freed."""
+
+    def __init__(self, native: Engine) -> None:
+        self.native = native
+
+    def __del__(self) -> None:
+        fed(decoder(self.native), DELTA % (b"x", b"u"), 4096)
+
+
+@pytest.mark.parametrize("harm", ["change", "empty", "free"])
+def test_whatever_a_program_does_to_messages_the_next_are_right(native: Engine, harm: str) -> None:
+    lines = b"".join(DELTA % (b"text%d" % number, b"u%d" % number) for number in range(60))
+    fed(decoder(native), lines, 4096)
+    # Other lines than those of the plan, whose messages nobody gets.
+    lines = lines.replace(b'"index":0', b'"index":1')
+    messages = fed(decoder(native), lines, 4096)
+    for message in messages:
+        if harm == "change":
+            msgspec.structs.force_setattr(message, "session_id", "changed")
+            msgspec.structs.force_setattr(message.event, "index", 7)
+        elif harm == "empty":
+            type(message).session_id.__delete__(message)
+            type(message.event).index.__delete__(message.event)
+        else:
+            msgspec.structs.force_setattr(message, "session_id", Decodes(native))
+    del message, messages
+    for _ in range(3):
+        require_same(lines, native, 4096)
+
+
 def repeated(block: bytes) -> Callable[[], None]:
     def decode() -> None:
         Decoder().feed(block)
@@ -224,6 +371,42 @@ def test_no_reference_is_lost_or_kept(name: str) -> None:
     gc.collect()
     assert sys.getallocatedblocks() - before < 300
     assert abs(sys.getrefcount(None) - none) < 300
+
+
+def test_keys_of_a_peer_are_not_kept_for_ever(native: Engine) -> None:
+    for _ in range(3):
+        fed(decoder(native), b'{"type":"later","a key that the peer has made up":1}\n' * 3, 4096)
+    key = " ".join(["a", "key", "that", "the", "peer", "has", "made", "up"])
+    # From Python 3.12 on, interned strings may live as long as the process.
+    assert sys.intern(key) is key
+
+
+def test_without_memory_lines_fall_through_or_an_exception_says_so(native: Engine) -> None:
+    memory = pytest.importorskip("_testcapi", reason="this Python has no functions for tests of C")
+    block = ASSISTANT * 3 + b"".join(DELTA % (b"text%d" % number, b"u%d" % number) for number in range(4))
+    block += '{"type":"later","a":{"b":[1,"x",{"é":2.5}]}}\n'.encode() * 3
+    for _ in range(3):
+        fed(decoder(native), block, 4096)
+    complete = native.read(block)
+    assert complete is not None
+    gc.collect()
+    before = sys.getallocatedblocks()
+    for start in range(600):
+        for stop in (start + 1, 0):
+            memory.set_nomemory(start, stop)
+            try:
+                read = native.read(block)
+            except MemoryError:
+                continue
+            finally:
+                memory.remove_mem_hooks()
+            assert read is not None
+            for one, other in zip(read[0], complete[0], strict=True):
+                assert one is None or are_same(one, other)
+            del read
+    gc.collect()
+    assert sys.getallocatedblocks() - before < 300
+    require_same(block, native, 4096)
 
 
 # --- who else runs ----------------------------------------------------------------------------------------------------
@@ -308,16 +491,13 @@ def test_the_environment_may_ask_for_msgspec() -> None:
 def test_a_difference_is_noticed_and_ends_the_use_of_the_reader(
     native: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = native.read
+    real = native.read_line
 
-    def wrong(lines: Any) -> Any:
-        read = real(lines)
-        assert read is not None
-        messages, unknown, fallen = read
-        changed = [message and msgspec.structs.replace(message, session_id="wrong") for message in messages]
-        return changed, unknown, fallen
+    def wrong(line: Any) -> Any:
+        message = real(line)
+        return message and msgspec.structs.replace(message, session_id="wrong")
 
-    native.read = wrong
+    native.read_line = wrong
     with pytest.warns(RuntimeWarning, match="decodes with msgspec: the native reader makes another StreamEvent"):
         (message,) = decoder(native).feed(DELTA % (b"x", b"u"))
     assert message.session_id == "s"
@@ -360,6 +540,14 @@ def test_what_is_no_single_usual_line_is_left_to_others(native: Engine, odd: byt
     assert native.read_whole_line(odd) is None
     assert native.read_line(odd.decode("latin-1")) is None
     assert native.read_line(None) is None
+
+
+@pytest.mark.parametrize("end", [b"}\n\n", b"\n}", b"}\r\n"])
+def test_the_first_line_may_have_any_white_space(native: Engine, end: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claude_wire.codec.decoder, "_engine", None)
+    monkeypatch.setattr(claude_wire.codec.decoder, "engine_of", lambda vocabulary: native)
+    for _ in range(3):
+        assert type(decode(b'{"type":"keep_alive"' + end)) is KeepAlive
 
 
 def test_a_chunk_without_its_line_feed_is_not_whole(native: Engine) -> None:

@@ -79,14 +79,11 @@ class Engine:
 
     def _planned(self, wanted: int, line: bytes) -> Any:
         """What the native reader makes of a line, after its classes were planned; None if nothing."""
-        while wanted >= 0:
-            read = self.read(line) if self._plans.plan(wanted) else None
-            if read is None:
-                return None
-            (message,), _, fallen = read
-            if fallen is None:
+        while wanted >= 0 and self._plans.plan(wanted):
+            message = self.read_line(line)
+            if message is not None:
                 return message
-            wanted = fallen[0][3]
+            wanted = self._wanted()
         return None
 
     def _stop(self, why: str) -> None:
@@ -98,7 +95,7 @@ class Engine:
         """Plan what the line would need that was read last. ``message`` is what msgspec made of it."""
         wanted = self._wanted()
         if wanted >= 0:
-            self.plan(wanted, line.removesuffix(b"\n") + b"\n", message)
+            self.plan(wanted, line, message)
 
     def plan(self, wanted: int, line: bytes, message: Any) -> None:
         """Plan the class that a line wants, and what else it needs. ``message`` is what msgspec made of it."""

@@ -13,12 +13,12 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Callable
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, Union, cast, get_args, get_origin
 
 import msgspec
 from msgspec.structs import FieldInfo, fields
 
-from claude_wire.messages.base import Wire
+from claude_wire.messages.base import Wire, constant
 from claude_wire.messages.unknown import UnknownMessage, unknown_class
 from claude_wire.messages.vocabulary import Vocabulary
 
@@ -30,6 +30,8 @@ ANYTHING = 0
 WORD_BYTES, HEADER_WORDS = 8, 2
 
 _SCALARS: dict[Any, int] = {type(None): NULL, bool: BOOL, int: INT, float: FLOAT, str: TEXT, msgspec.UnsetType: 0}
+#: The code of every factory of a constant.
+_CONSTANT = cast("Any", constant(None)).default_factory.__code__
 
 
 class Unplannable(Exception):
@@ -74,9 +76,12 @@ class Plans:
         kinds = len(self._new_kinds)
         try:
             shape: tuple[Any, ...] | None = self._shape(cls)
-        except Unplannable:
+        except BaseException as error:
+            # Perhaps in the middle of a kind: Ctrl-C can come at any time.
             del self._new_kinds[kinds:]
-            self._kinds = {hint: kind for hint, kind in self._kinds.items() if kind < self._kind_count}
+            self._kinds = {hint: kind for hint, kind in self._kinds.items() if kind < self._kind_count + kinds}
+            if not isinstance(error, Unplannable):
+                raise
             shape = None
         if not self._change(((id, shape),)):
             return False
@@ -91,16 +96,17 @@ class Plans:
         unknown: tuple[Any, ...] | None = None,
     ) -> bool:
         kinds = tuple(self._new_kinds)
-        if not self._change_plan((len(self._by_id), kinds, shapes, tops, open_types, unknown)):
+        if not self._change_plan((len(self._by_id), self._kind_count, kinds, shapes, tops, open_types, unknown)):
             return False
-        self._new_kinds = []
-        self._kind_count += len(kinds)
+        # Both at once, lest Ctrl-C come between.
+        self._new_kinds, self._kind_count = [], self._kind_count + len(kinds)
         return True
 
     def _class(self, cls: type[Wire]) -> int:
         if cls not in self._classes:
-            self._classes[cls] = len(self._by_id)
+            # In this order: after Ctrl-C, no two classes may have one number.
             self._by_id.append(cls)
+            self._classes[cls] = len(self._by_id) - 1
         return self._classes[cls]
 
     def _shape(self, cls: type[Wire]) -> tuple[Any, ...]:
@@ -108,6 +114,9 @@ class Plans:
         config, infos = cls.__struct_config__, fields(cls)
         unusual = config.gc or config.array_like or config.forbid_unknown_fields or config.weakref or config.dict
         if unusual or config.cache_hash or hasattr(cls, "__post_init__") or cls.keeps_extra:
+            raise Unplannable
+        # Messages share what cannot change; and a tag may be a number.
+        if not config.frozen or not isinstance(config.tag, str | None):
             raise Unplannable
         words = cls.__basicsize__ // WORD_BYTES
         # Distinct objects, which nobody else has.
@@ -120,11 +129,9 @@ class Plans:
             (info.encode_name.encode(), self._kind(info.type), slot, _defaults(info))
             for info, slot in zip(infos, slots, strict=True)
         ]
-        tag = b""
         if config.tag_field is not None:
-            tag = str(config.tag).encode()
             rows.append((config.tag_field.encode(), None, 0, ()))
-        return cls, words, tag, tuple(rows)
+        return cls, words, (config.tag or "").encode(), tuple(rows)
 
     def _kind(self, hint: Any) -> int:
         """The number of a kind of values."""
@@ -152,7 +159,7 @@ class Plans:
             elif list in (member, origin):
                 may_be |= LIST
                 item = self._kind(get_args(member)[0]) if get_args(member) else ANYTHING
-            elif dict in (member, origin):
+            elif dict in (member, origin) and (get_args(member) or (str,))[0] in (str, Any):
                 may_be |= DICT
                 item = self._kind(get_args(member)[1]) if get_args(member) else ANYTHING
             elif origin is Literal and all(type(word) is str for word in get_args(member)):
@@ -175,8 +182,10 @@ def _defaults(info: FieldInfo) -> tuple[Any, ...]:
     """What stands in a field whose key is absent; nothing if the key must be there."""
     if info.default is not msgspec.NODEFAULT:
         default = info.default
-    elif info.default_factory is not msgspec.NODEFAULT:
+    elif getattr(info.default_factory, "__code__", None) is _CONSTANT:
         default = info.default_factory()
+    elif info.default_factory is not msgspec.NODEFAULT:
+        raise Unplannable  # It may be another each time.
     else:
         return ()
     if default is not None and default is not msgspec.UNSET and type(default) not in (str, int, bool, float):

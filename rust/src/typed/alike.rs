@@ -2,8 +2,8 @@
 //!
 //! A stream of deltas has thousands of lines that differ in their text and their `uuid`. Such a line is not read key by key: it
 //! is compared with the earlier line, and its message is a copy of that message with other strings. Copied are only the
-//! records from the message down to a string; all else is shared, as records cannot change. So a message that holds a list or a
-//! dict is no pattern.
+//! message and the records from it down to a string; all else is shared, as records cannot change. So a message that holds a
+//! list or a dict is no pattern. What is copied nobody else has, so it does not matter what a program does to its messages.
 //!
 //! Where lines differ is found out when they do: a difference within a string makes that string a hole of the pattern.
 
@@ -135,8 +135,11 @@ impl<V: Clone> Patterns<V> {
         class: ClassId,
         message: &V,
     ) {
+        let Some(value) = host.copy_with(message, &[], &[]) else {
+            return;
+        };
         let message = Record {
-            value: message.clone(),
+            value,
             holder: None,
         };
         let mut pattern = Pattern {
@@ -244,11 +247,7 @@ impl<V: Clone> Pattern<V> {
             let made = host.copy_with(&step.source, &step.changes, &stack[base..])?;
             stack.push(made);
         }
-        if self.steps.is_empty() {
-            Some(self.records[0].value.clone())
-        } else {
-            stack.pop()
-        }
+        stack.pop()
     }
 
     /// Says how messages are made, now that it is known which strings differ.
@@ -262,7 +261,7 @@ impl<V: Clone> Pattern<V> {
         self.steps.clear();
         // What is held comes behind its holder, so its copy is made before.
         for index in (0..self.records.len()).rev() {
-            if changes[index].is_empty() {
+            if changes[index].is_empty() && index > 0 {
                 continue;
             }
             if let Some((holder, slot)) = self.records[index].holder {
@@ -317,7 +316,8 @@ impl<V: Clone> Pattern<V> {
                             members.iter().find(|member| member.tag == tag)?.class
                         }
                     };
-                    let value = host.slot(&self.records[record].value, slot);
+                    let value = host.slot(&self.records[record].value, slot)?;
+                    let value = host.copy_with(&value, &[], &[])?;
                     self.records.push(Record {
                         value,
                         holder: Some((record, slot)),

@@ -13,8 +13,6 @@ pub trait Host {
 
     /// A string; its bytes are UTF-8, and ASCII if `is_ascii`.
     fn text(&mut self, bytes: &[u8], is_ascii: bool) -> Option<Self::Value>;
-    /// A string that is used as a key of dicts again and again.
-    fn key(&mut self, bytes: &[u8]) -> Option<Self::Value>;
     /// A whole number.
     fn int(&mut self, value: i64) -> Option<Self::Value>;
     /// A number with a fraction or an exponent, which is finite.
@@ -40,8 +38,8 @@ pub trait Host {
     fn set(&mut self, record: &mut Self::Record, slot: usize, value: Self::Value);
     /// The record, in which every slot is set.
     fn finish(&mut self, record: Self::Record) -> Self::Value;
-    /// What stands in a slot of a record.
-    fn slot(&mut self, record: &Self::Value, slot: usize) -> Self::Value;
+    /// What stands in a slot of a record; `None` if somebody has emptied it.
+    fn slot(&mut self, record: &Self::Value, slot: usize) -> Option<Self::Value>;
     /// A copy of a record that shares all its values but some: each change is a slot, and the index of what it gets.
     fn copy_with(
         &mut self,

@@ -125,6 +125,14 @@ pub enum Found<V> {
     Nothing,
 }
 
+impl<V> Part<V> {
+    /// The bytes that are kept.
+    #[cfg(test)]
+    pub fn kept(&self) -> usize {
+        self.bytes.capacity()
+    }
+}
+
 impl<V: Clone> Part<V> {
     /// What is known of the value at `at`. After [`Found::Again`] and [`Found::Other`], [`Self::done`] must follow.
     #[inline]

@@ -12,6 +12,8 @@ use crate::simd::{begins, string_end, PAD};
 
 /// Objects and arrays within each other. More fall through.
 pub const MAX_DEPTH: usize = 100;
+/// The bytes that a buffer may keep between two blocks.
+const KEPT_BYTES: usize = 64 * 1024;
 
 /// What became of a line.
 #[derive(Debug, PartialEq)]
@@ -136,8 +138,7 @@ impl<H: Host> Reader<H> {
             (Line::Message(_, _), Some(end)) if end != line.len() + 1 => Line::FallsThrough,
             (read, _) => read,
         };
-        self.tail = tail;
-        self.tail.shrink_to(64 * 1024);
+        self.give_back(tail);
         read
     }
 
@@ -157,8 +158,26 @@ impl<H: Host> Reader<H> {
         let end = tail.len();
         tail.resize(end + PAD, b'\n');
         self.lines(&tail, 0, end, &mut take, safe);
+        self.give_back(tail);
+    }
+
+    /// Gives back what an unusual block or line has taken.
+    fn give_back(&mut self, tail: Vec<u8>) {
         self.tail = tail;
-        self.tail.shrink_to(64 * 1024);
+        self.tail.shrink_to(KEPT_BYTES);
+        self.scratch.shrink_to(KEPT_BYTES);
+        self.stack
+            .shrink_to(KEPT_BYTES / size_of::<H::Value>().max(1));
+    }
+
+    /// The bytes that buffers have kept, and those of objects and arrays.
+    #[cfg(test)]
+    pub fn kept(&self) -> (usize, usize) {
+        let stack = self.stack.capacity() * size_of::<H::Value>();
+        (
+            self.tail.capacity() + self.scratch.capacity() + stack,
+            self.memory.iter().map(|memory| memory.part.kept()).sum(),
+        )
     }
 
     /// Puts a value on the stack; `None` without memory.
@@ -249,7 +268,7 @@ impl<H: Host> Reader<H> {
         }
         if let Some(top) = self.guesses.guess(data, at) {
             // Whatever it was, it is seen below.
-            let (stack, wanted) = (self.stack.len(), self.wanted);
+            let (stack, wanted, unknown) = (self.stack.len(), self.wanted, self.unknown);
             if let Some((message, end, seen)) = self.record(data, at, self.plan.tops[top].class, 0)
             {
                 if self.is_certain(top, seen) {
@@ -257,7 +276,7 @@ impl<H: Host> Reader<H> {
                 }
             }
             self.stack.truncate(stack);
-            self.wanted = wanted;
+            (self.wanted, self.unknown) = (wanted, unknown);
         }
         let tag = find_tag(data, at, b"type", &mut self.scratch)?;
         let mut scratch = std::mem::take(&mut self.scratch);
@@ -690,14 +709,7 @@ impl<H: Host> Reader<H> {
             let (key, end) = if data.get(end) == Some(&b'"') {
                 let string = &data[at + 1..end];
                 let host = &mut self.host;
-                let make = || {
-                    if ascii {
-                        host.key(string)
-                    } else {
-                        host.text(string, false)
-                    }
-                };
-                (self.keys.get(string, make)?, end + 1)
+                (self.keys.get(string, || host.text(string, ascii))?, end + 1)
             } else {
                 self.escaped(data, at + 1, end)?
             };

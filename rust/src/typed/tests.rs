@@ -82,9 +82,6 @@ impl Host for Values {
             String::from_utf8(bytes.to_vec()).ok()?,
         )))
     }
-    fn key(&mut self, bytes: &[u8]) -> Option<Plain> {
-        self.text(bytes, false)
-    }
     fn int(&mut self, value: i64) -> Option<Plain> {
         Some(Plain::Json(json!(value)))
     }
@@ -121,9 +118,9 @@ impl Host for Values {
             .map(|slot| slot.expect("a slot is not set"));
         Plain::Record(record.0, Rc::new(slots.collect()))
     }
-    fn slot(&mut self, record: &Plain, slot: usize) -> Plain {
+    fn slot(&mut self, record: &Plain, slot: usize) -> Option<Plain> {
         match record {
-            Plain::Record(_, slots) => slots[slot].clone(),
+            Plain::Record(_, slots) => Some(slots[slot].clone()),
             other => panic!("no record: {other:?}"),
         }
     }
@@ -554,6 +551,32 @@ fn what_is_kept_of_arrays_and_objects_has_a_bound() {
         }
     }
     assert!(kept > MAX_KEPT / 2);
+}
+
+#[test]
+fn what_is_kept_has_bounds() {
+    let mut reader = reader();
+    let items = "\"\\n\",".repeat(400_000);
+    let long = format!("\\n{}", "x".repeat(3_000_000));
+    read(
+        &mut reader,
+        format!(
+            r#"{{"type":"later","list":[{items}0],"text":"{long}"}}{}"#,
+            '\n'
+        )
+        .as_bytes(),
+    );
+    for length in 1..300 {
+        let part = format!(r#"["{}"]"#, "x".repeat(length * 1000 % 70_000));
+        let line = format!(
+            r#"{{"type":"system","subtype":"init","tools":{part},"more":{part}}}{}"#,
+            '\n'
+        );
+        read(&mut reader, line.repeat(3).as_bytes());
+    }
+    let (buffers, parts) = reader.kept();
+    assert!(buffers <= 3 * 64 * 1024, "{buffers}");
+    assert!(parts <= 2 * super::memo::MAX_KEPT, "{parts}");
 }
 
 #[test]

@@ -109,7 +109,6 @@ api! {
     PyUnicode_New: fn(Size, u32) -> Pointer;
     PyUnicode_DecodeUTF8: fn(*const c_char, Size, *const c_char) -> Pointer;
     PyUnicode_AsUTF8AndSize: fn(Pointer, *mut Size) -> *const c_char;
-    PyUnicode_InternInPlace: fn(*mut Pointer);
     PyBytes_AsStringAndSize: fn(Pointer, *mut *mut c_char, *mut Size) -> c_int;
     PyTuple_New: fn(Size) -> Pointer;
     PyTuple_Size: fn(Pointer) -> Size;
@@ -118,6 +117,7 @@ api! {
     PyList_New: fn(Size) -> Pointer;
     PyList_Size: fn(Pointer) -> Size;
     PyList_GetItem: fn(Pointer, Size) -> Pointer;
+    PyList_GetSlice: fn(Pointer, Size, Size) -> Pointer;
     PyList_SetItem: fn(Pointer, Size, Pointer) -> c_int;
     PyDict_New: fn() -> Pointer;
     PyDict_Size: fn(Pointer) -> Size;

@@ -112,7 +112,7 @@ pub unsafe fn install(dict: u64) -> bool {
     }
 }
 
-/// Runs the body of a function for Python: an error becomes a `SystemError`, and so does a panic.
+/// Runs the body of a function for Python: without a result and an exception, and after a panic, it raises `SystemError`.
 fn body(run: impl FnOnce() -> Option<Object>) -> Pointer {
     let result = catch_unwind(AssertUnwindSafe(run)).ok().flatten();
     result.map_or_else(
@@ -214,10 +214,14 @@ unsafe extern "C" fn read_block(capsule: Pointer, lines: Pointer) -> Pointer {
             return Some(none());
         };
         let read = with_bytes(lines, |data| read_lines(state, data));
-        state.messages.clear();
-        state.falls.clear();
+        state.messages = Vec::new();
+        state.falls = Vec::new();
         state.is_busy = false;
-        read.flatten()
+        let read = read?;
+        if read.is_none() {
+            (api().PyErr_NoMemory)();
+        }
+        read
     })
 }
 
@@ -271,6 +275,7 @@ unsafe extern "C" fn wanted(capsule: Pointer, _: Pointer) -> Pointer {
     })
 }
 
+/// What is said of the lines; `None` without memory.
 fn read_lines(state: &mut State, data: &[u8]) -> Option<Object> {
     let State {
         reader,
@@ -298,8 +303,6 @@ fn read_lines(state: &mut State, data: &[u8]) -> Option<Object> {
         messages.push(None);
     });
     if is_full {
-        // SAFETY: see `api`.
-        unsafe { (api().PyErr_NoMemory)() };
         return None;
     }
     let falls = if falls.is_empty() {
@@ -395,7 +398,17 @@ fn list(items: impl IntoIterator<Item = Object, IntoIter: ExactSizeIterator>) ->
     }
 }
 
-/// Runs something on the bytes of an object that has a buffer.
+/// A buffer, released when it is dropped, after a panic too.
+struct Given(Buffer);
+
+impl Drop for Given {
+    fn drop(&mut self) {
+        // SAFETY: it was given by `PyObject_GetBuffer`, and is released once.
+        unsafe { (api().PyBuffer_Release)(&raw mut self.0) }
+    }
+}
+
+/// Runs something on the bytes of an object that has a buffer; `None` with an exception if it has none.
 ///
 /// # Safety
 ///
@@ -405,17 +418,14 @@ unsafe fn with_bytes<T>(object: Pointer, run: impl FnOnce(&[u8]) -> T) -> Option
     // SAFETY: see `api`; a buffer that was given keeps its bytes until it is released. Who gave it promises that nobody writes.
     unsafe {
         if (api().PyObject_GetBuffer)(object, buffer.as_mut_ptr(), 0) != 0 {
-            (api().PyErr_Clear)();
             return None;
         }
-        let mut buffer = buffer.assume_init();
-        let data = match usize::try_from(buffer.len) {
-            Ok(len) if len > 0 => std::slice::from_raw_parts(buffer.data, len),
+        let buffer = Given(buffer.assume_init());
+        let data = match usize::try_from(buffer.0.len) {
+            Ok(len) if len > 0 => std::slice::from_raw_parts(buffer.0.data, len),
             _ => &[],
         };
-        let result = run(data);
-        (api().PyBuffer_Release)(&raw mut buffer);
-        Some(result)
+        Some(run(data))
     }
 }
 

@@ -209,15 +209,6 @@ impl Host for Python {
         }
     }
 
-    fn key(&mut self, bytes: &[u8]) -> Option<Object> {
-        let mut pointer = self.text(bytes, bytes.is_ascii())?.release();
-        // SAFETY: see `api`; the function puts another reference in its place, or leaves it.
-        unsafe {
-            (api().PyUnicode_InternInPlace)(&raw mut pointer);
-            Object::owned(pointer)
-        }
-    }
-
     fn int(&mut self, value: i64) -> Option<Object> {
         // SAFETY: see `api`.
         unsafe { Object::owned((api().PyLong_FromLongLong)(value)) }
@@ -301,9 +292,12 @@ impl Host for Python {
         record
     }
 
-    fn slot(&mut self, record: &Object, slot: usize) -> Object {
-        // SAFETY: the plan has the slots of the class; each slot of a complete instance has an object.
-        unsafe { Object::borrowed(*record.slot(slot)) }
+    fn slot(&mut self, record: &Object, slot: usize) -> Option<Object> {
+        // SAFETY: the plan has the slots of the class; each has an object, or null.
+        unsafe {
+            let value = *record.slot(slot);
+            (!value.is_null()).then(|| Object::borrowed(value))
+        }
     }
 
     #[inline]
@@ -322,10 +316,17 @@ impl Host for Python {
             for &(slot, index) in changes {
                 copy.slot(slot).write(values[index].pointer());
             }
+            let mut is_complete = true;
             for slot in HEADER..words {
-                increase(*copy.slot(slot));
+                let value = *copy.slot(slot);
+                // A program can empty a slot of a message, by what `type(message)` has for a field.
+                if value.is_null() {
+                    is_complete = false;
+                } else {
+                    increase(value);
+                }
             }
-            Some(copy)
+            is_complete.then_some(copy)
         }
     }
 
@@ -339,9 +340,10 @@ impl Host for Python {
             }
             if class == api().PyList_Type {
                 let len = (api().PyList_Size)(value.pointer());
-                let list = Object::owned((api().PyList_New)(len))?;
+                // A collection of garbage may show it to others before all items are copied, so it has all from the start.
+                let list = Object::owned((api().PyList_GetSlice)(value.pointer(), 0, len))?;
                 for index in 0..len {
-                    let item = Object::borrowed((api().PyList_GetItem)(value.pointer(), index));
+                    let item = Object::borrowed((api().PyList_GetItem)(list.pointer(), index));
                     (api().PyList_SetItem)(list.pointer(), index, self.copy(&item)?.release());
                 }
                 return Some(list);
@@ -369,7 +371,7 @@ impl Host for Python {
             };
             let mut copy = Self::instance(class, words)?;
             for slot in HEADER..words {
-                let item = self.slot(value, slot);
+                let item = self.slot(value, slot)?;
                 let item = self.copy(&item)?;
                 self.set(&mut copy, slot, item);
             }

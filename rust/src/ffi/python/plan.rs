@@ -1,14 +1,15 @@
 //! Additions to a plan, as Python says them: tuples of tuples, in the order of the fields that they fill.
 
 use super::api::{api, Size};
-use super::object::{Object, Python, StructClass};
+use super::object::{Object, Python, StructClass, HEADER};
 use crate::simd::Key;
 use crate::typed::plan::{Class, Field, Kind, Member, Plan, Shape, Top};
 use crate::typed::Reader;
 
-/// Adds to the plan of a reader `(classes, kinds, shapes, tops, open_types, unknown)`:
+/// Adds to the plan of a reader `(classes, first_kind, kinds, shapes, tops, open_types, unknown)`:
 ///
 /// * `classes`: how many there are from now on;
+/// * `first_kind`: the number of the first of `kinds`; whatever of them is there already is replaced by the same;
 /// * `kinds`: of each new one `(may_be, item, members, tag_key, words, unknown)`, where a member is `(class, tag)`, a word
 ///   `(bytes, string)` and `unknown` None or `(class, reason)`;
 /// * `shapes`: of each class that is planned now `(class, None)` if its lines fall through, or `(class, (type, words, tag, fields))`,
@@ -18,31 +19,33 @@ use crate::typed::Reader;
 /// * `unknown`: None, or the class of unknown lines and the reasons for an unknown type and subtype.
 pub fn change(reader: &mut Reader<Python>, additions: &Object) -> Option<()> {
     let classes = index_at(additions, 0)?;
-    let kinds = items_at(additions, 1)?
+    let first_kind = index_at(additions, 1)?;
+    let kinds = items_at(additions, 2)?
         .iter()
         .map(kind)
         .collect::<Option<Vec<_>>>()?;
     let mut shapes = Vec::new();
-    for row in items_at(additions, 2)? {
+    for row in items_at(additions, 3)? {
         shapes.push((
             index_at(&row, 0)?,
             shape(&mut reader.host, &item(&row, 1)?)?,
         ));
     }
-    let tops = items_at(additions, 3)?
+    let tops = items_at(additions, 4)?
         .iter()
         .map(top)
         .collect::<Option<Vec<_>>>()?;
-    let open_types = items_at(additions, 4)?
+    let open_types = items_at(additions, 5)?
         .iter()
         .map(bytes)
         .collect::<Option<Vec<_>>>()?;
-    let unknown = match optional(item(additions, 5)?) {
+    let unknown = match optional(item(additions, 6)?) {
         Some(row) => Some((item(&row, 0)?, item(&row, 1)?, item(&row, 2)?)),
         None => None,
     };
     reader.change_plan(|plan: &mut Plan<Object, StructClass>| {
         plan.classes.resize_with(classes, || Class::Unplanned);
+        plan.kinds.truncate(first_kind);
         plan.kinds.extend(kinds);
         for (id, shape) in shapes {
             // What is planned stays: fields that were met are remembered by their numbers.
@@ -123,8 +126,14 @@ fn shape(host: &mut Python, row: &Object) -> Option<Option<ShapeParts>> {
     if fields.len() > 128 {
         return Some(None);
     }
+    let words = index_at(&row, 1)?;
+    let is_place =
+        |field: &Field<Object>| field.kind.is_none() || (HEADER..words).contains(&field.slot);
+    if !fields.iter().all(is_place) {
+        return None;
+    }
     Some(Some((
-        host.class(item(&row, 0)?, index_at(&row, 1)?),
+        host.class(item(&row, 0)?, words),
         bytes_at(&row, 2)?,
         fields,
     )))
