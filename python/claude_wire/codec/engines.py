@@ -2,8 +2,8 @@
 
 The native reader makes the same Structs in one pass over the bytes, and decodes most lines in half the time. It needs a
 plan of each class, which is made when a stream first shows that class: the line is decoded by msgspec, the class is
-planned, and the line is read again natively. If the two messages differ, msgspec decodes everything from then on, and a
-warning says so.
+planned, and the line is read again natively. If the two messages differ, msgspec decodes everything from then on, and
+the logger ``claude_wire`` says so.
 """
 
 # Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 import threading
-import warnings
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -110,7 +109,10 @@ class Engine:
             return
         if not are_same(native, message):
             self._stop(f"the native reader makes another {type(message).__name__}")
-            warnings.warn(f"claude_wire decodes with msgspec: {self.why_not}", RuntimeWarning, stacklevel=2)
+            # Importing it takes longer than most modules of this library. A warning might be raised, and lose lines.
+            from logging import getLogger
+
+            getLogger("claude_wire").warning("messages are decoded with msgspec: %s", self.why_not)
 
 
 @cache
