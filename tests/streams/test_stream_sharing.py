@@ -50,8 +50,8 @@ pytestmark = pytest.mark.usefixtures("no_descriptor_leaks")
 
 #: Most bytes that may flow from one turn of the loop to the next. Reading and decoding go on for 1 ms, and then for one
 #: chunk; that is 1 to 2 MB on a fast machine. Counted in bytes and not in seconds, it is the same on a busy one.
-MAX_BYTES_A_TURN = 10_000_000
-#: Three times as many at least: whoever starves the others lets them all flow at once.
+MAX_BYTES_A_TURN = 15_000_000
+#: Twice as many at least: whoever starves the others lets them all flow at once.
 FLOOD = 60_000_000 if long_tests.LONG else 30_000_000
 
 

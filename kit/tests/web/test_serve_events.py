@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 import recordings
@@ -240,13 +241,16 @@ async def test_a_slow_connection_is_cut_with_its_id(tmp_path: Path, monkeypatch:
                     got += one
             async with service.client() as client:
                 await client.post(f"/sessions/{id}/prompts", json={"text": json.dumps({"lines": 100, "exit": 0})})
-            async with service.events(id) as events:  # which reads all while the follower reads nothing
-                found = await rest(events)
+            with anyio.fail_after(30):
+                while feed._ended is None:  # it reads all while the follower reads nothing
+                    await asyncio.sleep(0.01)
             cut = await asyncio.wait_for(anext(follower), 30)
             assert isinstance(cut, feed_module.Signal)
             assert (cut.name, json.loads(cut.json)["id"]) == ("cut", got[-1].id)
             with pytest.raises(StopAsyncIteration):
                 await anext(follower)
+        found = await all_events(service, id)
+        assert len(found) == 104
         async with service.events(id, got[-1].id) as events:
             assert await rest(events) == found[len(got) :]
 

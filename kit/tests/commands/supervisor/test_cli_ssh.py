@@ -112,7 +112,7 @@ async def test_a_connection_that_is_killed_loses_no_line(commands: Commands) -> 
         except DetachedError as error:
             lost += 1
             place = error.cursor
-    assert lost > 1
+    assert lost  # how often depends on how much was on its way
     assert texts == [f'{number} {{"lines": 3000}}' for number in range(3000)]
     assert place.line == journal(commands.folder, id, "stdout.ndjson").count(b"\n")
 
