@@ -7,13 +7,14 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 import recordings
 from claude_wire import AssistantMessage
 from claude_wire.testing import Recording, Replay
-from claude_wire_kit.events import Bridge, ClaudeResponse
+from claude_wire_kit.events import Bridge, ClaudeResponse, events
 from folders import ROOT
 
 PAGE = (ROOT / "docs" / "events.md").read_text()
@@ -78,6 +79,13 @@ def run(name: str, folder: Path) -> list[str]:
 
 def types(lines: list[str]) -> list[str]:
     return [re.findall(r'^\{"type":"(\w+)"', line)[0] for line in lines]
+
+
+def test_the_table_and_the_public_names_have_each_event() -> None:
+    tags = [cls.__struct_config__.tag for cls in get_args(events.UiEvent)]
+    listed = re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", PAGE, re.M)))
+    assert sorted(tags) == sorted(set(listed) & set(tags))
+    assert {cls.__name__ for cls in get_args(events.UiEvent)} <= set(events.__all__)
 
 
 def test_every_example_is_run() -> None:
