@@ -15,11 +15,9 @@ There are two proofs:
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 import resource
-import secrets
 import select
 import signal
 import socket
@@ -61,7 +59,9 @@ class Child:
     """
 
     def __init__(self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], descriptors: int) -> None:
-        self.mark: str = secrets.token_hex(16)
+        import ctypes  # the commands import this module, and do not start children
+
+        self.mark: str = os.urandom(16).hex()
         supervisor, prctl = os.getpid(), ctypes.CDLL(None).prctl
         limit = descriptors, resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 
