@@ -20,10 +20,12 @@ const PATTERNS: usize = 4;
 const MAX_BYTES: usize = 4096;
 /// More strings than these never differ.
 const MAX_HOLES: usize = 6;
-/// Making a pattern takes the time that so many lines save that are like one.
-const COST: u32 = 48;
-/// The most lines whose savings are spent on patterns.
-const MAX_SAVED: u32 = 8 * COST;
+/// Credit that making a pattern takes. A line that is like one earns [`ALIKE`], for the time that it saved, and another line 1: so
+/// a stream that changes gets new patterns after a while, and one whose lines are all different pays for few.
+const COST: u32 = 128;
+const ALIKE: u32 = 4;
+/// The most credit that is kept.
+const MAX_CREDIT: u32 = 8 * COST;
 
 /// A string of a pattern.
 struct Leaf {
@@ -76,8 +78,8 @@ pub struct Patterns<V> {
     last: usize,
     /// The pattern that is replaced next.
     oldest: usize,
-    /// Lines that were like a pattern, less those whose savings were spent.
-    saved: u32,
+    /// Credit for new patterns.
+    credit: u32,
 }
 
 impl<V> Default for Patterns<V> {
@@ -86,7 +88,7 @@ impl<V> Default for Patterns<V> {
             kept: Vec::new(),
             last: 0,
             oldest: 0,
-            saved: 8 * COST,
+            credit: MAX_CREDIT,
         }
     }
 }
@@ -110,7 +112,7 @@ impl<V: Clone> Patterns<V> {
             };
             if let Some(found) = self.kept[index].read(host, stack, scratch, data, at) {
                 self.last = index;
-                self.saved = (self.saved + 1).min(MAX_SAVED);
+                self.credit = (self.credit + ALIKE).min(MAX_CREDIT);
                 return Some(found);
             }
         }
@@ -119,9 +121,10 @@ impl<V: Clone> Patterns<V> {
 
     /// Whether a line of so many bytes that is like no other should become a pattern.
     pub fn wants(&mut self, bytes: usize) -> bool {
-        let wants = bytes <= MAX_BYTES && self.saved >= COST;
+        self.credit = (self.credit + 1).min(MAX_CREDIT);
+        let wants = bytes <= MAX_BYTES && self.credit >= COST;
         if wants {
-            self.saved -= COST;
+            self.credit -= COST;
         }
         wants
     }

@@ -6,6 +6,7 @@ use std::vec::Drain;
 use proptest::prelude::*;
 use serde_json::{json, Value as Json};
 
+use super::alike::Patterns;
 use super::memo::{Part, MAX_KEPT};
 use super::plan::{may_be, Class, Field, Kind, Member, Plan, Shape, Top, ANY};
 use super::{Host, Line, Reader};
@@ -537,6 +538,16 @@ fn what_can_change_is_not_shared() {
             assert_ne!(parts(one).1, parts(other).1);
         }
     }
+}
+
+#[test]
+fn patterns_are_made_now_and_then_where_all_lines_differ() {
+    let mut patterns = Patterns::<u8>::default();
+    let first = (0..1_000).filter(|_| patterns.wants(100)).count();
+    let later = (0..12_800).filter(|_| patterns.wants(100)).count();
+    assert!((8..20).contains(&first), "{first}");
+    assert!((90..110).contains(&later), "{later}");
+    assert!(!(0..1_000).any(|_| patterns.wants(100_000)));
 }
 
 #[test]
