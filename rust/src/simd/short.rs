@@ -1,12 +1,11 @@
-//! Searches and comparisons of a few bytes: 16 at a time where the processor has SSE2 (all of x86-64), else words of 8.
+//! Searches and comparisons of a few bytes: 16 at a time by SSE2, which all of x86-64 has, elsewhere byte by byte.
 //!
 //! The strings of a line have 5 to 40 bytes mostly. For these a call into a function for wider vectors costs more than they
 //! save, and functions that call themselves cannot be inlined into one.
 //!
-//! All of them read whole vectors, so there must be [`PAD`] bytes behind what is looked at; where there are not, they
-//! give an answer that ends the caller's way through the line.
+//! They read whole vectors, so [`PAD`] bytes must follow what is looked at. Where fewer follow, they find nothing.
 
-/// So many bytes must follow a line.
+/// The bytes that must follow a line.
 pub const PAD: usize = 32;
 
 #[cfg(target_arch = "x86_64")]
@@ -27,7 +26,7 @@ mod lanes {
 
     /// A bit for each byte that ends a run within a string, and one for each byte that is not ASCII.
     #[inline(always)]
-    #[allow(clippy::cast_sign_loss)]
+    #[allow(clippy::cast_sign_loss)] // The mask of 16 bytes is not negative.
     pub fn look(bytes: &[u8; WIDTH]) -> (u32, u32) {
         let vector = load(bytes);
         // SAFETY: SSE2 is part of x86-64.
@@ -45,7 +44,7 @@ mod lanes {
 
     /// A bit for each byte that is equal.
     #[inline(always)]
-    #[allow(clippy::cast_sign_loss)]
+    #[allow(clippy::cast_sign_loss)] // The mask of 16 bytes is not negative.
     pub fn equal(a: &[u8; WIDTH], b: &[u8; WIDTH]) -> u32 {
         let (a, b) = (load(a), load(b));
         // SAFETY: SSE2 is part of x86-64.
@@ -133,7 +132,7 @@ impl Key {
         let part = whole.len().min(2 * WIDTH);
         pattern[..part].copy_from_slice(&whole[..part]);
         let bits: u64 = (1 << part) - 1;
-        #[allow(clippy::cast_possible_truncation)]
+        #[allow(clippy::cast_possible_truncation)] // Half of 32 bits.
         let masks = [(bits & 0xffff) as u32, (bits >> WIDTH) as u32];
         Self {
             pattern,

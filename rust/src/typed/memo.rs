@@ -209,11 +209,13 @@ impl Word {
             hash ^= hash >> 29;
         }
         #[allow(clippy::cast_possible_truncation)]
+        // The length is at most 32, and of the hash any bits do.
         let word = Self {
             bytes,
             len: string.len() as u8,
         };
         #[allow(clippy::cast_possible_truncation)]
+        // The length is at most 32, and of the hash any bits do.
         let slot = (hash >> 40) as usize % Self::SLOTS;
         Some((word, slot))
     }

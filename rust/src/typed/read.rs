@@ -590,7 +590,7 @@ impl<H: Host> Reader<H> {
                     Number::Int(value) if may & (may_be::INT | may_be::ANY) != 0 => {
                         self.host.int(value)?
                     }
-                    #[allow(clippy::cast_precision_loss)]
+                    #[allow(clippy::cast_precision_loss)] // It is below 2 to the power of 53.
                     Number::Int(value)
                         if may & may_be::FLOAT != 0 && value.unsigned_abs() < 1 << 53 =>
                     {

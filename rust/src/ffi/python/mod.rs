@@ -101,7 +101,7 @@ pub unsafe fn install(dict: u64) -> bool {
                 let function =
                     Object::owned((api().PyCFunction_NewEx)(method, null_mut(), null_mut()));
                 if let Some(function) = function {
-                    #[allow(clippy::cast_possible_truncation)]
+                    #[allow(clippy::cast_possible_truncation)] // An address has 64 bits here.
                     let dict = dict as usize as Pointer;
                     (api().PyDict_SetItemString)(dict, method.name, function.pointer());
                 }
@@ -362,7 +362,7 @@ fn bool(value: bool) -> Object {
     }
 }
 
-#[allow(clippy::cast_possible_wrap)]
+#[allow(clippy::cast_possible_wrap)] // No length is above isize::MAX.
 fn number(index: usize) -> i64 {
     index as i64
 }
@@ -372,7 +372,7 @@ fn int(value: i64) -> Option<Object> {
     unsafe { Object::owned((api().PyLong_FromLongLong)(value)) }
 }
 
-#[allow(clippy::cast_possible_wrap)]
+#[allow(clippy::cast_possible_wrap)] // No length is above isize::MAX.
 fn tuple(items: impl IntoIterator<Item = Object, IntoIter: ExactSizeIterator>) -> Option<Object> {
     let items = items.into_iter();
     // SAFETY: see `api`; each index is one of the new tuple's, and its reference is handed over.
@@ -385,7 +385,7 @@ fn tuple(items: impl IntoIterator<Item = Object, IntoIter: ExactSizeIterator>) -
     }
 }
 
-#[allow(clippy::cast_possible_wrap)]
+#[allow(clippy::cast_possible_wrap)] // No length is above isize::MAX.
 fn list(items: impl IntoIterator<Item = Object, IntoIter: ExactSizeIterator>) -> Option<Object> {
     let items = items.into_iter();
     // SAFETY: as above.

@@ -180,7 +180,7 @@ impl Python {
     }
 }
 
-#[allow(clippy::cast_possible_wrap)]
+#[allow(clippy::cast_possible_wrap)] // No length is above isize::MAX.
 fn size(len: usize) -> Size {
     len as Size // no slice is longer
 }

@@ -103,7 +103,7 @@ fn kind(row: &Object) -> Option<Kind<Object>> {
 
 type ShapeParts = (StructClass, Vec<u8>, Vec<Field<Object>>);
 
-#[allow(clippy::option_option)]
+#[allow(clippy::option_option)] // None is a wrong row, and Some(None) a class that is refused.
 fn shape(host: &mut Python, row: &Object) -> Option<Option<ShapeParts>> {
     let Some(row) = optional(row.clone()) else {
         return Some(None);
