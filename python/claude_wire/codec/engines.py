@@ -61,7 +61,8 @@ class Engine:
     read: Callable[[bytes | memoryview], Read | None]
     #: Reads one line, with or without its line feed; None if msgspec is to decode it, or if it is no bytes.
     read_line: Callable[[Any], Any]
-    #: Reads a chunk that is one line with its line feed; None if it is not, or has something unknown in it.
+    #: Reads a chunk that is exactly one line with its line feed. Returns None for any other chunk, and for a line with
+    #: unknown content.
     read_whole_line: Callable[[Any], Any]
     _wanted: Callable[[], int]
 
@@ -77,7 +78,7 @@ class Engine:
         self._plans = Plans(vocabulary, change_plan, functions["slots_of"])
 
     def _planned(self, wanted: int, line: bytes) -> Any:
-        """What the native reader makes of a line, after its classes were planned; None if nothing."""
+        """Plan the classes of a line, and return its message from the native reader; None if it makes none."""
         while wanted >= 0 and self._plans.plan(wanted):
             message = self.read_line(line)
             if message is not None:

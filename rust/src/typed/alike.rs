@@ -204,7 +204,7 @@ impl<V: Clone> Pattern<V> {
         }
     }
 
-    /// Compares a line with this one, and puts the strings of the holes on the stack.
+    /// Compares a line with the pattern, and pushes the line's strings for the holes on the stack.
     fn compare<H: Host<Value = V>>(
         &self,
         host: &mut H,

@@ -1,4 +1,4 @@
-//! What the reader needs of whoever makes the objects.
+//! The interface between the reader, which parses, and the host, which makes the objects.
 
 /// Makes the objects that a line is turned into.
 ///

@@ -5,7 +5,7 @@
 
 use crate::simd::begins;
 
-/// The longest string that is kept with a field.
+/// A field keeps no string that is longer, in bytes.
 const MAX_STRING: usize = 96;
 /// The bytes of an object or array that are kept with a field: shorter ones are not worth it.
 const PART: std::ops::RangeInclusive<usize> = 16..=64 * 1024;

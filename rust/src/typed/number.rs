@@ -12,8 +12,8 @@ pub enum Number {
 /// The digits that a whole number may have here. More may be beyond 64 bits.
 const MAX_DIGITS: usize = 18;
 
-/// The number of `data` that begins at `at`, and where it ends. `None` if it is none, and for what is left to others: a minus
-/// before 0, which floats keep and whole numbers lose; many digits; and what is beyond a float.
+/// Returns the number that begins at `at`, and the index after it. `None` if there is no valid number, and for numbers that are
+/// left to the slower way: -0, which is different as a float; more than [`MAX_DIGITS`] digits; and what is beyond the range of a float.
 pub fn number(data: &[u8], at: usize) -> Option<(Number, usize)> {
     let negative = data.get(at) == Some(&b'-');
     let first = at + usize::from(negative);

@@ -5,7 +5,7 @@
 
 use crate::simd::Key;
 
-/// What a value may be; several of them added up.
+/// The types that a value may have, as bits of `Kind::may_be`.
 pub mod may_be {
     /// `null`.
     pub const NULL: u32 = 1;
@@ -88,7 +88,7 @@ pub enum Class<C> {
 pub struct Shape<C> {
     /// The class, for the host.
     pub class: C,
-    /// Its keys: where in [`Plan::fields`] they begin and end. At most 128; the tag is the last, if there is one.
+    /// The range of its keys in [`Plan::fields`]. At most 128; the tag is the last, if there is one.
     pub fields: std::ops::Range<FieldId>,
     /// The value of the tag.
     pub tag: Vec<u8>,

@@ -115,7 +115,7 @@ impl<H: Host> Reader<H> {
         }
     }
 
-    /// Changes the plan: adds to it, or plans what was unplanned.
+    /// Adds to the plan, or plans a class that was unplanned.
     pub fn change_plan(&mut self, change: impl FnOnce(&mut Plan<H::Value, H::Class>)) {
         change(&mut self.plan);
         self.memory

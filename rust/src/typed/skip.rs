@@ -18,7 +18,7 @@ pub fn skip(data: &[u8], at: usize, depth: usize, scratch: &mut Vec<u8>) -> Opti
     }
 }
 
-/// Where the string whose contents begin at `start` ends, with its quote.
+/// Returns the index after the closing quote of the string whose contents begin at `start`.
 fn skip_string(data: &[u8], start: usize, scratch: &mut Vec<u8>) -> Option<usize> {
     let (end, _) = string_end(data, start);
     match data.get(end)? {

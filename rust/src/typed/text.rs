@@ -9,7 +9,7 @@ pub fn unescape(data: &[u8], start: usize, at: usize, out: &mut Vec<u8>) -> Opti
     let mut ascii = data[start..at].is_ascii();
     let (mut from, mut at) = (start, at);
     loop {
-        // No escape is shorter than what it stands for, so 4 more bytes are enough for that.
+        // An escape becomes at most 4 bytes of UTF-8.
         out.try_reserve(at - from + 4).ok()?;
         out.extend_from_slice(&data[from..at]);
         match data.get(at)? {

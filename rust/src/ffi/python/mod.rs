@@ -112,7 +112,8 @@ pub unsafe fn install(dict: u64) -> bool {
     }
 }
 
-/// Runs the body of a function for Python: without a result and an exception, and after a panic, it raises `SystemError`.
+/// Runs the body of a function that Python calls. If the body panics, or returns nothing and has raised nothing, Python gets a
+/// `SystemError`.
 fn body(run: impl FnOnce() -> Option<Object>) -> Pointer {
     let result = catch_unwind(AssertUnwindSafe(run)).ok().flatten();
     result.map_or_else(
@@ -275,7 +276,7 @@ unsafe extern "C" fn wanted(capsule: Pointer, _: Pointer) -> Pointer {
     })
 }
 
-/// What is said of the lines; `None` without memory.
+/// Reads a block, and returns the result of `read_block`; `None` if there is no memory, with a `MemoryError` raised.
 fn read_lines(state: &mut State, data: &[u8]) -> Option<Object> {
     let State {
         reader,
