@@ -25,11 +25,11 @@ NAME = "__agent__"
 @click.argument("script", metavar="SCRIPT[:NAME]")
 @click.argument("flags", metavar="[FLAGS]...", nargs=-1, type=click.UNPROCESSED)
 def agent(script: str, flags: tuple[str, ...]) -> None:
-    """Be the agent that a Python file defines, for the host that has started this.
+    """Run an agent that a Python file defines.
 
-    The agent is the object NAME in SCRIPT: an Agent, or the function of one. Without a NAME: "agent" if there is one,
-    else "answer". FLAGS are those of the CLI. Standard output is kept for the agent's lines before the file is
-    imported, so nothing in it can write between them.
+    Runs NAME from SCRIPT, for the host that has started this: an Agent, or an answer function. Without a NAME it is
+    "agent" if there is one, else "answer". FLAGS are those of the CLI. Standard output is kept for the agent's lines
+    before the file is imported, so nothing in it can write between them.
 
     A file whose first line is "#!/usr/bin/env -S claude-wire agent" can be given to any host as the path of its CLI.
     """

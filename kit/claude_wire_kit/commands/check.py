@@ -29,11 +29,12 @@ LARGE_BYTES = 50_000_000
 @several_sources
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 def check(files: tuple[str, ...], as_json: bool) -> None:
-    """Check recorded lines; - is standard input.
+    """Check recorded lines, and list what is unknown.
 
-    Counts messages by kind, lists every line that is not one JSON object with its number, byte offset and reason, and
-    lists everything that this version of claude-wire does not know: types, subtypes, blocks, events, deltas, requests,
-    hook events, and fields by path. Each is listed once, with its count and the first line that has it.
+    - is standard input. Counts messages by kind, lists every line that is not one JSON
+    object with its number, byte offset and reason, and lists everything that this version of claude-wire does not know:
+    types, subtypes, blocks, events, deltas, requests, hook events, and fields by path. Each is listed once, with its
+    count and the first line that has it.
 
     A FILE has the lines that the CLI wrote: its output, or a transcript, which it keeps on disk; the first lines tell
     which. .gz and .xz are unpacked, and of a recording's folder it is the stdout.ndjson. The fields of an answer

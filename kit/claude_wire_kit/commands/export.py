@@ -26,7 +26,7 @@ TABLES = ["messages", "blocks", "usage", "results", "answers"]
     "--jobs", type=click.IntRange(min=1), metavar="N", help="Threads; if not said, one for each processor, 8 at most."
 )
 def export(folder: str, output: str, table: str, form: str, by: str | None, zone: str, jobs: int | None) -> None:
-    """Write the sessions in FOLDER as files of Parquet or CSV, for other programs.
+    """Write sessions as Parquet or CSV files.
 
     FOLDER is the CLI's projects folder, if none is named: that in CLAUDE_CONFIG_DIR, or in ~/.claude. All files below
     it that end in .jsonl are read; they may be transcripts and recorded streams. Needs pyarrow.

@@ -78,7 +78,7 @@ def replay(
     no_wait: bool,
     script: str | None,
 ) -> None:
-    """Play a recording, in place of the CLI.
+    """Play a recording in place of the CLI.
 
     RECORDING is a folder (stdout.ndjson, stdin.ndjson, order.jsonl, cmd.json, exit.json, stderr.txt; only the first
     must be there), or a file with the standard output alone, such as "claude -p PROMPT --output-format stream-json

@@ -52,7 +52,7 @@ def run(
     disallowed_tools: tuple[str, ...],
     **options: Any,
 ) -> None:
-    """Run the Claude Code CLI with a prompt, and show the session live.
+    """Run the CLI with a prompt, and show the session live.
 
     PROMPT is the text of the prompt, or - to read it from standard input. FLAGS after it are passed to the CLI.
     "claude-wire view --help" explains the output. The run is over when nothing more will come: the subagents in the

@@ -61,7 +61,7 @@ def search(
     most: int,
     as_json: bool,
 ) -> None:
-    """Search for PATTERN in what was said in the sessions in FOLDER.
+    """Search what was said in the sessions on disk.
 
     PATTERN is a regular expression as Python has them. The search covers prompts, answers, thinking, and the inputs
     and results of tools, also those of subagents. The sessions changed last come first. Each session with a match is

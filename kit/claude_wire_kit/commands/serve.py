@@ -49,11 +49,11 @@ SESSION = Path(__file__).with_name("data") / "session"
 )
 @click.option("--demo", is_flag=True, help="Serve a recorded session: no account and no network.")
 def serve(config: str | None, folder: str | None, listen: str, port: int, demo: bool) -> None:
-    """Serve the sessions of the supervisor over HTTP, to programs and browsers of this machine.
+    """Serve the sessions of the supervisor over HTTP.
 
-    Starts the supervisor, unless it runs. Prints the address to open in a browser, with the token in it, and the file
-    that has the token, for programs. Anybody who has the token may do what you may do. Without --config,
-    $XDG_CONFIG_HOME/claude-wire/serve.toml is read if it is there.
+    It serves programs and browsers of this machine. Starts the supervisor, unless it runs. Prints the address to open
+    in a browser, with the token in it, and the file that has the token, for programs. Anybody who has the token may do
+    what you may do. Without --config, $XDG_CONFIG_HOME/claude-wire/serve.toml is read if it is there.
 
     Exit code: 0 after Ctrl-C; 2 if it cannot serve.
     """

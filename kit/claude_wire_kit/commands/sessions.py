@@ -38,10 +38,11 @@ SOON = timedelta(days=7)
 @click.option("--project", metavar="DIR", help="Those that began in this directory.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def sessions(folder: str, newest: int, show_all: bool, project: str | None, as_json: bool) -> None:
-    """List the sessions in FOLDER, the newest first, each with the command that resumes it.
+    """List the sessions on disk, the newest first.
 
-    The CLI deletes sessions some days after their last change (cleanupPeriodDays in its settings.json; 30 days if it is
-    not there). A session that has seven days left or less is marked.
+    Each is shown with the command that resumes it. The CLI deletes sessions some days after their last change
+    (cleanupPeriodDays in its settings.json; 30 days if it is not there). A session that has seven days left or less is
+    marked.
 
     FOLDER is the CLI's projects folder, if none is named: that in CLAUDE_CONFIG_DIR, or in ~/.claude. The beginning and
     the end of each file are read, 128 KiB at most. Sessions come by the time of their last record, which is shown.

@@ -31,10 +31,10 @@ UNKNOWN = "n/a"
 @several_sources
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 def stats(files: tuple[str, ...], as_json: bool) -> None:
-    """Add up recorded sessions; - is standard input.
+    """Add up turns, tokens, cost and tools of recordings.
 
-    A FILE has the lines that the CLI wrote; .gz and .xz are unpacked, and of a recording's folder it is the
-    stdout.ndjson. Files are read once, in constant memory; folders are loaded. Several are added up, too.
+    - is standard input. A FILE has the lines that the CLI wrote; .gz and .xz are unpacked, and of a recording's folder
+    it is the stdout.ndjson. Files are read once, in constant memory; folders are loaded. Several are added up, too.
 
     Cost and tokens are what was used in this recording: total_cost_usd and modelUsage of a result are running totals of
     the session, which go on when it is resumed, so they are taken from what each result says to have been used since

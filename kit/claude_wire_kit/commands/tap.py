@@ -28,7 +28,9 @@ from claude_wire_kit.tap import program
 @click.option("--redact", is_flag=True, help="Write no secrets down, and nothing that is unknown.")
 @click.option("--install", type=click.Path(dir_okay=False), metavar="PATH", help="Write a program that is this tap.")
 def tap(flags: tuple[str, ...], cli: str | None, record: str | None, redact: bool, install: str | None) -> None:
-    """Run the CLI with FLAGS, in its place: for an SDK that gives no flags of its own, --install it first.
+    """Run the CLI, pass its streams on, and record them.
+
+    The CLI gets FLAGS. For an SDK that gives no flags of its own, --install the tap first.
 
     All bytes are passed on as they are, in both directions, and so are signals, the end of the input, the standard
     error and the exit code. What the host does not read is kept, up to 256 MiB, so that the CLI need not wait.

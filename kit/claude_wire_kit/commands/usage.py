@@ -75,7 +75,7 @@ def usage(
     prune: bool,
     no_index: bool,
 ) -> None:
-    """Tokens and cost of the sessions in FOLDER, by day, project, model, session or subagent.
+    """Add up tokens and cost of the sessions on disk.
 
     FOLDER is the CLI's projects folder, if none is named: that in CLAUDE_CONFIG_DIR, or in ~/.claude.
 

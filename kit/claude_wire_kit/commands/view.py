@@ -24,12 +24,12 @@ from claude_wire_kit.terminal.page import Page
 @click.option("--html", "as_html", is_flag=True, help="Write one static HTML page instead.")
 @click.option("-o", "--output", metavar="OUT", help="The file for the page; standard output if not given.")
 def view(source: str, as_html: bool, output: str | None) -> None:
-    """Show a recorded session, or a pipe; - is standard input.
+    """Show a recorded session, or a pipe.
 
-    FILE has the lines that the CLI wrote, such as "claude -p PROMPT --output-format stream-json --verbose" writes
-    them; .gz and .xz are unpacked. For the folder of a recording, the host's lines are also shown. Lines of a pipe are
-    shown as they come. Of a transcript, which the CLI keeps on disk, the active branch is shown, with what its
-    subagents have said.
+    - is standard input. FILE has the lines that the CLI wrote, such as "claude -p PROMPT --output-format stream-json
+    --verbose" writes them; .gz and .xz are unpacked. For the folder of a recording, the host's lines are also shown.
+    Lines of a pipe are shown as they come. Of a transcript, which the CLI keeps on disk, the active branch is shown,
+    with what its subagents have said.
 
     \b
     >  a prompt                  ?  a question of the CLI, and its answer

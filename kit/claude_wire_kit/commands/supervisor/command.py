@@ -14,6 +14,7 @@ import click
 
 from claude_wire.support import one_line, printable
 from claude_wire_kit.commands.shared.failure import Failure
+from claude_wire_kit.commands.shared.groups import SuggestingGroup
 from claude_wire_kit.commands.supervisor.client import (
     Client,
     connect,
@@ -55,9 +56,9 @@ def takes_state_folder(command: C) -> C:
     )(command)
 
 
-@click.group()
+@click.group(cls=SuggestingGroup)
 def supervisor() -> None:
-    """Sessions that outlive their clients.
+    """Run sessions that outlive their clients.
 
     A supervisor in the background owns the CLIs, and writes down what they say before anybody sees it. Clients come
     and go. Sessions are named by their id, the beginning of it, or their name.
@@ -189,9 +190,9 @@ def ps(folder: str | None, show_all: bool, quiet: bool, as_object: bool) -> None
 @click.option("-n", "--tail", type=click.IntRange(0), help="The last so many lines only.")
 @click.option("--json", "as_lines", is_flag=True, help="The lines as they are.")
 def logs(name: str | None, folder: str | None, follow: bool, tail: int | None, as_lines: bool) -> None:
-    """Show what a session has said; without ID, what the supervisor has done.
+    """Show what a session or the supervisor has written.
 
-    The log of the supervisor has no content: no prompts, no output, no command lines.
+    Without ID, it is the log of the supervisor, which has no content: no prompts, no output, no command lines.
 
     Exit code: 0; 2 if there is no such session, if no supervisor runs that could show it, or if there is no log.
     """
@@ -232,7 +233,7 @@ def _show(name: str, folder: StateFolder, *, follow: bool, tail: int | None = No
 @click.option("--drive", is_flag=True, help="Send what you type, and answer its questions.")
 @click.option("--take", is_flag=True, help="With --drive: replace the client that drives.")
 def attach(name: str, folder: str | None, drive: bool, take: bool) -> None:
-    """Show a session, and what comes; with --drive talk with it.
+    """Show a session live; with --drive, talk to it.
 
     With --drive a line that you type is a prompt, and questions for permission are asked as "claude-wire run" asks
     them. Ctrl-C interrupts the turn; once more, or the end of the input (Ctrl-D), leaves the session, which goes on.
@@ -256,9 +257,10 @@ def attach(name: str, folder: str | None, drive: bool, take: bool) -> None:
 @click.option("--all", "stop_all", is_flag=True, help="All of them, and the supervisor.")
 @click.option("-t", "--grace", type=click.FloatRange(0, 3600), default=5.0, help="Seconds between two steps; 5.")
 def stop(names: tuple[str, ...], folder: str | None, stop_all: bool, grace: float) -> None:
-    """End the CLIs of sessions: first their input, then SIGTERM, then SIGKILL.
+    """End the CLIs of sessions.
 
-    A session that was stopped can be looked at, and resumed. With --all the supervisor ends, too.
+    First their input ends, then they get SIGTERM, then SIGKILL. A session that was stopped can be looked at, and
+    resumed. With --all the supervisor ends, too.
 
     Exit code: 0; 2 if there is no such session, or no supervisor runs.
     """

@@ -24,12 +24,12 @@ CHUNK_BYTES = 256 * 1024
 @click.option("--drive", is_flag=True, help="With ID: send prompts and answers, too.")
 @click.option("--take", is_flag=True, help="With --drive: replace the client that drives.")
 def stdio(name: str | None, folder: str | None, drive: bool, take: bool) -> None:
-    """Connect standard input and output with the supervisor's socket, for programs.
+    """Connect standard streams with the supervisor's socket.
 
-    A client on another machine runs "ssh -T -o ServerAliveInterval=15 HOST claude-wire supervisor stdio", and speaks
-    with the supervisor as over its socket: docs/supervisor.md has the lines. With ID this sends the command to attach
-    to that session. All other bytes are passed on as they are. The end of the input ends the connection, and not the
-    session.
+    This is for programs. A client on another machine runs "ssh -T -o ServerAliveInterval=15 HOST claude-wire supervisor
+    stdio", and speaks with the supervisor as over its socket: docs/supervisor.md has the lines. With ID this sends the
+    command to attach to that session. All other bytes are passed on as they are. The end of the input ends the
+    connection, and not the session.
 
     People use "claude-wire supervisor attach ID".
 
