@@ -26,7 +26,7 @@ SHOWN = """() => {
     questions: of("question", (one) => [one.dataset.id, text(one, ".tool"), one.dataset.outcome ?? "open"]),
     agents: of("agent", (one) => [one.dataset.agent, text(one, ".row > .name"), one.dataset.state]),
     notices: of("notice", (one) => text(one, ".body")),
-    turns: of("turn", (one) => !one.classList.contains("failed")),
+    turns: of("turn", (one) => one.dataset.ok === "true"),
   };
 }"""
 

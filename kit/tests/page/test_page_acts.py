@@ -220,7 +220,7 @@ def test_a_prompt_that_is_refused_comes_back(browser: Any, server: PageServer) -
 
 
 def test_new_session(browser: Any, server: PageServer) -> None:
-    server.add("one", {"type": "claude_response", "content": "An old text."})
+    server.add("one", {"type": "claude_response", "content": "An old text."}, ended=True)
     with open_page(browser, server.entry) as tab:
         tab.page.get_by_text("An old text.").wait_for()
         tab.page.click("#new")
@@ -231,6 +231,7 @@ def test_new_session(browser: Any, server: PageServer) -> None:
         assert server.created == [{"profile": "work", "folder": "shop", "name": "The shop"}]
         assert tab.shown()["texts"] == []
         assert tab.page.evaluate("location.hash") == "#session=made-1"
+        tab.page.wait_for_selector("#prompt:focus")
 
 
 def test_sessions_by_keyboard(browser: Any, server: PageServer) -> None:

@@ -236,3 +236,30 @@ def test_input_with_many_fields(browser: Any, server: PageServer) -> None:
         tab.page.wait_for_selector("#questions .main")
         assert tab.page.locator("#questions dt").count() == 12
         tab.page.get_by_text("and 8 more fields").wait_for()
+
+
+def test_a_turn_that_a_person_stopped_is_no_failure(browser: Any, server: PageServer) -> None:
+    server.add(
+        "one",
+        {"type": "turn_complete", "ok": False, "error": "interrupted", "durationMs": 3200},
+        {"type": "turn_complete", "ok": True, "durationMs": 0, "costUsd": 0.5},
+        {"type": "turn_complete", "ok": True, "durationMs": 12},
+    )
+    with open_page(browser, server.entry) as tab:
+        tab.wait_for_turns(3)
+        facts = tab.page.locator("[data-kind=turn] .facts").all_text_contents()
+        assert facts == ["Stopped · 3.2 s", "Done · $0.50", "Done · 12 ms"]
+        assert tab.page.locator(".turn.failed, .turn .error").count() == 0
+
+
+@pytest.mark.parametrize("width", [360, 1000, 1280, 1600])
+def test_the_conversation_stays_where_it_is_when_work_begins(browser: Any, server: PageServer, width: int) -> None:
+    session = server.add("one", {"type": "claude_response", "content": "Hello."})
+    where = "() => { const box = document.querySelector('#log').getBoundingClientRect(); return [box.left, box.width]; }"
+    step = {"currentStep": "Testing", "completedSteps": 1, "totalSteps": 2, "percentage": 50.0}
+    with open_page(browser, server.entry, width=width) as tab:
+        tab.wait_level()
+        before = tab.page.evaluate(where)
+        session.publish({"type": "progress_update", **step})
+        tab.page.wait_for_selector("#now")
+        assert tab.page.evaluate(where) == before

@@ -17,6 +17,8 @@ const STATES = {
   denied: "denied",
   interrupted: "interrupted",
 };
+/** What a turn says went wrong when a person has stopped it. */
+const STOPPED = "interrupted";
 const NOTICES = { error: "Error", retry: "Trying again", auth: "Signing in", rate_limit: "Rate limit", info: "Note" };
 
 export class Conversation {
@@ -275,22 +277,25 @@ export class Conversation {
     this.finishAll();
     const facts = [];
     if (event.costUsd !== undefined) facts.push(dollars(event.costUsd));
-    if (event.durationMs !== undefined) facts.push(seconds(event.durationMs));
+    if (event.durationMs) facts.push(seconds(event.durationMs));
     if (event.turns !== undefined) facts.push(event.turns === 1 ? "1 answer" : `${event.turns} answers`);
-    const entry = make("div", event.ok ? "entry turn" : "entry turn failed");
+    const isStopped = !event.ok && event.error === STOPPED;
+    const entry = make("div", event.ok || isStopped ? "entry turn" : "entry turn failed");
     entry.dataset.kind = "turn";
+    entry.dataset.ok = event.ok;
     const agents = event.background ?? 0;
     if (agents) facts.push(agents === 1 ? "1 agent goes on" : `${agents} agents go on`);
     const done = agents ? "Turn done" : "Done";
-    entry.append(make("span", "facts", [event.ok ? done : "Not done", ...facts].join(" · ")));
+    entry.append(make("span", "facts", [event.ok ? done : isStopped ? "Stopped" : "Not done", ...facts].join(" · ")));
     // The CLI also says what went wrong as a text of its own, mostly.
-    if (event.error !== undefined && event.error !== this.lastText) {
+    if (event.error !== undefined && event.error !== this.lastText && !isStopped) {
       const error = make("div", "error");
       fill(error, event.error);
       entry.append(error);
     }
     this.append(entry, (event.error ?? "").length);
-    this.on.say(event.ok ? `The turn is done${agents ? ", and work goes on in the background" : ""}.` : `The turn is not done: ${(event.error ?? "").slice(0, 200)}`);
+    if (event.ok) this.on.say(`The turn is done${agents ? ", and work goes on in the background" : ""}.`);
+    else this.on.say(isStopped ? "The turn was stopped." : `The turn is not done: ${(event.error ?? "").slice(0, 200)}`);
   }
 
   notice(event) {
@@ -371,6 +376,7 @@ export function dollars(amount) {
 
 function seconds(milliseconds) {
   const count = milliseconds / 1000;
+  if (count < 0.1) return `${Math.ceil(milliseconds)} ms`;
   if (count < 60) return `${count.toFixed(1)} s`;
   return `${Math.floor(count / 60)} min ${Math.round(count % 60)} s`;
 }

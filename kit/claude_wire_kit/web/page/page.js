@@ -44,6 +44,8 @@ let resumed = null;
 let repliesToPrompts = Promise.resolve();
 let sessions = [];
 let isAtEnd = true;
+/** Whether the focus goes to the prompt as soon as one can write there. */
+let isPromptWanted = false;
 
 const conversation = new Conversation(places, {
   answer,
@@ -245,6 +247,10 @@ function changed() {
     at("resume").disabled = resumed !== null && resumed === shown;
     if (!hasEnded && resumed === shown && resumed !== null) {
       resumed = null;
+      isPromptWanted = true;
+    }
+    if (isPromptWanted && !prompt.disabled) {
+      isPromptWanted = false;
       prompt.focus();
     }
     at("stop").hidden = !conversation.isBusy || hasEnded;
@@ -370,8 +376,9 @@ async function create() {
     const info = await call("POST", "sessions", body);
     at("create").close();
     await look();
+    isPromptWanted = true;
     show(info.id);
-    at("prompt").focus();
+    changed();
   } catch (error) {
     at("create-fault").textContent = error.message;
   }
