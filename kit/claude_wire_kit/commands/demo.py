@@ -1,7 +1,8 @@
-"""The command ``claude-wire demo``: play a recorded session, then measure how fast it is decoded."""
+"""The command ``claude-wire demo``: talk to an agent of ours, then measure how fast a recorded session is decoded."""
 
 from __future__ import annotations
 
+import tempfile
 from contextlib import closing
 from pathlib import Path
 
@@ -10,20 +11,21 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from claude_wire import open_process
-from claude_wire.testing import Recording, Replay
+from claude_wire import CanUseToolRequest, PermissionResultAllow, UserMessage, open_session
+from claude_wire.testing import Recording
+from claude_wire_kit.commands.guide import command
+from claude_wire_kit.commands.guide.project import write_project
 from claude_wire_kit.survey.race import CHUNK_BYTES, RESULTS_ONLY, Lap, race, ways
 from claude_wire_kit.terminal.live import LiveView
 from claude_wire_kit.terminal.output import Output
 from claude_wire_kit.terminal.page import Page
 
-#: The first three turns of a recorded session, byte for byte. A real CLI (2.1.330, run by claude-agent-sdk) spoke with
-#: a scripted model. The session has tools that were allowed, denied and served by the host over MCP, hooks, thinking,
-#: and an interrupted turn.
-SESSION = Path(__file__).with_name("data") / "session"
+#: What the demo asks the agent.
+PROMPTS = ["Run the tests, please.", "Please fix the bug.", "Run the tests again.", "Let two subagents review it."]
 
-#: The recorded session took 2.5 s. The demo plays it faster by this factor.
-SPEED = 2.0
+#: The first three turns of a recorded session, byte for byte, for the measurement. A real CLI (2.1.330, run by
+#: claude-agent-sdk) spoke with a scripted model.
+SESSION = Path(__file__).with_name("data") / "session"
 
 #: For the measurement, the recording is repeated up to about this many bytes.
 RACE_BYTES = 20_000_000
@@ -34,33 +36,50 @@ RACE_SECONDS = 5.0
 
 
 @click.command()
-@click.option("--no-bench", is_flag=True, help="Show the session only; measure nothing.")
+@click.option("--no-bench", is_flag=True, help="Show the conversation only; measure nothing.")
 def demo(no_bench: bool) -> None:
-    """Play a recorded session, then measure decoders on it.
+    """Talk to an agent, then measure decoders on a recorded session.
 
-    The session was recorded from a real CLI with a scripted model. It ships with this package: no network and no
-    account is needed. A child process plays it, twice as fast as it was, and its messages are shown as they come
-    through the pipe.
+    The agent is a program of this package, without a model: no network and no account is needed. It runs as a child
+    process, and corrects a small project in a temporary folder. What it asks for is allowed. "claude-wire serve --demo"
+    has the same agent in the browser, and waits for you.
     """
     console = Output()
-    recording = Recording.load(SESSION)
-    anyio.run(_play, recording, console)
+    anyio.run(_converse, console)
     if not no_bench:
-        _measure(recording.stdout, console)
+        _measure(Recording.load(SESSION).stdout, console)
 
 
-async def _play(recording: Recording, console: Output) -> None:
-    with closing(Page(console, row=True)) as page:
+async def _converse(console: Output) -> None:
+    with closing(Page(console, row=True)) as page, tempfile.TemporaryDirectory(prefix="claude-wire-") as folder:
+        write_project(Path(folder))
         live = LiveView(page)
-        async with open_process(Replay(recording, speed=SPEED).argv()) as process:
-            async for message in process:
-                live.show(message)
-                page.wait()
-            code = await process.wait()
-    stats = process.stats
+        shown = anyio.Condition()
+
+        async def allow(request: CanUseToolRequest) -> PermissionResultAllow:
+            async with shown:
+                while live.input_of(request.tool_use_id or "") is None:
+                    await shown.wait()  # the call is a message, and comes before the question about it
+                live.ask(request)
+                answer = request.allow()
+                live.decide(answer)
+            return answer
+
+        async with open_session(command(), can_use_tool=allow, cwd=folder) as session:
+            for prompt in PROMPTS:
+                message = UserMessage.of(prompt)
+                live.sent(message)
+                await session.query(message)
+                async for received in session.receive_response():
+                    async with shown:
+                        live.show(received)
+                        page.wait()
+                        shown.notify_all()
+        assert session.process is not None
+        stats = session.process.stats
     console.say(
-        f"\n{stats.bytes:,} bytes through the pipe of a process that exited with {code}: {stats.messages} messages, "
-        f"{stats.invalid} invalid, {stats.unknown} unknown",
+        f"\n{stats.bytes:,} bytes through the pipe of a process that exited with {session.process.returncode}: "
+        f"{stats.messages} messages, {stats.invalid} invalid, {stats.unknown} unknown",
     )
 
 
@@ -69,7 +88,7 @@ def _measure(recorded: bytes, console: Output) -> None:
     data = recorded * times
     *laps, results = race([*ways(), RESULTS_ONLY], data, rounds=MAX_ROUNDS, seconds=RACE_SECONDS)
     console.say(
-        f"\nDecoding this recording {times} times over, from memory, messages dropped at once "
+        f"\nDecoding a recorded session of the CLI {times} times over, from memory, messages dropped at once "
         f"({len(data) / 1e6:.1f} MB, {laps[0].messages:,} lines):",
     )
     console.print(_table(laps, len(data)))

@@ -32,8 +32,8 @@ ADDRESS = "127.0.0.1"
 PORT = 8765
 #: The supervisor of ``--demo`` must end within this many seconds after it is told to.
 END_SECONDS = 10.0
-#: The session of ``--demo``. It is played as fast as it was recorded.
-SESSION = Path(__file__).with_name("data") / "session"
+#: The first prompt of ``--demo``.
+GREETING = "Hello! What can you show me?"
 
 
 @click.command()
@@ -47,7 +47,7 @@ SESSION = Path(__file__).with_name("data") / "session"
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=PORT, help=f"{PORT} if not said; 0 for any that is free."
 )
-@click.option("--demo", is_flag=True, help="Serve a recorded session: no account and no network.")
+@click.option("--demo", is_flag=True, help="Try the page with an agent of ours: no account, no network.")
 def serve(config: str | None, folder: str | None, listen: str, port: int, demo: bool) -> None:
     """Serve the sessions of the supervisor over HTTP.
 
@@ -66,10 +66,9 @@ def serve(config: str | None, folder: str | None, listen: str, port: int, demo: 
         raise click.UsageError("--demo has a configuration and a folder of its own")
     if demo:
         with _unwound(), tempfile.TemporaryDirectory(prefix="claude-wire-") as own, _supervised(own) as state:
-            settings = _demo_config(own)
+            settings = _demo_config(Path(own) / "shop")
             with failures():
-                spec = settings.profiles["demo"].spec(own, "demo")
-                anyio.run(connect(state.path).start, spec)
+                anyio.run(_begin_demo, state, settings)
             _serve(state, settings, listen, port)
         return
     settings = _config(config)
@@ -99,12 +98,22 @@ def _config(path: str | None) -> Config:
         raise Failure(printable(str(error))) from error
 
 
-def _demo_config(folder: str) -> Config:
-    from claude_wire.testing import Replay
+def _demo_config(project: Path) -> Config:
+    from claude_wire_kit.commands.guide import command
+    from claude_wire_kit.commands.guide.project import write_project
     from claude_wire_kit.web import Config, Profile
 
-    argv = Replay(SESSION, speed=1.0, wait=False).argv()
-    return Config(profiles={"demo": Profile(roots=[folder], argv=argv)})
+    write_project(project)
+    return Config(profiles={"demo": Profile(roots=[os.fspath(project)], argv=command())})
+
+
+async def _begin_demo(state: StateFolder, config: Config) -> None:
+    """Start a session whose agent greets the visitor, and waits."""
+    from claude_wire_kit.web.service import Service
+
+    service = Service(connect(state.path), config)
+    info = await service.create("demo", "", "The shop is one cent off")
+    await service.prompt(info.id, GREETING, None)
 
 
 @contextmanager

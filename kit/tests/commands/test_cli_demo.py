@@ -1,12 +1,13 @@
-"""``claude-wire demo``: the packaged recording is real, is shown as what it says, and is measured honestly."""
+"""``claude-wire demo``: the agent corrects its project, and the packaged recording is real and measured honestly."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
-from typing import Any
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +15,6 @@ pytest.importorskip("click")
 pytest.importorskip("rich")
 
 
-from claude_wire import Process, open_process
 from claude_wire.testing import Recording
 from claude_wire_kit.commands import demo as demo_module
 from claude_wire_kit.commands.app import cli
@@ -25,32 +25,31 @@ from shown import RUNNER, in_order
 COMMAND = [sys.executable, "-m", "claude_wire_kit", "demo"]
 RECORDING = Recording.load(demo_module.SESSION)
 
-#: What the session says, in the order in which it must be shown.
+#: What is said, in the order in which it must be shown.
 STORY = [
-    '> SCRIPT [[{"type": "tool_use", "name": "Bash"',
-    "* claude-opus-5-5 in /home/user/repo/runs/17_sdk_client_full/work, CLI 2.1.330",
-    "+ Bash touch ok\n    description: x",
+    "> Run the tests, please.",
+    "* guide in ",
+    "+ Bash python -m unittest -v",
     "? may Bash run?",
-    "  = (Bash completed with no output)",
-    "+ Bash touch deny\n    description: y",
-    "? may Bash run?",
-    "  = denied by cb",
-    "+ calc - add (MCP) a: 1, b: 2",
-    "# MCP calc: tools/call add\n",
-    "  = 3",
-    "\nall done\n",
-    "= ok, $0.000360, turns: 4, 0.41 s, denied: 1",
-    "> THINK please",
-    "Let me think about this.\nStep one: consider \\u2028 things.\nStep two: answer.\n",
-    "(redacted thinking)",
-    "\nThe answer is 42.\n",
-    "= ok, $0.000180 of $0.000540 in this session, turns: 1",
-    "> SLOW please",
-    "* claude-haiku-4-5-20251001 in ",
-    "\nslow slow slow slow ",
-    "> [Request interrupted by user]",
-    "= not ok (aborted_streaming), $0.000105 of $0.000645 in this session, turns: 2, 1.50 s",
-    "76,647 bytes through the pipe of a process that exited with 0: 128 messages, 0 invalid, 0 unknown",
+    "? allowed",
+    "  = Exit code 1",
+    "**One test fails**",
+    "= ok, $",
+    "> Please fix the bug.",
+    "The sum has to be rounded, and not the items.",
+    "+ Edit shop/cart.py",
+    "? may Edit run?",
+    "  = The file shop/cart.py has been updated.",
+    "> Run the tests again.",
+    "Ran 3 tests",
+    "All tests pass.",
+    "> Let two subagents review it.",
+    "-- subagent Explore",
+    "-- subagent test-reader",
+    "My two subagents are back:",
+    "= ok, $",
+    " bytes through the pipe of a process that exited with 0: ",
+    " messages, 0 invalid, 0 unknown",
 ]
 
 
@@ -143,7 +142,7 @@ def test_demo_shows_the_story_and_a_row_for_each_way() -> None:
     assert done.stderr == b""
     shown = done.stdout.decode()
     assert "\x1b" not in shown  # no terminal, no colours
-    in_order(shown, *STORY, "Decoding this recording 260 times", "33,280 lines", "ratio to json")
+    in_order(shown, *STORY, "Decoding a recorded session of the CLI 260 times", "33,280 lines", "ratio to json")
     ratios = {
         way.name: re.findall(rf"^\W+{re.escape(way.name)} .* ([\d.]+) x\W*$", shown, re.MULTILINE) for way in ways()
     }
@@ -165,16 +164,12 @@ def test_no_bench_measures_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "ratio" not in done.stdout
 
 
-def test_session_is_played_by_a_child_and_comes_through_its_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
-    spawned: list[list[str]] = []
-
-    def watched(argv: list[str]) -> Process[Any]:
-        spawned.append(argv)
-        return open_process(argv)
-
-    monkeypatch.setattr(demo_module, "open_process", watched)
-    assert RUNNER.invoke(cli, ["demo", "--no-bench"]).exit_code == 0
-    assert [argv[0] for argv in spawned] == [sys.executable]
+def test_the_agent_is_a_child_and_its_folder_is_gone_afterwards(tmp_path: Path) -> None:
+    """What it edits is a real file, which its tests read."""
+    environment = {**os.environ, "TMPDIR": os.fspath(tmp_path)}
+    done = subprocess.run([*COMMAND, "--no-bench"], env=environment, capture_output=True, timeout=60, check=False)
+    assert f"* guide in {tmp_path}{os.sep}" in done.stdout.decode()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_demo_needs_no_network() -> None:
@@ -190,4 +185,4 @@ def test_demo_needs_no_network() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
-    assert b"The answer is 42." in done.stdout
+    assert b"All tests pass." in done.stdout

@@ -19,6 +19,7 @@ import pytest
 
 from children import exists, wait_until
 from claude_wire.process.options import ClaudeOptions
+from claude_wire_kit.commands.guide.project import FIXED, SOURCE
 from claude_wire_kit.web import load_config
 from folders import ROOT
 from supervised import SECONDS, Commands
@@ -54,19 +55,23 @@ def serving(
         assert (process.returncode, re.sub(r"note: .*\n", "", err)) == (code, "")
 
 
-def test_the_demo_serves_a_recorded_session_and_leaves_nothing(tmp_path: Path) -> None:
+def test_the_demo_greets_its_visitor_waits_and_leaves_nothing(tmp_path: Path) -> None:
     environment = {**os.environ, "TMPDIR": os.fspath(tmp_path)}
     with serving(environment, "--demo") as (_, client, token):
         assert stat.S_IMODE(token.stat().st_mode) == 0o600
         (session,) = client.get("/sessions").json()["sessions"]
-        assert session["name"] == "demo"
-        types = set()
         with client.stream("GET", f"/sessions/{session['id']}/events") as reply:
-            for line in reply.iter_lines():
-                types.update(re.findall(r'^data: {"type":"(\w+)"', line))
-                if line.startswith("data: ") and '"ended":true' in line:
-                    break
-        assert {"claude_response", "operation", "permission_request", "turn_complete"} <= types
+            events = (json.loads(line[6:]) for line in reply.iter_lines() if line.startswith("data: {"))
+            said = next(one["content"] for one in events if one["type"] == "claude_response" and not one.get("partial"))
+            assert said.startswith("Hello!")
+            assert next(one for one in events if one["type"] == "turn_complete")["ok"]
+            client.post(f"/sessions/{session['id']}/prompts", json={"text": "Fix the bug"})
+            asked = next(one for one in events if one["type"] == "permission_request")
+            client.post(f"/sessions/{session['id']}/answers", json={"requestId": asked["requestId"], "allow": True})
+            assert next(one for one in events if one["type"] == "turn_complete")["ok"]
+        assert FIXED in Path(session["cwd"], SOURCE).read_text()
+        (session,) = client.get("/sessions").json()["sessions"]
+        assert session["life"] == "idle"
     assert list(tmp_path.iterdir()) == []
 
 

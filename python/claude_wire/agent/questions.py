@@ -39,6 +39,7 @@ from claude_wire.messages import (
     McpMessageRequest,
     PermissionResultAllow,
     PermissionResultDeny,
+    PermissionUpdate,
     RequestUserDialogRequest,
     SetMode,
     ToolUseBlock,
@@ -145,7 +146,9 @@ class Questions:
         self._session: AgentSession = protocol.session
         self._requests = requests
 
-    async def permission(self, name: str, given: dict[str, Any], use_id: str) -> Decision:
+    async def permission(
+        self, name: str, given: dict[str, Any], use_id: str, suggestions: list[PermissionUpdate] | None = None
+    ) -> Decision:
         """Ask whether a tool may be used, unless a rule or the mode decides."""
         decided = self._session.may_use(name)
         policy = self._protocol.dialect.permission
@@ -157,7 +160,9 @@ class Questions:
             return Decision(
                 False, f"Claude requested permissions to use {name}, but you haven't granted it yet.", given
             )
-        request = CanUseToolRequest(tool_name=name, display_name=name, input=given, tool_use_id=use_id)
+        request = CanUseToolRequest(
+            tool_name=name, display_name=name, input=given, tool_use_id=use_id, permission_suggestions=suggestions
+        )
         open_before = not self._protocol.input_ended
         try:
             with self._protocol.asking():

@@ -28,6 +28,7 @@ from claude_wire.messages import (
     Message,
     ModelUsage,
     PermissionDenial,
+    PermissionUpdate,
     RequestUserDialogRequest,
     ResultMessage,
     TaskNotificationMessage,
@@ -190,8 +191,12 @@ class Turn:
         await self._written()
         return use
 
-    async def allowed(self, use: ToolUseBlock) -> Decision:
+    async def allowed(self, use: ToolUseBlock, suggestions: list[PermissionUpdate] | None = None) -> Decision:
         """Ask whether the tool may be used. A rule or the mode decides; else the host.
+
+        Args:
+            suggestions: updates of the permissions that the host may grant with its answer, so that the tool need not
+                ask again: ``[SetMode(mode="acceptEdits", destination="session")]``.
 
         Returns:
             ``.ok``; if not ok, ``.message`` for the model; ``.input``, which the host may have changed.
@@ -201,7 +206,7 @@ class Turn:
         await self._written()
         if not self._ready():
             return Decision(False, OVER, use.input)
-        decision = await self._service.questions.permission(use.name, use.input, use.id)
+        decision = await self._service.questions.permission(use.name, use.input, use.id, suggestions)
         if not decision.ok:
             denial = PermissionDenial(tool_name=use.name, tool_use_id=use.id, tool_input=use.input)
             self.spent.denials.append(denial)

@@ -1,0 +1,5 @@
+"""``python -m claude_wire_kit.commands.guide`` is the agent as a program, with the flags of the CLI."""
+
+from claude_wire_kit.commands.guide.agent import agent
+
+agent.main()

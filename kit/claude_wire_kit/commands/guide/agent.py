@@ -1,0 +1,333 @@
+"""An agent that shows a visitor what a front end can show. No model and no network: each answer is one function below.
+
+It looks for a word of its list in the prompt, and offers the list when it finds none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+import anyio
+
+from claude_wire.agent import Agent, Turn
+from claude_wire.messages import ImageBlock, TaskNotificationMessage, TaskStartedMessage
+from claude_wire_kit.commands.guide.project import BROKEN, FIXED, SOURCE
+from claude_wire_kit.commands.guide.tools import TOOLS, use
+
+#: Seconds between two words of an answer.
+PACE = 0.015
+#: No model runs. The price of a word is made up, so that there is a cost to show.
+WORD_USD = 0.00002
+
+#: The parts of a long answer.
+PARTS = 12
+TESTS = "python -m unittest -v"
+MODELS = ["guide", "guide-mini"]
+
+
+async def words(text: str) -> AsyncIterator[str]:
+    """Give a text word by word, as a model does."""
+    for word in re.findall(r"\S+\s*|\s+", text):
+        await anyio.sleep(PACE)
+        yield word
+
+
+async def say(turn: Turn, text: str) -> None:
+    """Stream an answer, and count what it costs."""
+    count = len(text.split())
+    turn.usage(input_tokens=len(turn.text.split()), output_tokens=count, cost_usd=count * WORD_USD)
+    await turn.stream(words(text))
+
+
+# --- what can be asked
+
+
+async def greet(turn: Turn) -> None:
+    await say(
+        turn,
+        "Hello! I am a small agent that runs on this machine: no model, no account, no network. I work on a tiny "
+        "project, a shop whose total is **one cent too high**. Ask me for any of these:\n\n"
+        f"{menu()}\n\nThe first word is enough. You can stop me at any time.",
+    )
+
+
+def menu() -> str:
+    """Return the list of what can be asked, as a Markdown table."""
+    return "\n".join(["| ask | and you see |", "|---|---|", *(f"| {one.ask} | {one.shows} |" for one in TOPICS)])
+
+
+async def fix(turn: Turn) -> None:
+    await turn.thinking(
+        "The total rounds each item, and then adds up. With three pens at $0.936 that gives 3 x 0.94 = 2.82, "
+        "and the customer owes 2.81. The sum has to be rounded, and not the items."
+    )
+    await say(turn, "I look at the place where the cart is added up.")
+    await use(turn, "Grep", pattern="def total")
+    seen = await use(turn, "Read", file_path=SOURCE)
+    assert seen is not None  # reading needs no permission
+    if BROKEN in str(seen.structured):
+        old, new, done = BROKEN, FIXED, "The sum is rounded now, and not each item. Say **run the tests** to see it."
+    else:
+        old, new, done = FIXED, BROKEN, "It was right already, so I put the **old line back**. You can ask once more."
+    result = await use(turn, "Edit", file_path=SOURCE, old_string=old, new_string=new)
+    await say(turn, done if result else "Then I leave the file as it is.")
+
+
+async def run_tests(turn: Turn) -> None:
+    await say(turn, "I run all tests of the project.")
+    result = await use(turn, "Bash", command=TESTS, description="Run the tests")
+    if result is None:
+        await say(turn, "Then I do not run them.")
+    elif result.is_error:
+        await say(turn, "**One test fails**: a discount is rounded once for each item. Say **fix the bug**.")
+    else:
+        await say(turn, "All tests pass.")
+
+
+async def question(turn: Turn) -> None:
+    asked = {
+        "question": "How shall the shop round a total?",
+        "header": "Rounding",
+        "multiSelect": False,
+        "options": [
+            {"label": "Half up", "description": "2.345 becomes 2.35, as most people expect."},
+            {"label": "Half to even", "description": "2.345 becomes 2.34, which evens out over many carts."},
+            {"label": "Always down", "description": "The customer never pays more."},
+        ],
+    }
+    also = {
+        "question": "Which currencies shall it know?",
+        "header": "Currencies",
+        "multiSelect": True,
+        "options": [
+            {"label": "Dollar", "description": "Two digits."},
+            {"label": "Yen", "description": "No digits."},
+            {"label": "Dinar", "description": "Three digits."},
+        ],
+    }
+    result = await use(turn, "AskUserQuestion", questions=[asked, also])
+    answers: dict[str, str] = {} if result is None else result.structured["answers"]
+    if not answers:
+        await say(turn, "You have not chosen, so the shop stays as it is.")
+        return
+    chosen = "\n".join(f"- {question} **{answer}**" for question, answer in answers.items())
+    await say(turn, f"You have decided:\n\n{chosen}")
+
+
+async def review(turn: Turn) -> None:
+    """Two subagents look at the project, and a list says how far the work is."""
+    steps = ["Look for callers", "Read the tests", "Sum up"]
+    await todo(turn, steps, 0)
+    found: list[str] = []
+    for number, (name, look) in enumerate([("Explore", look_for_callers), ("test-reader", read_tests)]):
+        task = {"description": steps[number], "subagent_type": name, "prompt": f"{steps[number]} of total()."}
+        call = await turn.use_tool("Task", task)
+        async with turn.subagent(call, description=steps[number], kind=name) as helper:
+            found.append(await look(helper))
+        await turn.tool_result(call, found[-1])
+        await todo(turn, steps, number + 1)
+    await say(turn, "My two subagents are back:\n\n" + "\n".join(f"{n}. {one}" for n, one in enumerate(found, 1)))
+    await todo(turn, steps, len(steps))
+
+
+async def look_for_callers(helper: Turn) -> str:
+    result = await use(helper, "Grep", pattern="total(")
+    assert result is not None
+    count = len(str(result.content).splitlines())
+    text = f"`total(` is in {count} lines of the project."
+    await say(helper, text)
+    return text
+
+
+async def read_tests(helper: Turn) -> str:
+    result = await use(helper, "Read", file_path="tests/test_cart.py")
+    assert result is not None
+    text = f"There are {str(result.content).count('def test_')} tests, and one of them is about a discount."
+    await say(helper, text)
+    return text
+
+
+async def todo(turn: Turn, steps: list[str], done: int) -> None:
+    states = ["completed"] * done + ["in_progress"] * (done < len(steps)) + ["pending"] * len(steps)
+    todos = [{"content": step, "status": state, "activeForm": step} for step, state in zip(steps, states, strict=False)]
+    await use(turn, "TodoWrite", todos=todos)
+
+
+async def background(turn: Turn) -> None:
+    """Leave a subagent at work. It ends when the next prompt comes: an agent writes nothing between two turns."""
+    if "background" in turn.session.state:
+        await say(turn, "It works already. With your next prompt it will be done.")
+        return
+    about = "Check the links of the README"
+    task = {"description": about, "subagent_type": "link-checker", "prompt": about, "run_in_background": True}
+    call = await turn.use_tool("Task", task)
+    ids: dict[str, Any] = {"task_id": f"task_{call.id}", "tool_use_id": call.id, "session_id": turn.session.id}
+    await turn.emit(
+        TaskStartedMessage(
+            **ids,
+            uuid=str(uuid4()),
+            description=about,
+            subagent_type="link-checker",
+            task_type="local_agent",
+            is_backgrounded=True,
+        )
+    )
+    await turn.tool_result(call, "Async agent launched successfully.")
+    turn.session.state["background"] = ids
+    await say(
+        turn,
+        "A subagent works in the background now, so the run is not over, although I am done. Ask me anything else: "
+        "it reports when your next prompt comes.",
+    )
+
+
+async def report_background(turn: Turn) -> None:
+    ids: dict[str, Any] | None = turn.session.state.pop("background", None)
+    if ids is not None:
+        links = (Path(turn.session.cwd) / "README.md").read_text(encoding="utf-8").count("](")
+        summary = f"The README has {links or 'no'} links."
+        await turn.emit(
+            TaskNotificationMessage(**ids, uuid=str(uuid4()), status="completed", output_file="", summary=summary)
+        )
+
+
+async def plan(turn: Turn) -> None:
+    text = (
+        "## Plan\n\n1. Round the sum in `shop/cart.py`, and not each item\n2. Run the tests\n"
+        "3. Say what has changed\n\nNothing else is touched."
+    )
+    await say(turn, "I have thought about it, and changed nothing yet. May I go on?")
+    result = await use(turn, "ExitPlanMode", plan=text)
+    if result is None:
+        await say(turn, "Then we stay with the plan. Tell me what to change in it.")
+        return
+    if turn.session.permission_mode == "plan":
+        turn.session.permission_mode = "default"
+    await fix(turn)
+
+
+async def error(turn: Turn) -> None:
+    """Fail twice: a tool whose file is not there, and then the turn."""
+    await say(turn, "I read a file that is not there, and then I give up.")
+    await use(turn, "Bash", command="cat no-such-file.txt", description="Read a file that is not there")
+    raise RuntimeError("The visitor wanted to see an error, and this is one. The next prompt works again.")
+
+
+async def count(turn: Turn) -> None:
+    await say(turn, "I count. Press **Stop** when you have seen enough.\n\n" + " ".join(map(str, range(1, 2001))))
+
+
+async def long_answer(turn: Turn) -> None:
+    paragraphs = [
+        f"### Part {number}\n\nThis is part {number} of {PARTS}. A long answer comes in pieces, and each piece goes to "
+        "the end of the text. Scroll up while it is written: the page stays where you read."
+        for number in range(1, PARTS + 1)
+    ]
+    await say(turn, "\n\n".join(paragraphs))
+
+
+async def markdown(turn: Turn) -> None:
+    await say(turn, SAMPLE)
+
+
+SAMPLE = """\
+# A little of everything
+
+Text can be **bold**, *italic*, ~~gone~~ or `code`, and has [links](https://docs.python.org/3/library/decimal.html).
+
+- pens
+  - red
+  - green
+- books
+
+1. count
+2. add up
+3. round
+
+- [x] find the fault
+- [ ] correct it
+
+> A total is rounded once.
+
+| item | price | count |
+|:-----|------:|:-----:|
+| pen | 1.04 | 3 |
+| book | 12.00 | 1 |
+
+```python
+from decimal import Decimal, ROUND_HALF_UP
+
+def cents(amount: Decimal) -> Decimal:
+    return amount.quantize(Decimal("0.01"), ROUND_HALF_UP)
+```
+
+```diff
+-return round(amount, 2)
++return cents(amount)
+```
+"""
+
+
+async def picture(turn: Turn) -> None:
+    await say(turn, "This is the logo of the shop.")
+    await use(turn, "Read", file_path="logo.png")
+
+
+async def model(turn: Turn) -> None:
+    await say(turn, f"I am `{turn.session.model}`, in the permission mode `{turn.session.permission_mode}`.")
+
+
+class Topic(NamedTuple):
+    """One thing to ask for."""
+
+    name: str
+    ask: str
+    shows: str
+    words: str
+    answer: Callable[[Turn], Awaitable[None]]
+
+
+TOPICS = [
+    Topic("fix", "**fix** the bug", "thinking, a search, a permission question, a diff", r"fix|bug|diff|edit", fix),
+    Topic("test", "run the **test**s", "a command, its output and its exit code", r"tests?|command", run_tests),
+    Topic("question", "a **question**", "choices for you", r"question|ask me|choices?", question),
+    Topic("review", "a **review**", "a list of steps, and two subagents", r"review|subagents?|todo|progress", review),
+    Topic("plan", "a **plan**", "a plan that you agree to, or not", r"plan", plan),
+    Topic("background", "**background** work", "a run that goes on after its turn", r"background", background),
+    Topic("markdown", "some **markdown**", "lists, a table, code", r"markdown|table|lists?|code", markdown),
+    Topic("picture", "the **picture**", "an image that a tool returns", r"picture|image|logo", picture),
+    Topic("long", "a **long** answer", "text that streams", r"long", long_answer),
+    Topic("count", "**count**", "work to be stopped", r"count|stop|interrupt", count),
+    Topic("error", "an **error**", "a tool that fails, and a turn that fails", r"errors?|fail|crash", error),
+    Topic("model", "which **model**", "model and permission mode", r"model|mode", model),
+]
+
+
+async def answer(turn: Turn) -> None:
+    await report_background(turn)
+    images = [block for block in blocks_of(turn.prompt.message.content) if isinstance(block, ImageBlock)]
+    if images:
+        await say(turn, f"You have sent {len(images)} image{'s' * (len(images) > 1)}. I cannot see, but it arrived.")
+        return
+    for one in TOPICS:
+        if re.search(rf"(?<!\w)(?:{one.words})(?!\w)", turn.text, re.IGNORECASE):
+            # In plan mode nothing may change before the person agrees.
+            await (plan(turn) if one.answer is fix and turn.session.permission_mode == "plan" else one.answer(turn))
+            return
+    await greet(turn)
+
+
+def blocks_of(content: Any) -> list[Any]:
+    return content if isinstance(content, list) else []
+
+
+agent = Agent(
+    answer,
+    model=MODELS[0],
+    version="1.0.0",
+    init={"tools": TOOLS, "slash_commands": [one.name for one in TOPICS], "agents": ["Explore", "test-reader"]},
+)
