@@ -7,8 +7,10 @@ import os
 import signal
 import sys
 import tempfile
+import threading
+import webbrowser
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -17,11 +19,13 @@ from typing import TYPE_CHECKING
 import anyio
 import click
 
+from claude_wire.errors import CLINotFoundError
 from claude_wire.support import install_extra, printable
 from claude_wire_kit.commands.shared import signals
 from claude_wire_kit.commands.shared.failure import Failure
 from claude_wire_kit.commands.supervisor.client import failures, folder_of, wait_for_end
 from claude_wire_kit.supervisor.attach import connect
+from claude_wire_kit.supervisor.disk.files import open_private
 
 if TYPE_CHECKING:
     from claude_wire_kit.supervisor.disk.folder import StateFolder
@@ -48,15 +52,19 @@ GREETING = "Hello! What can you show me?"
     "--port", type=click.IntRange(0, 65535), default=PORT, help=f"{PORT} if not said; 0 for any that is free."
 )
 @click.option("--demo", is_flag=True, help="Try the page with an agent of ours: no account, no network.")
-def serve(config: str | None, folder: str | None, listen: str, port: int, demo: bool) -> None:
+@click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
+def serve(config: str | None, folder: str | None, listen: str, port: int, demo: bool, opens: bool) -> None:
     """Serve the sessions of the supervisor over HTTP.
 
-    It serves programs and browsers of this machine. Starts the supervisor, unless it runs. Prints the address to open
-    in a browser, with the token in it, and the file that has the token, for programs. Anybody who has the token may do
-    what you may do. Without --config, $XDG_CONFIG_HOME/claude-wire/serve.toml is read if it is there.
+    It serves programs and browsers of this machine, and needs Linux. Starts the supervisor, unless it runs. Prints the
+    address to open in a browser, with the token in it, and the file that has the token, for programs. Anybody who has
+    the token may do what you may do. Without --config, $XDG_CONFIG_HOME/claude-wire/serve.toml is read. Without that,
+    sessions can be started in the current folder, and have the environment of this command.
 
     Exit code: 0 after Ctrl-C; 2 if it cannot serve.
     """
+    if sys.platform != "linux":
+        raise Failure("claude-wire serve needs Linux, as the supervisor does that owns its sessions")
     try:
         import_module("claude_wire_kit.web")
     except ImportError as error:
@@ -69,7 +77,7 @@ def serve(config: str | None, folder: str | None, listen: str, port: int, demo: 
             settings = _demo_config(Path(own) / "shop")
             with failures():
                 anyio.run(_begin_demo, state, settings)
-            _serve(state, settings, listen, port)
+            _serve(state, settings, listen, port, opens=opens)
         return
     settings = _config(config)
     state = folder_of(folder, makes=True)
@@ -77,11 +85,11 @@ def serve(config: str | None, folder: str | None, listen: str, port: int, demo: 
 
     with failures():
         in_background(state, [])
-    _serve(state, settings, listen, port)
+    _serve(state, settings, listen, port, opens=opens)
 
 
 def _config(path: str | None) -> Config:
-    from claude_wire_kit.web import Config, load_config
+    from claude_wire_kit.web import load_config
 
     home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
     wanted = path or os.path.join(home, "claude-wire", "serve.toml")
@@ -90,12 +98,24 @@ def _config(path: str | None) -> Config:
     except FileNotFoundError as error:
         if path is not None:
             raise Failure(f"{printable(wanted, keep='')}: {error.strerror}") from error
-        click.echo(f"note: there is no {printable(wanted, keep='')}, so no session can be started here", err=True)
-        return Config()
+        return _config_here(printable(wanted, keep=""))
     except OSError as error:
         raise Failure(f"{printable(wanted, keep='')}: {error.strerror}") from error
     except ValueError as error:
         raise Failure(printable(str(error))) from error
+
+
+def _config_here(wanted: str) -> Config:
+    """Return the configuration of somebody who has written none: sessions in the current folder."""
+    from claude_wire.process.find_cli import find_cli
+    from claude_wire_kit.web import Config, Profile
+
+    try:
+        find_cli()
+    except CLINotFoundError as error:
+        advice = str(error).replace("ClaudeOptions(cli_path=...)", f"options.cli_path of a profile in {wanted}")
+        click.echo(f"note: no session can be started: {advice}", err=True)
+    return Config(profiles={"here": Profile(roots=[os.getcwd()], env=list(os.environ))})
 
 
 def _demo_config(project: Path) -> Config:
@@ -152,7 +172,7 @@ def _supervised(temporary: str) -> Generator[StateFolder]:
         wait_for_end(found.pid, found.pid_began, END_SECONDS)  # after that, nobody uses the folder
 
 
-def _serve(state: StateFolder, config: Config, address: str, port: int) -> None:
+def _serve(state: StateFolder, config: Config, address: str, port: int, *, opens: bool) -> None:
     from claude_wire_kit.web import create_app
     from claude_wire_kit.web.access import load_token
     from claude_wire_kit.web.server import ServiceServer, listen
@@ -172,14 +192,33 @@ def _serve(state: StateFolder, config: Config, address: str, port: int) -> None:
         if not _is_loopback(address):
             click.echo("note: other machines can reach this, and nothing on the way is encrypted", err=True)
         server = ServiceServer(create_app(connect(state.path), config, token, port=port))
-        signals.announce(f"claude-wire serves http://{name}:{port}/#token={token}")
+        url = f"http://{name}:{port}/#token={token}"
+        signals.announce(f"claude-wire serves {url}")
         signals.announce(f"the token is also in {printable(token_file, keep='')}")
         try:
-            server.run(sockets=[listener])
+            with _opened(state, url) if opens else nullcontext():
+                server.run(sockets=[listener])
         except KeyboardInterrupt:
             pass
         except ImportError as error:  # the internals of uvicorn have changed
             raise Failure(str(error)) from error
+
+
+@contextmanager
+def _opened(state: StateFolder, url: str) -> Generator[None]:
+    """Open the page in a browser, by a file that leads to it.
+
+    The arguments of a process can be read by everybody on this machine, and the address has the token.
+    """
+    path = os.path.join(state.path, f"open-{os.getpid()}.html")
+    with open(open_private(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w", encoding="ascii") as file:
+        file.write(f'<!doctype html><meta http-equiv="refresh" content="0;url={url}">\n')
+    # A browser may take seconds to start, and asks the service that runs meanwhile.
+    threading.Thread(target=webbrowser.open, args=(Path(path).as_uri(),), daemon=True).start()
+    try:
+        yield
+    finally:
+        os.unlink(path)
 
 
 def _is_loopback(address: str) -> bool:

@@ -257,4 +257,5 @@ async def _folder_error(request: Request, error: Exception) -> Response:
 
 
 async def _no_cli(request: Request, error: Exception) -> Response:
-    return refusal(503, "cli", str(error))
+    advice = str(error).replace("ClaudeOptions(cli_path=...)", "options.cli_path of a profile")
+    return refusal(503, "cli", advice)

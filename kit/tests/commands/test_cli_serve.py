@@ -18,10 +18,13 @@ import httpx
 import pytest
 
 from children import exists, wait_until
+from claude_wire.errors import CLINotFoundError
 from claude_wire.process.options import ClaudeOptions
+from claude_wire_kit.commands import serve as serve_module
 from claude_wire_kit.commands.guide.project import FIXED, SOURCE
 from claude_wire_kit.web import load_config
 from folders import ROOT
+from shown import RUNNER
 from supervised import SECONDS, Commands
 
 
@@ -96,6 +99,57 @@ def test_the_sessions_of_the_supervisor_are_served_by_the_same_token(tmp_path: P
                 tokens.add(token.read_text())
                 assert [one["id"] for one in client.get("/sessions").json()["sessions"]] == [id]
         assert len(tokens) == 1
+
+
+def test_without_a_configuration_sessions_start_in_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the CLI that is found, here an agent of ours in its place."""
+    cli = tmp_path / "bin" / "claude"
+    cli.parent.mkdir()
+    cli.write_text(f'#!/bin/sh\nexec {sys.executable} -m claude_wire_kit.commands.guide "$@"\n')
+    cli.chmod(0o700)
+    shop = tmp_path / "shop"
+    shop.mkdir()
+    monkeypatch.chdir(shop)
+    with Commands(tmp_path / "state") as commands:
+        path = f"{cli.parent}{os.pathsep}{os.environ['PATH']}"
+        environment = {**commands.environment, "PATH": path, "XDG_CONFIG_HOME": os.fspath(tmp_path)}
+        with serving(environment) as (_, client, _):
+            assert client.get("/sessions").json()["profiles"] == [{"name": "here", "roots": [os.fspath(shop)]}]
+            made = client.post("/sessions", json={"profile": "here"}).json()
+            assert made["cwd"] == os.fspath(shop)
+            assert client.post("/sessions", json={"profile": "here", "folder": ".."}).status_code == 403
+
+
+def test_the_page_opens_in_a_browser_by_a_private_file(tmp_path: Path) -> None:
+    """The token is in no argument: others can read those."""
+    browser, arguments = tmp_path / "browser", tmp_path / "arguments"
+    browser.write_text(f'#!/bin/sh\nprintf %s "$1" > {arguments}.new && mv {arguments}.new {arguments}\n')
+    browser.chmod(0o700)
+    with Commands(tmp_path / "state") as commands:
+        commands.serve()
+        environment = {**commands.environment, "BROWSER": f"{browser} %s", "XDG_CONFIG_HOME": os.fspath(tmp_path)}
+        with serving(environment, "--open") as (_, client, token):
+            wait_until(arguments.exists)
+            file = Path(arguments.read_text().removeprefix("file://"))
+            secret = token.read_text().strip()
+            assert secret not in os.fspath(file)
+            assert f"url={str(client.base_url).rstrip('/')}/#token={secret}" in file.read_text()
+            assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        assert not file.exists()
+
+
+def test_without_a_cli_the_advice_is_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> str:
+        raise CLINotFoundError("there is none; or say where it is: ClaudeOptions(cli_path=...)")
+
+    monkeypatch.setattr("claude_wire.process.find_cli.find_cli", missing)
+    with RUNNER.isolation() as (_, err, _):
+        config = serve_module._config_here("serve.toml")
+    assert b"no session can be started: there is none" in err.getvalue()
+    assert b"options.cli_path of a profile in serve.toml" in err.getvalue()
+    assert list(config.profiles) == ["here"]  # a CLI that is installed later is found
 
 
 @pytest.mark.parametrize(

@@ -255,7 +255,9 @@ def test_a_turn_that_a_person_stopped_is_no_failure(browser: Any, server: PageSe
 @pytest.mark.parametrize("width", [360, 1000, 1280, 1600])
 def test_the_conversation_stays_where_it_is_when_work_begins(browser: Any, server: PageServer, width: int) -> None:
     session = server.add("one", {"type": "claude_response", "content": "Hello."})
-    where = "() => { const box = document.querySelector('#log').getBoundingClientRect(); return [box.left, box.width]; }"
+    where = (
+        "() => { const box = document.querySelector('#log').getBoundingClientRect(); return [box.left, box.width]; }"
+    )
     step = {"currentStep": "Testing", "completedSteps": 1, "totalSteps": 2, "percentage": 50.0}
     with open_page(browser, server.entry, width=width) as tab:
         tab.wait_level()
