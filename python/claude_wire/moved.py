@@ -10,7 +10,6 @@ KIT = "claude_wire_kit"
 RECIPE = "a recipe in docs/how-to/tables.md"
 #: Old name, without ``claude_wire.`` -> what to use now.
 MOVED = {
-    "__main__": KIT,
     "bridge": f"{KIT}.events",
     "cli": f"{KIT}.commands",
     "host": f"{KIT}.supervisor",
@@ -34,7 +33,9 @@ def place(name: str) -> str:
     now = MOVED.get(name)
     if now is None:
         return ""
-    return f"; it is {now} now" + (", of the distribution claude-wire-kit" if now.startswith(KIT) else "")
+    return f"; it is {now} now" + (
+        ", of the distribution claude-wire-kit (in a clone: pip install ./kit)" if now.startswith(KIT) else ""
+    )
 
 
 class _Moved:

@@ -172,7 +172,7 @@ def test_wrong_arguments(start: Start) -> None:
     process = start("--max-turns", "many")
     out, err = process.communicate(timeout=SECONDS)
     assert (process.returncode, out) == (1, b"")
-    assert err == b"error: --max-turns takes int, and was given something else\n"
+    assert err == b"error: --max-turns expects an integer, got 'many'\n"
 
 
 # --- Sessions ---------------------------------------------------------------------------------------------------------

@@ -570,12 +570,12 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
     (
         lambda: waited(lambda: into(open_process(["/nosuch/claude"]))),
         CLINotFoundError,
-        "there is no program '/nosuch/claude'; ClaudeOptions(cli_path=...) says where the CLI is, and without it the CLI is looked for",
+        "there is no program '/nosuch/claude'; set ClaudeOptions(cli_path=...); by default the CLI is searched for",
     ),
     (
         lambda: waited(lambda: into(open_session(ClaudeOptions(cli_path="/nosuch/claude")))),
         CLINotFoundError,
-        "there is no program '/nosuch/claude'; ClaudeOptions(cli_path=...) says where the CLI is, and without it the CLI is looked for",
+        "there is no program '/nosuch/claude'; set ClaudeOptions(cli_path=...); by default the CLI is searched for",
     ),
     (
         lambda: waited(lambda: into(open_process([sys.executable], cwd="/nosuch"))),

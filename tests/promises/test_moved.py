@@ -12,14 +12,16 @@ import claude_wire
 from claude_wire.moved import MOVED, RECIPE
 from folders import ROOT
 
-MODULES = [name for name in MOVED if name != "__main__"]
+MODULES = list(MOVED)
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_a_module_that_has_moved_says_where_it_is(name: str) -> None:
-    of = ", of the distribution claude-wire-kit" if MOVED[name].startswith("claude_wire_kit") else ""
-    with pytest.raises(ModuleNotFoundError, match=f"it is {MOVED[name]} now{of}$"):
+    of = ", of the distribution claude-wire-kit (in a clone: pip install ./kit)"
+    end = of if MOVED[name].startswith("claude_wire_kit") else ""
+    with pytest.raises(ModuleNotFoundError) as raised:
         importlib.import_module(f"claude_wire.{name}")
+    assert str(raised.value).endswith(f"; it is {MOVED[name]} now{end}")
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -36,10 +38,13 @@ def test_so_does_an_attribute(name: str) -> None:
         getattr(claude_wire, name)
 
 
-def test_so_does_the_command() -> None:
-    done = subprocess.run([sys.executable, "-m", "claude_wire"], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 1
-    assert "it is claude_wire_kit now" in done.stderr
+@pytest.mark.parametrize(("arguments", "code"), [(["--version"], 0), ([], 1), (["usage"], 1)])
+def test_the_library_has_no_command_and_says_where_it_is(arguments: list[str], code: int) -> None:
+    command = [sys.executable, "-m", "claude_wire", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    version = f"claude-wire {claude_wire.__version__} (protocol of CLI {claude_wire.PROTOCOL_VERSION})\n"
+    assert (done.returncode, done.stdout) == (code, version)
+    assert "in the package claude-wire-kit. In a clone of claude_wire: pip install . ./kit\n" in done.stderr
 
 
 @pytest.mark.parametrize("name", [now for now in MOVED.values() if not now.startswith(RECIPE)])

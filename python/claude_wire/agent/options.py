@@ -190,7 +190,7 @@ class _Parser:
         try:
             value = flag.kind.read(text)
         except ValueError:
-            raise ValueError(f"{flag.name} takes {flag.kind.takes}, and was given something else") from None
+            raise ValueError(f"{flag.name} expects {flag.kind.expects}, got {one_line(text)!r}") from None
         if flag.known and not {*(value if flag.kind.several else (value,))} <= {*flag.known}:
             self._extra(flag.name, text)
         elif (flag.least is not None and value < flag.least) or (flag.above is not None and not value > flag.above):

@@ -22,6 +22,8 @@ class Kind(NamedTuple):
     write: Callable[[Any], list[str] | None]
     #: Returns the value of one text, or its items if there may be several. Raises ValueError for an invalid text.
     read: Callable[[str], Any] = str
+    #: What a text on the command line must be. Empty for kinds that read any text.
+    expects: str = ""
     #: True if the flag may be repeated. Then its value is a tuple of all items.
     several: bool = False
 
@@ -138,11 +140,11 @@ BOOL = Kind("bool", _nothing)
 #: True writes the flag alone, as in ``--debug``; a text is joined to it, as in ``--debug=api,hooks``.
 BOOL_OR_TEXT = Kind("bool or str", _nothing_or_text)
 TEXT = Kind("str", _text)
-INT = Kind("int", _whole, int)
-NUMBER = Kind("number", _number, _read_number)
+INT = Kind("int", _whole, int, "an integer")
+NUMBER = Kind("number", _number, _read_number, "a number")
 LIST = Kind("list of str", _list, _read_list, several=True)
 PATH = Kind("path", _path)
 PATHS = Kind("sequence of paths", _paths, _one, several=True)
-JSON = Kind("str or mapping", _json, _read_json)
+JSON = Kind("str or mapping", _json, _read_json, "a JSON object")
 FILE_OR_JSON = Kind("path, str or mapping", _file_or_json, _read_file_or_json)
 FILES_OR_JSON = Kind("path, str or mapping, or sequence of them", _files_or_json, _read_files_or_json, several=True)

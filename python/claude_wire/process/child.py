@@ -243,8 +243,7 @@ def _not_found(settings: Settings, error: FileNotFoundError) -> FileNotFoundErro
         return CLINotFoundError(f"{program!r} cannot be run: the interpreter that its first line names is not there")
     where = "" if os.path.dirname(program) else " in PATH"
     return CLINotFoundError(
-        f"there is no program {program!r}{where}; ClaudeOptions(cli_path=...) says where the CLI is, and without it "
-        "the CLI is looked for"
+        f"there is no program {program!r}{where}; set ClaudeOptions(cli_path=...); by default the CLI is searched for"
     )
 
 

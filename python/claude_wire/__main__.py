@@ -1,0 +1,12 @@
+"""``python -m claude_wire``: the version of the library, and where the command ``claude-wire`` is."""
+
+import sys
+
+from claude_wire import PROTOCOL_VERSION, __version__
+
+COMMAND = "The command claude-wire is in the package claude-wire-kit. In a clone of claude_wire: pip install . ./kit"
+
+if __name__ == "__main__":
+    print(f"claude-wire {__version__} (protocol of CLI {PROTOCOL_VERSION})")
+    print(COMMAND, file=sys.stderr)
+    sys.exit(sys.argv[1:] != ["--version"])
