@@ -113,6 +113,22 @@ pub fn begins(data: &[u8], at: usize, part: &[u8]) -> bool {
     data.get(at..at + part.len()) == Some(part)
 }
 
+/// How many bytes of `data` from `at` on are those of `part`.
+#[must_use]
+pub fn difference(data: &[u8], at: usize, part: &[u8]) -> usize {
+    let mut same = 0;
+    while let (Some(one), Some(other)) = (vector(data, at + same), vector(part, same)) {
+        let equal = lanes::equal(one, other);
+        if equal != (1 << WIDTH) - 1 {
+            return same + equal.trailing_ones() as usize;
+        }
+        same += WIDTH;
+    }
+    let rest = data.get(at + same..).unwrap_or_default().iter();
+    let rest = rest.zip(&part[same..]);
+    same + rest.take_while(|(one, other)| one == other).count()
+}
+
 /// A key of an object with its quotes and colon, as it is looked for.
 pub struct Key {
     /// `"key":`, with zeros behind.

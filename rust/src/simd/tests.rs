@@ -103,6 +103,8 @@ proptest! {
         let [plain, fast] = [Level::Plain, Level::Fast]
             .map(|level| run(level, All { data: &data, at, part: &part }));
         prop_assert_eq!(plain.begins, data[at..].starts_with(&part));
+        let same = data[at..].iter().zip(&part).take_while(|(one, other)| one == other).count();
+        prop_assert_eq!(difference(&data, at, &part), same);
         let special = data[at..].iter().position(|&byte| is_special(byte));
         let special = special.map_or(data.len(), |found| at + found);
         prop_assert_eq!(plain.special, special);

@@ -12,7 +12,7 @@ use super::plan::{may_be, Class, ClassId, Plan};
 use super::read::white;
 use super::skip::skip;
 use super::text::unescape;
-use crate::simd::{begins, string_end, PAD};
+use crate::simd::{begins, difference, string_end, PAD};
 
 /// So many patterns are kept.
 const PATTERNS: usize = 4;
@@ -55,6 +55,8 @@ struct Step<V> {
 struct Pattern<V> {
     bytes: Vec<u8>,
     leaves: Vec<Leaf>,
+    /// How many leaves are holes.
+    holes: usize,
     /// The message, and the records in it; holders come first.
     records: Vec<Record<V>>,
     /// The last one makes the message.
@@ -148,6 +150,7 @@ impl<V: Clone> Patterns<V> {
         let mut pattern = Pattern {
             bytes: line.to_vec(),
             leaves: Vec::new(),
+            holes: 0,
             records: vec![message],
             steps: Vec::new(),
         };
@@ -185,15 +188,17 @@ impl<V: Clone> Pattern<V> {
                 }
                 Compared::Differs(place) => {
                     stack.truncate(base);
-                    let holes = self.leaves.iter().filter(|leaf| leaf.is_hole).count();
+                    // Leaves come in the order of their places.
+                    let index = self.leaves.partition_point(|leaf| leaf.end < place);
                     let leaf = self
                         .leaves
-                        .iter_mut()
-                        .find(|leaf| (leaf.start..=leaf.end).contains(&place))?;
-                    if leaf.is_hole || holes == MAX_HOLES {
+                        .get_mut(index)
+                        .filter(|leaf| leaf.start <= place)?;
+                    if leaf.is_hole || self.holes == MAX_HOLES {
                         return None;
                     }
                     leaf.is_hole = true;
+                    self.holes += 1;
                     self.make_steps();
                 }
                 Compared::Unclear => {
@@ -217,7 +222,7 @@ impl<V: Clone> Pattern<V> {
         for leaf in self.leaves.iter().filter(|leaf| leaf.is_hole) {
             let part = &self.bytes[from..leaf.start];
             if !begins(data, at, part) {
-                return Compared::Differs(from + difference(&data[at..], part));
+                return Compared::Differs(from + difference(data, at, part));
             }
             let start = at + part.len();
             let (end, ascii) = string_end(data, start);
@@ -240,7 +245,7 @@ impl<V: Clone> Pattern<V> {
         if begins(data, at, part) {
             Compared::Alike(at + part.len())
         } else {
-            Compared::Differs(from + difference(&data[at..], part))
+            Compared::Differs(from + difference(data, at, part))
         }
     }
 
@@ -336,13 +341,4 @@ impl<V: Clone> Pattern<V> {
         }
         Some(at + 1)
     }
-}
-
-/// The first place where two slices differ.
-fn difference(data: &[u8], part: &[u8]) -> usize {
-    let same = data
-        .iter()
-        .zip(part)
-        .take_while(|(one, other)| one == other);
-    same.count()
 }

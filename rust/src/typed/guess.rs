@@ -6,6 +6,7 @@ use super::plan::{Plan, Top};
 const OPENING: &[u8] = b"{\"type\":\"";
 const SUBTYPE: &[u8] = b"\",\"subtype\":\"";
 const SLOTS: usize = 256;
+const LAST: usize = 16;
 /// So many bytes of a line that begins otherwise.
 const HEAD: usize = 24;
 
@@ -51,15 +52,15 @@ fn string<'a>(data: &'a [u8], at: usize, before: &[u8]) -> Option<(&'a [u8], usi
 /// Remembers how lines of a class begin that do not begin with their type.
 pub struct Guesses {
     slots: Vec<Option<usize>>,
-    /// The class of the last line.
-    last: usize,
+    /// The lines whose tags were met last: indexes in [`Plan::tops`], by what is cheap to know of a type.
+    last: [usize; LAST],
 }
 
 impl Default for Guesses {
     fn default() -> Self {
         Self {
             slots: vec![None; SLOTS],
-            last: 0,
+            last: [0; LAST],
         }
     }
 }
@@ -95,28 +96,36 @@ impl Guesses {
         tag: &[u8],
         subtype: impl FnOnce() -> Option<&'a [u8]>,
     ) -> Meant {
-        if let Some(last) = plan.tops.get(self.last) {
-            if last.subtype.is_none() && last.tag == tag {
-                return Meant::Top(self.last);
-            }
-        }
-        let Some(first) = plan.tops.iter().position(|top| top.tag == tag) else {
+        let last = &mut self.last[tag.len() % LAST];
+        let Some(first) = plan.tops.get(*last) else {
             return Meant::UnknownType;
         };
-        let found = if plan.tops[first].subtype.is_none() {
+        let first = if first.tag == tag {
             first
         } else {
-            let Some(subtype) = subtype() else {
-                return Meant::Unclear;
+            let Some(found) = plan.tops.iter().position(|top| top.tag == tag) else {
+                return Meant::UnknownType;
             };
-            let of_it = |top: &Top| top.tag == tag && top.subtype.as_deref() == Some(subtype);
-            match plan.tops.iter().position(of_it) {
-                Some(found) => found,
-                None if plan.open_types.iter().any(|open| open == tag) => return Meant::Unclear,
-                None => return Meant::UnknownSubtype,
-            }
+            *last = found;
+            &plan.tops[found]
         };
-        self.last = found;
-        Meant::Top(found)
+        if first.subtype.is_none() {
+            return Meant::Top(*last);
+        }
+        let Some(subtype) = subtype() else {
+            return Meant::Unclear;
+        };
+        let of_it = |top: &Top| top.subtype.as_deref() == Some(subtype) && top.tag == tag;
+        if of_it(first) {
+            return Meant::Top(*last);
+        }
+        match plan.tops.iter().position(of_it) {
+            Some(found) => {
+                *last = found;
+                Meant::Top(found)
+            }
+            None if plan.open_types.iter().any(|open| open == tag) => Meant::Unclear,
+            None => Meant::UnknownSubtype,
+        }
     }
 }

@@ -3,7 +3,7 @@
 //! Everything here is bounded: by entries, by bytes an entry, and by [`MAX_KEPT`] in all. Where nothing repeats, looking for it stops
 //! after a few misses, and is tried again now and then.
 
-use crate::simd::begins;
+use crate::simd::{begins, Key};
 
 /// A field keeps no string that is longer, in bytes.
 const MAX_STRING: usize = 96;
@@ -159,9 +159,11 @@ impl<V: Clone> Part<V> {
         self.is_busy = false;
     }
 
-    /// Keeps what the bytes became that came again.
-    pub fn keep(&mut self, value: V, is_shared: bool) {
-        self.value = Some((value, is_shared));
+    /// Keeps what the bytes became that came again, unless others were noted meanwhile.
+    pub fn keep(&mut self, bytes: &[u8], value: V, is_shared: bool) {
+        if self.bytes == bytes {
+            self.value = Some((value, is_shared));
+        }
     }
 
     /// Notes the bytes of another value. `kept` counts the bytes of all parts.
@@ -175,6 +177,97 @@ impl<V: Clone> Part<V> {
         self.bytes.clear();
         self.bytes.shrink_to(2 * bytes.len());
         self.bytes.extend_from_slice(bytes);
+    }
+}
+
+/// Keys of dicts that came last, wherever they stood, and what is remembered of their values.
+pub struct Keys<V> {
+    slots: Vec<Option<DictKey<V>>>,
+}
+
+struct DictKey<V> {
+    key: Key,
+    value: V,
+    /// The slot of the key that followed.
+    next: usize,
+    part: Part<V>,
+}
+
+impl<V> Default for Keys<V> {
+    fn default() -> Self {
+        let mut slots = Vec::new();
+        slots.resize_with(Word::SLOTS, || None);
+        Self { slots }
+    }
+}
+
+impl<V> Keys<V> {
+    /// The bytes that are kept.
+    #[cfg(test)]
+    #[must_use]
+    pub fn kept(&self) -> usize {
+        let parts = self.slots.iter().flatten().map(|key| key.part.kept());
+        parts.sum()
+    }
+}
+
+impl<V: Clone> Keys<V> {
+    /// The object for the key at `at`, and where its value begins, if it is the key of this slot, with no white space.
+    #[inline]
+    #[must_use]
+    pub fn find(&self, slot: usize, data: &[u8], at: usize) -> Option<(V, usize)> {
+        let known = self.slots[slot].as_ref()?;
+        let end = known.key.end(data, at)?;
+        Some((known.value.clone(), end))
+    }
+
+    /// The slot of the key that probably follows that of a slot.
+    #[inline]
+    #[must_use]
+    pub fn next(&self, slot: usize) -> usize {
+        self.slots[slot].as_ref().map_or(slot, |key| key.next)
+    }
+
+    /// Notes that the key of one slot follows that of another.
+    pub fn follows(&mut self, before: usize, slot: usize) {
+        if let Some(before) = &mut self.slots[before] {
+            before.next = slot;
+        }
+    }
+
+    /// The object for a key, made by `make` if it is not there, and its slot; a long key has none. `kept` counts the bytes of all parts.
+    pub fn get(
+        &mut self,
+        name: &[u8],
+        kept: &mut usize,
+        make: impl FnOnce() -> Option<V>,
+    ) -> Option<(V, Option<usize>)> {
+        let Some((_, slot)) = Word::new(name) else {
+            return Some((make()?, None));
+        };
+        if let Some(known) = self.slots[slot]
+            .as_ref()
+            .filter(|key| key.key.name() == name)
+        {
+            return Some((known.value.clone(), Some(slot)));
+        }
+        let value = make()?;
+        if let Some(old) = &self.slots[slot] {
+            *kept -= old.part.bytes.len();
+        }
+        self.slots[slot] = Some(DictKey {
+            key: Key::new(name),
+            value: value.clone(),
+            next: slot,
+            part: Part::default(),
+        });
+        Some((value, Some(slot)))
+    }
+
+    /// What is remembered of the values of the key in a slot.
+    #[inline]
+    pub fn part(&mut self, slot: usize) -> Option<&mut Part<V>> {
+        Some(&mut self.slots[slot].as_mut()?.part)
     }
 }
 

@@ -3,7 +3,7 @@
 use super::alike::Patterns;
 use super::guess::{tags, Guesses, Meant};
 use super::host::Host;
-use super::memo::{Found, Part, Strings, Words};
+use super::memo::{Found, Keys, Part, Strings, Words};
 use super::number::{number, Number};
 use super::plan::{may_be, Class, ClassId, FieldId, Kind, KindId, Plan, ANY};
 use super::skip::{find_tag, skip};
@@ -29,6 +29,9 @@ pub enum Line<V> {
 /// Where the white space ends that begins at `at`, perhaps.
 #[inline]
 pub fn white(data: &[u8], mut at: usize) -> usize {
+    if data.get(at).is_some_and(|&byte| byte > b' ') {
+        return at; // most often
+    }
     while matches!(data.get(at), Some(b' ' | b'\t' | b'\r')) {
         at += 1;
     }
@@ -43,6 +46,14 @@ fn pass_over<V>(data: &[u8], mut at: usize, take: &mut impl FnMut(Line<V>, usize
         take(Line::FallsThrough, at, end);
         at = end;
     }
+}
+
+/// Where an object or array stands, for what is remembered of others there.
+#[derive(Clone, Copy)]
+enum Place {
+    Field(FieldId),
+    /// The value of a key of a dict, which is in this slot of [`Reader::keys`].
+    Key(usize),
 }
 
 /// What is remembered of a field.
@@ -77,7 +88,10 @@ pub struct Reader<H: Host> {
     last: Vec<usize>,
     guesses: Guesses,
     patterns: Patterns<H::Value>,
-    keys: Words<H::Value>,
+    /// Keys of dicts.
+    keys: Keys<H::Value>,
+    /// The first key of the last dict, by the kind of its values: where it is in `keys`.
+    first_key: Vec<usize>,
     words: Words<H::Value>,
     /// Bytes of all parts in `memory`.
     kept: usize,
@@ -103,7 +117,8 @@ impl<H: Host> Reader<H> {
             last: Vec::new(),
             guesses: Guesses::default(),
             patterns: Patterns::default(),
-            keys: Words::default(),
+            keys: Keys::default(),
+            first_key: Vec::new(),
             words: Words::default(),
             kept: 0,
             stack: Vec::new(),
@@ -122,6 +137,7 @@ impl<H: Host> Reader<H> {
             .resize_with(self.plan.fields.len(), Memory::default);
         self.first.resize(self.plan.classes.len(), None);
         self.last.resize(self.plan.kinds.len(), 0);
+        self.first_key.resize(self.plan.kinds.len(), 0);
     }
 
     /// Reads one line of valid UTF-8, without its LF.
@@ -174,9 +190,10 @@ impl<H: Host> Reader<H> {
     #[cfg(test)]
     pub fn kept(&self) -> (usize, usize) {
         let stack = self.stack.capacity() * size_of::<H::Value>();
+        let parts: usize = self.memory.iter().map(|memory| memory.part.kept()).sum();
         (
             self.tail.capacity() + self.scratch.capacity() + stack,
-            self.memory.iter().map(|memory| memory.part.kept()).sum(),
+            parts + self.keys.kept(),
         )
     }
 
@@ -486,7 +503,7 @@ impl<H: Host> Reader<H> {
             b'"' if self.plan.kinds[kind].may_be & (may_be::TEXT | may_be::ANY) != 0 => {
                 self.field_text(data, at + 1, field)
             }
-            b'{' | b'[' => self.field_part(data, at, kind, field, depth),
+            b'{' | b'[' => self.part(data, at, kind, Place::Field(field), depth),
             _ => self.value(data, at, kind, depth),
         }
     }
@@ -511,15 +528,16 @@ impl<H: Host> Reader<H> {
         Some((value, end + 1))
     }
 
-    fn field_part(
+    /// An object or array that stands at a place where others stood before.
+    fn part(
         &mut self,
         data: &[u8],
         at: usize,
         kind: KindId,
-        field: FieldId,
+        place: Place,
         depth: usize,
     ) -> Option<(H::Value, usize)> {
-        let found = self.memory[field].part.find(data, at);
+        let found = self.part_at(place)?.find(data, at);
         match found {
             Found::Nothing => return self.value(data, at, kind, depth),
             Found::Same(value, end, true) => return Some((value, end)),
@@ -531,20 +549,30 @@ impl<H: Host> Reader<H> {
         }
         let (changeable, unknown) = (self.changeable, self.unknown);
         let read = self.value(data, at, kind, depth);
-        let part = &mut self.memory[field].part;
-        part.done();
+        self.part_at(place)?.done();
         let (value, end) = read?;
         if self.unknown != unknown {
             return Some((value, end));
         }
+        let bytes = &data[at..end];
         if matches!(found, Found::Other) {
-            part.note(&data[at..end], &mut self.kept);
+            let mut kept = self.kept;
+            self.part_at(place)?.note(bytes, &mut kept);
+            self.kept = kept;
         } else if self.changeable == changeable {
-            part.keep(value.clone(), true);
+            self.part_at(place)?.keep(bytes, value.clone(), true);
         } else if let Some(copy) = self.host.copy(&value) {
-            part.keep(copy, false);
+            self.part_at(place)?.keep(bytes, copy, false);
         }
         Some((value, end))
+    }
+
+    #[inline]
+    fn part_at(&mut self, place: Place) -> Option<&mut Part<H::Value>> {
+        match place {
+            Place::Field(field) => Some(&mut self.memory[field].part),
+            Place::Key(slot) => self.keys.part(slot),
+        }
     }
 
     /// A value of a kind.
@@ -701,25 +729,25 @@ impl<H: Host> Reader<H> {
         if data.get(at) == Some(&b'}') {
             return Some(at + 1);
         }
+        let mut before = None;
         loop {
-            if data.get(at) != Some(&b'"') {
-                return None;
-            }
-            let (end, ascii) = string_end(data, at + 1);
-            let (key, end) = if data.get(end) == Some(&b'"') {
-                let string = &data[at + 1..end];
-                let host = &mut self.host;
-                (self.keys.get(string, || host.text(string, ascii))?, end + 1)
-            } else {
-                self.escaped(data, at + 1, end)?
+            let expected = before.map_or(self.first_key[item], |slot| self.keys.next(slot));
+            let (key, end) = match self.keys.find(expected, data, at) {
+                Some((key, end)) => {
+                    before = Some(expected);
+                    (key, end)
+                }
+                None => self.other_key(data, at, item, &mut before)?,
             };
             self.push(key)?;
             at = white(data, end);
-            if data.get(at) != Some(&b':') {
-                return None;
-            }
-            at = white(data, at + 1);
-            let (value, end) = self.value(data, at, item, depth)?;
+            let (value, end) = match (data.get(at)?, before) {
+                // Another kind would make something else of the same bytes.
+                (b'{' | b'[', Some(slot)) if item == ANY => {
+                    self.part(data, at, item, Place::Key(slot), depth)?
+                }
+                _ => self.value(data, at, item, depth)?,
+            };
             self.push(value)?;
             at = white(data, end);
             match data.get(at)? {
@@ -728,5 +756,40 @@ impl<H: Host> Reader<H> {
                 _ => return None,
             }
         }
+    }
+
+    /// The key at `at` of a dict, which is not the one that was expected, and where its value begins; `before` is the slot of the
+    /// key before, and then that of this one.
+    #[inline(never)]
+    fn other_key(
+        &mut self,
+        data: &[u8],
+        at: usize,
+        item: KindId,
+        before: &mut Option<usize>,
+    ) -> Option<(H::Value, usize)> {
+        if data.get(at) != Some(&b'"') {
+            return None;
+        }
+        let (end, ascii) = string_end(data, at + 1);
+        let (key, end, slot) = if data.get(end) == Some(&b'"') {
+            let string = &data[at + 1..end];
+            let host = &mut self.host;
+            let make = || host.text(string, ascii);
+            let (key, slot) = self.keys.get(string, &mut self.kept, make)?;
+            (key, end + 1, slot)
+        } else {
+            let (key, end) = self.escaped(data, at + 1, end)?;
+            (key, end, None)
+        };
+        if let Some(slot) = slot {
+            match *before {
+                Some(before) => self.keys.follows(before, slot),
+                None => self.first_key[item] = slot,
+            }
+        }
+        *before = slot;
+        let colon = white(data, end);
+        (data.get(colon) == Some(&b':')).then_some((key, colon + 1))
     }
 }

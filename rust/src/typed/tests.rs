@@ -541,6 +541,39 @@ fn what_can_change_is_not_shared() {
 }
 
 #[test]
+fn what_a_key_of_a_dict_had_last_is_copied_wherever_it_comes_again() {
+    let mut reader = reader();
+    let value = r#"{"a":["long enough",{"deep":[1,2,3]}],"again":{"deep":[1,2,3]}}"#;
+    let mut block = String::new();
+    for index in 0..8 {
+        block += &format!(
+            "{{\"type\":\"system\",\"subtype\":\"init\",\"more\":{{\"key\":{value},\"n\":{index}}}}}\n"
+        );
+    }
+    let lines = read(&mut reader, block.as_bytes());
+    let values: Vec<_> = lines
+        .iter()
+        .map(|line| match line {
+            Line::Message(Plain::Record(_, slots), false) => match &slots[2] {
+                Plain::Dict(more) => match &more[0].1 {
+                    Plain::Dict(value) => value.clone(),
+                    other => panic!("{other:?}"),
+                },
+                other => panic!("{other:?}"),
+            },
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    let expected: Json = serde_json::from_str(value).unwrap();
+    for (index, one) in values.iter().enumerate() {
+        assert_eq!(Plain::Dict(one.clone()).json(), expected);
+        assert!(values[index + 1..]
+            .iter()
+            .all(|other| !Rc::ptr_eq(one, other)));
+    }
+}
+
+#[test]
 fn patterns_are_made_now_and_then_where_all_lines_differ() {
     let mut patterns = Patterns::<u8>::default();
     let first = (0..1_000).filter(|_| patterns.wants(100)).count();

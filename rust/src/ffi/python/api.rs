@@ -87,7 +87,7 @@ macro_rules! api {
 }
 
 api! {
-    objects: _Py_NoneStruct, _Py_TrueStruct, _Py_FalseStruct, PyUnicode_Type, PyList_Type, PyDict_Type, PyExc_SystemError;
+    objects: _Py_NoneStruct, _Py_TrueStruct, _Py_FalseStruct, PyUnicode_Type, PyBool_Type, PyLong_Type, PyFloat_Type, PyList_Type, PyDict_Type, PyExc_SystemError;
     Py_GetVersion: fn() -> *const c_char;
     Py_IncRef: fn(Pointer);
     Py_DecRef: fn(Pointer);

@@ -58,8 +58,8 @@ impl Object {
     }
 
     fn class(&self) -> Pointer {
-        // SAFETY: the class stands after the count in all versions that are known.
-        unsafe { *self.slot(1) }
+        // SAFETY: the object is alive as long as this reference is.
+        unsafe { class_of(self.pointer()) }
     }
 
     /// The place of a word of the object.
@@ -335,7 +335,7 @@ impl Host for Python {
         // SAFETY: see `api`. What a container has is alive while nobody changes it, and nobody runs meanwhile; a slot of a
         // complete instance has an object.
         unsafe {
-            if class == api().PyUnicode_Type {
+            if is_plain(class) {
                 return Some(value.clone());
             }
             if class == api().PyList_Type {
@@ -343,8 +343,11 @@ impl Host for Python {
                 // A collection of garbage may show it to others before all items are copied, so it has all from the start.
                 let list = Object::owned((api().PyList_GetSlice)(value.pointer(), 0, len))?;
                 for index in 0..len {
-                    let item = Object::borrowed((api().PyList_GetItem)(list.pointer(), index));
-                    (api().PyList_SetItem)(list.pointer(), index, self.copy(&item)?.release());
+                    let item = (api().PyList_GetItem)(list.pointer(), index);
+                    if !is_plain(class_of(item)) {
+                        let copy = self.copy(&Object::borrowed(item))?;
+                        (api().PyList_SetItem)(list.pointer(), index, copy.release());
+                    }
                 }
                 return Some(list);
             }
@@ -354,12 +357,12 @@ impl Host for Python {
                 while (api().PyDict_Next)(dict.pointer(), &raw mut at, &raw mut key, &raw mut item)
                     != 0
                 {
-                    let item = Object::borrowed(item);
-                    let copy = self.copy(&item)?;
+                    if is_plain(class_of(item)) {
+                        continue;
+                    }
+                    let copy = self.copy(&Object::borrowed(item))?;
                     // The value of a key that is there may be set meanwhile.
-                    if copy.pointer() != item.pointer()
-                        && (api().PyDict_SetItem)(dict.pointer(), key, copy.pointer()) != 0
-                    {
+                    if (api().PyDict_SetItem)(dict.pointer(), key, copy.pointer()) != 0 {
                         (api().PyErr_Clear)();
                         return None;
                     }
@@ -378,6 +381,26 @@ impl Host for Python {
             Some(copy)
         }
     }
+}
+
+/// Whether a value of this class is shared rather than copied, as most are.
+#[inline]
+fn is_plain(class: Pointer) -> bool {
+    class == api().PyUnicode_Type
+        || class == api().PyBool_Type
+        || class == api().PyLong_Type
+        || class == api().PyFloat_Type
+}
+
+/// The class of an object.
+///
+/// # Safety
+///
+/// The object is alive.
+#[inline]
+unsafe fn class_of(object: Pointer) -> Pointer {
+    // SAFETY: the class stands after the count in all versions that are known.
+    unsafe { *object.cast::<Pointer>().add(1) }
 }
 
 fn fill(dict: &Object, mut pairs: Drain<'_, Object>) -> Option<()> {
