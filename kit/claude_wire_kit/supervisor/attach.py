@@ -26,6 +26,7 @@ from claude_wire_kit.supervisor.frames import (
     Listed,
     Prewarm,
     Remove,
+    Rename,
     Resume,
     SessionInfo,
     Spec,
@@ -202,6 +203,10 @@ class Supervisor:
     async def remove(self, session: str) -> Listed:
         """Remove a session that has ended, and its journal."""
         return await self._ask(Remove(remove=session), Listed)
+
+    async def rename(self, session: str, name: str | None) -> Listed:
+        """Give a session another name; None for none."""
+        return await self._ask(Rename(rename=session, name=name), Listed)
 
     async def prewarm(self, spec: Spec, count: int = 1) -> Listed:
         """Keep ``count`` CLIs ready for :meth:`create` with an equal spec."""

@@ -31,6 +31,7 @@ from claude_wire_kit.supervisor.frames import (
     Listed,
     Prewarm,
     Remove,
+    Rename,
     Resume,
     Stop,
     command_of,
@@ -81,6 +82,7 @@ class Daemon:
             List: self._list,
             Stop: self._stop,
             Remove: self._remove,
+            Rename: self._rename,
             Prewarm: self._prewarm,
         }
 
@@ -317,6 +319,10 @@ class Daemon:
 
     def _remove(self, connection: Connection, command: Remove) -> None:
         self._sessions.remove(command.remove)
+        connection.send_frame(self._listed())
+
+    def _rename(self, connection: Connection, command: Rename) -> None:
+        self._sessions.rename(command.rename, command.name)
         connection.send_frame(self._listed())
 
     def _prewarm(self, connection: Connection, command: Prewarm) -> None:

@@ -291,6 +291,13 @@ class Remove(_Request, frozen=True):
     remove: str
 
 
+class Rename(_Request, frozen=True):
+    """Give a session another name, or none. The answer is :class:`Listed`."""
+
+    rename: str
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=256)] | None = None
+
+
 class Prewarm(_Request, frozen=True):
     """Keep ``count`` CLIs ready for a :class:`Create` with an equal spec. The answer is :class:`Listed`."""
 
@@ -298,7 +305,7 @@ class Prewarm(_Request, frozen=True):
     count: Annotated[int, msgspec.Meta(ge=0)] = 1
 
 
-Command: TypeAlias = Create | Attach | Resume | List | Stop | Remove | Prewarm
+Command: TypeAlias = Create | Attach | Resume | List | Stop | Remove | Rename | Prewarm
 
 _COMMANDS: dict[str, type[Command]] = {
     "create": Create,
@@ -307,6 +314,7 @@ _COMMANDS: dict[str, type[Command]] = {
     "list": List,
     "stop": Stop,
     "remove": Remove,
+    "rename": Rename,
     "prewarm": Prewarm,
 }
 

@@ -218,6 +218,17 @@ class Sessions:
         del self._records[id]
         remove_tree(removed)
 
+    def rename(self, id: str, name: str | None) -> None:
+        """Give a session another name.
+
+        Raises:
+            RefusedError: there is no such session.
+            OSError: it cannot be written to disk. The session keeps its name.
+        """
+        record = self._record(id)
+        save(self._path(id), msgspec.structs.replace(record, name=name))
+        record.name = name
+
     # --- from the beginning to the end
 
     def recover(self) -> None:

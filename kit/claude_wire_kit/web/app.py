@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import anyio
 import msgspec
@@ -16,6 +17,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, WebSocketRoute
 
 from claude_wire.errors import AnswerError, CLINotFoundError
+from claude_wire.messages import Base64ImageSource, ImageBlock
 from claude_wire_kit.supervisor.errors import SupervisorError
 from claude_wire_kit.web.access import COOKIE_SECONDS, Access, Guard, Rate, SecureHeaders
 from claude_wire_kit.web.assets import page_routes
@@ -36,13 +38,19 @@ if TYPE_CHECKING:
 
 #: The limit for the body of a request, in bytes.
 MAX_BODY_BYTES = 1024 * 1024
+#: Limit in characters for the name of a file that is looked for.
+MAX_SOUGHT_CHARS = 200
+#: A prompt may have this many images, each of this many bytes, and its body has this limit.
+MAX_IMAGES = 8
+MAX_IMAGE_BYTES = 3_750_000
+MAX_PROMPT_BYTES = 12 * 1024 * 1024
 #: A request's body must arrive within this many seconds.
 BODY_SECONDS = 20.0
 #: Names and addresses of the loopback interface.
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
 
 B = TypeVar("B")
-_Text = Annotated[str, msgspec.Meta(min_length=1)]
+_Uuid = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
 
 
 class _Login(msgspec.Struct, forbid_unknown_fields=True):
@@ -55,9 +63,30 @@ class _Create(msgspec.Struct, forbid_unknown_fields=True):
     name: Annotated[str, msgspec.Meta(max_length=200)] | None = None
 
 
+class _Image(msgspec.Struct, forbid_unknown_fields=True):
+    mediaType: Literal["image/png", "image/jpeg", "image/gif", "image/webp"]
+    #: Base64; msgspec decodes it.
+    data: Annotated[bytes, msgspec.Meta(min_length=1, max_length=MAX_IMAGE_BYTES)]
+
+
 class _Prompt(msgspec.Struct, forbid_unknown_fields=True):
-    text: _Text
-    uuid: Annotated[str, msgspec.Meta(min_length=1, max_length=128)] | None = None
+    text: Annotated[str, msgspec.Meta(max_length=1024 * 1024)] = ""
+    uuid: _Uuid | None = None
+    images: Annotated[list[_Image], msgspec.Meta(max_length=MAX_IMAGES)] = []
+
+
+class _Withdraw(msgspec.Struct, forbid_unknown_fields=True):
+    uuid: _Uuid
+
+
+class _Settings(msgspec.Struct, forbid_unknown_fields=True):
+    model: Annotated[str, msgspec.Meta(min_length=1, max_length=200)] | None = None
+    # A page may not switch to a mode that asks nobody.
+    permissionMode: Literal["default", "acceptEdits", "plan"] | None = None
+
+
+class _Name(msgspec.Struct, forbid_unknown_fields=True):
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=200)] | None
 
 
 class _Resume(msgspec.Struct, forbid_unknown_fields=True):
@@ -68,7 +97,8 @@ class _Answer(msgspec.Struct, forbid_unknown_fields=True):
     requestId: str | int | float
     allow: bool
     option: Annotated[int, msgspec.Meta(ge=0)] = 0
-    message: str | None = None
+    message: Annotated[str, msgspec.Meta(max_length=100_000)] | None = None
+    answers: dict[str, str] | None = None
 
 
 def create_app(supervisor: Supervisor, config: Config, token: str, *, port: int) -> Starlette:
@@ -119,7 +149,14 @@ def create_app(supervisor: Supervisor, config: Config, token: str, *, port: int)
             _post("/login", login),
             Route("/sessions", _sessions, methods=["GET"]),
             _post("/sessions", _create),
-            _post("/sessions/{id}/prompts", _act(_prompt)),
+            Route("/sessions/{id}/abilities", _act(_abilities), methods=["GET"]),
+            _post("/sessions/{id}/prompts", _act(_prompt), MAX_PROMPT_BYTES),
+            _post("/sessions/{id}/withdraw", _act(_withdraw)),
+            _post("/sessions/{id}/settings", _act(_settings)),
+            _post("/sessions/{id}/rename", _act(_rename)),
+            Route("/sessions/{id}/files", _act(_files), methods=["GET"]),
+            _post("/sessions/{id}/stop", _act(_stop)),
+            _post("/sessions/{id}/remove", _act(_remove)),
             _post("/sessions/{id}/answers", _act(_answer)),
             _post("/sessions/{id}/interrupt", _act(_interrupt)),
             _post("/sessions/{id}/resume", _act(_resume)),
@@ -145,9 +182,9 @@ def create_app(supervisor: Supervisor, config: Config, token: str, *, port: int)
     return app
 
 
-def _post(path: str, endpoint: Callable[[Request], Awaitable[Response]]) -> Route:
+def _post(path: str, endpoint: Callable[[Request], Awaitable[Response]], most: int = MAX_BODY_BYTES) -> Route:
     """Make a route for requests with a body of limited size. Other routes read no body."""
-    limit = Middleware(RequestBodyLimitMiddleware, max_body_size=MAX_BODY_BYTES)
+    limit = Middleware(RequestBodyLimitMiddleware, max_body_size=most)
     return Route(path, endpoint, methods=["POST"], middleware=[limit])
 
 
@@ -183,13 +220,56 @@ def _act(act: Callable[[Request, Service, str], Awaitable[Response]]) -> Callabl
 
 async def _prompt(request: Request, service: Service, id: str) -> Response:
     body = await _body(request, _Prompt)
-    return JSONResponse({"uuid": await service.prompt(id, body.text, body.uuid)}, 202)
+    if not body.text and not body.images:
+        raise HTTPException(400, "the prompt is empty")
+    images = [ImageBlock(Base64ImageSource(one.mediaType, b64encode(one.data).decode())) for one in body.images]
+    return JSONResponse({"uuid": await service.prompt(id, body.text, body.uuid, images)}, 202)
+
+
+async def _withdraw(request: Request, service: Service, id: str) -> Response:
+    await service.withdraw(id, (await _body(request, _Withdraw)).uuid)
+    return Response(status_code=204)
+
+
+async def _settings(request: Request, service: Service, id: str) -> Response:
+    body = await _body(request, _Settings)
+    await service.set(id, body.model, body.permissionMode)
+    return Response(status_code=204)
+
+
+async def _abilities(request: Request, service: Service, id: str) -> Response:
+    async with service.feed(id) as feed:
+        feed.check(None)
+        abilities = {"commands": feed.abilities.commands, "models": feed.abilities.models}
+        return JSONResponse(msgspec.to_builtins(abilities))
+
+
+async def _files(request: Request, service: Service, id: str) -> Response:
+    sought = request.query_params.get("q", "")
+    if len(sought) > MAX_SOUGHT_CHARS:
+        raise HTTPException(400, f"q has more than {MAX_SOUGHT_CHARS} characters")
+    return JSONResponse({"files": await service.files(id, sought)})
+
+
+async def _rename(request: Request, service: Service, id: str) -> Response:
+    await service.rename(id, (await _body(request, _Name)).name)
+    return Response(status_code=204)
+
+
+async def _stop(request: Request, service: Service, id: str) -> Response:
+    await service.stop(id)
+    return Response(status_code=204)
+
+
+async def _remove(request: Request, service: Service, id: str) -> Response:
+    await service.remove(id)
+    return Response(status_code=204)
 
 
 async def _answer(request: Request, service: Service, id: str) -> Response:
     body = await _body(request, _Answer)
     try:
-        await service.answer(id, body.requestId, body.allow, body.option, body.message)
+        await service.answer(id, body.requestId, body.allow, body.option, body.message, body.answers)
     except ValueError as error:
         return refusal(400, "option", str(error))
     return Response(status_code=204)

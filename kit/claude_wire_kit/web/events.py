@@ -19,6 +19,7 @@ from claude_wire.messages import ControlResponse
 from claude_wire_kit.events.bridge import Bridge
 from claude_wire_kit.events.events import PermissionCancelled, PermissionRequest
 from claude_wire_kit.supervisor.frames import INITIALIZE_ID
+from claude_wire_kit.web.abilities import Abilities
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -141,11 +142,13 @@ class Source:
 
     def __init__(self, epoch: int, first: int) -> None:
         self.name: str = stream_name(epoch, first)
+        #: What the CLI offers, and how it is set.
+        self.abilities: Abilities = Abilities()
         self._ui = Bridge(partial=True, prompts=True)
         self._decoder: Decoder[Any] = Decoder()
         #: The ids of the open questions, according to the events.
         self.open: dict[str | float, None] = {}
-        #: How often the open questions have changed.
+        #: How often the open questions, the queue or the settings have changed.
         self.changes: int = 0
 
     def add(self, number: int, line: bytes) -> list[Event]:
@@ -155,6 +158,7 @@ class Source:
             if isinstance(message, ControlResponse) and message.request_id == INITIALIZE_ID:
                 found += self._ui.end()  # a new process goes on with the session
             found += self._ui.add(message)
+            self.changes += self.abilities.add(message)
         return [self._event(number, k, event) for k, event in enumerate(found)]
 
     def _event(self, number: int, k: int, event: UiEvent) -> Event:

@@ -25,6 +25,7 @@ import msgspec
 from claude_wire.support import short_id
 from claude_wire_kit.supervisor.errors import SupervisorError
 from claude_wire_kit.supervisor.frames import Attach, Attached, Cut, Ended
+from claude_wire_kit.web.abilities import Abilities
 from claude_wire_kit.web.events import Batch, Event, EventId, Place, Source, raw_event
 from claude_wire_kit.web.lines import Lines
 from claude_wire_kit.web.slots import Slot, Slots
@@ -75,11 +76,18 @@ class _State(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="s
         ended: whether its CLI has ended.
         exitCode: the exit code of the CLI; None while it runs, or if the code is not known.
         open: ids of the questions that wait for an answer.
+        queued: ids of the prompts that wait for the turn under way to end.
+        model, permissionMode: how the CLI is set; None until it has said so.
+        abilities: how often the commands and models have changed that ``GET .../abilities`` gives.
     """
 
     ended: bool
     exitCode: int | None
     open: list[str | float]
+    queued: list[str] = []
+    model: str | None = None
+    permissionMode: str | None = None
+    abilities: int = 0
 
 
 class _Cut(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="cut"):
@@ -224,6 +232,11 @@ class Feed:
             self._states += 1
             self._tell()
 
+    @property
+    def abilities(self) -> Abilities:
+        """What the CLI offers, according to what was read so far."""
+        return Abilities() if self._source is None else self._source.abilities
+
     # --- connections
 
     def check(self, after: EventId | None) -> None:
@@ -276,7 +289,7 @@ class Feed:
             elif self._is_level and told != self._states:
                 told = self._states
                 assert self._source is not None
-                yield _state(self._ended, list(self._source.open))
+                yield _state(self._ended, list(self._source.open), self._source.abilities)
             elif beats != self._beats:
                 beats = self._beats
                 yield BEAT
@@ -379,9 +392,18 @@ async def follow_raw(lines: Lines) -> AsyncGenerator[Batch | Signal]:
             yield events
 
 
-def _state(ended: Ended | None, open: list[str | float]) -> Signal:
+def _state(ended: Ended | None, open: list[str | float], abilities: Abilities | None = None) -> Signal:
     code = None if ended is None else ended.exit_code
     state = _State(ended=ended is not None, exitCode=code, open=open)
+    if abilities is not None:
+        queued = [] if ended else list(abilities.queued)
+        state = msgspec.structs.replace(
+            state,
+            queued=queued,
+            model=abilities.model,
+            permissionMode=abilities.mode,
+            abilities=abilities.changes,
+        )
     return Signal("session_state", msgspec.json.encode(state).decode())
 
 

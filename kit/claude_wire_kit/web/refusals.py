@@ -18,6 +18,7 @@ _STATUS = {
     "ended": 409,
     "refused": 409,
     "running": 409,
+    "taken": 409,
     "epoch": 410,
     "gone": 410,
     "absent": 503,

@@ -14,19 +14,32 @@ import anyio
 
 from claude_wire.codec import decode, encode
 from claude_wire.errors import AnswerError
-from claude_wire.messages import ControlRequest, InterruptRequest, UserMessage
-from claude_wire.support import short_id
+from claude_wire.messages import (
+    CancelAsyncMessageRequest,
+    CanUseToolRequest,
+    ControlError,
+    ControlRequest,
+    ControlResponse,
+    InterruptRequest,
+    SetModelRequest,
+    SetPermissionModeRequest,
+    TextBlock,
+    UserMessage,
+)
+from claude_wire.support import fields_of, items_of, short_id
 from claude_wire_kit.events.bridge import Bridge
 from claude_wire_kit.supervisor.errors import SupervisorError
 from claude_wire_kit.supervisor.frames import Accepted, Attach, Cursor, Ended, Refused
 from claude_wire_kit.web.feed import BEAT_SECONDS, Feed
+from claude_wire_kit.web.files import find_files
 from claude_wire_kit.web.lines import Lines
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Sequence
 
     from anyio.abc import TaskGroup
 
+    from claude_wire.messages import ImageBlock
     from claude_wire_kit.supervisor.attach import Supervisor
     from claude_wire_kit.supervisor.frames import SessionInfo
     from claude_wire_kit.web.config import Config, Profile
@@ -35,6 +48,8 @@ if TYPE_CHECKING:
 MAX_IDLE_FEEDS = 16
 #: All feeds together keep at most this many bytes of events, in equal shares. Each feed also keeps its newest event.
 MAX_KEPT_IN_ALL = 64 * 1024 * 1024
+#: At most this many searches for files run at once.
+MAX_SEARCHES = 2
 #: The supervisor must acknowledge a line within this many seconds.
 TAKE_SECONDS = 10.0
 
@@ -56,6 +71,7 @@ class Service:
         self._raw: set[Lines] = set()
         # For each session, the lock that is held while a line is sent: a session has one driver at a time.
         self._driving: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
+        self._searching = anyio.Semaphore(MAX_SEARCHES)
         self._tasks: TaskGroup | None = None
 
     @asynccontextmanager
@@ -115,6 +131,24 @@ class Service:
             env = chosen.spec(chosen.folder(info.cwd), None).env
         return await self._host.restart(id, env=env)
 
+    async def files(self, id: str, sought: str) -> list[str]:
+        """Return files below the folder of a session, as :func:`find_files` does. Raises SupervisorError."""
+        info = await self.session(id)
+        async with self._searching:
+            return await anyio.to_thread.run_sync(find_files, info.cwd, sought)
+
+    async def rename(self, id: str, name: str | None) -> None:
+        """Give a session another name. Raises SupervisorError."""
+        await self._host.rename(id, name)
+
+    async def stop(self, id: str) -> None:
+        """End the CLI of a session. Raises SupervisorError."""
+        await self._host.stop((await self.session(id)).id)
+
+    async def remove(self, id: str) -> None:
+        """Remove a session that has ended, with all that was said. Raises SupervisorError."""
+        await self._host.remove(id)
+
     def _profile(self, name: str) -> Profile:
         found = self._config.profiles.get(name)
         if found is None:
@@ -123,16 +157,48 @@ class Service:
 
     # --- what goes to a session
 
-    async def prompt(self, id: str, text: str, given: str | None) -> str:
+    async def prompt(self, id: str, text: str, given: str | None, images: Sequence[ImageBlock] = ()) -> str:
         """Send a prompt, and return its uuid. A prompt whose uuid was sent before is not sent again.
 
         Raises:
             SupervisorError: the supervisor refuses the prompt.
         """
         chosen = given or str(uuid.uuid4())
+        content: str | list[ImageBlock | TextBlock] = text
+        if images:
+            content = [*images, *([TextBlock(text)] if text else [])]
         async with self._drive(id) as lines:
-            await _send(lines, encode(UserMessage.of(text, uuid=chosen)))
+            await _send(lines, encode(UserMessage.of(content, uuid=chosen)))
         return chosen
+
+    async def withdraw(self, id: str, uuid: str) -> None:
+        """Take back a prompt that waits in the queue of the CLI.
+
+        Raises:
+            SupervisorError: the CLI has taken it already (``taken``), or the supervisor refuses the request.
+        """
+        answer = await self._request(id, CancelAsyncMessageRequest(message_uuid=uuid))
+        if not answer.get("cancelled"):
+            raise SupervisorError("taken", "the prompt is not in the queue any more")
+
+    async def set(self, id: str, model: str | None, mode: str | None) -> None:
+        """Set the model or the permission mode.
+
+        Raises:
+            SupervisorError: the CLI refuses it (``refused``), or the supervisor does.
+        """
+        if mode is not None:
+            await self._request(id, SetPermissionModeRequest(mode=mode))
+        if model is not None:
+            await self._request(id, SetModelRequest(model=model))
+
+    async def _request(
+        self, id: str, request: CancelAsyncMessageRequest | SetModelRequest | SetPermissionModeRequest
+    ) -> dict[str, Any]:
+        """Send a request, and return the payload of the CLI's answer."""
+        request_id = f"claude_wire_serve_{uuid.uuid4()}"
+        async with self._drive(id) as lines:
+            return await _ask(lines, ControlRequest(request_id=request_id, request=request))
 
     async def interrupt(self, id: str) -> None:
         """Interrupt the turn that is under way. Raises SupervisorError."""
@@ -140,29 +206,40 @@ class Service:
         async with self._drive(id) as lines:
             await _send(lines, encode(request))
 
-    async def answer(self, id: str, request_id: str | float, allow: bool, option: int, message: str | None) -> None:
+    async def answer(
+        self,
+        id: str,
+        request_id: str | float,
+        allow: bool,
+        option: int,
+        message: str | None,
+        answers: dict[str, str] | None = None,
+    ) -> None:
         """Answer a permission question.
 
         Args:
             option, message: see :meth:`~claude_wire_kit.events.Bridge.answer`.
+            answers: question -> answer, for the tool ``AskUserQuestion``.
 
         Raises:
             AnswerError: the question is unknown, or settled.
-            ValueError: it has no such option.
+            ValueError: it has no such option, or takes no answers.
             SupervisorError: the supervisor refuses it.
         """
         async with self._drive(id) as lines:
             answer = lines.answer
             ui = Bridge()
-            found = False
+            asked: CanUseToolRequest | None = None
             for raw in answer.open:
                 request = decode(bytes(raw))
                 if isinstance(request, ControlRequest) and _shown(request.request_id) == request_id:
                     ui.add(request)
-                    found = True
-            if not found:
+                    asked = request.request if isinstance(request.request, CanUseToolRequest) else asked
+            if asked is None:
                 raise AnswerError(settled=request_id in map(_shown, answer.settled))
             said: dict[str, Any] = {} if message is None else {"message": message}
+            if answers is not None:
+                said["updated_input"] = _with_answers(asked, answers)
             await _send(lines, encode(ui.answer(request_id, allow, option, **said)))
         feed = self._feeds.get(id)
         if feed is not None:
@@ -250,6 +327,40 @@ class Service:
         idle = [id for id, feed in self._feeds.items() if not feed.users]
         for id in idle[: max(0, len(idle) - MAX_IDLE_FEEDS)]:
             self._feeds.pop(id).close()
+
+
+async def _ask(lines: Lines, request: ControlRequest) -> dict[str, Any]:
+    """Send a request, and return the payload of the CLI's answer.
+
+    Raises:
+        SupervisorError: the supervisor or the CLI refuses it, the CLI or the connection ends, or the wait times out.
+        OSError: the connection fails.
+    """
+    if lines.answer.ended is not None:
+        raise SupervisorError("ended", "the CLI of the session has ended")
+    with anyio.move_on_after(TAKE_SECONDS):
+        await lines.send(encode(request))
+        while received := await lines.receive():
+            for one in received:
+                if isinstance(one, Refused):
+                    raise SupervisorError("refused", one.reason)
+                if isinstance(one, Ended):
+                    raise SupervisorError("ended", "the CLI of the session has ended")
+                answer = decode(one[1]) if isinstance(one, tuple) and b'"control_response"' in one[1] else None
+                if isinstance(answer, ControlResponse) and answer.request_id == request.request_id:
+                    if isinstance(answer.response, ControlError):
+                        raise SupervisorError("refused", answer.response.error)
+                    return answer.payload
+        raise SupervisorError("lost", "the supervisor has ended the connection")
+    raise SupervisorError("timeout", f"the CLI has not answered within {TAKE_SECONDS:g} seconds")
+
+
+def _with_answers(asked: CanUseToolRequest, answers: dict[str, str]) -> dict[str, Any]:
+    """Return the input of ``AskUserQuestion`` with the answers of a person, by question."""
+    questions = {fields_of(one).get("question") for one in items_of(asked.input.get("questions"))}
+    if asked.tool_name != "AskUserQuestion" or not answers.keys() <= questions:
+        raise ValueError("the tool has not asked these questions")
+    return {**asked.input, "answers": answers}
 
 
 async def _send(lines: Lines, line: bytes) -> None:

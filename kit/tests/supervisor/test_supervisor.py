@@ -152,6 +152,10 @@ async def test_a_stopped_session_is_listed_resumed_and_removed(tmp_path: Path) -
         last.prompt("p2")
         assert (await last.until("result"))[-1]["user_message_uuids"] == ["p2"]
         third = await supervisor.client()
+        (session,) = (await third.ask({"rename": answer["id"], "name": "yours"}))["sessions"]
+        assert session["name"] == "yours"
+        assert (await third.ask({"rename": answer["id"], "name": ""}))["error"] == "command"
+        assert (await third.ask({"rename": "x", "name": None}))["error"] == "unknown"
         assert (await third.ask({"remove": answer["id"]}))["error"] == "running"
         await third.ask({"stop": answer["id"]})
         assert (await third.ask({"remove": answer["id"]}))["sessions"] == []

@@ -197,10 +197,17 @@ async def test_the_events_of_all_sessions_have_one_bound(tmp_path: Path, monkeyp
         async with AsyncExitStack() as opened:
             for _ in range(6):
                 id = await service.create({"lines": 100, "pad": "\u2713" * 1_000})
+                await _idle(service, id)  # a reader of what is being written may be too slow, and would be cut
                 reader = await opened.enter_async_context(service.events(id))
                 await reader.until("turn_complete")
                 assert sum(one._size for one in feeds.values()) < 310_000
             assert len(feeds) == 6
+
+
+async def _idle(service: Served, id: str) -> None:
+    async with service.client() as client:
+        while {one["id"]: one["life"] for one in (await client.get("/sessions")).json()["sessions"]}[id] != "idle":
+            await asyncio.sleep(0.01)
 
 
 def _read_all(client: socket.socket) -> list[bytes]:

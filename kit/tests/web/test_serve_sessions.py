@@ -115,7 +115,11 @@ async def test_another_driver_keeps_its_session(tmp_path: Path) -> None:
         (b'{"text": "a", "argv": []}', 400),
         (b'{"text": "\xff"}', 400),
         (b"[" * 100_000, 400),
-        (b'{"text": "' + b"x" * 1_100_000 + b'"}', 413),
+        (b'{"text": "' + b"x" * 1_100_000 + b'"}', 400),
+        (b'{"text": "a", "images": [{"mediaType": "image/svg+xml", "data": "PHN2Zz4="}]}', 400),
+        (b'{"text": "a", "images": [{"mediaType": "image/png", "data": "?"}]}', 400),
+        (b'{"text": "a", "images": [' + b",".join([b'{"mediaType": "image/png", "data": "AAAA"}'] * 9) + b"]}", 400),
+        (b'{"text": "' + b"x" * 13_000_000 + b'"}', 413),
     ],
 )
 async def test_a_body_that_is_no_prompt_is_refused(tmp_path: Path, body: bytes, status: int) -> None:

@@ -14,7 +14,15 @@ from uuid import uuid4
 import anyio
 
 from claude_wire.agent import Agent, Turn
-from claude_wire.messages import ImageBlock, TaskNotificationMessage, TaskStartedMessage
+from claude_wire.messages import (
+    ImageBlock,
+    InitializeRequest,
+    InitializeResponse,
+    ModelInfo,
+    SlashCommand,
+    TaskNotificationMessage,
+    TaskStartedMessage,
+)
 from claude_wire_kit.commands.guide.project import BROKEN, FIXED, SOURCE
 from claude_wire_kit.commands.guide.tools import TOOLS, use
 
@@ -26,7 +34,6 @@ WORD_USD = 0.00002
 #: The parts of a long answer.
 PARTS = 12
 TESTS = "python -m unittest -v"
-MODELS = ["guide", "guide-mini"]
 
 
 async def words(text: str) -> AsyncIterator[str]:
@@ -325,9 +332,20 @@ def blocks_of(content: Any) -> list[Any]:
     return content if isinstance(content, list) else []
 
 
+def offer(request: InitializeRequest) -> InitializeResponse:
+    """Tell the host which commands and models there are, for its menus."""
+    commands = [SlashCommand(name=one.name, description=one.shows.capitalize(), argumentHint="") for one in TOPICS]
+    models = [
+        ModelInfo(value="guide", displayName="Guide", description="Says all of it"),
+        ModelInfo(value="guide-mini", displayName="Guide mini", description="The same by another name"),
+    ]
+    return InitializeResponse(commands=commands, models=models)
+
+
 agent = Agent(
     answer,
-    model=MODELS[0],
+    requests={InitializeRequest: offer},
+    model="guide",
     version="1.0.0",
     init={"tools": TOOLS, "slash_commands": [one.name for one in TOPICS], "agents": ["Explore", "test-reader"]},
 )

@@ -1,0 +1,110 @@
+"""What the CLI of a session offers and how it is set, according to its messages: commands, models, mode, queue."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from claude_wire.messages import CommandLifecycleMessage, ControlResponse, InitMessage, StatusMessage
+from claude_wire.support import fields_of, items_of, short_id
+from claude_wire_kit.supervisor.frames import INITIALIZE_ID
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+#: Limits for what is kept of each list, and for the characters of each text.
+MAX_ITEMS = 500
+MAX_NAME_CHARS = 200
+MAX_TEXT_CHARS = 400
+#: At most this many prompts of the queue are kept.
+MAX_QUEUED = 100
+
+
+class Ability(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A slash command, or a model.
+
+    Attributes:
+        value: what is sent: the name of the command without its slash, or the model.
+        name: for people.
+        description: one or two sentences.
+        hint: the arguments of a command.
+    """
+
+    value: str
+    name: str
+    description: str = ""
+    hint: str = ""
+
+
+class Abilities:
+    """The latest abilities of a CLI. The same messages always give the same abilities."""
+
+    def __init__(self) -> None:
+        #: The model and the permission mode; None until the CLI has said them.
+        self.model: str | None = None
+        self.mode: str | None = None
+        self.commands: list[Ability] = []
+        self.models: list[Ability] = []
+        #: How often the commands or the models have changed.
+        self.changes: int = 0
+        #: The ids of prompts that wait for the turn under way to end.
+        self.queued: dict[str, None] = {}
+
+    def add(self, message: object) -> bool:
+        """Take the next message. Returns True if it has changed anything."""
+        before = self.model, self.mode, self.changes, list(self.queued)
+        match message:
+            case InitMessage():
+                self.model, self.mode = message.model or self.model, message.permissionMode or self.mode
+                if not self.commands:
+                    names = [*(message.slash_commands or ()), *(message.skills or ())]
+                    self.commands = [_command({"name": name}) for name in dict.fromkeys(names[:MAX_ITEMS])]
+                    self.changes += bool(self.commands)
+            case StatusMessage():
+                self.mode = message.permissionMode or self.mode
+            case CommandLifecycleMessage(command_uuid=str(id), state=state):
+                self._queue(short_id(id), state)
+            case ControlResponse():
+                self._response(message)
+            case _:
+                return False
+        return before != (self.model, self.mode, self.changes, list(self.queued))
+
+    def _queue(self, id: str, state: str | None) -> None:
+        if state != "queued":
+            self.queued.pop(id, None)
+        elif len(self.queued) < MAX_QUEUED:
+            self.queued[id] = None
+
+    def _response(self, message: ControlResponse) -> None:
+        payload = message.payload
+        if message.request_id == INITIALIZE_ID:  # a new process goes on with the session
+            self.queued.clear()
+            self.changes += 1
+            self.commands = [_command(one) for one in _named(payload.get("commands"), "name")]
+            self.models = [_model(one) for one in _named(payload.get("models"), "value")]
+            self.mode = _text(payload, "current_permission_mode") or self.mode
+        elif payload.keys() == {"model"}:  # of set_model
+            self.model = _text(payload, "model") or self.model
+
+
+def _named(given: object, name: str) -> Iterable[dict[str, Any]]:
+    return [fields_of(one) for one in items_of(given)[:MAX_ITEMS] if _text(fields_of(one), name)]
+
+
+def _command(given: dict[str, Any]) -> Ability:
+    name = _text(given, "name", MAX_NAME_CHARS)
+    hint = _text(given, "argumentHint", MAX_NAME_CHARS)
+    return Ability(value=name, name=name, description=_text(given, "description"), hint=hint)
+
+
+def _model(given: dict[str, Any]) -> Ability:
+    value = _text(given, "value", MAX_NAME_CHARS)
+    name = _text(given, "displayName", MAX_NAME_CHARS)
+    return Ability(value=value, name=name or value, description=_text(given, "description"))
+
+
+def _text(given: dict[str, Any], name: str, most: int = MAX_TEXT_CHARS) -> str:
+    value = given.get(name)
+    return value[:most] if isinstance(value, str) else ""

@@ -1,0 +1,214 @@
+"""What the service lets a client change and find: settings, answers, the queue, names, files, images."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from claude_wire_kit.commands.guide import command
+from claude_wire_kit.commands.guide.project import PICTURE, write_project
+from claude_wire_kit.web import Profile
+from claude_wire_kit.web import files as files_module
+from claude_wire_kit.web.files import find_files
+from served import EventReader, Served, served
+
+pytestmark = pytest.mark.anyio
+
+Json = dict[str, Any]
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+class Guided:
+    """A session with the agent of the demo."""
+
+    def __init__(self, client: httpx.AsyncClient, id: str, reader: EventReader) -> None:
+        self._client = client
+        self._reader = reader
+        self.id = id
+
+    async def post(self, what: str, body: Json | None = None) -> httpx.Response:
+        return await self._client.post(f"/sessions/{self.id}/{what}", **({} if body is None else {"json": body}))
+
+    async def get(self, what: str) -> Any:
+        return (await self._client.get(f"/sessions/{self.id}/{what}")).json()
+
+    async def until(self, type: str, **fields: Any) -> Json:
+        """The next event of a type, with these fields."""
+        while piece := await self._reader.piece():
+            event: Json = json.loads(piece.partition(b"data: ")[2])
+            if event["type"] == type and fields.items() <= event.items():
+                return event
+        raise AssertionError(type)
+
+
+@asynccontextmanager
+async def guided(folder: Path) -> AsyncIterator[Guided]:
+    project = folder / "shop"
+    write_project(project)
+    guide = Profile(roots=[os.fspath(project)], argv=command())
+    async with served(folder, guide=guide) as service, service.client() as client:
+        id = await service.create(profile="guide")
+        async with service.events(id) as reader:
+            yield Guided(client, id, reader)
+
+
+async def test_model_and_mode(tmp_path: Path) -> None:
+    async with guided(tmp_path) as session:
+        for body in ({"model": "guide-mini"}, {"permissionMode": "plan"}):
+            assert (await session.post("settings", body)).status_code == 204
+        await session.until("session_state", model="guide-mini", permissionMode="plan")
+        await session.post("prompts", {"text": "Which model?"})
+        said = await session.until("claude_response", content="I am `guide-mini`, in the permission mode `plan`.")
+        assert "partial" not in said
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"permissionMode": "bypassPermissions"},
+        {"permissionMode": "dontAsk"},
+        {"permissionMode": ""},
+        {"model": ""},
+        {"model": "x" * 201},
+        {"argv": ["x"]},
+    ],
+)
+async def test_a_client_cannot_have_the_cli_ask_nobody(tmp_path: Path, body: Json) -> None:
+    async with guided(tmp_path) as session:
+        assert (await session.post("settings", body)).status_code == 400
+
+
+async def test_commands_and_models_are_there_before_the_first_prompt(tmp_path: Path) -> None:
+    async with guided(tmp_path) as session:
+        await session.until("session_state", abilities=1)
+        abilities = await session.get("abilities")
+        assert [one["value"] for one in abilities["models"]] == ["guide", "guide-mini"]
+        assert {"value": "fix", "name": "fix"}.items() <= abilities["commands"][0].items()
+
+
+async def test_choices_are_the_answer_to_a_question(tmp_path: Path) -> None:
+    async with guided(tmp_path) as session:
+        await session.post("prompts", {"text": "question"})
+        asked = await session.until("permission_request", tool="AskUserQuestion")
+        question = asked["input"]["questions"][0]["question"]
+        answer = {"requestId": asked["requestId"], "allow": True}
+        for wrong in ({"Who are you?": "x"}, {question: 1}):
+            assert (await session.post("answers", {**answer, "answers": wrong})).status_code == 400
+        assert (await session.post("answers", {**answer, "answers": {question: "Always down"}})).status_code == 204
+        said = await session.until("claude_response", content=f"You have decided:\n\n- {question} **Always down**")
+        assert "partial" not in said
+
+
+async def test_another_tool_takes_no_answers(tmp_path: Path) -> None:
+    async with guided(tmp_path) as session:
+        await session.post("prompts", {"text": "fix"})
+        asked = await session.until("permission_request", tool="Edit")
+        body = {"requestId": asked["requestId"], "allow": True, "answers": {}}
+        assert (await session.post("answers", body)).status_code == 400
+        assert (await session.post("answers", {**body, "answers": None})).status_code == 204
+
+
+async def test_a_prompt_of_the_queue_is_taken_back(tmp_path: Path) -> None:
+    async with guided(tmp_path) as session:
+        await session.post("prompts", {"text": "fix", "uuid": "first"})
+        await session.until("permission_request")
+        await session.post("prompts", {"text": "a picture", "uuid": "second"})
+        await session.until("session_state", queued=["second"])
+        assert (await session.post("withdraw", {"uuid": "second"})).status_code == 204
+        await session.until("session_state", queued=[])
+        taken = await session.post("withdraw", {"uuid": "first"})
+        assert (taken.status_code, taken.json()["error"]) == (409, "taken")
+
+
+async def test_images(tmp_path: Path) -> None:
+    async with guided(tmp_path) as session:
+        image = {"mediaType": "image/png", "data": base64.b64encode(PICTURE).decode()}
+        assert (await session.post("prompts", {"text": "", "images": [image, image]})).status_code == 202
+        assert (await session.until("user_prompt"))["attachments"] == 2
+        await session.until("claude_response", content="You have sent 2 images. I cannot see, but it arrived.")
+
+
+async def test_a_session_is_renamed_ended_and_removed(tmp_path: Path) -> None:
+    async with guided(tmp_path) as session:
+        assert (await session.post("rename", {"name": "The shop"})).status_code == 204
+        (info,) = (await session._client.get("/sessions")).json()["sessions"]
+        assert info["name"] == "The shop"
+        for name in ("", "x" * 201):
+            assert (await session.post("rename", {"name": name})).status_code == 400
+        assert (await session.post("remove")).json()["error"] == "running"
+        assert (await session.post("stop")).status_code == 204
+        await session.until("session_state", ended=True)
+        assert (await session.post("remove")).status_code == 204
+        assert (await session._client.get("/sessions")).json()["sessions"] == []
+        for what in ("stop", "remove"):
+            assert (await session.post(what)).status_code == 404
+
+
+async def test_files_of_the_folder(tmp_path: Path) -> None:
+    async with guided(tmp_path) as session:
+        assert (await session.get("files?q=CART"))["files"] == ["shop/cart.py", "tests/test_cart.py"]
+        assert "error" in await session.get(f"files?q={'x' * 201}")
+
+
+async def test_each_needs_a_token_and_the_page_its_own_origin(tmp_path: Path) -> None:
+    acts = ["settings", "withdraw", "rename", "stop", "remove", "prompts", "answers"]
+    async with served(tmp_path) as service:
+        id = await service.create()
+        assert await _refused(service, id, acts, {"Authorization": "Bearer no"}) == {401}
+        async with service.browser() as browser:
+            await browser.post("/login", json={"token": service.client().headers["authorization"].split()[1]})
+            for act in acts:
+                reply = await browser.post(f"/sessions/{id}/{act}", headers={"Origin": "http://evil.example"}, json={})
+                assert (act, reply.status_code) == (act, 403)
+        async with service.client() as client:
+            (info,) = (await client.get("/sessions")).json()["sessions"]
+            assert info["life"] != "ended"
+
+
+async def _refused(service: Served, id: str, acts: list[str], headers: dict[str, str]) -> set[int]:
+    async with service.client(**headers) as client:
+        replies = [await client.post(f"/sessions/{id}/{act}", json={}) for act in acts]
+        replies += [await client.get(f"/sessions/{id}/{what}") for what in ("files", "abilities")]
+        return {reply.status_code for reply in replies}
+
+
+# --- files
+
+
+def test_a_search_stays_below_its_folder(tmp_path: Path) -> None:
+    """By no link, and by no path."""
+    outside, root = tmp_path / "outside", tmp_path / "root"
+    (root / "inside").mkdir(parents=True)
+    outside.mkdir()
+    (outside / "secret.txt").write_text("")
+    (root / "inside" / "secret.md").write_text("")
+    (root / "link").symlink_to(outside)
+    (root / "secret-link").symlink_to(outside / "secret.txt")
+    assert find_files(os.fspath(root), "secret") == ["inside/secret.md"]
+    assert find_files(os.fspath(root), "../outside") == []
+    assert find_files(os.fspath(root / "nowhere"), "") == []
+
+
+def test_a_search_is_bounded_and_leaves_out_what_nobody_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for path in ("a.py", "b/a.py", "b/ba.py", ".hidden/a.py", ".git/a.py", "node_modules/a.py", "line\nfeed.a.py"):
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text("")
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/a\xff.py")).write_text("")
+    assert find_files(os.fspath(tmp_path), "a.py") == ["a.py", "b/a.py", "b/ba.py"]
+    assert find_files(os.fspath(tmp_path), ".hidden") == [".hidden/a.py"]
+    monkeypatch.setattr(files_module, "MAX_FOUND", 2)
+    assert find_files(os.fspath(tmp_path), "") == ["a.py", "b/a.py"]
+    monkeypatch.setattr(files_module, "MAX_ENTRIES", 0)
+    assert find_files(os.fspath(tmp_path), "") == []
