@@ -9,7 +9,7 @@ UV := $(shell command -v uv 2> /dev/null)
 INSTALL := $(if $(UV),$(UV) pip install --python $(BIN)/python,$(BIN)/python -m pip install --disable-pip-version-check) --quiet
 RUST := Cargo.toml Cargo.lock $(shell find rust -name '*.rs')
 
-.PHONY: help demo drift test test-msgspec test-tables test-page soak sshd e2e lint bench docs instructions rust-test python-test fuzz memcheck wheel wheels cross-toolchain test-pythons test-arm64 licenses generate format clean cargo
+.PHONY: help demo drift test test-msgspec test-tables test-page soak sshd e2e lint bench docs instructions rust-test python-test fuzz memcheck wheel wheels cross-toolchain test-pythons test-arm64 licenses generate protocol format clean cargo
 
 ## Show a recorded session decoded, and how fast that goes.
 demo: $(VENV)/.native
@@ -56,6 +56,7 @@ lint: $(VENV)/.native $(VENV)/.dev | cargo
 	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-deps --document-private-items
 	$(BIN)/python tools/licenses.py
 	$(BIN)/python tools/generate.py --check
+	PYTHONPATH=tools $(BIN)/python -m protocol --check
 	PYTHONPATH=python:kit $(BIN)/lint-imports --no-cache > $(VENV)/.imports || { cat $(VENV)/.imports; exit 1; }
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -97,6 +98,10 @@ fuzz: $(BIN)/python | cargo
 ## What follows from the message classes: unions, names of kinds, public names, the table of the protocol.
 generate: | $(BIN)/python
 	$(BIN)/python tools/generate.py
+
+## The protocol as data, in the folder protocol: schemas, tables and a corpus, out of the message classes.
+protocol: $(VENV)/.native
+	PYTHONPATH=tools $(BIN)/python -m protocol
 
 ## The native core, and Python's use of it, under AddressSanitizer: Linux, with the nightly toolchain.
 memcheck: $(VENV)/.native $(VENV)/.dev | cargo

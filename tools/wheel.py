@@ -2,7 +2,8 @@
 
 The first is built here, the second from the source distribution, as pip builds it where there is no wheel: in another
 folder, with another home, another cargo home and another umask. On Linux zig links the library's, so that it runs with
-glibc 2.17 and above (manylinux2014). The kit's is pure Python, for all systems.
+glibc 2.17 and above (manylinux2014). The kit's is pure Python, for all systems. The archive of ``protocol`` is
+put beside them.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 
+from protocol.archive import pack
 from wheel_check import HOMES, faults
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -107,6 +109,7 @@ def main() -> int:
             if not found:
                 print(f"{wheel.relative_to(ROOT)}: {wheel.stat().st_size} bytes, the same from the source distribution")
             wrong += found
+    print(pack(ROOT / "protocol", DIST).relative_to(ROOT))
     for each in wrong:
         print(f"A wheel is wrong: {each}", file=sys.stderr)
     return int(bool(wrong))

@@ -1,0 +1,133 @@
+"""The schemas of ``protocol`` accept all that was recorded, and refuse what is wrong."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+import recordings
+import sessions
+from each import each
+from spoilt_lines import CHANGES, spoilt_lines
+from verdicts import decoded, load, schema_verdict, validator, verdict_of
+
+SCHEMAS = ("output", "input", "records")
+#: The lines that hosts should not have sent, by recording: the CLI was asked what it makes of them.
+WRONG = {"08_control", "14_bad_num_content"}
+
+
+@each("name", SCHEMAS, str)
+def test_a_schema_is_one_of_the_draft_that_it_names(name: str) -> None:
+    schema = load(f"{name}.schema.json")
+    assert schema["$schema"] == Draft202012Validator.META_SCHEMA["$id"]
+    Draft202012Validator.check_schema(schema)
+
+
+@each("name", SCHEMAS, str)
+def test_every_reference_leads_to_a_definition_and_every_definition_is_meant(name: str) -> None:
+    schema = load(f"{name}.schema.json")
+    named: set[str] = set()
+    todo: list[Any] = [schema]
+    while todo:
+        node = todo.pop()
+        todo += node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+        if isinstance(node, dict) and isinstance(node.get("$ref"), str):
+            named.add(node["$ref"].removeprefix("#/$defs/"))
+    assert named <= schema["$defs"].keys()
+    answers = {answer for entry in load("index.json")["definitions"] for answer in entry.get("answer", ())}
+    assert schema["$defs"].keys() - named <= answers
+
+
+# --- what was recorded ------------------------------------------------------------------------------------------------
+
+
+def recorded() -> Iterator[tuple[str, str, bytes]]:
+    """The schema, the name and the bytes of each stream and transcript that the tests have."""
+    for name in recordings.names():
+        recording = recordings.load(name)
+        yield "output", name, recording.stdout
+        yield "input", name, recording.stdin
+    for name in sessions.scenarios():
+        yield from (("records", name, data) for data in sessions.transcripts(name).values())
+        yield from (("output", name, data) for data in sessions.outputs(name))
+
+
+def test_every_recorded_line_is_accepted() -> None:
+    counted: Counter[str] = Counter()
+    for schema, name, data in recorded():
+        lines = filter(bytes.strip, data.removeprefix(b"\xef\xbb\xbf").split(b"\n"))
+        for line, message in zip(lines, decoded(schema, data)[0], strict=True):
+            verdict = verdict_of(message)
+            if verdict == "invalid" or (verdict == "misfit" and schema == "input" and name in WRONG):
+                continue
+            assert verdict != "misfit", (name, line)
+            assert schema_verdict(schema, json.loads(line)) != "misfit", (name, line)
+            counted[schema] += 1
+    assert counted["output"] > 8000
+    assert counted["input"] > 300
+    assert counted["records"] > 1000
+
+
+@each("schema", SCHEMAS, str)
+def test_a_validator_that_nobody_made_faster_says_the_same(schema: str) -> None:
+    seen: set[str] = set()
+    for file in (schema, "unknown", "misfit"):
+        for case in load(f"corpus/{file}.json")["cases"]:
+            [expected] = case["expect"]
+            kind = f"{expected['verdict']} {expected['kind'].partition('/')[0]}"
+            if case["schema"] == schema and kind not in seen:
+                seen.add(kind)
+                accepted = validator(schema, stock=True).is_valid(json.loads(case["text"]))
+                assert accepted == (expected["verdict"] != "misfit"), case
+
+
+# --- what is wrong ----------------------------------------------------------------------------------------------------
+
+
+SENDERS = {"output": "agent", "input": "host", "records": "agent"}
+
+
+def of_the_other_side(schema: str, value: Any) -> bool:
+    """True for a line with a message, or a request, that only the other side sends."""
+    entries = [entry for entry in load("index.json")["definitions"] if entry["group"] in ("message", "request")]
+    others = [
+        entry["tags"] for entry in entries if entry["sent_by"] not in ("both", SENDERS[schema]) and "tags" in entry
+    ]
+    todo = [value]
+    while todo:
+        node = todo.pop()
+        todo += node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+        if isinstance(node, dict) and any(tags.items() <= node.items() for tags in others):
+            return True
+    return False
+
+
+#: Where a schema may say something else than the decoder, and why.
+DIFFERENCES: dict[str, Callable[[str, Any], bool]] = {
+    "a decoder reads the messages of both sides; in a schema for one, those of the other are unknown": of_the_other_side
+}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_schema_says_of_500_spoilt_lines_what_the_decoder_says(seed: int) -> None:
+    counted: Counter[str] = Counter()
+    for schema, kind, change, value in spoilt_lines(500, seed):
+        [message], _ = decoded(schema, json.dumps(value).encode())
+        verdict, said = verdict_of(message), schema_verdict(schema, value)
+        counted[verdict] += 1
+        if said == verdict:
+            continue
+        reasons = [reason for reason, applies in DIFFERENCES.items() if applies(schema, value)]
+        assert (said, bool(reasons)) == ("unknown", True), (kind, change, verdict, said, value)
+    # All three verdicts come often, or the lines show nothing.
+    assert min(counted[verdict] for verdict in ("valid", "unknown", "misfit")) > 75, counted
+
+
+def test_every_change_spoils_some_lines() -> None:
+    refused = {line.change for line in spoilt_lines(500, 0) if schema_verdict(line.schema, line.value) == "misfit"}
+    assert refused >= CHANGES.keys() - {"an unknown tag", "a tag of another type", "a tag gone"}

@@ -1,0 +1,122 @@
+"""Compare two folders, and say what is new, gone and changed: ``python -m protocol.compare OLD NEW``."""
+
+# Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from protocol.schema import UNKNOWN
+
+__all__ = ["compared", "entry_name"]
+
+_ABOUT = (
+    "What was known of CLI {0} when this folder went on to {1}, compared with what was then known of {1}. "
+    "What was found out late may be older than {1}."
+)
+#: What of a definition's entry in the index is compared with that of another version.
+_COMPARED = ("group", "sent_by", "kind", "tags", "answer")
+#: What of a schema is said in words, and means nothing to a validator.
+_WORDS = ("description", "examples")
+#: How references to definitions begin that take unknown tags.
+_OTHER = f"#/$defs/{UNKNOWN}"
+
+
+def entry_name(entry: Mapping[str, Any]) -> str:
+    """The name of the file for an entry of the changelog."""
+    return f"{entry['from']}-{entry['to']}.json"
+
+
+def compared(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """An entry of the changelog. Both sides are the files of a folder, by their names, as JSON.
+
+    A definition that is new is listed without its fields. Descriptions are not compared, nor which sets are open.
+    """
+    before, after = _definitions(old), _definitions(new)
+    versions = old["index.json"]["cli"], new["index.json"]["cli"]
+    changed: dict[str, dict[str, Any]] = {}
+    for name in sorted(before.keys() & after.keys()):
+        for change in _changes(before[name], after[name]):
+            changed.setdefault(json.dumps(change), {**change, "in": []})["in"].append(name)
+    return {
+        "from": versions[0],
+        "to": versions[1],
+        "about": _ABOUT.format(*versions),
+        "added": [_named(after[name]) for name in sorted(after.keys() - before.keys())],
+        "removed": [_named(before[name]) for name in sorted(before.keys() - after.keys())],
+        "changed": list(changed.values()),
+        "flags": list(_of_lists(_flags(old), _flags(new))),
+    }
+
+
+def _definitions(files: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The entries of the index, each with its schema: that of the first schema that has it."""
+    paths = files["index.json"]["schemas"]
+    return {
+        entry["name"]: {**entry, "schema": files[paths[entry["schemas"][0]]]["$defs"][entry["name"]]}
+        for entry in files["index.json"]["definitions"]
+    }
+
+
+def _named(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: entry[key] for key in ("name", "group", "kind") if key in entry}
+
+
+def _changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for key in _COMPARED:
+        if old.get(key) != new.get(key):
+            yield {"change": key, "from": old.get(key), "to": new.get(key)}
+    before, after = old["schema"], new["schema"]
+    yield from _of_lists(_plain(before["properties"]), _plain(after["properties"]))
+    for name in sorted(before["properties"].keys() & after["properties"].keys()):
+        required = name in before.get("required", ()), name in after.get("required", ())
+        if required[0] != required[1]:
+            yield {"change": "required" if required[1] else "optional", "field": name}
+    words = old.get("open_words", {}), new.get("open_words", {})
+    for name in sorted(words[0].keys() & words[1].keys()):
+        more, fewer = (sorted(set(words[a][name]) - set(words[b][name])) for a, b in ((1, 0), (0, 1)))
+        if more or fewer:
+            yield {"change": "words", "field": name, "added": more, "removed": fewer}
+
+
+def _of_lists(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """What differs between the fields of two objects, or between two lists of flags."""
+    for name in sorted(old.keys() | new.keys()):
+        if name not in old:
+            yield {"change": "new", "field": name, "to": new[name]}
+        elif name not in new:
+            yield {"change": "gone", "field": name, "from": old[name]}
+        elif old[name] != new[name]:
+            yield {"change": "type", "field": name, "from": old[name], "to": new[name]}
+
+
+def _plain(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """The schemas of properties, without their words and without what takes unknown tags."""
+
+    def bare(value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        plain = {key: bare(item) for key, item in value.items() if key not in _WORDS}
+        if "anyOf" in plain:
+            choices = [bare(one) for one in plain.pop("anyOf") if not str(one.get("$ref")).startswith(_OTHER)]
+            plain |= choices[0] if len(choices) == 1 else {"anyOf": choices}
+        return plain
+
+    return {name: bare(value) for name, value in properties.items()}
+
+
+def _flags(files: Mapping[str, Any]) -> dict[str, Any]:
+    return {flag["flag"]: flag["value"] for flag in files["flags.json"]["flags"]}
+
+
+def _loaded(folder: str) -> dict[str, Any]:
+    return {path.name: json.loads(path.read_text("utf-8")) for path in Path(folder).glob("*.json")}
+
+
+if __name__ == "__main__":
+    print(json.dumps(compared(_loaded(sys.argv[1]), _loaded(sys.argv[2])), indent=1))

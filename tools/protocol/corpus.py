@@ -1,0 +1,214 @@
+"""The corpus: streams of bytes, and what a decoder makes of each line in them.
+
+The cases that name a kind are made of the schemas. Those that show how lines are found and what makes one invalid are
+written by hand, in ``streams`` and ``parts``. A test compares all of them with ``Decoder``.
+"""
+
+# Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Set
+from typing import Any
+
+from protocol.cases import Case, kind_of, line_case
+from protocol.parts import MISFIT_PARTS, UNKNOWN_PARTS
+from protocol.recorded import recorded_lines
+from protocol.samples import Form, Samples, misfit_for
+from protocol.streams import STREAMS
+from protocol.vocabulary import NAMES, Name, Sides, answer_classes, answered, unions
+
+__all__ = ["corpus"]
+
+_ABOUT = (
+    "Feed `text` (as UTF-8) or the bytes of `base64` to a decoder, then close it: `expect` is what it gives, in order. "
+    "`offset` is the place of the line's first byte in the stream, and `line` counts from 1, blank lines too."
+)
+_FORMS: tuple[Form, ...] = ("required", "every key", "null")
+
+
+def corpus(sides: Mapping[Name, Sides]) -> dict[str, Any]:
+    """Each file of the corpus, by its name."""
+    files: dict[str, list[Case]] = {
+        "output": list(_valid(sides["output"])),
+        "input": list(_valid(sides["input"])),
+        "records": list(_valid(sides["records"])),
+        "unknown": list(map(_part, UNKNOWN_PARTS)),
+        "misfit": [*map(_part, MISFIT_PARTS), *(case for side in sides.values() for case in _misfits(side))],
+        "streams": STREAMS,
+    }
+    kinds = {case["expect"][0]["kind"] for name in NAMES for case in files[name]}
+    files["recorded"] = list(_recorded(kinds))
+    made: dict[str, Any] = {name: {"about": _ABOUT, "cases": cases} for name, cases in files.items()}
+    answers = [case for side in sides.values() for case in _answers(side)]
+    about = "`payload` is the object `response.response` of the answer to a request of the subtype `request`."
+    return {**made, "answers": {"about": about, "cases": answers}}
+
+
+# --- lines of each kind -----------------------------------------------------------------------------------------------
+
+#: Union -> what a line is around a member of it; None stands for the member.
+_AROUND: dict[Name, dict[str, Any]] = {
+    "output": {
+        "ContentBlock": {"type": "assistant", "message": {"role": "assistant", "content": [None]}},
+        "Event": {"type": "stream_event", "event": None},
+        "Delta": {"type": "stream_event", "event": {"type": "content_block_delta", "index": 0, "delta": None}},
+        "ControlRequestPayload": {"type": "control_request", "request_id": "1", "request": None},
+        "HookInput": {
+            "type": "control_request",
+            "request_id": "1",
+            "request": {"subtype": "hook_callback", "callback_id": "hook_0", "input": None},
+        },
+    },
+    "input": {
+        "ContentBlock": {"type": "user", "message": {"role": "user", "content": [None]}},
+        "ControlRequestPayload": {"type": "control_request", "request_id": "1", "request": None},
+    },
+    "records": {"Attachment": {"type": "attachment", "uuid": "1", "attachment": None}},
+}
+
+
+def _around(line: Any, member: Any) -> Any:
+    if isinstance(line, dict):
+        return {key: _around(value, member) for key, value in line.items()}
+    if isinstance(line, list):
+        return [_around(value, member) for value in line]
+    return member if line is None else line
+
+
+def _members(side: Sides, union: str) -> list[str]:
+    return [cls.__name__ for cls in side.definitions.classes.values() if cls in _classes(union)]
+
+
+def _classes(union: str) -> frozenset[type]:
+    return next(members for members, name in unions().items() if name == union)
+
+
+def _samples(side: Sides, name: str) -> Iterator[tuple[Form, dict[str, Any]]]:
+    """The forms of a definition that differ from each other."""
+    seen: list[dict[str, Any]] = []
+    for form in _FORMS:
+        value = Samples(side.schema["$defs"]).of(name, form)
+        if value not in seen:
+            seen.append(value)
+            yield form, value
+
+
+def _valid(side: Sides) -> Iterator[Case]:
+    for kind, cls in side.lines.items():
+        for form, value in _samples(side, cls.__name__):
+            yield line_case(f"{kind}: {form}", side.name, value, "valid", **{"class": cls.__name__})
+    for union, line in _AROUND[side.name].items():
+        for name in _members(side, union):
+            for form, value in _samples(side, name):
+                yield line_case(f"{name}: {form}", side.name, _around(line, value), "valid")
+
+
+def _recorded(kinds: Set[str]) -> Iterator[Case]:
+    """A recorded line of each of these kinds that was recorded."""
+    for schema, kind, line in recorded_lines():
+        if kind not in kinds:
+            continue
+        value = json.loads(line)
+        expected = {"verdict": "valid", **kind_of(value), "line": 1, "offset": 0}
+        yield {"name": f"{kind}, recorded", "schema": schema, "text": line.decode() + "\n", "expect": [expected]}
+
+
+# --- what does not fit ------------------------------------------------------------------------------------------------
+
+
+def _spoilt(side: Sides, name: str, seen: set[str] | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
+    """A sample of a definition, made wrong in each way that one key can be.
+
+    Many definitions have keys in common. One that may be absent is left out if it is in ``seen``, where it is put.
+    """
+    seen = set() if seen is None else seen
+    definitions = side.schema["$defs"]
+    whole = Samples(definitions).of(name, "required")
+    for key, schema in definitions[name]["properties"].items():
+        if schema is False or "const" in schema or "not" in schema:
+            continue  # with another tag it is of another class
+        if key in whole:
+            yield f"without {key}", {other: value for other, value in whole.items() if other != key}
+        elif (same := f"{key} {schema}") in seen:
+            continue
+        else:
+            seen.add(same)
+        wrong = misfit_for(schema, definitions)
+        if wrong is not None:
+            yield f"{key} of another type", {**whole, key: wrong}
+
+
+def _misfits(side: Sides) -> Iterator[Case]:
+    seen: set[str] = set()
+    for kind, cls in side.lines.items():
+        for how, value in _spoilt(side, cls.__name__, seen):
+            part = {"part": "line", "at": ""}
+            yield line_case(f"{kind}: {how}", side.name, value, "misfit", parts=[part])
+    for union, line in _AROUND[side.name].items():
+        part = {"part": _PARTS[union], "at": _place(line)}
+        seen.clear()
+        for name in _members(side, union):
+            for how, value in _spoilt(side, name, seen):
+                yield line_case(f"{name}: {how}", side.name, _around(line, value), "misfit", parts=[part])
+
+
+_PARTS = {
+    "ContentBlock": "block",
+    "Event": "event",
+    "Delta": "delta",
+    "ControlRequestPayload": "request",
+    "HookInput": "hook_input",
+    "Attachment": "object",
+}
+
+
+def _place(line: Any) -> str:
+    """The JSON pointer to the member in a line around it."""
+    steps = line.items() if isinstance(line, dict) else enumerate(line) if isinstance(line, list) else ()
+    for step, value in steps:
+        if value is None:
+            return f"/{step}"
+        if found := _place(value):
+            return f"/{step}{found}"
+    return ""
+
+
+def _part(row: tuple[str, Name, Any, list[tuple[str, str]]]) -> Case:
+    name, schema, value, parts = row
+    found = [{"part": part, "at": at} for part, at in parts]
+    verdict = "misfit" if row in MISFIT_PARTS else "unknown"
+    return line_case(name, schema, value, verdict if found else "valid", **({"parts": found} if found else {}))
+
+
+# --- answers ----------------------------------------------------------------------------------------------------------
+
+
+def _answers(side: Sides) -> Iterator[Case]:
+    """Payloads of the answers that stand in this schema: those that its side gives."""
+    definitions = side.schema["$defs"]
+    for request in answered(side.name):
+        subtype = str(request.__struct_config__.tag)
+        names = [cls.__name__ for cls in answer_classes(request)]
+        for name in names:
+            head = {"schema": side.name, "request": subtype, "definition": name}
+            for form, value in _samples(side, name):
+                yield {"name": f"{name}: {form}", **head, "payload": value, "verdict": "valid"}
+            for how, value in _spoilt(side, name):
+                if value:  # an empty one acknowledges any request
+                    yield {"name": f"{name}: {how}", **head, "payload": value, "verdict": "misfit"}
+        if "HookOutput" in names:
+            for name in _members(side, "HookSpecificOutput"):
+                for form, value in _samples(side, name):
+                    head = {"schema": side.name, "request": subtype, "definition": "HookOutput"}
+                    yield {
+                        "name": f"{name}: {form}",
+                        **head,
+                        "payload": {"hookSpecificOutput": value},
+                        "verdict": "valid",
+                    }
+        if len(names) == 1 and not definitions[names[0]].get("required"):
+            head = {"schema": side.name, "request": subtype, "definition": names[0]}
+            yield {"name": f"{names[0]}: empty", **head, "payload": {}, "verdict": "valid"}

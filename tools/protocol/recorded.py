@@ -1,0 +1,68 @@
+"""One recorded line of each kind, out of the recordings that the tests have."""
+
+# Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import json
+import lzma
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from protocol.cases import kind_of
+from protocol.vocabulary import Name
+
+__all__ = ["recorded_lines"]
+
+_DATA = Path(__file__).parents[2] / "tests" / "data"
+#: The file in an archive -> the schema of its lines.
+_FILES: dict[str, Name] = {"stdout.ndjson": "output", "stdin.ndjson": "input"}
+#: Recordings in which the host sends what no host should.
+_WRONG = ("14_bad", "08_control")
+#: Of the lines up to this size, the one with the most keys is taken.
+_MAX_BYTES = 3000
+
+
+def recorded_lines() -> Iterator[tuple[Name, str, bytes]]:
+    """The schema, the kind and the bytes of a line; the kinds of one schema are sorted."""
+    best: dict[tuple[Name, str], tuple[tuple[int, int], bytes]] = {}
+    for schema, line in _lines():
+        value = json.loads(line)
+        kind = kind_of(value)["kind"]
+        rank = (-_keys(value) if len(line) <= _MAX_BYTES else 0, len(line))
+        if (schema, kind) not in best or rank < best[schema, kind][0]:
+            best[schema, kind] = rank, line
+    for (schema, kind), (_, line) in sorted(best.items()):
+        yield schema, kind, line
+
+
+def _lines() -> Iterator[tuple[Name, bytes]]:
+    for archive in ("recordings.tar.xz", "sessions-2.1.331.tar.xz"):
+        with lzma.open(_DATA / archive) as unpacked, tarfile.open(fileobj=unpacked, mode="r|") as files:
+            for member in files:
+                folder, _, name = member.name.rpartition("/")
+                schema: Name | None = (
+                    "records" if name.endswith(".jsonl") and "projects" in folder else _FILES.get(name)
+                )
+                content = files.extractfile(member)
+                if content is None or schema is None or folder.startswith(_WRONG):
+                    continue
+                for line in content.read().split(b"\n"):
+                    if _is_object(line):
+                        yield schema, line
+
+
+def _is_object(line: bytes) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except ValueError:
+        return False
+
+
+def _keys(value: Any) -> int:
+    if isinstance(value, dict):
+        return len(value) + sum(map(_keys, value.values()))
+    return max(map(_keys, value), default=0) if isinstance(value, list) else 0

@@ -1,0 +1,155 @@
+"""Makes a JSON Schema of message classes: one definition for each class, and for each union of them.
+
+The schemas say what ``Decoder`` says, but for lines that are no JSON object. A value that fits no class of its tag is
+refused, and so is the line around it. A tag that no class has is accepted: each union of classes has a last member,
+named ``AnyOther…``, which takes every object with another tag. So a schema in which these members are false accepts
+only what this version knows. Keys that a class has no field for are accepted everywhere.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, TypeAlias, Union, get_args, get_origin
+
+import msgspec
+
+from claude_wire.messages.base import NoOther, Wire
+from protocol.source import docstring, field_notes
+
+__all__ = ["DIALECT", "UNKNOWN", "Definitions", "Schema", "subtype_of", "wire_fields"]
+
+Schema: TypeAlias = dict[str, Any]
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+#: How the names of definitions begin that accept what this version does not know.
+UNKNOWN = "AnyOther"
+
+_SCALARS: dict[Any, str] = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
+
+
+def wire_fields(cls: type[Wire]) -> list[msgspec.structs.FieldInfo]:
+    """The fields of a class that are keys on the wire. ``extra`` is none: it holds the keys without a field."""
+    return [field for field in msgspec.structs.fields(cls) if field.encode_name != "extra"]
+
+
+def subtype_of(cls: type[Wire]) -> str | None:
+    """The constant in the field ``subtype``; None if the class has no such constant."""
+    hints = [field.type for field in wire_fields(cls) if field.encode_name == "subtype"]
+    return str(get_args(hints[0])[0]) if hints and get_origin(hints[0]) is Literal else None
+
+
+def is_required(field: msgspec.structs.FieldInfo) -> bool:
+    """True if a received object must have this key. Some keys are required only of those who write them."""
+    return field.required and msgspec.UnsetType not in get_args(field.type)
+
+
+class Definitions:
+    """The definitions of one schema, which grow with each class that is referred to.
+
+    Args:
+        unions: the names of unions, by their classes.
+        takes: False for a class that has no place in this schema, because only the other side sends it.
+    """
+
+    def __init__(self, unions: dict[frozenset[type], str], takes: Callable[[type[Wire]], bool]) -> None:
+        self.schemas: dict[str, Schema] = {}
+        self.classes: dict[str, type[Wire]] = {}
+        self._unions = unions
+        self._takes = takes
+
+    def ref(self, cls: type[Wire]) -> Schema:
+        """A reference to the definition of a class, which is made if it is not there yet."""
+        name = cls.__name__
+        if name not in self.schemas:
+            self.schemas[name] = {}  # its place, and the end of a recursion
+            self.classes[name] = cls
+            self.schemas[name] = self._of_class(cls)
+        return {"$ref": f"#/$defs/{name}"}
+
+    def define(self, name: str, schema: Schema) -> Schema:
+        """Add a definition, and return a reference to it."""
+        self.schemas[name] = schema
+        return {"$ref": f"#/$defs/{name}"}
+
+    def of(self, hint: Any) -> Schema:
+        """The schema of a type hint."""
+        members = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+        if Any in members:
+            return {}
+        structs = [member for member in members if isinstance(member, type) and issubclass(member, Wire)]
+        plain: Schema = {"type": []}
+        for member in members:
+            if member in structs or member is msgspec.UnsetType:
+                continue
+            origin = get_origin(member) or member
+            if origin is Literal:
+                return {"const": get_args(member)[0]}
+            if origin is list:
+                plain["type"].append("array")
+                plain |= self._inner("items", get_args(member)[:1])
+            elif origin is dict:
+                plain["type"].append("object")
+                plain |= self._inner("additionalProperties", get_args(member)[1:])
+            else:
+                plain["type"].append(_SCALARS[member])
+        if {"integer", "number"} <= set(plain["type"]):
+            plain["type"].remove("integer")
+        choices = self._of_structs(structs) if structs else []
+        if plain["type"]:
+            plain["type"] = plain["type"][0] if len(plain["type"]) == 1 else plain["type"]
+            choices.append(plain)
+        return choices[0] if len(choices) == 1 else {"anyOf": choices}
+
+    def _inner(self, keyword: str, hint: tuple[Any, ...]) -> Schema:
+        schema = self.of(hint[0]) if hint else {}
+        return {keyword: schema} if schema else {}
+
+    def _of_structs(self, structs: list[type[Wire]]) -> list[Schema]:
+        if len(structs) == 1:
+            return [self.ref(structs[0])]
+        name = self._unions.get(frozenset(structs))
+        known = [cls for cls in structs if cls is not NoOther and self._takes(cls)]
+        if name is None and len(known) == 1:
+            return [self.ref(known[0]), self._unknown(known[0].__name__, known)]
+        if name is None:
+            raise ValueError(f"a union without a name: {structs}")
+        if name not in self.schemas:
+            self.schemas[name] = {}
+            choices = [self.ref(cls) for cls in known]
+            self.schemas[name] = {"anyOf": [*choices, self._unknown(name, known)]}
+        return [{"$ref": f"#/$defs/{name}"}]
+
+    def _unknown(self, name: str, known: list[type[Wire]]) -> Schema:
+        tag_field = str(known[0].__struct_config__.tag_field)
+        tags = [cls.__struct_config__.tag for cls in known]
+        description = f"An object whose `{tag_field}` this version does not know, or that has none."
+        return self.define(
+            UNKNOWN + name, {"description": description, "type": "object", "properties": other_than(tag_field, tags)}
+        )
+
+    def _of_class(self, cls: type[Wire]) -> Schema:
+        notes = field_notes(cls)
+        config = cls.__struct_config__
+        properties: dict[str, Any] = {}
+        required: list[str] = []
+        if config.tag_field is not None and isinstance(config.tag, str):
+            properties[config.tag_field] = {"const": config.tag}
+            required.append(config.tag_field)
+        for field in wire_fields(cls):
+            schema = self.of(field.type)
+            if field.name in notes:
+                note = notes[field.name]
+                described = {"description": note.description} if note.description else {}
+                examples = {"examples": list(note.words)} if note.words else {}
+                schema = {**described, **schema, **examples}
+            properties[field.encode_name] = schema
+            if is_required(field) or (field.encode_name == "subtype" and "const" in schema):
+                required.append(field.encode_name)
+        described = {"description": docstring(cls)} if docstring(cls) else {}
+        return {**described, "type": "object", "properties": properties, **({"required": required} if required else {})}
+
+
+def other_than(tag_field: str, tags: Iterable[Any]) -> Schema:
+    """Properties that no object with one of these tags has."""
+    return {tag_field: {"not": {"enum": list(tags)}}}

@@ -1,0 +1,113 @@
+"""``flags.json``, the command line of the CLI with types, and ``run.json``, the states of a prompt in a run."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+from typing import Any
+
+from claude_wire import PROTOCOL_VERSION, ClaudeOptions
+from claude_wire.flags import kinds
+from claude_wire.flags.flags import Flags, flag_of
+from claude_wire.protocol import run
+
+__all__ = ["flags_table", "run_table"]
+
+#: Kind of a flag's value -> its type in JSON Schema, and how a value is written.
+_TYPES: dict[kinds.Kind, tuple[Any, str]] = {
+    kinds.BOOL: ({"type": "boolean"}, "the flag alone; left out if false"),
+    kinds.BOOL_OR_TEXT: ({"type": ["boolean", "string"]}, "the flag alone, or with a text"),
+    kinds.TEXT: ({"type": "string"}, "as it is"),
+    kinds.INT: ({"type": "integer"}, "in decimal digits"),
+    kinds.NUMBER: ({"type": "number"}, "as in JSON"),
+    kinds.LIST: ({"type": "array", "items": {"type": "string"}}, "joined by commas"),
+    kinds.PATH: ({"type": "string"}, "a path"),
+    kinds.PATHS: ({"type": "array", "items": {"type": "string"}}, "a path; the flag is repeated for each"),
+    kinds.JSON: ({"type": ["object", "string"]}, "as JSON text"),
+    kinds.FILE_OR_JSON: ({"type": ["object", "string"]}, "as JSON text, or the path of a file with it"),
+    kinds.FILES_OR_JSON: (
+        {"type": ["object", "string", "array"], "items": {"type": ["object", "string"]}},
+        "as JSON text, or the path of a file with it; the flag is repeated for each",
+    ),
+}
+
+
+def flags_table() -> dict[str, Any]:
+    """The flags of the CLI that a host may set, in the order in which they are written."""
+    described = _attributes(ClaudeOptions)
+    flags: list[dict[str, Any]] = []
+    for field in dataclasses.fields(Flags):
+        flag = flag_of(field)
+        if flag is None:
+            continue
+        schema, written = _TYPES[flag.kind]
+        bounds = {"minimum": flag.least, "exclusiveMinimum": flag.above}
+        limits: dict[str, Any] = {key: bound for key, bound in bounds.items() if bound is not None}
+        if flag.known:
+            words = {"enum": list(flag.known)}
+            schema = {**schema, "items": {**schema["items"], **words}} if "items" in schema else {**schema, **words}
+        flags.append(
+            {
+                "flag": flag.name,
+                "field": field.name,
+                "value": {**schema, **limits},
+                "written": written,
+                "joined": flag.joined,
+                "value_optional": flag.optional,
+                "variadic": flag.variadic,
+                "description": described[field.name],
+            }
+        )
+    return {
+        "cli": PROTOCOL_VERSION,
+        "always": ["--output-format", "stream-json", "--verbose", "--input-format", "stream-json"],
+        "joined": "Write such a flag as one argument, --flag=value. So is any value that begins with a dash.",
+        "variadic": "The CLI reads all arguments up to the next flag as values: let another flag follow, or --.",
+        "enum": "The CLI refuses other words. A newer one may take more.",
+        "flags": flags,
+    }
+
+
+def _attributes(cls: type) -> dict[str, str]:
+    """What the section ``Attributes`` of a docstring says of each attribute, in Markdown."""
+    text = inspect.cleandoc(cls.__doc__ or "").partition("Attributes:\n")[2].partition("\n\n")[0]
+    found = re.findall(r"^    (\w+): (.*(?:\n     .*)*)", text, re.MULTILINE)
+    return {name: _markdown(said) for name, said in found}
+
+
+def _markdown(text: str) -> str:
+    text = re.sub(r":\w+:`~?(?:[\w.]*\.)?(\w+)`", r"`\1`", text)
+    return " ".join(text.replace("``", "`").split())
+
+
+def run_table() -> dict[str, Any]:
+    """The states of a prompt, the events that change them, and the rules by which messages become events."""
+    text = inspect.cleandoc(run.__doc__ or "")
+    about, table, rules = re.split(r"^=+ +=+$", text, flags=re.MULTILINE)
+    states: dict[str, str] = {}
+    for line in table.strip().splitlines():
+        name, _, said = line.partition(" ")
+        if name:
+            states[name] = said.strip()
+        else:
+            states[next(reversed(states))] += f" {said.strip()}"
+    listed = [_markdown(rule) for rule in re.split(r"^\* ", rules, flags=re.MULTILINE)[1:]]
+    return {
+        "cli": PROTOCOL_VERSION,
+        # Of the paragraphs about the rules: the last leads over to the table, and one names pages of this project.
+        "about": [_markdown(one) for one in about.strip().split("\n\n")[:-1] if "docs/" not in one],
+        "first": run.State.SENT.name,
+        "states": {
+            state.name: {"final": not run.TRANSITIONS[state], "description": _markdown(states[state.name])}
+            for state in run.State
+        },
+        "events": [event.name for event in run.Event],
+        "transitions": {
+            state.name: {event.name: to.name for event, to in events.items()}
+            for state, events in run.TRANSITIONS.items()
+        },
+        "otherwise": "An event that a state does not list changes nothing.",
+        "rules": listed,
+        "settle_seconds": run.SETTLE_SECONDS,
+    }

@@ -1,0 +1,150 @@
+"""The three schemas: for the output of the CLI, for its input, and for the records of a transcript."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import types
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Literal, TypeAlias, Union, get_args, get_origin
+
+import claude_wire.messages
+import claude_wire.transcripts.records
+from claude_wire import PROTOCOL_VERSION
+from claude_wire.messages import ControlRequestBody, ControlRequestPayload, PermissionReply
+from claude_wire.messages.base import MessageBase, Wire
+from claude_wire.messages.union import MESSAGES
+from claude_wire.messages.vocabulary import Vocabulary, vocabulary_of
+from claude_wire.transcripts.records.base import Record
+from protocol.schema import DIALECT, UNKNOWN, Definitions, Schema, other_than
+
+__all__ = ["NAMES", "Name", "Sides", "answer_classes", "answered", "schemas", "unions"]
+
+Name: TypeAlias = Literal["output", "input", "records"]
+NAMES: tuple[Name, ...] = get_args(Name)
+
+_TITLES: dict[Name, str] = {
+    "output": "A line of the CLI's output",
+    "input": "A line of the CLI's input",
+    "records": "A line of a transcript",
+}
+#: The side that writes the lines of a schema.
+_SENDERS: dict[Name, str] = {"output": "agent", "input": "host", "records": "agent"}
+
+
+@dataclass
+class Sides:
+    """One schema, and what is in it."""
+
+    name: Name
+    definitions: Definitions
+    schema: Schema
+    #: The classes of the lines themselves, by their kinds.
+    lines: dict[str, type[Wire]] = field(default_factory=lambda: dict[str, type[Wire]]())
+
+
+@cache
+def unions() -> dict[frozenset[type[Wire]], str]:
+    """The names of all unions of message classes, by their classes."""
+    found: dict[frozenset[type[Wire]], str] = {}
+    for package in (claude_wire.messages, claude_wire.transcripts.records):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            for name, value in vars(importlib.import_module(module.name)).items():
+                if get_origin(value) in (Union, types.UnionType) and not name.startswith(("_", "Or")):
+                    structs = [one for one in get_args(value) if isinstance(one, type) and issubclass(one, Wire)]
+                    if len(structs) > 1:
+                        found.setdefault(frozenset(structs), name)
+    return found
+
+
+def answered(name: Name) -> list[type[ControlRequestBody[Any]]]:
+    """The classes of the control requests whose answers stand in this schema: those of the other side."""
+    if name == "records":
+        return []
+    return [cls for cls in get_args(ControlRequestPayload) if cls.sent_by != _SENDERS[name]]
+
+
+def schemas() -> dict[Name, Sides]:
+    """All three schemas."""
+    return {name: _schema(name, MESSAGES if name != "records" else vocabulary_of(Record)) for name in NAMES}
+
+
+def _schema(name: Name, vocabulary: Vocabulary) -> Sides:
+    def takes(cls: type[Wire]) -> bool:
+        if issubclass(cls, (MessageBase, ControlRequestBody)):
+            return cls.sent_by in (_SENDERS[name], "both")
+        return True
+
+    definitions = Definitions(unions(), takes)
+    lines = {kind: cls for kind, cls in _lines(vocabulary) if takes(cls)}
+    choices = _choices(name, vocabulary, lines, definitions)
+    for request in answered(name):
+        for cls in answer_classes(request):  # nothing refers to them: an answer does not say what it answers
+            definitions.ref(cls)
+    schema = {
+        "$schema": DIALECT,
+        "$id": f"urn:claude-wire:protocol:{PROTOCOL_VERSION}:{name}",
+        "title": _TITLES[name],
+        "description": f"Of CLI {PROTOCOL_VERSION}. Made by `make protocol`.",
+        "anyOf": choices,
+        "$defs": dict(sorted(definitions.schemas.items())),
+    }
+    return Sides(name, definitions, schema, lines)
+
+
+def _lines(vocabulary: Vocabulary) -> Iterator[tuple[str, type[Wire]]]:
+    """The classes of lines by kind. What comes most often stands first."""
+    yield from vocabulary.by_type.items()
+    for type_, classes in vocabulary.by_subtype.items():
+        for subtype, cls in classes.items():
+            yield f"{type_}/{subtype}", cls
+    yield from vocabulary.others.items()
+
+
+def _choices(
+    name: Name, vocabulary: Vocabulary, lines: Mapping[str, type[Wire]], definitions: Definitions
+) -> list[Schema]:
+    """What a line may be: one of a type that has one class, one of a type with subtypes, or any other."""
+    line = "Record" if name == "records" else "Message"
+    typed = {kind: cls for kind, cls in lines.items() if "/" not in kind and kind not in vocabulary.by_subtype}
+    subtyped = sorted({kind.partition("/")[0] for kind in lines if "/" in kind})
+    choices = [definitions.ref(cls) for cls in typed.values()]
+    for tag in subtyped:
+        choices.append(_subtyped(tag, line, vocabulary, definitions))
+    other: Schema = {
+        "description": "A line whose `type` this version does not know, or that has none.",
+        "type": "object",
+        "properties": other_than("type", sorted([*typed, *subtyped])),
+    }
+    if name == "input":
+        choices.append(definitions.ref(PermissionReply))
+        reply = definitions.schemas[PermissionReply.__name__]
+        reply["properties"] = {"type": False, **reply["properties"]}
+        other["anyOf"] = [{"required": ["type"]}, {"not": {"required": ["allow"]}}]
+    return [*choices, definitions.define(UNKNOWN + line, other)]
+
+
+def _subtyped(tag: str, line: str, vocabulary: Vocabulary, definitions: Definitions) -> Schema:
+    """A definition of all lines of one type, which ``subtype`` tells apart."""
+    known = sorted(vocabulary.by_subtype[tag])
+    choices = [definitions.ref(cls) for cls in vocabulary.by_subtype[tag].values()]
+    if tag in vocabulary.others:  # a class for all other subtypes that are strings
+        choices.append(definitions.ref(vocabulary.others[tag]))
+        definitions.schemas[vocabulary.others[tag].__name__]["properties"]["subtype"] |= {"not": {"enum": known}}
+        other: Schema = {"properties": {"subtype": {"not": {"type": "string"}}}, "required": ["subtype"]}
+    else:
+        other = {"properties": other_than("subtype", known)}
+    name = f"{tag.title()}{line}"
+    other = {"description": f"A line of type `{tag}` whose `subtype` this version does not know.", **other}
+    choices.append(definitions.define(UNKNOWN + name, other))
+    whole = {"type": "object", "properties": {"type": {"const": tag}}, "required": ["type"], "anyOf": choices}
+    return definitions.define(f"Any{name}", whole)
+
+
+def answer_classes(request: type[ControlRequestBody[Any]]) -> list[type[Wire]]:
+    """The classes that the payload of an answer may have; none if it is a plain object."""
+    hint = request.answer_type()
+    members = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+    return [cls for cls in members if isinstance(cls, type) and issubclass(cls, Wire)]
