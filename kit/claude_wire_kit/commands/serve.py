@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import anyio
 import click
 
+from claude_wire import ClaudeOptions
 from claude_wire.errors import CLINotFoundError
 from claude_wire.support import install_extra, printable
 from claude_wire_kit.commands.shared import signals
@@ -107,11 +108,10 @@ def _config(path: str | None) -> Config:
 
 def _config_here(wanted: str) -> Config:
     """Return the configuration of somebody who has written none: sessions in the current folder."""
-    from claude_wire.process.find_cli import find_cli
     from claude_wire_kit.web import Config, Profile
 
     try:
-        find_cli()
+        ClaudeOptions().argv()
     except CLINotFoundError as error:
         advice = str(error).replace("ClaudeOptions(cli_path=...)", f"options.cli_path of a profile in {wanted}")
         click.echo(f"note: no session can be started: {advice}", err=True)

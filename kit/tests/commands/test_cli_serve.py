@@ -137,14 +137,15 @@ def test_the_page_opens_in_a_browser_by_a_private_file(tmp_path: Path) -> None:
             assert secret not in os.fspath(file)
             assert f"url={str(client.base_url).rstrip('/')}/#token={secret}" in file.read_text()
             assert stat.S_IMODE(file.stat().st_mode) == 0o600
+            assert client.get("/").status_code == 200
         assert not file.exists()
 
 
 def test_without_a_cli_the_advice_is_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing() -> str:
+    def missing(options: ClaudeOptions) -> list[str]:
         raise CLINotFoundError("there is none; or say where it is: ClaudeOptions(cli_path=...)")
 
-    monkeypatch.setattr("claude_wire.process.find_cli.find_cli", missing)
+    monkeypatch.setattr(ClaudeOptions, "argv", missing)
     with RUNNER.isolation() as (_, err, _):
         config = serve_module._config_here("serve.toml")
     assert b"no session can be started: there is none" in err.getvalue()

@@ -13,10 +13,13 @@ from typing import Any
 import httpx
 import pytest
 
+from claude_wire.messages import CommandLifecycleMessage, ControlResponse
 from claude_wire_kit.commands.guide import command
 from claude_wire_kit.commands.guide.project import PICTURE, write_project
+from claude_wire_kit.supervisor.frames import INITIALIZE_ID
 from claude_wire_kit.web import Profile
 from claude_wire_kit.web import files as files_module
+from claude_wire_kit.web.abilities import Abilities
 from claude_wire_kit.web.files import find_files
 from served import EventReader, Served, served
 
@@ -182,6 +185,20 @@ async def _refused(service: Served, id: str, acts: list[str], headers: dict[str,
         replies = [await client.post(f"/sessions/{id}/{act}", json={}) for act in acts]
         replies += [await client.get(f"/sessions/{id}/{what}") for what in ("files", "abilities")]
         return {reply.status_code for reply in replies}
+
+
+def test_abilities_are_bounded() -> None:
+    abilities = Abilities()
+    offered = [{"name": f"c{n}", "description": "x" * 1000, "argumentHint": 1} for n in range(600)]
+    payload = {"commands": offered, "models": [{"value": str(n)} for n in range(600)]}
+    assert abilities.add(ControlResponse.success(INITIALIZE_ID, payload))
+    assert (len(abilities.commands), len(abilities.models)) == (500, 500)
+    assert len(abilities.commands[0].description) == 400
+    for n in range(101):
+        abilities.add(CommandLifecycleMessage(command_uuid=str(n), state="queued"))
+    assert len(abilities.queued) == 100
+    assert abilities.add(CommandLifecycleMessage(command_uuid="0", state="started"))
+    assert not abilities.add(CommandLifecycleMessage(command_uuid="0", state="completed"))
 
 
 # --- files
