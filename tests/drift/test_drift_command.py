@@ -17,8 +17,9 @@ pytest.importorskip("rich")
 from click.testing import Result
 
 from children import linux_only
-from drift import command, disk, inside, typings
+from drift import command, disk, floors, inside, typings
 from drift.flags import NO_FLAG, FlagsFound, find_flags
+from drift.scenarios import SCENARIOS
 from drift.structs import structs_source
 from drift.typings import Typings
 from drift.wire import Comparison
@@ -55,12 +56,22 @@ def test_flags_are_new_by_the_help_and_gone_by_what_is_refused() -> None:
     run = parser_of(["--session-mirror", "--resume-drops-turn"], {})
     found = find_flags(run)
     assert found.new == ["--new-flag"]
+    assert found.listed == 3
+    assert found.asked > 30
     assert sorted(found.gone) == ["--resume-drops-turn", "--session-mirror"]
 
 
 def test_words_of_a_flag_are_compared_with_those_that_it_says() -> None:
     run = parser_of([], {"--effort": "low, medium, high, xhigh, utmost", "--thinking": "adaptive, enabled, disabled"})
-    assert find_flags(run) == FlagsFound(["--new-flag"], [], {"--effort": ["utmost"]}, {"--effort": ["max"]})
+    found = find_flags(run)
+    assert (found.new, found.gone) == (["--new-flag"], [])
+    assert (found.new_words, found.gone_words) == ({"--effort": ["utmost"]}, {"--effort": ["max"]})
+
+
+def test_a_parser_that_refuses_nothing_has_judged_nothing() -> None:
+    """It may take any flag, and so its silence is no sign that it knows them."""
+    found = find_flags(lambda arguments: HELP if arguments == ["--help"] else "")
+    assert (found.listed, found.asked) == (3, 0)
 
 
 @pytest.mark.parametrize("said", ["", "-" * 300_000, "--a " * 50_000, "--a" + "-a" * 100_000])
@@ -78,13 +89,26 @@ def test_of_a_program_that_never_ends_the_beginning_is_read(tmp_path: Path) -> N
 SAID: dict[str, Any] = {
     "version": "9.9.9 (Another CLI)",
     "failed": {"hooks": "it ended"},
-    "flags": {"new": ["--new-flag"], "gone": ["--effort"], "new_words": {"--thinking": ["some"]}, "gone_words": {}},
+    "flags": {
+        "new": ["--new-flag"],
+        "gone": ["--effort"],
+        "new_words": {"--thinking": ["some"]},
+        "gone_words": {},
+        "listed": 3,
+        "asked": 40,
+    },
 }
 LINE = {"type": "assistant", "message": {"role": "assistant", "content": []}, "zzz": 1}
 
 
 @pytest.fixture
-def other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def no_floors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every source may give as little as it likes."""
+    monkeypatch.setattr(floors, "FLOORS", {})
+
+
+@pytest.fixture
+def other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_floors: None) -> Path:
     """A CLI that was driven already: what would run in a namespace leaves recordings of these lines."""
 
     def run_inside(command: Sequence[str], variables: Mapping[str, str] | None = None) -> int:
@@ -165,6 +189,131 @@ def test_recordings_are_kept_where_nothing_was(other: Path, tmp_path: Path) -> N
     assert (kept / "partial.1" / "stdout.ndjson").exists()
     again = drift(other, "--record", kept)
     assert (again.exit_code, "there is something in it already" in again.stderr) == (2, True)
+
+
+# --- sources that give too little -------------------------------------------------------------------------------------
+
+QUIET: dict[str, Any] = {
+    "version": "9.9.9 (Another CLI)",
+    "failed": {},
+    "flags": {"new": [], "gone": [], "new_words": {}, "gone_words": {}, "listed": 3, "asked": 40},
+}
+#: A file that a run leaves, its content, and the sources that it is for.
+LEFT: list[tuple[str, Any, set[str]]] = [
+    (
+        "partial.1/stdout.ndjson",
+        {"type": "keep_alive"},
+        {"kinds of messages", "scenario partial, lines"},
+    ),
+    (
+        "hooks.1/stdout.ndjson",
+        {
+            "type": "control_request",
+            "request_id": "r",
+            "request": {
+                "subtype": "hook_callback",
+                "callback_id": "c",
+                "input": {
+                    "hook_event_name": "Stop",
+                    "session_id": "s",
+                    "transcript_path": "/t",
+                    "cwd": "/",
+                    "stop_hook_active": False,
+                },
+            },
+        },
+        {"kinds of messages", "events of hooks", "scenario hooks, lines"},
+    ),
+    ("transcripts/hooks.1.jsonl", {"type": "tag", "tag": "t", "sessionId": "s"}, {"records of transcripts"}),
+]
+LOW = {
+    "flags in the help": 3,
+    "flags that the parser judged": 40,
+    "kinds of messages": 2,
+    "events of hooks": 1,
+    "records of transcripts": 1,
+    "scenario hooks, lines": 1,
+    "scenario partial, lines": 1,
+    "typings, messages": 5,
+}
+
+
+def a_run_that_leaves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: Sequence[tuple[str, Any, set[str]]], said: Any = QUIET
+) -> Path:
+    """A CLI that was driven already, in which nothing differs."""
+
+    def run_inside(command: Sequence[str], variables: Mapping[str, str] | None = None) -> int:
+        for name, line, _ in left:
+            file = Path(command[-1]) / name
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(json.dumps(line) + "\n")
+        (Path(command[-1]) / "cli.json").write_text(json.dumps(said))
+        return 0
+
+    monkeypatch.setattr(sandbox, "run_inside", run_inside)
+    monkeypatch.setattr(floors, "FLOORS", LOW)
+    path = tmp_path / "claude"
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o700)
+    return path
+
+
+def test_a_run_in_which_every_source_gives_its_floor_is_green(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = drift(a_run_that_leaves(tmp_path, monkeypatch, LEFT))
+    assert (result.exit_code, result.stderr) == (0, "")
+    rows = [re.split(r"\s{2,}", row) for row in result.stdout.splitlines()]
+    for source, floor in LOW.items():
+        asked = not source.startswith("typings")
+        assert ([source, f"{floor}", "of at least", f"{floor}", "ok"] in rows) == asked, source
+
+
+@pytest.mark.parametrize("missing", range(len(LEFT)))
+@pytest.mark.parametrize("arguments", [(), ("--json",), ("--structs",)], ids=str)
+def test_a_source_that_yields_nothing_is_an_error(
+    missing: int, arguments: Sequence[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = [one for number, one in enumerate(LEFT) if number != missing]
+    result = drift(a_run_that_leaves(tmp_path, monkeypatch, left), *arguments)
+    assert result.exit_code == 2
+    said = result.stdout + result.stderr
+    if "--json" in arguments:
+        short = {one["name"] for one in json.loads(result.stdout)["sources"] if one["short"]}
+        assert short == LEFT[missing][2]
+    for source in LEFT[missing][2]:
+        assert source in said
+
+
+@pytest.mark.parametrize("source", ["listed", "asked"])
+def test_flags_that_were_not_read_are_an_error(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = {**QUIET, "flags": {**QUIET["flags"], source: 0}}
+    result = drift(a_run_that_leaves(tmp_path, monkeypatch, LEFT, said))
+    assert (result.exit_code, "TOO LITTLE" in result.stdout) == (2, True)
+
+
+def test_typings_in_which_nothing_is_found_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their types have been renamed, perhaps, or moved to another file."""
+    pytest.importorskip("tree_sitter_typescript")
+    file = tmp_path / "sdk.d.ts"
+    file.write_text("export * from './agentSdkTypes';\n")
+    result = drift(a_run_that_leaves(tmp_path, monkeypatch, LEFT), "--typings", file)
+    assert (result.exit_code, "Too little came of: typings, messages" in result.stderr) == (2, True)
+
+
+def test_every_scenario_and_every_kind_of_source_has_a_floor() -> None:
+    assert {f"scenario {name}, lines" for name in SCENARIOS} <= floors.FLOORS.keys()
+    assert {f"typings, words of {name}" for name in command.WORDS} <= floors.FLOORS.keys()
+    assert LOW.keys() <= floors.FLOORS.keys()
+    assert min(floors.FLOORS.values()) > 0
+
+
+@pytest.mark.parametrize("source", floors.FLOORS)
+def test_one_less_than_the_floor_is_too_little(source: str) -> None:
+    whole = dict(floors.FLOORS)
+    assert [one.name for one in floors.sources(whole) if one.is_short] == []
+    assert [one.name for one in floors.sources({**whole, source: whole[source] - 1}) if one.is_short] == [source]
+    del whole[source]
+    assert [one.name for one in floors.sources(whole) if one.is_short] == [source]
 
 
 # --- where no CLI is started ------------------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ def drift(cli: Path, *arguments: str) -> dict[str, Any]:
 def test_nothing_that_the_bundled_cli_and_the_typings_say_is_unknown() -> None:
     found = drift(CLI, "--typings", str(TYPINGS))
     assert (found["drift"], found["failed"]) == ([], {})
+    assert [source for source in found["sources"] if source["short"]] == []
     assert {"assistant", "system/init", "result/success", "control_request/can_use_tool"} <= found["kinds"].keys()
 
 
@@ -38,3 +39,5 @@ def test_an_agent_of_ours_says_nothing_unknown(tmp_path: Path) -> None:
     found = drift(agent)
     assert [one for one in found["drift"] if one["change"] == "new"] == []
     assert found["kinds"]["result/success"] > 10
+    # It has no help, and keeps no transcripts: nobody can take this for a comparison with a whole CLI.
+    assert {"flags in the help", "records of transcripts"} <= {one["name"] for one in found["sources"] if one["short"]}

@@ -20,6 +20,7 @@ from claude_wire.testing import Recording
 from claude_wire_kit.commands.shared.failure import Failure
 from claude_wire_kit.survey.fields import Finding
 from drift import disk
+from drift.floors import sources
 from drift.report import Report
 from drift.structs import structs_source
 from drift.typings import MAX_BYTES, Typings
@@ -72,11 +73,16 @@ def drift(cli_path: Path, typings: Path | None, structs: bool, as_json: bool, re
     --structs prints a module with a Struct for each new thing, and with the fields that Structs lack. The types are
     those of the values seen: look at each before you move it to its place.
 
-    Exit code: 0 if nothing differs and all scenarios came to their end, 1 if not, 2 if the CLI cannot be run so.
+    The last rows are the sources: how much each gave, and the least that it has to give. A source that gave less is an
+    error, since what was not seen was not compared.
+
+    Exit code: 0 if nothing differs and all scenarios came to their end, 1 if not, 2 if the CLI cannot be run so or a
+    source gave too little.
 
     \b
-    --json prints {"cli": str, "version": str, "protocol": "2.1.331", "drift": [DRIFT...],
-                   "failed": {"scenario": "why"}, "kinds": {"assistant": int, ...}}; DRIFT is
+    --json prints {"cli": str, "version": str, "protocol": "2.1.332", "drift": [DRIFT...],
+                   "failed": {"scenario": "why"}, "kinds": {"assistant": int, ...},
+                   "sources": [{"name": str, "found": int, "floor": int, "short": bool}...]}; DRIFT is
       {"change": "new", "what": "field", "name": "zzz", "path": "user.zzz", "reason": str, "where": "hooks.1, line 4"}
     "change" is new or gone; "what" is as for claude-wire check, or one of answer, flag, word, line.
     """
@@ -89,15 +95,17 @@ def drift(cli_path: Path, typings: Path | None, structs: bool, as_json: bool, re
         except RecursionError:
             raise Failure(f"{typings} cannot be read: it is nested too deeply") from None
     with tempfile.TemporaryDirectory(prefix="claude-wire-drift-") as temporary:
-        report = _report(cli_path, _drive(cli_path, record or Path(temporary)), comparison)
+        folder = _drive(cli_path, record or Path(temporary))
+        report = _report(cli_path, folder, comparison, with_typings=typings is not None)
     if structs:
         title = f"What {report.version or cli_path.name} has and claude_wire {claude_wire.__version__} has not."
         click.echo(structs_source(report.drifts, title), nl=False)
+        report.print_sources(err=True)
     elif as_json:
         click.echo(report.as_json())
     else:
         report.print()
-    click.get_current_context().exit(1 if report.drifts or report.failed else 0)
+    click.get_current_context().exit(2 if report.short else 1 if report.drifts or report.failed else 0)
 
 
 def _drive(cli: Path, folder: Path) -> Path:
@@ -118,13 +126,17 @@ def _drive(cli: Path, folder: Path) -> Path:
     return folder
 
 
-def _report(cli: Path, folder: Path, comparison: Comparison) -> Report:
+def _report(cli: Path, folder: Path, comparison: Comparison, *, with_typings: bool) -> Report:
     for recording in sorted(path for path in folder.iterdir() if path.is_dir() and path.name != disk.FOLDER):
         comparison.session(recording.name, Recording.load(recording).steps)
     for name, data in disk.kept(folder):
         comparison.transcript(name, data)
     said: dict[str, Any] = json.loads((folder / "cli.json").read_bytes())
     flags = said["flags"]
+    comparison.found["flags in the help"] += flags["listed"]
+    comparison.found["flags that the parser judged"] += flags["asked"]
+    comparison.found["kinds of messages"] += len(comparison.heard)
+    comparison.found["events of hooks"] += sum("/hook_callback/" in kind for kind in comparison.heard)
     for change, reason in (("new", "unknown "), ("gone", "refused ")):
         where = "--help" if change == "new" else "the command line"
         for flag in flags[change]:
@@ -132,7 +144,8 @@ def _report(cli: Path, folder: Path, comparison: Comparison) -> Report:
         for flag, words in flags[f"{change}_words"].items():
             for word in words:
                 comparison.add(change, Finding("word", one_line(word), flag, reason + "word"), where)
-    return Report(str(cli), said["version"], said["failed"], comparison.kinds, comparison.drifts())
+    found = sources(comparison.found, without="" if with_typings else "typings")
+    return Report(str(cli), said["version"], said["failed"], comparison.kinds, comparison.drifts(), found)
 
 
 def typings_of(file: Path) -> Typings:
@@ -144,10 +157,13 @@ def typings_of(file: Path) -> Typings:
 def _compare_typings(file: Path, comparison: Comparison) -> None:
     declared = typings_of(file)
     for name, message in declared.messages():
+        comparison.found["typings, messages"] += 1
         comparison.message(message, name)
     for name, subtype, payload in declared.answers():
+        comparison.found["typings, answers"] += 1
         comparison.answer(subtype, payload, name)
     for name, known in WORDS.items():
         for word in declared.words(name):
+            comparison.found[f"typings, words of {name}"] += 1
             if word not in known:
                 comparison.add("new", Finding("word", one_line(word), name, "unknown word"), name)

@@ -50,6 +50,9 @@ class FlagsFound:
     #: The words that a flag takes and the table has not, and those that the table has and the flag does not take.
     new_words: dict[str, list[str]]
     gone_words: dict[str, list[str]]
+    #: How many flags the help lists, and of how many the parser has said whether it knows them.
+    listed: int = 0
+    asked: int = 0
 
 
 def find_flags(run: Callable[[list[str]], str]) -> FlagsFound:
@@ -59,9 +62,11 @@ def find_flags(run: Callable[[list[str]], str]) -> FlagsFound:
     listed = {name for names in spellings for name in names}
     known = {*table, *WITHOUT_A_FIELD}
     found = FlagsFound([names[-1] for names in spellings if known.isdisjoint(names)], [], {}, {})
+    found.listed = len(spellings)
     if not spellings:
         return found  # it has no help, so it may take any flag
     asked = {name: flag for name, flag in table.items() if flag.known or name not in listed}
+    count = len(asked)
     while True:
         said = run(["-p", *(_argument(flag) for flag in asked.values()), NO_FLAG])
         refused = [name for name in _UNKNOWN.findall(said) if name in asked]
@@ -76,6 +81,8 @@ def find_flags(run: Callable[[list[str]], str]) -> FlagsFound:
             if gone := [word for word in unlisted if name in run(["-p", f"{name}={word}", NO_FLAG])]:
                 found.gone_words[name] = gone
         if not refused and not worded:
+            # Those that were left are known if it names, after them, the one that nobody knows.
+            found.asked = count if NO_FLAG in _UNKNOWN.findall(said) else 0
             return found
         for name in (*refused, *dict(worded)):
             del asked[name]

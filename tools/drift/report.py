@@ -10,11 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import click
 from rich.table import Table
 from rich.text import Text
 
 from claude_wire import PROTOCOL_VERSION
 from claude_wire_kit.terminal.output import Output
+from drift.floors import Source
 from drift.wire import Drift
 
 __all__ = ["Report"]
@@ -34,6 +36,13 @@ class Report:
     #: Messages by kind.
     kinds: Mapping[str, int]
     drifts: list[Drift]
+    #: How much each source gave.
+    sources: list[Source]
+
+    @property
+    def short(self) -> list[Source]:
+        """The sources that gave less than they have to."""
+        return [source for source in self.sources if source.is_short]
 
     def as_json(self) -> str:
         """One JSON object; see ``python -m drift --help``."""
@@ -41,7 +50,9 @@ class Report:
             {"change": drift.change, **drift.finding._asdict(), "where": drift.where} for drift in self.drifts
         ]
         plain = {"cli": self.cli, "version": self.version, "protocol": PROTOCOL_VERSION, "drift": drifts}
-        return json.dumps({**plain, "failed": dict(self.failed), "kinds": dict(sorted(self.kinds.items()))})
+        sources = [{**source._asdict(), "short": source.is_short} for source in self.sources]
+        kinds = dict(sorted(self.kinds.items()))
+        return json.dumps({**plain, "failed": dict(self.failed), "kinds": kinds, "sources": sources})
 
     def print(self) -> None:
         """A table that is as wide as the terminal; elsewhere every row is one line."""
@@ -61,6 +72,17 @@ class Report:
             console.say("nothing is new, and nothing is gone")
         for name, reason in self.failed.items():
             console.say(f"the scenario {name} did not come to its end: {reason}")
+        self.print_sources()
+
+    def print_sources(self, *, err: bool = False) -> None:
+        """A row for each source; those that gave too little are named again below."""
+        width = max((len(source.name) for source in self.sources), default=0)
+        for source in self.sources:
+            state = "TOO LITTLE" if source.is_short else "ok"
+            click.echo(f"{source.name:{width}}  {source.found:6,}  of at least {source.floor:6,}  {state}", err=err)
+        if self.short:
+            named = ", ".join(source.name for source in self.short)
+            click.echo(f"error: what was not seen was not compared. Too little came of: {named}", err=True)
 
 
 def _named(drift: Drift) -> str:

@@ -55,6 +55,10 @@ class Comparison:
     def __init__(self) -> None:
         #: Messages by kind.
         self.kinds: Counter[str] = Counter()
+        #: The kinds that came in sessions.
+        self.heard: set[str] = set()
+        #: How much each source gave; ``floors`` has their names.
+        self.found: Counter[str] = Counter()
         self._drifts: dict[tuple[str, Finding], Drift] = {}
         #: Subtypes of the host's requests that were refused, with the words and the place.
         self._refused: dict[str, tuple[str, str]] = {}
@@ -78,6 +82,7 @@ class Comparison:
                     asked[sent["request_id"]] = sent["request"]["subtype"]
                 continue
             number += 1
+            self.found[f"scenario {name.partition('.')[0]}, lines"] += 1
             where = f"{name}, line {number}"
             line = step.data.removesuffix(b"\n") + b"\n"
             for message, plain in zip(typed.feed(line), plainly.feed(line), strict=True):
@@ -86,7 +91,9 @@ class Comparison:
                     self.add("new", Finding("line", "", "", "not one JSON object"), where)
                     continue
                 self._compare(message, plain, where)
+                self.heard.add(message_name(message))
                 if isinstance(message, ControlResponse) and (subtype := asked.get(message.request_id)):
+                    self.found["answers to requests"] += 1
                     if message.ok:
                         self.answer(subtype, message.payload, where)
                     else:
@@ -97,6 +104,7 @@ class Comparison:
         typed, plainly = decoder_for("transcript"), Decoder(dict)
         lines = zip([*typed.feed(data), *typed.close()], [*plainly.feed(data), *plainly.close()], strict=True)
         for number, (record, plain) in enumerate(lines, 1):
+            self.found["records of transcripts"] += 1
             where = f"{name}, line {number}"
             if isinstance(plain, InvalidLine) or isinstance(record, InvalidLine):
                 self.add("new", Finding("line", "", "", "not one JSON object"), where)
