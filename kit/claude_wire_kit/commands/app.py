@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "agent": "Run an agent that a Python file defines.",
     "check": "Check recorded lines, and list what is unknown.",
-    "demo": "Play a recorded session, then measure decoders on it.",
+    "demo": "Talk to an agent, then measure decoders on a recording.",
     "export": "Write sessions as Parquet or CSV files.",
     "replay": "Play a recording in place of the CLI.",
     "run": "Run the CLI with a prompt, and show the session live.",

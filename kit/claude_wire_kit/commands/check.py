@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
 
 from claude_wire import PROTOCOL_VERSION
 from claude_wire.messages import InvalidLine
 from claude_wire.transcripts import LineDialect
+from claude_wire_kit.commands.shared.progress import Progress
 from claude_wire_kit.commands.shared.sources import display_name, known_size, pieces, several_sources
 from claude_wire_kit.survey.check import Summary, Survey
 from claude_wire_kit.survey.report import invalid_as_json, invalid_as_text, summary_as_json, summary_as_text
 from claude_wire_kit.terminal.output import Output
 from claude_wire_kit.terminal.wrapping import width_of, wrapped
-
-#: Files above this size get a progress bar.
-LARGE_BYTES = 50_000_000
 
 
 @click.command()
@@ -45,17 +40,7 @@ def check(files: tuple[str, ...], as_json: bool) -> None:
     Exit code: 0 if every line is a JSON object (unknown things are no error), 1 if a line is invalid, 2 if a file
     cannot be read.
 
-    \b
-    --json prints {"files": [FILE...], "total": TOTAL, "protocol": "2.1.332"}; FILE is
-      {"file": str, "dialect": "stream" or "transcript", "bytes": int, "lines": int, "messages": int, "invalid": int,
-       "kinds": {"stream_event/content_block_delta/text_delta": int, ...},
-       "unknown": [{"what": "field", "name": "zzz", "path": "user.zzz", "reason": str,
-                    "count": int, "first_line": int}, ...],
-       "unknown_not_listed": int,
-       "invalid_lines": [{"line": int, "offset": int, "length": int, "kind": str, "reason": str}, ...]}
-    and TOTAL is the same without "file", "dialect" and "invalid_lines", with "first_file" in "unknown".
-    "what" is one of field, type, subtype, block, event, delta, request, hook event, object, message, answer.
-    Offsets and lengths are bytes; line numbers begin with 1 and count blank lines, which "lines" does not.
+    The keys of --json are in docs/how-to/command-line.md.
     """
     total = _check_as_json(files) if as_json else _check_as_text(files)
     if total.invalid:
@@ -71,7 +56,9 @@ def _check_as_text(files: tuple[str, ...]) -> Summary:
 
     for number, file in enumerate(files):
         heading = ("\n" if number else "") + display_name(file)
-        dialect, found = _check_file(file, lambda line: say(invalid_as_text(line)), partial(say, f"{heading}:"))
+        dialect, found = _check_file(
+            file, display_name(file), lambda line: say(invalid_as_text(line)), partial(say, f"{heading}:")
+        )
         if dialect == "transcript":
             say("  a transcript, as the CLI keeps it on disk")
         for line in summary_as_text(found):
@@ -90,10 +77,8 @@ def _check_as_json(files: tuple[str, ...]) -> Summary:
     done: list[dict[str, Any]] = []
     invalid: list[dict[str, Any]] = []
     for file in files:
-        dialect, found = _check_file(file, lambda line: invalid.append(invalid_as_json(line)))
-        done.append(
-            {"file": display_name(file), "dialect": dialect, **summary_as_json(found), "invalid_lines": invalid[:]}
-        )
+        dialect, found = _check_file(file, file, lambda line: invalid.append(invalid_as_json(line)))
+        done.append({"path": file, "dialect": dialect, **summary_as_json(found), "invalid_lines": invalid[:]})
         invalid.clear()
         total.add(found)
     totals = summary_as_json(total, name_sources=True)
@@ -102,37 +87,22 @@ def _check_as_json(files: tuple[str, ...]) -> Summary:
 
 
 def _check_file(
-    file: str, on_invalid: Callable[[InvalidLine], object], on_open: Callable[[], object] | None = None
+    file: str, name: str, on_invalid: Callable[[InvalidLine], object], on_open: Callable[[], object] | None = None
 ) -> tuple[LineDialect, Summary]:
-    """Check one file. For a large one, show a progress bar on standard error if that is a terminal."""
-    console = Console(stderr=True)
-    with ExitStack() as stack:
-        stream = stack.enter_context(pieces(file, both=True))
-        size = known_size(file)
-        bar: Progress | None = None
-        if size > LARGE_BYTES and console.is_terminal:
-            columns = (BarColumn(), DownloadColumn(), TimeRemainingColumn())
-            bar = Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False)
-            stack.enter_context(bar)
-            bar.add_task("", total=size)
+    """Check one file. ``name`` stands for it in the findings."""
+    with pieces(file, both=True) as stream, Progress(f"checking {display_name(file)}") as progress:
         if on_open is not None:
             on_open()
 
         def invalid(line: InvalidLine) -> None:
-            # Hide the bar while a line is printed, because both may be on the same terminal.
-            if bar is not None:
-                bar.stop()
+            progress.hide()
             on_invalid(line)
-            if bar is not None:
-                bar.start()
 
-        survey = Survey(display_name(file), invalid)
-        for piece in stream:
+        survey = Survey(name, invalid)
+        for piece in progress.of(stream, known_size(file)):
             if piece.sent:
                 survey.sent(piece.data)
             else:
                 survey.feed(piece.data)
-            if bar is not None:
-                bar.advance(bar.task_ids[0], len(piece.data))
         found = survey.close()
         return survey.dialect or "stream", found

@@ -38,7 +38,7 @@ RACE_SECONDS = 5.0
 @click.command()
 @click.option("--no-bench", is_flag=True, help="Show the conversation only; measure nothing.")
 def demo(no_bench: bool) -> None:
-    """Talk to an agent, then measure decoders on a recorded session.
+    """Talk to an agent, then measure decoders on a recording.
 
     The agent is a program of this package, without a model: no network and no account is needed. It runs as a child
     process, and corrects a small project in a temporary folder. What it asks for is allowed. "claude-wire serve --demo"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from datetime import date
 from typing import Any
 
 import click
 
 from claude_wire.support import printable
 from claude_wire_kit.commands.shared.failure import Failure
-from claude_wire_kit.commands.shared.folders import takes_folder
+from claude_wire_kit.commands.shared.folders import files_of_project, takes_folder, takes_project
+from claude_wire_kit.commands.shared.period import period_of, takes_period, zone_named
+from claude_wire_kit.commands.shared.progress import Progress
 from claude_wire_kit.commands.shared.sources import display_name
 
 TABLES = ["messages", "blocks", "usage", "results", "answers"]
@@ -17,15 +20,28 @@ TABLES = ["messages", "blocks", "usage", "results", "answers"]
 
 @click.command()
 @takes_folder
-@click.option("-o", "--output", metavar="DIR", required=True, help="A folder that is not there yet, or is empty.")
-@click.option("--table", type=click.Choice(TABLES), default="messages", help="Which table; messages if not said.")
-@click.option("--format", "form", type=click.Choice(["parquet", "csv"]), default="parquet", help="parquet if not said.")
-@click.option("--by", type=click.Choice(["day"]), help="A folder for each day, such as day=2026-11-23.")
-@click.option("--tz", "zone", metavar="ZONE", default="UTC", help="The time zone of days; UTC if not said.")
+@click.option("-o", "--output", metavar="DIR", required=True, help="A new or an empty folder.")
+@click.option("--table", type=click.Choice(TABLES), default="messages", show_default=True, help="Which table.")
+@click.option("--format", "form", type=click.Choice(["parquet", "csv"]), default="parquet", show_default=True)
+@takes_period
+@takes_project
+@click.option("--by", type=click.Choice(["day"]), help="Write a folder for each day: day=2026-11-23.")
+@click.option("--tz", "zone", metavar="ZONE", default="UTC", show_default=True, help="Time zone for day boundaries.")
 @click.option(
-    "--jobs", type=click.IntRange(min=1), metavar="N", help="Threads; if not said, one for each processor, 8 at most."
+    "--jobs", type=click.IntRange(min=1), metavar="N", help="Threads (default: one for each processor, at most 8)."
 )
-def export(folder: str, output: str, table: str, form: str, by: str | None, zone: str, jobs: int | None) -> None:
+def export(
+    folder: str,
+    output: str,
+    table: str,
+    form: str,
+    since: date | str | None,
+    until: date | str | None,
+    project: str | None,
+    by: str | None,
+    zone: str,
+    jobs: int | None,
+) -> None:
     """Write sessions as Parquet or CSV files.
 
     FOLDER is the CLI's projects folder, if none is named: that in CLAUDE_CONFIG_DIR, or in ~/.claude. All files below
@@ -43,6 +59,8 @@ def export(folder: str, output: str, table: str, form: str, by: str | None, zone
     pyarrow read them. Times are in UTC. DIR appears when everything is written; a failed export leaves nothing. Text
     may begin with "=", which spreadsheets take for a formula in a CSV.
 
+    With --since and --until, rows without a time are left out.
+
     Each thread holds 16 MiB of lines, or one longer line; all answers are held, at 0.3 KB each.
 
     Exit code: 0, also if a value does not fit its column, which is reported; 2 if something cannot be read or written.
@@ -52,11 +70,18 @@ def export(folder: str, output: str, table: str, form: str, by: str | None, zone
     except ImportError as error:
         raise Failure(str(error)) from error
     most = min(8, os.cpu_count() or 1)
+    period = period_of(since, until, zone_named(zone))
     kinds: Any = {"table": table, "format": form, "by_day": by is not None, "zone": zone}
+    paths = folder if project is None else files_of_project(folder, project)
     try:
-        done = table_files.export(folder, output, **kinds, jobs=jobs or most)
+        with Progress("writing") as progress:
+            done = table_files.export(
+                paths, output, **kinds, within=period.bounds(), jobs=jobs or most, on_part=progress.show
+            )
     except (OSError, ValueError) as error:
         raise Failure(f"nothing is exported: {printable(str(error), keep='')}") from error
     if said := done.report.warning:
         click.echo(f"note: {printable(said, keep='')}", err=True)
+    if not done.rows:
+        click.echo(f"note: no {table} found in {printable(folder, keep='')}", err=True)
     click.echo(f"{done.rows:,} rows of {table} in {done.files:,} files below {display_name(output)}")

@@ -50,24 +50,29 @@ def _stall_before(before_line: int, seconds: float) -> faults.Stall:
 @click.argument("recording", type=click.Path(exists=True))
 @click.argument("flags", metavar="[-- FLAGS...]", nargs=-1, type=click.UNPROCESSED)
 @click.option(
-    "--speed", type=click.FloatRange(min=0, min_open=True), metavar="FACTOR", help="1 for the recorded times."
+    "--speed",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="FACTOR",
+    help="1 for the recorded times (default: as fast as possible).",
 )
-@click.option("--writes", type=click.Choice(get_args(Writes)), default="lines", help="What is one write.")
-@click.option("--no-wait", is_flag=True, help="Wait for no input.")
-@click.option("--script", type=click.Path(dir_okay=False), help="Write an executable that plays it, and play nothing.")
+@click.option(
+    "--writes", type=click.Choice(get_args(Writes)), default="lines", show_default=True, help="What one write contains."
+)
+@click.option("--no-wait", is_flag=True, help="Do not wait for input.")
+@click.option("--script", type=click.Path(dir_okay=False), help="Write a program that plays it.")
 @_fault("--cut-at", faults.CutOutput, "BYTE CODE", "Exit there, with this code.")
 @_fault("--kill-at", faults.Kill, "BYTE", "Die there by SIGKILL.")
 @_fault("--stall-at", _stall_at, "BYTE SECONDS", "Stand still there.")
 @_fault("--stall-before", _stall_before, "LINE SECONDS", "Stand still there.")
 @_fault("--garbage-before", faults.GarbageLine, "LINE", "Write a line that is not JSON there.")
-@_fault("--flood-stderr", faults.FloodStderr, "BYTES", "First write so much to standard error.")
-@_fault("--ignore-term", faults.IgnoreTerm, "SECONDS", "Ignore SIGTERM and the end of input, for so long.")
-@_fault("--hold-stdout", faults.HoldStdout, "SECONDS", "Leave a child that holds standard output for so long.")
-@_fault("--close-stdout", faults.CloseStdout, "SECONDS", "At the end close standard output, and live on.")
+@_fault("--flood-stderr", faults.FloodStderr, "BYTES", "First write this many bytes to standard error.")
+@_fault("--ignore-term", faults.IgnoreTerm, "SECONDS", "Ignore SIGTERM and the end of input.")
+@_fault("--hold-stdout", faults.HoldStdout, "SECONDS", "Leave a child that holds standard output open.")
+@_fault("--close-stdout", faults.CloseStdout, "SECONDS", "At the end close standard output, and keep running.")
 @_fault("--exit-at-once", faults.ExitAtOnce, "CODE", "Read and write nothing.")
-@_fault("--write-first", faults.WriteFirst, "BYTES", "Write so much before any input is read.")
-@_fault("--silence", faults.Silence, "SECONDS", "Write nothing; without input, live for so long.")
-@_fault("--give-up", faults.GiveUp, "SECONDS", "Exit when nobody has read for so long; the CLI does, after 2.")
+@_fault("--write-first", faults.WriteFirst, "BYTES", "Write this many bytes before reading any input.")
+@_fault("--silence", faults.Silence, "SECONDS", "Write nothing; without input, end after this time.")
+@_fault("--give-up", faults.GiveUp, "SECONDS", "Exit if nobody reads for this time; the CLI does, after 2.")
 @click.pass_context
 def replay(
     context: click.Context,

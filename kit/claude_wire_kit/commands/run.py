@@ -22,24 +22,24 @@ from claude_wire_kit.terminal.session import TerminalSession
 @click.command()
 @click.argument("prompt", metavar="-- PROMPT")
 @click.argument("flags", metavar="[FLAGS...]", nargs=-1, type=click.UNPROCESSED)
-@click.option("--model", metavar="NAME", help="A model's name or alias.")
+@click.option("--model", metavar="NAME", help="Name or alias of the model.")
 @click.option("--permission-mode", metavar="MODE", help="default, acceptEdits, plan, auto, dontAsk, bypassPermissions.")
-@click.option("--allowed-tools", metavar="TOOL", multiple=True, help='Used without asking: "Bash(git *)".')
-@click.option("--disallowed-tools", metavar="TOOL", multiple=True, help="Refused without asking.")
-@click.option("--max-turns", type=click.IntRange(min=1), metavar="N", help="The model answers at most so often.")
-@click.option("--max-budget-usd", type=click.FloatRange(min=0, min_open=True), metavar="USD", help="The most to spend.")
-@click.option("--resume", metavar="ID", help="Go on with this session.")
+@click.option("--allowed-tools", metavar="TOOL", multiple=True, help='Use without asking: "Bash(git *)".')
+@click.option("--disallowed-tools", metavar="TOOL", multiple=True, help="Refuse without asking.")
+@click.option("--max-turns", type=click.IntRange(min=1), metavar="N", help="Maximum number of model responses.")
+@click.option("--max-budget-usd", type=click.FloatRange(min=0, min_open=True), metavar="USD", help="Maximum cost.")
+@click.option("--resume", metavar="ID", help="Resume this session.")
 @click.option("--cwd", type=click.Path(exists=True, file_okay=False, resolve_path=True), help="Work in this directory.")
 @click.option(
     "--cli",
     "cli_path",
     type=click.Path(exists=True, dir_okay=False, executable=True, resolve_path=True),
-    help="The CLI, if not the one that is found.",
+    help="The CLI (default: searched for).",
 )
-@click.option("--partial/--no-partial", default=True, help="Show text while the model writes it, or when it is done.")
+@click.option("--partial/--no-partial", default=True, help="Show text as it streams, or when it is complete.")
 @click.option("--attach", metavar="ID", help="Send the prompt to this session of a supervisor.")
 @click.option("--ssh", metavar="HOST", help="With --attach: the supervisor is on that machine.")
-@click.option("--record", type=click.Path(file_okay=False), metavar="DIR", help="Write the session down there.")
+@click.option("--record", type=click.Path(file_okay=False), metavar="DIR", help="Record the session there.")
 def run(
     prompt: str,
     flags: tuple[str, ...],

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Iterator
+from datetime import date, datetime, timezone
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
@@ -15,7 +15,9 @@ from claude_wire.support import one_line, printable
 from claude_wire.transcripts import SessionInfo
 from claude_wire.transcripts.sessions import session_files, session_info
 from claude_wire_kit.commands.sessions import headline, resume_line, session_as_json
-from claude_wire_kit.commands.shared.folders import takes_folder
+from claude_wire_kit.commands.shared.folders import folder_of_project, takes_folder, takes_project
+from claude_wire_kit.commands.shared.period import Period, period_of, takes_period
+from claude_wire_kit.commands.shared.progress import Progress
 from claude_wire_kit.survey.search import Pattern, Role, Said, files_of, said_in
 from claude_wire_kit.terminal.columns import cell_count, fitted, terminal_width
 
@@ -30,7 +32,7 @@ class _Match(NamedTuple):
     said: Said
     before: str
     match: str
-    behind: str
+    after: str
 
 
 class _Found(NamedTuple):
@@ -43,18 +45,27 @@ class _Found(NamedTuple):
 @click.command()
 @click.argument("pattern")
 @takes_folder
-@click.option("--role", "roles", multiple=True, type=click.Choice(get_args(Role)), help="Only what these have said.")
-@click.option("--tool", "tools", multiple=True, metavar="NAME", help="Only the input and the results of this tool.")
-@click.option("-i", "--ignore-case", is_flag=True, help="Upper and lower case are the same.")
-@click.option("-F", "--fixed-strings", is_flag=True, help="PATTERN is a text, and no regular expression.")
-@click.option("-n", "--newest", type=click.IntRange(1), default=20, help="So many sessions; 20 if not said.")
-@click.option("-m", "--most", type=click.IntRange(1), default=3, help="So many matches of each; 3 if not said.")
+@click.option(
+    "--role", "roles", multiple=True, type=click.Choice(get_args(Role)), help="Search only the words of this role."
+)
+@click.option(
+    "--tool", "tools", multiple=True, metavar="NAME", help="Search only the input and the results of this tool."
+)
+@takes_period
+@takes_project
+@click.option("-i", "--ignore-case", is_flag=True, help="Ignore upper and lower case.")
+@click.option("-F", "--fixed-strings", is_flag=True, help="PATTERN is a plain text, not a regular expression.")
+@click.option("-n", "--newest", type=click.IntRange(1), default=20, show_default=True, help="Number of sessions.")
+@click.option("-m", "--most", type=click.IntRange(1), default=3, show_default=True, help="Matches for each session.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def search(
     pattern: str,
     folder: str,
     roles: tuple[Role, ...],
     tools: tuple[str, ...],
+    since: date | str | None,
+    until: date | str | None,
+    project: str | None,
     ignore_case: bool,
     fixed_strings: bool,
     newest: int,
@@ -71,10 +82,7 @@ def search(
 
     Exit code: 0 if something was found, 1 if nothing was, 2 if the folder cannot be read.
 
-    \b
-    --json prints {"sessions": [{... as "claude-wire sessions" has it, "matches": [{"role": str,
-      "tool": str or null, "time": str or null, "before": str, "match": str, "behind": str}, ...],
-      "more": int}, ...]}
+    The keys of --json are in docs/how-to/command-line.md.
     """
     if not pattern:
         raise click.BadParameter("an empty pattern matches every text.", param_hint="PATTERN")
@@ -82,62 +90,91 @@ def search(
         wanted = Pattern.of(pattern, fixed=fixed_strings, ignore_case=ignore_case)
     except ValueError as error:
         raise click.BadParameter(f"{one_line(str(error))}.", param_hint="PATTERN") from error
+    search = _Search(wanted, set(roles), set(tools), project, period_of(since, until), most)
     width = terminal_width()
     found: list[_Found] = []
-    for each in _search(folder, wanted, set(roles), set(tools), most):
-        found.append(each)
-        if not as_json:
-            _print(each, width, first=len(found) == 1)
-        if len(found) == newest:
-            break
+    inside = folder if project is None else folder_of_project(folder, project)
+    with Progress("searching") as progress:
+        for each in search.sessions(inside, progress) if inside is not None else ():
+            found.append(each)
+            if not as_json:
+                progress.hide()
+                _print(each, width, first=len(found) == 1)
+            if len(found) == newest:
+                break
     if as_json:
         click.echo(json.dumps({"sessions": [_as_json(each) for each in found]}))
     if not found:
-        if sys.stderr.isatty():  # a program needs only the exit code, as from grep
-            click.echo("nothing found", err=True)
+        click.echo(f"note: nothing found in {printable(folder, keep='')}", err=True)
         click.get_current_context().exit(1)
 
 
-def _search(folder: str, pattern: Pattern, roles: set[Role], tools: set[str], most: int) -> Iterator[_Found]:
-    for path in session_files(folder, newest_first=True):
-        found = _matches(path, pattern, roles, tools, most)
-        if not found[0]:
-            continue
-        try:
-            session = session_info(path)
-        except OSError:  # the file was deleted meanwhile
-            continue
-        yield _Found(session, *found)
+class _Search(NamedTuple):
+    pattern: Pattern
+    roles: set[Role]
+    tools: set[str]
+    project: str | None
+    period: Period
+    #: The number of matches of a session that are kept.
+    most: int
+
+    def sessions(self, folder: str, progress: Progress) -> Iterator[_Found]:
+        paths = session_files(folder, newest_first=True)
+        for number, path in enumerate(paths):
+            progress.show(number, len(paths))
+            found = self._matches(path)
+            if not found[0]:
+                continue
+            try:
+                session = session_info(path)
+            except OSError:  # the file was deleted meanwhile
+                continue
+            if self.project is None or session.project == self.project:
+                yield _Found(session, *found)
+
+    def _takes(self, said: Said) -> bool:
+        if (self.roles and said.role not in self.roles) or (self.tools and said.tool not in self.tools):
+            return False
+        return not self.period.is_limited or self.period.has(moment := _moment(said.time), moment)
+
+    def _may_be_in(self, path: Path) -> bool:
+        # No record is newer than its file.
+        return not self.period.begins_after(path.stat().st_mtime) and self.pattern.may_be_in(path)
+
+    def _matches(self, session: Path) -> tuple[list[_Match], int]:
+        matches: list[_Match] = []
+        more = 0
+        for path in files_of(session):
+            try:
+                for said in said_in(path) if self._may_be_in(path) else ():
+                    match = self.pattern.search(said.text) if self._takes(said) else None
+                    if match is not None and len(matches) < self.most:
+                        matches.append(_around(said, match))
+                    else:
+                        more += match is not None
+            except OSError as error:
+                reason = error.strerror or str(error)
+                click.echo(f"note: {printable(str(path), keep='')} cannot be read: {reason}", err=True)
+        return matches, more
 
 
-def _matches(session: Path, pattern: Pattern, roles: set[Role], tools: set[str], most: int) -> tuple[list[_Match], int]:
-    matches: list[_Match] = []
-    more = 0
-    for path in files_of(session):
-        try:
-            for said in said_in(path) if pattern.may_be_in(path) else ():
-                if (roles and said.role not in roles) or (tools and said.tool not in tools):
-                    continue
-                match = pattern.search(said.text)
-                if match is not None and len(matches) < most:
-                    matches.append(_around(said, match))
-                else:
-                    more += match is not None
-        except OSError as error:
-            reason = error.strerror or str(error)
-            click.echo(f"note: {printable(str(path), keep='')} cannot be read: {reason}", err=True)
-    return matches, more
+def _moment(time: str | None) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat((time or "").replace("Z", "+00:00"))  # Python 3.10 does not accept a Z
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
 
 
 def _around(said: Said, match: re.Match[str]) -> _Match:
     begin, end = match.span()
-    before, behind = said.text[max(begin - AROUND_CHARS, 0) : begin], said.text[end : end + AROUND_CHARS]
-    return _Match(said, before, said.text[begin : min(end, begin + MATCH_CHARS)], behind)
+    before, after = said.text[max(begin - AROUND_CHARS, 0) : begin], said.text[end : end + AROUND_CHARS]
+    return _Match(said, before, said.text[begin : min(end, begin + MATCH_CHARS)], after)
 
 
 def _as_json(found: _Found) -> dict[str, Any]:
     matches = [
-        {**each.said._asdict(), "before": each.before, "match": each.match, "behind": each.behind}
+        {**each.said._asdict(), "before": each.before, "match": each.match, "after": each.after}
         for each in found.matches
     ]
     for match in matches:
@@ -160,9 +197,9 @@ def _row(label: str, match: _Match, room: int) -> str:
     """Return a match and the text around it on one row."""
     text = fitted(_line(match.match), max(room - cell_count(label), 1))
     left = max(room - cell_count(label) - cell_count(text), 0)
-    behind = fitted(_line(match.behind), left - left // 3) if left > 3 else ""
-    before = fitted(_line(match.before), left - cell_count(behind), keep_end=True) if left > 3 else ""
-    return label + before + click.style(text, bold=True, fg="red") + behind
+    after = fitted(_line(match.after), left - left // 3) if left > 3 else ""
+    before = fitted(_line(match.before), left - cell_count(after), keep_end=True) if left > 3 else ""
+    return label + before + click.style(text, bold=True, fg="red") + after
 
 
 def _line(text: str) -> str:

@@ -43,15 +43,11 @@ GREETING = "Hello! What can you show me?"
 
 @click.command()
 @click.option(
-    "-c", "--config", type=click.Path(dir_okay=False), metavar="FILE", help="Which sessions can be started, in TOML."
+    "-c", "--config", type=click.Path(dir_okay=False), metavar="FILE", help="Which sessions may be started, in TOML."
 )
-@click.option("--folder", type=click.Path(file_okay=False), metavar="DIR", help="The state folder of the supervisor.")
-@click.option(
-    "--listen", default=ADDRESS, metavar="ADDRESS", help=f"An address of this machine; {ADDRESS} if not said."
-)
-@click.option(
-    "--port", type=click.IntRange(0, 65535), default=PORT, help=f"{PORT} if not said; 0 for any that is free."
-)
+@click.option("--folder", type=click.Path(file_okay=False), metavar="DIR", help="State folder of the supervisor.")
+@click.option("--listen", default=ADDRESS, metavar="ADDRESS", show_default=True, help="An address of this machine.")
+@click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="0 for any free port.")
 @click.option("--demo", is_flag=True, help="Try the page with an agent of ours: no account, no network.")
 @click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
 def serve(config: str | None, folder: str | None, listen: str, port: int, demo: bool, opens: bool) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 from collections.abc import Iterator
-from datetime import datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone
 from itertools import islice
 from pathlib import Path
 from typing import Any, cast
@@ -17,7 +16,8 @@ import click
 from claude_wire.support import one_line, printable, prose
 from claude_wire.transcripts import SessionInfo, find_sessions
 from claude_wire.transcripts.files import read_small
-from claude_wire_kit.commands.shared.folders import resume_command, takes_folder
+from claude_wire_kit.commands.shared.folders import folder_of_project, resume_command, takes_folder, takes_project
+from claude_wire_kit.commands.shared.period import Period, period_of, takes_period
 from claude_wire_kit.terminal.columns import fitted, shortened, terminal_width
 
 #: If the output is no terminal, a title or a prompt is cut to this many characters.
@@ -33,11 +33,20 @@ SOON = timedelta(days=7)
 
 @click.command()
 @takes_folder
-@click.option("-n", "--newest", type=click.IntRange(1), default=20, help="So many, the newest; 20 if not said.")
-@click.option("--all", "show_all", is_flag=True, help="All of them.")
-@click.option("--project", metavar="DIR", help="Those that began in this directory.")
+@click.option("-n", "--newest", type=click.IntRange(1), default=20, show_default=True, help="Number of sessions.")
+@click.option("--all", "show_all", is_flag=True, help="Show all sessions.")
+@takes_period
+@takes_project
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def sessions(folder: str, newest: int, show_all: bool, project: str | None, as_json: bool) -> None:
+def sessions(
+    folder: str,
+    newest: int,
+    show_all: bool,
+    since: date | str | None,
+    until: date | str | None,
+    project: str | None,
+    as_json: bool,
+) -> None:
     """List the sessions on disk, the newest first.
 
     Each is shown with the command that resumes it. The CLI deletes sessions some days after their last change
@@ -47,26 +56,21 @@ def sessions(folder: str, newest: int, show_all: bool, project: str | None, as_j
     FOLDER is the CLI's projects folder, if none is named: that in CLAUDE_CONFIG_DIR, or in ~/.claude. The beginning and
     the end of each file are read, 128 KiB at most. Sessions come by the time of their last record, which is shown.
 
+    With --since and --until, a session counts if any of its days, from its first record to its last, is among them.
+
     Exit code: 0, also if there are none; 2 if the folder cannot be read.
 
-    \b
-    --json prints {"sessions": [{"id": str, "title": str or null, "project": str or null,
-      "started": TIME, "ended": TIME, "size": int, "first_prompt": str or null,
-      "last_prompt": str or null, "path": str, "resume": str,
-      "kept_until": TIME, "goes_soon": bool}, ...]}
-    TIME is ISO 8601, or null. The first start of the CLI after "kept_until" deletes the session.
-    Titles and prompts have at most 1,000 characters. "resume" is for a shell. Bytes of "path"
-    that are no UTF-8 are \\udc80 to \\udcff, as in Python's os.fsdecode.
+    The keys of --json are in docs/how-to/command-line.md.
     """
-    found = islice(_found(folder, project), None if show_all else newest)
+    found = islice(_found(folder, project, period_of(since, until)), None if show_all else newest)
     days, now = _days_kept(folder), datetime.now(timezone.utc)
-    if as_json:
-        each_as_json = [{**session_as_json(each), **_end_as_json(each, days, now)} for each in found]
-        click.echo(json.dumps({"sessions": each_as_json}))
-        return
     width = terminal_width()
     number = -1
+    as_objects: list[dict[str, Any]] = []
     for number, session in enumerate(found):
+        if as_json:
+            as_objects.append({**session_as_json(session), **_end_as_json(session, days, now)})
+            continue
         click.echo("\n" * bool(number) + click.style(fitted(headline(session), width or TEXT_CHARS), bold=True))
         for name, text in (("", session.first_prompt), ("last: ", session.last_prompt)):
             # Show a title or prompt only if it differs from the headline and from the row before.
@@ -77,18 +81,17 @@ def sessions(folder: str, newest: int, show_all: bool, project: str | None, as_j
         if end is not None and end - now <= SOON:
             when = "at its next start" if end <= now else f"when it starts after {_local(end)}"
             click.echo(fitted(f"  the CLI deletes this session {when}", width or TEXT_CHARS))
+    if as_json:
+        click.echo(json.dumps({"sessions": as_objects}))
     if number < 0:
-        click.echo("no sessions")
+        click.echo(f"note: no sessions found in {printable(folder, keep='')}", err=True)
 
 
-def _found(folder: str, project: str | None) -> Iterator[SessionInfo]:
-    if project is None:
-        return find_sessions(folder, newest_first=True)
-    directory = os.path.abspath(project)
-    # The CLI names a project's folder like this. Several projects may share a folder.
-    own = os.path.join(folder, re.sub("[^a-zA-Z0-9]", "-", directory))
-    found = find_sessions(own, newest_first=True) if os.path.isdir(own) else ()
-    return (each for each in found if each.project == directory)
+def _found(folder: str, project: str | None, period: Period) -> Iterator[SessionInfo]:
+    inside = folder if project is None else folder_of_project(folder, project)
+    for session in find_sessions(inside, newest_first=True) if inside is not None else ():
+        if (project is None or session.project == project) and period.has(session.started, session.ended):
+            yield session
 
 
 def _title(session: SessionInfo) -> str:
@@ -109,7 +112,9 @@ def resume_line(session: SessionInfo) -> str:
 def session_as_json(session: SessionInfo) -> dict[str, Any]:
     times = {name: time and time.isoformat() for name, time in (("started", session.started), ("ended", session.ended))}
     resume = resume_command(session.id, session.project)
-    return {**session._asdict(), "path": str(session.path), **times, "resume": resume}
+    fields = session._asdict()
+    fields["bytes"] = fields.pop("size")
+    return {**fields, "path": str(session.path), **times, "resume": resume}
 
 
 def _days_kept(folder: str) -> float | None:

@@ -15,7 +15,8 @@ from rich.text import Text
 from claude_wire import PROTOCOL_VERSION
 from claude_wire.support import one_line
 from claude_wire_kit.commands.shared.detect_format import recognised
-from claude_wire_kit.commands.shared.sources import display_name, pieces, several_sources
+from claude_wire_kit.commands.shared.progress import Progress
+from claude_wire_kit.commands.shared.sources import display_name, known_size, pieces, several_sources
 from claude_wire_kit.survey.totals import Stats, Tally
 from claude_wire_kit.terminal.output import Output
 from claude_wire_kit.usage.meter import Tokens
@@ -47,28 +48,7 @@ def stats(files: tuple[str, ...], as_json: bool) -> None:
 
     Exit code: 0, also if there are invalid lines; 1 if no line is valid; 2 if a file cannot be read.
 
-    \b
-    --json prints {"files": [FILE...], "total": TOTAL, "protocol": "2.1.332"}; TOTAL is
-      {"bytes": int, "lines": int, "messages": int, "invalid": int, "unknown": int,
-       "turns": {"results": int, "ok": int, "failed": {REASON: int, ...},
-                 "unfinished": int, "prompts": int, "num_turns": int or null, "api_retries": int},
-       "duration_ms": number or null, "duration_api_ms": number or null,
-       "cost_usd": number or null,
-       "tokens": {"input": int, "output": int, "cache_read": int,
-                  "cache_creation": int} or null,
-       "models": {NAME: {"input": int, ..., "cost_usd": number}, ...},
-       "main_loop_tokens": {"input": int, ...} or null,
-       "tools": {NAME: {"calls": int, "errors": int, "denied": int,
-                        "unanswered": int}, ...},
-       "kinds": {"assistant": {"lines": int, "bytes": int}, ...}}
-    and FILE is the same, and "file": str.
-    "lines" leaves out blank lines; "kinds" has everything, with "invalid" and "blank" among them, so that its
-    bytes add up to "bytes". "unknown" counts messages that are, or have in them, something that this version does
-    not know. "num_turns" is how often the model answered. "duration_ms" adds up the turns, waiting for permissions
-    included; "duration_api_ms" is a running total, which in a resumed session has the time before in it. What no FILE
-    says is null: transcripts have no "num_turns", "duration_ms" and "main_loop_tokens". "input"
-    leaves out the cache. "errors" are calls whose result is an error, with those that were "denied"; the result of
-    those "unanswered" is not there. Of more than 1,000 different names the rest is "(others)".
+    The keys of --json are in docs/how-to/command-line.md.
     """
     total = Stats()
     done: list[dict[str, Any]] = []
@@ -77,7 +57,7 @@ def stats(files: tuple[str, ...], as_json: bool) -> None:
         found = _read(file)
         total.add(found)
         if as_json:
-            done.append({"file": display_name(file), **_as_json(found)})
+            done.append({"path": file, **_as_json(found)})
         else:
             _print(console, found, ("\n" if number else "") + display_name(file))
     if as_json:
@@ -90,8 +70,8 @@ def stats(files: tuple[str, ...], as_json: bool) -> None:
 
 
 def _read(file: str) -> Stats:
-    with pieces(file) as stream:
-        dialect, lines = recognised(stream)
+    with pieces(file) as stream, Progress(f"reading {display_name(file)}") as progress:
+        dialect, lines = recognised(progress.of(stream, known_size(file)))
         tally = Tally(dialect)
         for piece in lines:
             tally.feed(piece.data)
@@ -109,9 +89,9 @@ def _as_json(stats: Stats) -> dict[str, Any]:
         },
         "duration_ms": used.duration_ms if stats.has_turns else None,
         "duration_api_ms": used.duration_api_ms if stats.has_cost else None,
-        "cost_usd": used.cost_usd if stats.has_cost else None,
+        "usd": used.cost_usd if stats.has_cost else None,
         "tokens": _named(used.tokens) if stats.has_cost else None,
-        "models": {name: {**_named(model), "cost_usd": model.cost_usd} for name, model in used.models.items()},
+        "models": {name: {**_named(model), "usd": model.cost_usd} for name, model in used.models.items()},
         "main_loop_tokens": _named(used.main_loop) if stats.has_turns else None,
         "tools": plain["tools"],
         "kinds": dict(sorted(plain["kinds"].items())),
@@ -119,12 +99,8 @@ def _as_json(stats: Stats) -> dict[str, Any]:
 
 
 def _named(tokens: Tokens) -> dict[str, int]:
-    return {
-        "input": tokens.input_tokens,
-        "output": tokens.output_tokens,
-        "cache_read": tokens.cache_read_input_tokens,
-        "cache_creation": tokens.cache_creation_input_tokens,
-    }
+    names = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+    return {name: getattr(tokens, name) for name in names}
 
 
 # --- tables -----------------------------------------------------------------------------------------------------------

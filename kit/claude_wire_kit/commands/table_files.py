@@ -11,7 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, TypeAlias, cast, get_args
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, TypeAlias, TypeVar, cast, get_args
 
 from claude_wire.columns import Problem, Range, Report, parts, scan, usage
 from claude_wire.support import install_extra, require_one_of
@@ -30,6 +31,7 @@ except ModuleNotFoundError as _error:
     _advice = install_extra("export", distribution="claude-wire-kit", folder="./kit")
     raise ImportError(f"this needs pyarrow: {_advice}", name="pyarrow") from _error
 
+T = TypeVar("T")
 Format = Literal["parquet", "csv"]
 #: ``answers`` is the table ``usage`` with each answer once.
 ExportTable = Literal["messages", "blocks", "usage", "results", "answers"]
@@ -63,7 +65,9 @@ def export(
     *,
     by_day: bool = False,
     zone: str = "UTC",
+    within: tuple[datetime | None, datetime | None] = (None, None),
     jobs: int = 1,
+    on_part: Callable[[int, int], object] = lambda done, parts: None,
 ) -> Exported:
     """Write a table of the lines in files and folders as files below a new folder.
 
@@ -75,8 +79,10 @@ def export(
         paths: files, and folders, of which all ``.jsonl`` files are taken.
         folder: where to write. It must be empty, or not exist.
         zone: the time zone of days, by its name.
+        within: the time from which rows are written, and the time before which. None is no limit.
         jobs: threads. Each holds a part of 16 MiB of lines, or one line that is longer. The table ``answers`` is held
             whole, at 0.3 KB for each answer.
+        on_part: called after each part was read, with the number of parts read so far and the number of parts.
 
     Raises:
         FileExistsError: the folder is not empty, or is not a folder.
@@ -93,9 +99,9 @@ def export(
     try:
         # A name may have 255 bytes, and the temporary name is longer than the folder's.
         beside = tempfile.mkdtemp(prefix=f".{name[:40]}.", suffix=".partial", dir=parent)
-        write = _Writer(beside, format, zone if by_day else None)
+        write = _Writer(beside, format, zone if by_day else None, within)
         with ThreadPoolExecutor(jobs) as pool:
-            done = _export(table, planned, write, pool)
+            done = _export(table, planned, write, pool, on_part)
         os.replace(beside, target)
         return done
     except BaseException:
@@ -135,12 +141,25 @@ def _make(folder: str) -> list[str]:
     return missing
 
 
-def _export(name: ExportTable, planned: list[list[Range]], write: _Writer, pool: ThreadPoolExecutor) -> Exported:
+def _export(
+    name: ExportTable,
+    planned: list[list[Range]],
+    write: _Writer,
+    pool: ThreadPoolExecutor,
+    on_part: Callable[[int, int], object],
+) -> Exported:
     """Read and write part by part. The first error is raised, and parts that wait are not started."""
 
     def write_part(number: int, part: list[Range]) -> tuple[int, int, Report]:
         found = scan(part, cast("Any", name))
         return *write(number, pyarrow.table(found)), found.report
+
+    def counted(done: Iterable[T]) -> list[T]:
+        found: list[T] = []
+        for each in done:
+            found.append(each)
+            on_part(len(found), len(planned))
+        return found
 
     def combine_part(part: list[Range]) -> tuple[Any, Report]:
         found = scan(part, "usage")
@@ -148,11 +167,11 @@ def _export(name: ExportTable, planned: list[list[Range]], write: _Writer, pool:
 
     try:
         if name != "answers":
-            each = list(pool.map(write_part, range(len(planned)), planned))
+            each = counted(pool.map(write_part, range(len(planned)), planned))
             return Exported(
                 sum(rows for rows, _, _ in each), sum(files for _, files, _ in each), _total(r for *_, r in each)
             )
-        combined = list(pool.map(combine_part, planned))
+        combined = counted(pool.map(combine_part, planned))
         answers = usage.combine(table for table, _ in combined)
         report = _total(report for _, report in combined)
         del combined
@@ -190,8 +209,11 @@ def _pieces(stream: Any) -> Iterator[Table]:
 class _Writer:
     """Writes parts as files."""
 
-    def __init__(self, folder: str, format: Format, zone: str | None) -> None:
+    def __init__(
+        self, folder: str, format: Format, zone: str | None, within: tuple[datetime | None, datetime | None]
+    ) -> None:
         self._folder = folder
+        self._within = within
         self._format = format
         self._zone = zone
         self._write: Callable[[Table, BinaryIO], object] = (
@@ -200,7 +222,7 @@ class _Writer:
 
     def __call__(self, number: int, table: Table) -> tuple[int, int]:
         """Write a table as a file, or as a file for each day. Returns the number of rows and of files."""
-        files = 0
+        table, files = self._limited(table), 0
         for folder, rows in self._split(table):
             os.makedirs(os.path.join(self._folder, folder), exist_ok=True)
             # pyarrow accepts only UTF-8 paths, so open the file here.
@@ -208,6 +230,14 @@ class _Writer:
                 self._write(rows, file)
             files += 1
         return len(table), files
+
+    def _limited(self, table: Table) -> Table:
+        """Leave out the rows that are not within the times, and those without a time."""
+        compute: Any = pyarrow.compute  # pyarrow makes its functions at import, so types do not show them
+        for moment, is_in in zip(self._within, (compute.greater_equal, compute.less), strict=True):
+            if moment is not None:
+                table = table.filter(is_in(table["timestamp"], pyarrow.scalar(moment, pyarrow.timestamp("us", "UTC"))))
+        return table
 
     def _split(self, table: Table) -> Iterator[tuple[str, Table]]:
         if not len(table):

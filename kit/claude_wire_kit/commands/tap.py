@@ -22,11 +22,11 @@ from claude_wire_kit.tap import program
 @click.option(
     "--cli",
     type=click.Path(exists=True, dir_okay=False, executable=True, resolve_path=False),
-    help="The CLI, if not the one that is found.",
+    help="The CLI (default: searched for).",
 )
-@click.option("--record", type=click.Path(file_okay=False), metavar="DIR", help="Write each session down in there.")
-@click.option("--redact", is_flag=True, help="Write no secrets down, and nothing that is unknown.")
-@click.option("--install", type=click.Path(dir_okay=False), metavar="PATH", help="Write a program that is this tap.")
+@click.option("--record", type=click.Path(file_okay=False), metavar="DIR", help="Record each session there.")
+@click.option("--redact", is_flag=True, help="Record no secrets, and nothing unknown.")
+@click.option("--install", type=click.Path(dir_okay=False), metavar="PATH", help="Write a program that runs this tap.")
 def tap(flags: tuple[str, ...], cli: str | None, record: str | None, redact: bool, install: str | None) -> None:
     """Run the CLI, pass its streams on, and record them.
 
@@ -36,7 +36,7 @@ def tap(flags: tuple[str, ...], cli: str | None, record: str | None, redact: boo
     error and the exit code. What the host does not read is kept, up to 256 MiB, so that the CLI need not wait.
 
     With --install, PATH becomes a program that does this with these options, for any SDK: claude-agent-sdk takes it
-    as cli_path, the TypeScript SDK as pathToClaudeCodeExecutable. The CLI is looked for once, now.
+    as cli_path, the TypeScript SDK as pathToClaudeCodeExecutable. The CLI is searched for once, now.
 
     With --record, each run gets a folder of its own in DIR, with what both sides wrote, byte for byte and with times,
     as "claude-wire run --record" has it. Only its owner can read it. A full disk ends the recording, not the session.

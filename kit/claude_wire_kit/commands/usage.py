@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterable
-from datetime import date, datetime, timedelta, tzinfo
+from datetime import date
 from typing import Any, get_args
 
 import click
 
 from claude_wire.support import one_line, printable
 from claude_wire_kit.commands.shared.failure import Failure
-from claude_wire_kit.commands.shared.folders import projects_folder, takes_folder
+from claude_wire_kit.commands.shared.folders import projects_folder, takes_folder, takes_project
+from claude_wire_kit.commands.shared.period import period_of, takes_period, zone_named
+from claude_wire_kit.commands.shared.progress import Progress
 from claude_wire_kit.terminal.columns import Column, laid_out, printed, shortened, terminal_width
-from claude_wire_kit.usage.index import By, OwnCost, UsageIndex
+from claude_wire_kit.usage.index import PERIODS, By, OwnCost, UsageIndex
 from claude_wire_kit.usage.prices import PRICES, Prices
 from claude_wire_kit.usage.tokens import AnswerTotals
 
@@ -31,43 +32,26 @@ OWN = "The CLI's own sums (cost-state) have most of that; a fork's has what it t
 #: A name from a transcript is cut to this many characters.
 NAME_CHARS = 1000
 
-#: When more files than this are read, the progress is shown after each such number of files.
-MANY_FILES = 500
-
 Sums = dict[str, dict[str, AnswerTotals]]
-
-
-class _Day(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # generic since click 8.3
-    name = "day"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if not isinstance(value, str):
-            return value
-        days = re.fullmatch(r"(\d{1,5})d", value)
-        try:
-            return value if days else date.fromisoformat(value)
-        except ValueError:
-            self.fail(f"{one_line(value)!r} is neither a day such as 2026-11-23 nor a number of days such as 7d.")
 
 
 @click.command()
 @takes_folder
-@click.option("--by", type=click.Choice(get_args(By)), default="day", help="What to tell apart; day if not said.")
-@click.option("--since", type=_Day(), help="From the beginning of this day: 2026-11-23, or 7d, so many days ago.")
-@click.option("--until", type=_Day(), help="To the end of this day.")
-@click.option(
-    "--tz", "zone_name", metavar="ZONE", help="The time zone of days, such as Europe/Berlin; else that of here."
-)
+@click.option("--by", type=click.Choice(get_args(By)), default="day", show_default=True, help="What a row is for.")
+@takes_period
+@takes_project
+@click.option("--tz", "zone_name", metavar="ZONE", help="Time zone for day boundaries (default: local).")
 @click.option("--prices", "prices_file", metavar="FILE", help="Prices in LiteLLM's format, instead of those built in.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("--csv", "as_csv", is_flag=True, help="Print a line for each name and model.")
-@click.option("--prune", is_flag=True, help="Forget the transcripts that are gone, and count those that are there.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print one CSV line for each row and model.")
+@click.option("--prune", is_flag=True, help="Forget deleted transcripts.")
 @click.option("--no-index", is_flag=True, help="Read all files, and keep nothing for the next time.")
 def usage(
     folder: str,
     by: By,
     since: date | str | None,
     until: date | str | None,
+    project: str | None,
     zone_name: str | None,
     prices_file: str | None,
     as_json: bool,
@@ -89,33 +73,25 @@ def usage(
 
     Exit code: 0; 2 if the folder cannot be read.
 
-    \b
-    --json prints {"by": str, "models": {NAME: TOKENS, ...}, "costs": {NAME: COST, ...},
-      "rows": {NAME: {"tokens": TOKENS, "cost": COST, "models": {NAME: TOKENS, ...}}, ...},
-      "total": {"tokens": TOKENS, "cost": COST}, "prices": str, "files": int, "bytes": int,
-      "unreadable": [FILE, ...], "gone": [FILE, ...]}
-    TOKENS is {"answers": int, "input_tokens": int, "output_tokens": int,
-               "cache_creation_input_tokens": int, "cache_creation_5m": int,
-               "cache_creation_1h": int, "cache_read_input_tokens": int}
-    COST is {"usd": number or null, "unpriced_answers": int, "cli_usd": number or null};
-    "usd" is null if an answer has no price, and "cli_usd" if the CLI says nothing. "rows" are by day, ....
+    The keys of --json are in docs/how-to/command-line.md.
     """
     if as_json and as_csv:
         raise click.UsageError("--json and --csv exclude each other.")
-    zone = _zone(zone_name)
-    first, last = _day(since, zone), _day(until, zone)
-    if first is not None and last is not None and first > last:
-        raise click.UsageError(f"--since {first} is later than --until {last}.")
+    period = period_of(since, until, zone_named(zone_name))
     prices = PRICES if prices_file is None else _load(prices_file)
-    progress = _progress if sys.stderr.isatty() else None
-    with UsageIndex(folder, ":memory:" if no_index else None, on_file=progress) as index:
+    with (
+        Progress("reading transcripts") as progress,
+        UsageIndex(folder, ":memory:" if no_index else None, on_file=progress.show) as index,
+    ):
         try:
             if prune:
                 index.prune()
-            sums = index.sums(by, since=first, until=last, zone=zone, prices=prices)
-            own = {} if first or last else index.own_costs()
+            bounds: Any = {"since": period.first, "until": period.last, "zone": period.zone}
+            sums = index.sums(by, **bounds, project=project, prices=prices)
+            own = {} if period.is_limited or project else index.own_costs()
         except OSError as error:
             raise Failure(f"{printable(folder, keep='')} cannot be read: {error.strerror}") from error
+        progress.hide()
         for note in index.notes:
             click.echo(f"note: {printable(note, keep='')}", err=True)
         if index.gone:
@@ -129,6 +105,9 @@ def usage(
                 f"{printable(projects_folder(), keep='')}",
                 err=True,
             )
+        elif not sums:
+            where = " within --since, --until and --project" if period.is_limited or project else ""
+            click.echo(f"note: no model responses found in {printable(folder, keep='')}{where}", err=True)
     if as_json:
         import json
 
@@ -137,36 +116,6 @@ def usage(
         _print_csv(by, sums)
     else:
         _print(by, sums, own, prices)
-
-
-def _progress(done: int, files: int) -> None:
-    """Show the progress of a long scan. The line is erased at the end."""
-    if files > MANY_FILES and done % MANY_FILES == 0:
-        click.echo(f"\rreading file {done:,} of {files:,}", nl=False, err=True)
-    if files > MANY_FILES and done == files - 1:
-        click.echo("\r" + " " * 40 + "\r", nl=False, err=True)
-
-
-def _zone(name: str | None) -> tzinfo | None:
-    if name is None:
-        return None
-    from zoneinfo import ZoneInfo
-
-    try:
-        return ZoneInfo(name)
-    except (ValueError, OSError, LookupError) as error:  # a name like ".." is a ValueError
-        raise click.BadParameter(
-            f"{one_line(name)!r} is no time zone that this computer knows.", param_hint="--tz"
-        ) from error
-
-
-def _day(day: date | str | None, zone: tzinfo | None) -> date | None:
-    if not isinstance(day, str):
-        return day
-    try:
-        return datetime.now(zone).date() - timedelta(days=int(day[:-1]))
-    except OverflowError:
-        return date.min
 
 
 def _load(path: str) -> Prices:
@@ -218,7 +167,7 @@ def _print_csv(by: By, sums: Sums) -> None:
     import csv
 
     table = csv.writer(sys.stdout, lineterminator="\n")
-    table.writerow([*([by] if by != "model" else []), "model", *COUNTS, "cost_usd"])
+    table.writerow([*([by] if by != "model" else []), "model", *COUNTS, "usd"])
     for name, models in sums.items():
         for model, totals in models.items():
             names = [_name(each) for each in ([name, model] if by != "model" else [model])]
@@ -256,9 +205,8 @@ def _print(by: By, sums: Sums, own: dict[str, OwnCost], prices: Prices) -> None:
     width = terminal_width()
     rows = _by_model(sums) if by == "model" else {name: _total(models.values()) for name, models in sums.items()}
     if not rows:
-        click.echo("No answers found.")
         return
-    if by != "day":
+    if by not in PERIODS:
         rows = dict(sorted(rows.items(), key=lambda row: (-row[1].cost_usd, -row[1].total, row[0])))
     total = _total(rows.values())
     lines = [*rows.values(), total]
@@ -278,7 +226,7 @@ def _print(by: By, sums: Sums, own: dict[str, OwnCost], prices: Prices) -> None:
     most = max((each.cost_usd for each in rows.values()), default=0.0)
     shares = [each.cost_usd / most if most else 0.0 for each in rows.values()]
     names = Column(by, [*(_name(name) or "(not said)" for name in rows), "total"])
-    for line in laid_out(names, columns, shares if by == "day" else (), width, keep_end=by == "project"):
+    for line in laid_out(names, columns, shares if by in PERIODS else (), width, keep_end=by == "project"):
         click.echo(line)
     click.echo()
     printed(list(_notes(sums, total, own, prices)), width)

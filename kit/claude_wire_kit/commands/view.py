@@ -13,7 +13,8 @@ from claude_wire.transcripts import MAX_BYTES, Transcript, messages
 from claude_wire.transcripts.transcript import decoded
 from claude_wire_kit.commands.shared.detect_format import recognised
 from claude_wire_kit.commands.shared.failure import Failure
-from claude_wire_kit.commands.shared.sources import SOURCE, Piece, display_name, pieces
+from claude_wire_kit.commands.shared.progress import Progress
+from claude_wire_kit.commands.shared.sources import SOURCE, Piece, display_name, known_size, pieces
 from claude_wire_kit.terminal.live import LiveView
 from claude_wire_kit.terminal.output import Output
 from claude_wire_kit.terminal.page import Page
@@ -21,8 +22,8 @@ from claude_wire_kit.terminal.page import Page
 
 @click.command()
 @click.argument("source", metavar="FILE|-", type=SOURCE)
-@click.option("--html", "as_html", is_flag=True, help="Write one static HTML page instead.")
-@click.option("-o", "--output", metavar="OUT", help="The file for the page; standard output if not given.")
+@click.option("--html", "as_html", is_flag=True, help="Write one static HTML page.")
+@click.option("-o", "--output", metavar="OUT", help="File for the page (default: standard output).")
 def view(source: str, as_html: bool, output: str | None) -> None:
     """Show a recorded session, or a pipe.
 
@@ -46,8 +47,8 @@ def view(source: str, as_html: bool, output: str | None) -> None:
     Exit code: 0, also if a turn has failed or a line is invalid; 2 if the file cannot be read, or the page not written.
     """
     if as_html:
-        with pieces(source, both=True) as stream:
-            _page(source, stream, output or "-")
+        with pieces(source, both=True) as stream, Progress("reading") as progress:
+            _page(source, progress.of(stream, known_size(source)), output or "-")
         return
     if output is not None:
         raise click.UsageError("-o is the file for a page: it needs --html.")

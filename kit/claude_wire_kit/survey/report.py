@@ -69,7 +69,7 @@ def invalid_as_json(line: InvalidLine) -> dict[str, Any]:
 
 
 def summary_as_json(summary: Summary, *, name_sources: bool = False) -> dict[str, Any]:
-    """Return a stream for ``--json``, without its name and its invalid lines (see ``claude-wire check --help``)."""
+    """Return a stream for ``--json``, without its name and its invalid lines (see docs/how-to/command-line.md)."""
     return {
         "bytes": summary.bytes,
         "lines": summary.lines,
@@ -81,7 +81,7 @@ def summary_as_json(summary: Summary, *, name_sources: bool = False) -> dict[str
                 **finding._asdict(),
                 "count": seen.times,
                 "first_line": seen.line_number,
-                **({"first_file": seen.source} if name_sources else {}),
+                **({"first_path": seen.source} if name_sources else {}),
             }
             for finding, seen in _sorted(summary)
         ],

@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 #: What the sums are grouped by.
-By: TypeAlias = Literal["day", "project", "model", "session", "subagent"]
+By: TypeAlias = Literal["day", "week", "month", "project", "model", "session", "subagent"]
+
+#: Groups of days, with the form of their names. A week begins on Monday, and is named as in ISO 8601.
+PERIODS = {"day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m"}
 
 #: The version of the tables below. An index of another version is built anew.
 VERSION = 2
@@ -83,7 +86,12 @@ _SHARING = "SELECT DISTINCT b.file FROM answers a JOIN answers b ON b.key = a.ke
 _NO_DAMAGE = ("locked", "busy", "readonly", "read-only", "disk", "full", "unable to open", "I/O", "interrupted")
 #: The columns to group by, in addition to model and price step. A project is that of the session, also for its
 #: subagents.
-_GROUPS = {"day": "s.quarter", "project": "s.session, f.project", "model": "''", "session": "s.session"}
+_GROUPS = {
+    **dict.fromkeys(PERIODS, "s.quarter"),
+    "project": "s.session, f.project",
+    "model": "''",
+    "session": "s.session",
+}
 
 
 class OwnCost(NamedTuple):
@@ -190,15 +198,17 @@ class UsageIndex:
         *,
         since: date | None = None,
         until: date | None = None,
+        project: str | None = None,
         zone: tzinfo | None = None,
         prices: Prices = PRICES,
     ) -> dict[str, dict[str, AnswerTotals]]:
         """Return the sums by name, and within each by model. The names are sorted; ``""`` stands for unknown.
 
         Args:
-            by: a day is ``2026-11-23``, a project the directory in which the session began, a session its id, and a
-                subagent its type; what the main loop used is ``main``.
+            by: a day is ``2026-11-23``, a week ``2026-W48``, a month ``2026-11``, a project the directory in which the
+                session began, a session its id, and a subagent its type; what the main loop used is ``main``.
             since: the first day that counts, and ``until``, the last one.
+            project: the directory of the sessions that count. None for all.
             zone: the time zone that days are of. None is the zone of this computer.
             prices: for ``cost_usd``.
 
@@ -207,6 +217,8 @@ class UsageIndex:
         """
         require_one_of("by", by, get_args(By))
         group = _GROUPS.get(by, "f.agent")
+        if project is not None:
+            group += f", {_GROUPS['project']}"
         first = NO_TIME if since is None else _quarter(since, zone)
         behind = NEVER if until is None or until == date.max else _quarter(until + timedelta(days=1), zone)
         query = f"""
@@ -214,11 +226,19 @@ class UsageIndex:
             FROM sums s JOIN files f ON f.id = s.file JOIN names m ON m.id = s.model
             WHERE s.quarter >= ? AND s.quarter < ? GROUP BY {group}, m.name, s.step
         """
-        rows, name_of = self._safely(
-            lambda db: (db.execute(query, (first, behind)).fetchall(), self._namer(db, by, zone))
+        rows, name_of, project_of = self._safely(
+            lambda db: (
+                db.execute(query, (first, behind)).fetchall(),
+                self._namer(db, by, zone),
+                self._namer(db, "model" if project is None else "project", zone),
+            )
         )
         merged: dict[tuple[str, str, int], list[int]] = {}
         for model, step, *rest in rows:
+            if project is not None:
+                if project_of(*rest[-2:]) != project:
+                    continue
+                del rest[-2:]
             place = name_of(*rest[7:]), model, step
             before = merged.get(place)
             merged[place] = rest[:7] if before is None else [*map(add, before, rest)]
@@ -249,8 +269,8 @@ class UsageIndex:
         """Return a function that makes a name of a row's group."""
         if by in ("model", "subagent"):
             return str
-        if by == "day":
-            return lru_cache(None)(partial(_day, zone))
+        if by in PERIODS:
+            return lru_cache(None)(partial(_period, PERIODS[by], zone))
         names: dict[int | None, str] = dict(db.execute("SELECT id, name FROM names"))
         begun: dict[int, int] = dict(
             db.execute("SELECT session, project FROM files WHERE agent = 'main' ORDER BY gone DESC, path")
@@ -454,8 +474,8 @@ def _quarter(day: date, zone: tzinfo | None) -> int:
         return NO_TIME if day.year < 1970 else NEVER
 
 
-def _day(zone: tzinfo | None, quarter: int) -> str:
+def _period(form: str, zone: tzinfo | None, quarter: int) -> str:
     try:
-        return "" if quarter < 0 else datetime.fromtimestamp(quarter * QUARTER_SECONDS, zone).date().isoformat()
+        return "" if quarter < 0 else datetime.fromtimestamp(quarter * QUARTER_SECONDS, zone).strftime(form)
     except (ValueError, OverflowError, OSError):
         return ""

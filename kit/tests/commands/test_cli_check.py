@@ -127,7 +127,7 @@ def test_json_report_has_the_documented_shape() -> None:
     assert reasons[0] == "not JSON: Expecting value at character 0 of the line"
     assert reasons[1].startswith("truncated: not JSON: ")
     assert file == {
-        "file": "standard input",
+        "path": "-",
         "dialect": "stream",
         **shared,
         "unknown": [a | b for a, b in zip(unknown, counts, strict=True)],
@@ -140,7 +140,7 @@ def test_json_report_has_the_documented_shape() -> None:
         "files": [file],
         "total": {
             **shared,
-            "unknown": [a | b | {"first_file": "standard input"} for a, b in zip(unknown, counts, strict=True)],
+            "unknown": [a | b | {"first_path": "-"} for a, b in zip(unknown, counts, strict=True)],
         },
         "protocol": PROTOCOL_VERSION,
     }
@@ -273,7 +273,7 @@ def test_recording_and_compressed_file_are_checked_as_the_file_is(tmp_path: Path
     folder = Recording.from_files(recording.files).save(tmp_path / "folder").path
     assert folder is not None
     files = check_json(str(plain), str(packed), folder)["files"]
-    assert [file.pop("file") for file in files] == [str(plain), str(packed), folder]
+    assert [file.pop("path") for file in files] == [str(plain), str(packed), folder]
     assert files[0]["messages"] > 0
     assert files[0] == files[1] == files[2]
 
@@ -307,51 +307,6 @@ def test_piped_input_is_reported_while_it_comes() -> None:
         process.stdin.close()
         assert b"2 lines" in process.stdout.read()
         assert process.wait(60) == 1
-
-
-# --- progress ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals of POSIX")
-@pytest.mark.parametrize("large", [True, False])
-def test_large_files_have_a_bar_on_a_terminal_that_is_standard_error(tmp_path: Path, large: bool) -> None:
-    size = check_module.LARGE_BYTES if large else check_module.LARGE_BYTES - 2
-    file = tmp_path / "recording.ndjson"
-    # Mostly blank, and sparse: quick to make and to read.
-    with file.open("wb") as stream:
-        stream.write(b"x\n")
-        stream.truncate(size + 1)
-    status, shown = check_on_terminal(file)
-    assert status == 1
-    assert ("MB" in shown) == large
-
-
-def check_on_terminal(file: Path) -> tuple[int, str]:
-    """Run the command with standard error on a terminal; return its exit code and what the terminal showed."""
-    leader, follower = os.openpty()
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
-    with subprocess.Popen(
-        [*COMMAND, str(file)], stdout=subprocess.DEVNULL, stderr=follower, env=environment
-    ) as process:
-        os.close(follower)
-        shown = b""
-        while True:
-            try:
-                piece = os.read(leader, 65536)
-            except OSError:  # EIO: the other end is closed
-                break
-            if not piece:
-                break
-            shown += piece
-        os.close(leader)
-    return process.returncode, shown.decode()
-
-
-def test_no_bar_where_standard_error_is_no_terminal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(check_module, "LARGE_BYTES", 0)
-    file = tmp_path / "recording.ndjson"
-    file.write_bytes(line(USER))
-    assert check(str(file)).stderr == ""
 
 
 def test_only_plain_files_have_a_known_size(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -258,6 +258,48 @@ def test_the_command_says_what_it_wrote_and_what_did_not_fit(folder: Path, tmp_p
     assert not (tmp_path / "new").exists()
 
 
+def test_days_and_a_project_narrow_what_is_written(tmp_path: Path) -> None:
+    for name, days in (("one", ["01", "03"]), ("two", ["05"])):
+        project = f"/home/{name}"
+        session = tmp_path / "projects" / project.replace("/", "-") / f"{name}.jsonl"
+        for number, path in enumerate((session, session.with_suffix("") / "subagents" / "agent-1.jsonl")):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            records = [
+                {
+                    "type": "assistant",
+                    "sessionId": name,
+                    "uuid": f"{name}{number}{day}",
+                    "cwd": project,
+                    "timestamp": f"2026-05-{day}T23:30:00Z",
+                    "message": {"id": f"{name}{number}{day}", "role": "assistant", "content": [], "usage": {}},
+                }
+                for day in days
+            ]
+            path.write_text("".join(map(line_of, [*records, {"type": "summary", "sessionId": name}])))
+    for number, (arguments, count, of_messages) in enumerate(
+        (
+            ([], 6, 10),
+            (["--since", "2026-05-02"], 4, 4),
+            (["--until", "2026-05-03"], 4, 4),
+            (["--until", "2026-05-03", "--tz", "Europe/Berlin"], 2, 2),
+            (["--since", "2026-05-03", "--until", "2026-05-04", "--project", "/home/one"], 2, 2),
+            (["--project", "/home/two"], 2, 4),
+            (["--project", "/home/nobody"], 0, 0),
+        )
+    ):
+        for table, expected in (("answers", count), ("messages", of_messages)):
+            out = tmp_path / f"{table}{number}"
+            done = invoke(str(tmp_path / "projects"), "-o", str(out), "--table", table, *arguments)
+            assert done.exit_code == 0, done
+            assert f"{expected} rows of {table} " in done.stdout
+            assert done.stderr == ("" if expected else f"note: no {table} found in {tmp_path / 'projects'}\n")
+            assert sum(len(parquet.read_table(path)) for path in out.iterdir()) == expected
+
+
+def line_of(record: dict[str, Any]) -> str:
+    return json.dumps(record) + "\n"
+
+
 def test_a_killed_export_leaves_no_folder(tmp_path: Path) -> None:
     from children import in_own_process
 

@@ -86,3 +86,10 @@ def test_an_unknown_command_is_answered_with_a_known_one(arguments: list[str], a
     done = RUNNER.invoke(cli, arguments, prog_name="claude-wire")
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr.endswith(f"No such command {arguments[-1]!r}. {advice}\n")
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_help_is_80_columns_wide_and_options_are_not_below_a_schema(name: str) -> None:
+    done = RUNNER.invoke(cli, [*name.split()[1:], "--help"], prog_name="claude-wire", terminal_width=80)
+    assert [row for row in done.stdout.splitlines() if len(row) > 80] == []
+    assert '": ' not in done.stdout  # of JSON

@@ -100,7 +100,9 @@ def test_json_has_all_that_is_known(everything: Path) -> None:
         resume = f"cd {known.project} && claude --resume {known.id}"
         assert said.pop("goes_soon")
         assert datetime.fromisoformat(said.pop("kept_until")).timestamp() == known.path.stat().st_mtime + 30 * DAY
-        assert said == {**known._asdict(), **times, "path": str(known.path), "resume": resume}
+        fields = known._asdict()
+        assert said.pop("bytes") == fields.pop("size")
+        assert said == {**fields, **times, "path": str(known.path), "resume": resume}
 
 
 def test_the_sessions_of_a_project_are_those_that_began_there(everything: Path, tmp_path: Path) -> None:
@@ -115,7 +117,51 @@ def test_the_sessions_of_a_project_are_those_that_began_there(everything: Path, 
         (tmp_path / "-home-a-b" / f"{name}.jsonl").write_bytes(record("user", "hi", cwd=f"/home/{name}"))
     found = json.loads(shown("sessions", "--json", "--project", "/home/a_b", tmp_path))["sessions"]
     assert [each["id"] for each in found] == ["a_b"]
-    assert shown("sessions", "--project", "/nowhere", tmp_path) == "no sessions\n"
+    done = run("sessions", "--project", "/nowhere", tmp_path)
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert done.stderr == f"note: no sessions found in {tmp_path}\n"
+
+
+def test_days_and_projects_narrow_what_is_listed_and_searched(tmp_path: Path) -> None:
+    for name, days in (("one", ["01", "03"]), ("two", ["05"])):
+        project = f"/home/{name}"
+        (tmp_path / project.replace("/", "-")).mkdir()
+        records = [
+            record("user", f"needle {day}", cwd=project, timestamp=f"2026-05-{day}T12:00:00Z", uuid=day) for day in days
+        ]
+        (tmp_path / project.replace("/", "-") / f"{name}.jsonl").write_bytes(b"".join(records))
+
+    def listed(*arguments: str) -> set[str]:
+        return {each["id"] for each in json.loads(run("sessions", "--json", *arguments, tmp_path).stdout)["sessions"]}
+
+    def matches(*arguments: str) -> set[str]:
+        found = json.loads(run("search", "--json", "needle", tmp_path, *arguments).stdout)["sessions"]
+        return {match["after"].strip() for each in found for match in each["matches"]}
+
+    for arguments, sessions, texts in (
+        ([], {"one", "two"}, {"01", "03", "05"}),
+        (["--since", "2026-05-02"], {"one", "two"}, {"03", "05"}),
+        (["--until", "2026-05-02"], {"one"}, {"01"}),
+        (["--since", "2026-05-02", "--until", "2026-05-02"], {"one"}, set()),
+        (["--since", "2026-05-04", "--until", "2026-05-05"], {"two"}, {"05"}),
+        (["--since", "2000-01-01", "--project", "/home/one"], {"one"}, {"01", "03"}),
+        (["--project", "/home/three"], set(), set()),
+        (["--since", "0d"], set(), set()),
+    ):
+        assert (listed(*arguments), matches(*arguments)) == (sessions, texts)
+    for command in (["sessions"], ["search", "needle"]):
+        done = run(*command, tmp_path, "--since", "2026-05-02", "--until", "2026-05-01")
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert "--since 2026-05-02 is later than --until 2026-05-01" in done.stderr
+
+
+def test_arguments_of_a_search_in_the_wrong_order_are_put_right(tmp_path: Path) -> None:
+    (tmp_path / "my sessions").mkdir()
+    done = run("search", tmp_path / "my sessions", "a haiku")
+    assert (done.exit_code, done.stdout) == (2, "")
+    advice = f"Error: PATTERN comes before FOLDER: claude-wire search 'a haiku' '{tmp_path / 'my sessions'}'\n"
+    assert done.stderr.endswith(advice)
+    assert "Directory 'nowhere' does not exist" in run("search", "text", "nowhere").stderr
 
 
 def test_a_shell_takes_the_command_whatever_the_names_are(tmp_path: Path) -> None:
@@ -249,7 +295,7 @@ def test_a_pattern_is_found_in_all_that_was_said(folder: Path) -> None:
     ]
     (of_all,) = found("needle", folder)
     assert (len(of_all["matches"]), of_all["more"]) == (3, 1)
-    assert of_all["matches"][2]["before"] + "|" + of_all["matches"][2]["behind"] == "a |\nfell"
+    assert of_all["matches"][2]["before"] + "|" + of_all["matches"][2]["after"] == "a |\nfell"
     assert of_all["resume"] == "cd /home/user && claude --resume s"
 
 

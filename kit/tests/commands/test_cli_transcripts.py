@@ -55,7 +55,7 @@ def test_stats_has_the_sum_of_the_cli_and_the_tools(tmp_path: Path) -> None:
     (path,) = unpack("tools", tmp_path).glob("*/*.jsonl")
     (file,) = json.loads(run("stats", "--json", str(path)))["files"]
     (session,) = truth("tools")["by_session"].values()
-    assert file["cost_usd"] == session["cost_state"]["totalCostUSD"]
+    assert file["usd"] == session["cost_state"]["totalCostUSD"]
     assert file["turns"]["prompts"] == 1
     assert sum(tool["calls"] for tool in file["tools"].values()) == 10
     assert sum(tool["unanswered"] for tool in file["tools"].values()) == 0
@@ -83,7 +83,7 @@ def test_stats_says_of_a_transcript_what_it_does_not_know(tmp_path: Path) -> Non
     killed = tmp_path / "killed.jsonl"
     killed.write_bytes(b"".join(each for each in path.read_bytes().splitlines(True) if b'"cost-state"' not in each))
     (file,) = json.loads(run("stats", "--json", str(killed)))["files"]
-    assert file["cost_usd"] is file["tokens"] is file["duration_api_ms"] is None
+    assert file["usd"] is file["tokens"] is file["duration_api_ms"] is None
     assert "  cost: n/a\n" in run("stats", str(killed))
     both = run("stats", str(path), str(killed))
     assert "and what 1 transcripts that do not say it cost" in both

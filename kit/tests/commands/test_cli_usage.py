@@ -69,14 +69,16 @@ def expected(*names: str) -> dict[str, dict[str, int]]:
 def test_json_by_model_is_the_truth(scenario: str, tmp_path: Path) -> None:
     projects = unpack(scenario, tmp_path)
     for folder in (projects, tmp_path):
-        assert loaded("--by", "model", folder)["models"] == expected(scenario)
+        done = run("--json", "--by", "model", folder)
+        assert json.loads(done.stdout)["models"] == expected(scenario)
+        assert done.stderr == ("" if expected(scenario) else f"note: no model responses found in {projects}\n")
 
 
 def test_all_ways_to_tell_apart_add_up_to_the_same(everything: Path) -> None:
     whole = loaded("--by", "model", everything)
     assert whole["models"] == expected(*scenarios())
     assert (whole["rows"], whole["unreadable"]) == ({}, [])
-    for by in ("day", "project", "session", "subagent"):
+    for by in ("day", "week", "month", "project", "session", "subagent"):
         found = loaded("--by", by, everything)
         for name, value in whole.items():
             assert found[name] == (value if name not in ("by", "rows", "costs", "total") else found[name])
@@ -88,7 +90,7 @@ def test_all_ways_to_tell_apart_add_up_to_the_same(everything: Path) -> None:
             assert {kind: sum(each[kind] for each in models) for kind in counts} == counts
         table = list(csv.DictReader(io.StringIO(shown("--by", by, "--csv", everything))))
         assert sum(int(row["answers"]) for row in table) == whole["total"]["tokens"]["answers"]
-        assert sum(float(row["cost_usd"]) for row in table) == pytest.approx(whole["total"]["cost"]["usd"], abs=1e-3)
+        assert sum(float(row["usd"]) for row in table) == pytest.approx(whole["total"]["cost"]["usd"], abs=1e-3)
         assert {row[by] for row in table} == found["rows"].keys()
 
 
@@ -103,6 +105,33 @@ def test_the_costs_of_the_cli_stand_beside(everything: Path) -> None:
     text = shown("--by", "session", everything)
     assert "CLI's own" in text.splitlines()[0]
     assert "cost-state" in text
+
+
+def test_weeks_and_months_begin_with_their_days(tmp_path: Path) -> None:
+    days = ("2025-12-28", "2025-12-29", "2026-01-04", "2026-01-05")  # a Sunday, a Monday, a Sunday, a Monday
+    lines = [answer("m", uuid=day, requestId=day, timestamp=f"{day}T12:00:00Z") for day in days]
+    (tmp_path / "s.jsonl").write_bytes(b"".join(lines))
+    for by, counts in (
+        ("week", {"2025-W52": 1, "2026-W01": 2, "2026-W02": 1}),
+        ("month", {"2025-12": 2, "2026-01": 2}),
+    ):
+        found = loaded("--by", by, "--tz", "UTC", tmp_path)["rows"]
+        assert {name: row["tokens"]["answers"] for name, row in found.items()} == counts
+        table = shown("--by", by, "--tz", "UTC", tmp_path).splitlines()
+        assert [row.split()[0] for row in table[: table.index("")]] == [by, *counts, "total"]
+
+
+def test_a_project_counts_the_subagents_of_its_sessions(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(answer("main", sessionId="a", cwd="/home/a"))
+    (tmp_path / "b.jsonl").write_bytes(answer("other", sessionId="b", cwd="/home/b"))
+    subagents = tmp_path / "a" / "subagents"
+    subagents.mkdir(parents=True)
+    (subagents / "agent-1.jsonl").write_bytes(answer("sub", sessionId="a", cwd="/home/a/below"))
+    for by in ("day", "project", "session", "subagent", "model"):
+        found = loaded("--by", by, "--project", "/home/../home/a", tmp_path)
+        assert found["models"].keys() == {"main", "sub"}
+        assert found["total"]["tokens"]["answers"] == 2
+    assert loaded("--by", "project", "--project", "/home/b", tmp_path)["rows"].keys() == {"/home/b"}
 
 
 def answer(model: str, **others: Any) -> bytes:
@@ -122,7 +151,7 @@ def test_a_model_without_a_price_is_a_question_and_no_zero(tmp_path: Path) -> No
     assert rows == {"claude-opus-5-5": "$4.00", "of-\\x1b[2J-tomorrow": "?", "total": "$4.00+?"}
     assert "?: 1 answers of a model without a price: of-\\x1b[2J-tomorrow." in shown(tmp_path)
     assert "list prices of 2026-11-22" in shown(tmp_path)
-    assert [row.rpartition(",")[2] for row in shown("--csv", tmp_path).splitlines()] == ["cost_usd", "4.000000", ""]
+    assert [row.rpartition(",")[2] for row in shown("--csv", tmp_path).splitlines()] == ["usd", "4.000000", ""]
 
 
 def test_prices_can_be_given(tmp_path: Path) -> None:
@@ -152,10 +181,12 @@ def test_days_have_bounds_and_a_zone(tmp_path: Path) -> None:
     assert loaded("--tz", "Europe/Berlin", tmp_path)["rows"].keys() == {"2026-01-02", "2026-01-04"}
     assert loaded("--tz", "UTC", "--since", "2026-01-03", tmp_path)["rows"].keys() == {"2026-01-03"}
     assert loaded("--tz", "UTC", "--until", "2026-01-02", tmp_path)["rows"].keys() == {"2026-01-02"}
-    assert loaded("--since", "1d", tmp_path)["rows"] == {}
     assert loaded("--since", "99999d", tmp_path)["rows"].keys() >= {"2026-01-02"}
-    assert "No answers" in shown("--since", "0d", tmp_path)
-    for wrong in (["--since", "yesterday"], ["--tz", "Nowhere/Land"], ["--tz", "../etc"], ["--by", "week"]):
+    for arguments in (["--since", "1d"], ["--since", "0d", "--json"], ["--since", "0d", "--csv"]):
+        done = run(*arguments, tmp_path)
+        assert done.exit_code == 0
+        assert f"note: no model responses found in {tmp_path} within --since, --until and --project\n" == done.stderr
+    for wrong in (["--since", "yesterday"], ["--tz", "Nowhere/Land"], ["--tz", "../etc"], ["--by", "year"]):
         done = run(*wrong, tmp_path)
         assert done.exit_code == 2
         assert "Traceback" not in done.stderr
@@ -288,5 +319,5 @@ def test_arguments_that_contradict_each_other_are_refused(arguments: list[str], 
 def test_a_folder_without_transcripts_is_named(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("no transcript")
     done = run(tmp_path)
-    assert (done.exit_code, done.stdout) == (0, "No answers found.\n")
+    assert (done.exit_code, done.stdout) == (0, "")
     assert f"no transcripts (.jsonl files) found below {tmp_path}. The CLI keeps them in" in done.stderr

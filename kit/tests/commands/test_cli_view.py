@@ -262,3 +262,16 @@ def test_ctrl_c_ends_it_with_130_and_leaves_the_terminal_as_it_was() -> None:
     screen.close()
     assert screen.shown.count(b"\x1b[?25l") == screen.shown.count(b"\x1b[?25h") == 1
     assert b"Traceback" not in screen.shown
+
+
+def test_a_folder_of_sessions_is_no_recording(tmp_path: Path) -> None:
+    projects = tmp_path / "my sessions"
+    (projects / "-home").mkdir(parents=True)
+    (projects / "-home" / "s.jsonl").write_bytes(line(assistant("hello")))
+    for folder in (projects, projects / "-home"):
+        done = invoke(str(folder))
+        assert (done.exit_code, done.stdout) == (2, "")
+        advice = f"claude-wire sessions '{folder}'"
+        assert done.stderr == f"Error: {folder} is a folder of sessions: list them with {advice}\n"
+    done = invoke(str(tmp_path / "my sessions" / ".."))
+    assert "stdout.ndjson" in done.stderr

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import click
 
@@ -17,17 +20,62 @@ def projects_folder() -> str:
     return os.path.join(os.environ.get("CLAUDE_CONFIG_DIR") or os.path.expanduser("~/.claude"), "projects")
 
 
+class _Folder(click.Path):
+    def __init__(self) -> None:
+        super().__init__(exists=True, file_okay=False, readable=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            pattern = ctx and ctx.params.get("pattern")
+            if isinstance(pattern, str) and os.path.isdir(pattern):  # the arguments of `search` in the wrong order
+                right = shlex.join([os.fsdecode(value), pattern])
+                advice = f"PATTERN comes before FOLDER: claude-wire search {printable(right, keep='')}"
+                raise click.UsageError(advice, ctx) from error
+            raise
+
+
 def takes_folder(command: Callable[..., None]) -> Callable[..., None]:
     """Decorator that adds the argument ``folder``. Its default is the folder of all sessions."""
-    kind = click.Path(exists=True, file_okay=False, readable=True)
-    return click.argument("folder", required=False, type=kind, callback=_folder)(command)
+    return click.argument("folder", required=False, type=_Folder(), callback=_folder)(command)
+
+
+def takes_project(command: Callable[..., None]) -> Callable[..., None]:
+    """Decorator that adds the option ``--project``: an absolute path, or None."""
+    return click.option(
+        "--project", metavar="DIR", callback=_project, help="Only sessions that began in this directory."
+    )(command)
+
+
+def _project(context: click.Context, parameter: click.Parameter, project: str | None) -> str | None:
+    return None if project is None else os.path.abspath(project)
+
+
+def files_of_project(folder: str, project: str) -> list[Path]:
+    """Return the files of the sessions that began in a directory, and those of their subagents."""
+    from claude_wire.transcripts import find_sessions
+    from claude_wire_kit.survey.search import files_of
+
+    inside = folder_of_project(folder, project)
+    found = find_sessions(inside) if inside is not None else ()
+    return [path for session in found if session.project == project for path in files_of(session.path)]
+
+
+def folder_of_project(folder: str, project: str) -> str | None:
+    """Return the folder in which the CLI keeps the sessions of a directory. Several directories may share it.
+
+    None if there is no such folder.
+    """
+    found = os.path.join(folder, re.sub("[^a-zA-Z0-9]", "-", project))
+    return found if os.path.isdir(found) else None
 
 
 def _folder(context: click.Context, parameter: click.Parameter, folder: str | None) -> str:
     if folder is None:
         folder = projects_folder()
         if not os.path.isdir(folder):
-            raise Failure(f"there are no sessions: {printable(folder, keep='')} is no folder. Name another one.")
+            raise Failure(f"No sessions found: {printable(folder, keep='')} is not a directory. Pass FOLDER.")
     # The user may also name the CLI's configuration folder.
     inside = os.path.join(folder, "projects")
     return inside if os.path.isdir(inside) else folder

@@ -6,6 +6,7 @@ A source is read in pieces, in constant memory, except for a folder. A piece of 
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 import sys
 from collections.abc import Callable, Generator, Iterator
@@ -17,6 +18,7 @@ import click
 from claude_wire.support import printable
 from claude_wire.testing import Recording
 from claude_wire.testing.player.files import unpacked_pieces
+from claude_wire.transcripts.sessions import session_files
 from claude_wire_kit.commands.shared.failure import Failure
 
 #: The click type of an argument that names a source.
@@ -117,6 +119,7 @@ def _stream(source: str, both: bool, stack: ExitStack) -> Iterator[Piece]:
     if source == "-":
         return _chunks(source, standard_input().buffer)
     if os.path.isdir(source):
+        _require_recording(source)
         return _recorded(Recording.load(source), both)
     if source.endswith(COMPRESSED):
         unpacked = stack.enter_context(closing(unpacked_pieces(source)))
@@ -127,6 +130,13 @@ def _stream(source: str, both: bool, stack: ExitStack) -> Iterator[Piece]:
     if regular and file.peek(len(SCRIPT))[: len(SCRIPT)] == SCRIPT:
         return _recorded(Recording.load(source), both)
     return _chunks(source, file)
+
+
+def _require_recording(folder: str) -> None:
+    """Refuse a folder of sessions, which is not the folder of one recording."""
+    if not os.path.exists(os.path.join(folder, "stdout.ndjson")) and session_files(folder):
+        advice = f"claude-wire sessions {shlex.quote(os.fsdecode(folder))}"
+        raise Failure(f"{display_name(folder)} is a folder of sessions: list them with {printable(advice, keep='')}")
 
 
 def _unpacked(source: str, first: bytes, others: Iterator[bytes]) -> Iterator[Piece]:

@@ -52,7 +52,7 @@ def takes_state_folder(command: C) -> C:
         "--folder",
         type=click.Path(file_okay=False),
         metavar="DIR",
-        help="The state folder; $CLAUDE_WIRE_SUPERVISOR or ~/.local/state/claude-wire/supervisor if not said.",
+        help="State folder (default: $CLAUDE_WIRE_SUPERVISOR, or ~/.local/state/claude-wire/supervisor).",
     )(command)
 
 
@@ -72,16 +72,16 @@ supervisor.add_command(stdio)
 
 @supervisor.command()
 @takes_state_folder
-@click.option("--foreground", is_flag=True, help="Be the supervisor, and do not return.")
+@click.option("--foreground", is_flag=True, help="Run in the foreground.")
 @click.option("--detached", is_flag=True, hidden=True)
-@click.option("--sessions", type=click.IntRange(1), metavar="N", help="CLIs that run at once; 256 if not said.")
+@click.option("--sessions", type=click.IntRange(1), metavar="N", help="Maximum number of running CLIs (default: 256).")
 @click.option(
-    "-m", "--memory", callback=_bytes, metavar="SIZE", help="Of all CLIs together: above it no other one is started."
+    "-m", "--memory", callback=_bytes, metavar="SIZE", help="Start no CLI while all together use more memory."
 )
 @click.option(
-    "--journal-bytes", callback=_bytes, metavar="SIZE", help="Of the journal of each session; 256m if not said."
+    "--journal-bytes", callback=_bytes, metavar="SIZE", help="Maximum size of a session's journal (default: 256m)."
 )
-@click.option("--fsync", type=click.Choice(["line"]), help="Nothing is lost with the power, either; slower.")
+@click.option("--fsync", type=click.Choice(["line"]), help="Also survive power loss (slower).")
 def start(
     folder: str | None,
     foreground: bool,
@@ -120,10 +120,12 @@ def start(
 @supervisor.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.argument("command", metavar="[-- CLI [FLAGS...]]", nargs=-1, type=click.UNPROCESSED)
 @takes_state_folder
-@click.option("--name", help="For lists, and to name it by.")
-@click.option("-w", "--cwd", type=click.Path(exists=True, file_okay=False, resolve_path=True), help="Work there.")
-@click.option("--cost-usd", type=click.FloatRange(min=0, min_open=True), help="Interrupt it when it has cost so much.")
-@click.option("-p", "--prompt", help="Send it this prompt.")
+@click.option("--name", help="A name for the session.")
+@click.option(
+    "-w", "--cwd", type=click.Path(exists=True, file_okay=False, resolve_path=True), help="Working directory."
+)
+@click.option("--cost-usd", type=click.FloatRange(min=0, min_open=True), help="Interrupt the session at this cost.")
+@click.option("-p", "--prompt", help="First prompt.")
 def run(
     command: tuple[str, ...],
     folder: str | None,
@@ -151,26 +153,22 @@ def run(
 
 @supervisor.command()
 @takes_state_folder
-@click.option("-a", "--all", "show_all", is_flag=True, help="Also those whose CLI has ended.")
-@click.option("-q", "--quiet", is_flag=True, help="Ids only.")
+@click.option("-a", "--all", "show_all", is_flag=True, help="Also show sessions whose CLI has ended.")
+@click.option("-q", "--quiet", is_flag=True, help="Print ids only.")
 @click.option("--json", "as_object", is_flag=True, help="Print one JSON object.")
 def ps(folder: str | None, show_all: bool, quiet: bool, as_object: bool) -> None:
     """List the sessions whose CLI runs.
 
     \b
-    STATE     starting, idle, running (a turn), asking (a question is open), ended, or lost
-              (ended with its supervisor)
+    STATE     starting, idle, running (a turn), asking (a question is open),
+              ended, or lost (ended with its supervisor)
     LINES     that its CLI has written
     SIZE      of its journal, in bytes
     CLIENTS   "driver" is the one who answers; others watch
 
     Exit code: 0; 2 if no supervisor runs.
 
-    \b
-    --json prints {"supervisor": {"pid": int, "package": str, "version": int}, "sessions": [{"id":
-      str, "name": str or null, "life": str, "cwd": str, "epoch": int, "line": int, "pid": int or
-      null, "cli_session_id": str or null, "began": float, "clients": int, "driver": bool,
-      "bytes": int}, ...]}
+    The keys of --json are in docs/how-to/command-line.md.
     """
     with failures(), connect(folder_of(folder)) as client:
         listed = client.listed()
@@ -179,6 +177,8 @@ def ps(folder: str | None, show_all: bool, quiet: bool, as_object: bool) -> None
         about = {"pid": listed.pid, "package": listed.package, "version": listed.version}
         click.echo(json.dumps({"supervisor": about, "sessions": [as_json(session) for session in sessions]}))
         return
+    if not (sessions or quiet):
+        click.echo("note: no sessions" if show_all else "note: no CLI runs; -a shows all sessions", err=True)
     for line in [session.id for session in sessions] if quiet else rows(sessions):
         click.echo(line)
 
@@ -186,9 +186,9 @@ def ps(folder: str | None, show_all: bool, quiet: bool, as_object: bool) -> None
 @supervisor.command()
 @click.argument("name", metavar="[ID]", required=False)
 @takes_state_folder
-@click.option("-f", "--follow", is_flag=True, help="Go on with what comes, up to the end of its CLI.")
-@click.option("-n", "--tail", type=click.IntRange(0), help="The last so many lines only.")
-@click.option("--json", "as_lines", is_flag=True, help="The lines as they are.")
+@click.option("-f", "--follow", is_flag=True, help="Continue with new output until the CLI ends.")
+@click.option("-n", "--tail", type=click.IntRange(0), help="Show only the last N lines.")
+@click.option("--json", "as_lines", is_flag=True, help="Print the lines unchanged.")
 def logs(name: str | None, folder: str | None, follow: bool, tail: int | None, as_lines: bool) -> None:
     """Show what a session or the supervisor has written.
 
@@ -230,7 +230,7 @@ def _show(name: str, folder: StateFolder, *, follow: bool, tail: int | None = No
 @supervisor.command()
 @click.argument("name", metavar="ID")
 @takes_state_folder
-@click.option("--drive", is_flag=True, help="Send what you type, and answer its questions.")
+@click.option("--drive", is_flag=True, help="Send what you type, and answer questions.")
 @click.option("--take", is_flag=True, help="With --drive: replace the client that drives.")
 def attach(name: str, folder: str | None, drive: bool, take: bool) -> None:
     """Show a session live; with --drive, talk to it.
@@ -254,8 +254,10 @@ def attach(name: str, folder: str | None, drive: bool, take: bool) -> None:
 @supervisor.command()
 @click.argument("names", metavar="ID...", nargs=-1)
 @takes_state_folder
-@click.option("--all", "stop_all", is_flag=True, help="All of them, and the supervisor.")
-@click.option("-t", "--grace", type=click.FloatRange(0, 3600), default=5.0, help="Seconds between two steps; 5.")
+@click.option("--all", "stop_all", is_flag=True, help="Stop all sessions, and the supervisor.")
+@click.option(
+    "-t", "--grace", type=click.FloatRange(0, 3600), default=5.0, show_default=True, help="Seconds between two steps."
+)
 def stop(names: tuple[str, ...], folder: str | None, stop_all: bool, grace: float) -> None:
     """End the CLIs of sessions.
 
@@ -311,7 +313,7 @@ def resume(names: tuple[str, ...], folder: str | None) -> None:
 @supervisor.command()
 @click.argument("names", metavar="ID...", nargs=-1, required=True)
 @takes_state_folder
-@click.option("-f", "--force", is_flag=True, help="Stop those first whose CLI runs.")
+@click.option("-f", "--force", is_flag=True, help="Stop running CLIs first.")
 def rm(names: tuple[str, ...], folder: str | None, force: bool) -> None:
     """Remove sessions that have ended, and their journals.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from datetime import datetime, timezone
 from typing import Any
 
 import msgspec
@@ -24,9 +25,10 @@ def is_over(session: SessionInfo) -> bool:
 
 
 def as_json(session: SessionInfo) -> dict[str, Any]:
-    """Return a session as JSON: the fields of its frame without the type."""
+    """Return a session as JSON: the fields of its frame without the type, with a time as in ``sessions --json``."""
     fields: dict[str, Any] = msgspec.to_builtins(session)
     del fields["type"]
+    fields["started"] = datetime.fromtimestamp(fields.pop("began"), timezone.utc).isoformat()
     return fields
 
 

@@ -1,0 +1,105 @@
+"""The days that a command counts: ``--since`` and ``--until``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import date, datetime, time, timedelta, timezone, tzinfo
+from typing import Any, NamedTuple
+
+import click
+
+from claude_wire.support import one_line
+
+
+class _Day(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # generic since click 8.3
+    name = "day"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value
+        days = re.fullmatch(r"(\d{1,5})d", value)
+        try:
+            return value if days else date.fromisoformat(value)
+        except ValueError:
+            self.fail(f"{one_line(value)!r} is neither a day such as 2026-11-23 nor a number of days such as 7d.")
+
+
+class Period(NamedTuple):
+    """Some days in a time zone. None as the first or the last day means that there is no limit."""
+
+    first: date | None
+    last: date | None
+    #: None is the time zone of this computer.
+    zone: tzinfo | None
+
+    @property
+    def is_limited(self) -> bool:
+        return self.first is not None or self.last is not None
+
+    def has(self, begin: datetime | None, end: datetime | None) -> bool:
+        """Return True if any day from ``begin`` to ``end`` is in the period. Without a limit, times may be missing."""
+        if begin is None or end is None:
+            return not self.is_limited
+        return (self.first is None or self._day(end) >= self.first) and (
+            self.last is None or self._day(begin) <= self.last
+        )
+
+    def begins_after(self, seconds: float) -> bool:
+        """Return True if the period begins after a time, in seconds since 1970."""
+        return self.first is not None and self._day(datetime.fromtimestamp(seconds, timezone.utc)) < self.first
+
+    def _day(self, moment: datetime) -> date:
+        try:
+            return moment.astimezone(self.zone).date()
+        except (ValueError, OverflowError):  # the first and the last possible day
+            return moment.date()
+
+    def bounds(self) -> tuple[datetime | None, datetime | None]:
+        """Return the first moment of the period, and the first moment after it."""
+        after = None if self.last is None or self.last == date.max else self.last + timedelta(days=1)
+        return self._begin(self.first), self._begin(after)
+
+    def _begin(self, day: date | None) -> datetime | None:
+        try:
+            return None if day is None else datetime.combine(day, time(), self.zone).astimezone(timezone.utc)
+        except (ValueError, OverflowError):  # the first and the last possible day
+            return None
+
+
+def takes_period(command: Callable[..., None]) -> Callable[..., None]:
+    """Decorator that adds the options ``--since`` and ``--until``."""
+    since = click.option("--since", type=_Day(), help="First day: YYYY-MM-DD, or 7d for seven days ago.")
+    until = click.option("--until", type=_Day(), help="Last day.")
+    return since(until(command))
+
+
+def zone_named(name: str | None) -> tzinfo | None:
+    """Return the time zone of a name; None for None."""
+    if name is None:
+        return None
+    from zoneinfo import ZoneInfo
+
+    try:
+        return ZoneInfo(name)
+    except (ValueError, OSError, LookupError) as error:  # a name like ".." is a ValueError
+        raise click.BadParameter(
+            f"{one_line(name)!r} is no time zone that this computer knows.", param_hint="--tz"
+        ) from error
+
+
+def period_of(since: date | str | None, until: date | str | None, zone: tzinfo | None = None) -> Period:
+    """Return the period of the two options."""
+    first, last = _day(since, zone), _day(until, zone)
+    if first is not None and last is not None and first > last:
+        raise click.UsageError(f"--since {first} is later than --until {last}.")
+    return Period(first, last, zone)
+
+
+def _day(day: date | str | None, zone: tzinfo | None) -> date | None:
+    if not isinstance(day, str):
+        return day
+    try:
+        return datetime.now(zone).date() - timedelta(days=int(day[:-1]))
+    except OverflowError:
+        return date.min

@@ -1,0 +1,104 @@
+"""The keys of ``--json`` are those of docs/how-to/command-line.md, and mean the same in each command."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("click")
+pytest.importorskip("rich")
+
+from claude_wire_kit.commands.app import cli
+from claude_wire_kit.commands.supervisor.table import as_json
+from claude_wire_kit.supervisor.frames import Life, SessionInfo
+from cli_lines import line
+from folders import ROOT
+from recordings import load
+from sessions import unpack
+from shown import RUNNER
+
+PAGE = (ROOT / "docs" / "how-to" / "command-line.md").read_text(encoding="utf-8")
+#: Keys whose value is a dict with names for keys.
+BY_NAME = {"models", "costs", "rows", "kinds", "tools", "failed"}
+TIMES = {"started", "ended", "kept_until", "time"}
+
+
+def documented(command: str) -> set[str]:
+    section = PAGE.partition(f"\n### {command} --json\n")[2].partition("\n### ")[0]
+    return set(re.findall(r'"(\w+)": ', section.partition("```text\n")[2].partition("```")[0]))
+
+
+def items(value: Any) -> Iterator[tuple[str, Any]]:
+    """All keys in a JSON value, with their values. Names are left out."""
+    if isinstance(value, list):
+        for each in value:
+            yield from items(each)
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            yield key, each
+            yield from items(list(each.values()) if key in BY_NAME and isinstance(each, dict) else each)
+
+
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    folder = tmp_path_factory.mktemp("json")
+    projects = unpack("subagent_background", folder)
+    recording = folder / "recording.ndjson"
+    unknown = line({"type": "user", "message": {"role": "user", "content": "x"}, "zzz": 1})
+    recording.write_bytes(load("15_subagent_partial").stdout + unknown + b"no JSON\n")
+    commands = {
+        "usage": [str(projects)],
+        "sessions": [str(projects)],
+        "search": ["e", str(projects)],
+        "check": [str(recording)],
+        "stats": [str(recording)],
+    }
+    found = {name: RUNNER.invoke(cli, [name, "--json", *arguments]).stdout for name, arguments in commands.items()}
+    session = SessionInfo(
+        id="a",
+        name="n",
+        life=Life.IDLE,
+        cwd="/",
+        epoch=1,
+        line=1,
+        pid=1,
+        cli_session_id="c",
+        began=1.5,
+        clients=0,
+        driver=False,
+        bytes=1,
+    )
+    ps = {"supervisor": {"pid": 1, "package": "0", "version": 1}, "sessions": [as_json(session)]}
+    return {**{name: json.loads(output) for name, output in found.items()}, "supervisor ps": ps}
+
+
+@pytest.mark.parametrize("command", ["usage", "sessions", "search", "check", "stats", "supervisor ps"])
+def test_the_page_has_the_keys_of_each_command(command: str, outputs: dict[str, Any]) -> None:
+    keys = {key for key, _ in items(outputs[command])}
+    wanted = documented(command)
+    if command == "search":
+        wanted |= documented("sessions") - {"kept_until", "goes_soon"}
+    if command == "check":
+        wanted |= {"first_path"}
+    assert keys == wanted
+
+
+def test_times_are_in_iso_format_and_costs_are_called_usd(outputs: dict[str, Any]) -> None:
+    found = [(key, value) for output in outputs.values() for key, value in items(output)]
+    times = [datetime.fromisoformat(value.replace("Z", "+00:00")) for key, value in found if key in TIMES and value]
+    assert len(times) > 3
+    assert all(time.tzinfo is not None for time in times)
+    assert [key for key, _ in found if "cost_usd" in key or key in ("began", "file", "size", "input", "output")] == []
+
+
+def test_one_kind_of_output_is_printed(tmp_path: Path) -> None:
+    (tmp_path / "s.jsonl").write_bytes(b"")
+    done = RUNNER.invoke(cli, ["usage", "--json", "--csv", str(tmp_path)])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "--json and --csv exclude each other" in done.stderr
