@@ -13,7 +13,7 @@ from typing import Any, Union, get_args, get_origin
 
 import msgspec
 
-from claude_wire.messages.base import Wire
+from claude_wire.messages.base import Wire, wire_fields
 from claude_wire.messages.registry import ResultSubtype, SystemSubtype, TypedMessage
 
 _building: set[type[Wire]] = set()
@@ -36,7 +36,7 @@ def _struct(cls: type[Wire]) -> Any:
     if cls.__name__ not in globals():
         _building.add(cls)
         config = cls.__struct_config__
-        fields = [_field(field, _hint(field.type)) for field in msgspec.structs.fields(cls)]
+        fields = [_field(field, _hint(field.type)) for field in wire_fields(cls)]
         globals()[cls.__name__] = _defined(cls.__name__, fields, config.tag_field, config.tag)
         _building.discard(cls)
     return globals()[cls.__name__]
@@ -59,7 +59,7 @@ def _wide(name: str, tag: str, classes: Any) -> type[msgspec.Struct]:
     """One Struct for many: each field that any of them has, of its type if they agree."""
     hints: dict[str, Any] = {}
     for cls in get_args(classes):
-        for field in msgspec.structs.fields(cls):
+        for field in wire_fields(cls):
             hint = _hint(field.type)
             hints[field.encode_name] = hint if hints.get(field.encode_name, hint) == hint else Any
     del hints["subtype"]

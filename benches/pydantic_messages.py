@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import msgspec
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, TypeAdapter, create_model
 
-from claude_wire.messages.base import Wire
+from claude_wire.messages.base import Wire, wire_fields
 from claude_wire.messages.registry import ResultSubtype, SystemSubtype, TypedMessage
 
 _models: dict[type[Wire], type[BaseModel]] = {}
@@ -47,7 +47,7 @@ def _model(cls: type[Wire]) -> Any:
     fields: dict[str, Any] = {}
     if config.tag_field is not None:
         fields[config.tag_field] = (Literal[config.tag], config.tag)
-    for f in msgspec.structs.fields(cls):
+    for f in wire_fields(cls):
         default = ... if f.required else None
         name = f"{f.name}_" if f.name in ("copy", "json", "schema") else f.name.lstrip("_")
         hint = _hint(f.type)
@@ -67,7 +67,7 @@ def _discriminate(value: Any) -> str | None:
 def _by_subtype(union: Any) -> Any:
     tagged = []
     for cls in get_args(union):
-        subtype = get_args({f.name: f for f in msgspec.structs.fields(cls)}["subtype"].type)[0]
+        subtype = get_args({f.name: f for f in wire_fields(cls)}["subtype"].type)[0]
         tagged.append(Annotated[_model(cls), Tag(subtype)])
     return Annotated[Union[tuple(tagged)], Discriminator(_discriminate)]
 

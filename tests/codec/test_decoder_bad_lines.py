@@ -98,7 +98,7 @@ def test_a_byte_order_mark_later_than_at_the_start_is_no_json() -> None:
 
 def test_a_tag_that_is_given_twice_with_one_value_is_valid() -> None:
     same = b'{"type":"keep_alive","x":0,"type":"keep_alive"}'
-    assert decoded([same + b"\n"]) == [KeepAlive()]
+    assert decoded([same + b"\n"]) == [KeepAlive(extra={"x": 0})]
     block = b'{"type":"assistant","message":{"content":[{"type":"text","type":"text","text":"a"}]}}'
     (message,) = decoded([block + b"\n"])
     assert message.content == [TextBlock("a")]

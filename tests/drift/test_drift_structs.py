@@ -236,7 +236,9 @@ def test_no_name_of_the_wire_becomes_code(tmp_path: Path) -> None:
     line = {"type": evil, evil: {evil: 1}, "to_dict": 1, "__class__": 2, "def": 3}
     module = module_of(compared(line, assistant(**{evil: evil})), tmp_path)
     [cls] = [value for name, value in vars(module).items() if name.startswith("ImportOs")]
-    assert roundtrip(cls, line) == {key: value for key, value in line.items() if key != evil}
+    named = {key: value for key, value in line.items() if key != evil}
+    assert roundtrip(cls, named) == named
+    assert evil not in cls.__struct_encode_fields__
 
 
 # --- requests and answers ---------------------------------------------------------------------------------------------

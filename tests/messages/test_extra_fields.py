@@ -1,20 +1,20 @@
-"""Where a key goes that a class has no field for: at every level of every public class, decoded and written again.
-
-The class says it: ``Wire.keeps_extra``. Where it is true the key is kept, elsewhere it is ignored and nothing else is.
-Plain dicts and ``Unknown…`` values are kept whole.
-"""
+"""A key that a class has no field for is kept in its object, at every depth of every class, and written again."""
 
 from __future__ import annotations
 
 import copy
 import json
 from collections.abc import Callable, Iterator
-from typing import Any, Union, get_args
+from contextlib import suppress
+from typing import Any, get_args
 
 import msgspec
 import pytest
 
+import recordings
 from claude_wire import Decoder, Encoder, TextBlock, UnknownMessage, decode, encode
+from claude_wire.codec.encoder import encode_value
+from claude_wire.errors import InvalidLineError
 from claude_wire.messages import (
     ImageBlock,
     KeepAlive,
@@ -26,15 +26,18 @@ from claude_wire.messages import (
     Unknown,
     UnknownBlock,
 )
-from claude_wire.messages.base import Wire
+from claude_wire.messages.base import EXTRA_KEY, Wire
 from claude_wire.messages.tolerant import Findings, build
+from claude_wire.messages.vocabulary import Family
 from each import each
 from examples import CLASSES, full, is_struct
+from feeding import fed
+from same_json import differences
 
 every_class = each("cls", CLASSES)
 
-#: A key that no class has, and that of the field that holds such keys.
-KEYS = ("of_tomorrow", "extra")
+#: Keys that no class has: a new one, and the names of the place for such keys in Python and for msgspec.
+KEYS = ("of_tomorrow", "extra", EXTRA_KEY)
 VALUE = {"a": [1, None, {"type": "text", "text": "é"}]}
 
 Path = tuple[str | int, ...]
@@ -75,6 +78,17 @@ def objects(plain: Any, typed: Any, path: Path = ()) -> Iterator[tuple[Path, Any
             yield from objects(item, typed[index], (*path, index))
 
 
+def typed_at(value: Any, path: Path) -> Any:
+    """What is at a path of keys on the wire, in a message."""
+    for step in path:
+        if isinstance(value, Wire):
+            step = {f.encode_name: f.name for f in msgspec.structs.fields(value)}[str(step)]
+            value = getattr(value, step)
+        else:
+            value = value[step]
+    return value
+
+
 def at(value: Any, path: Path) -> Any:
     for step in path:
         value = value[step]
@@ -82,31 +96,34 @@ def at(value: Any, path: Path) -> Any:
 
 
 @every_class
-def test_a_key_without_a_field_is_kept_where_the_class_says_so_and_nothing_else_is_lost(cls: type[Wire]) -> None:
+def test_a_key_without_a_field_is_kept_where_it_stood(cls: type[Wire]) -> None:
     plain = full(cls, 2)
     expected = built(plain, cls).to_dict()
     places = list(objects(plain, built(plain, cls)))
     assert places[0][0] == ()
     for path, holder in places:
         for key in KEYS:
-            given = copy.deepcopy(plain)
-            if key in at(given, path):
+            if key in at(plain, path):
                 continue
-            wanted = copy.deepcopy(expected)
+            given, wanted = copy.deepcopy(plain), copy.deepcopy(expected)
+            value = VALUE
             if not isinstance(holder, Wire):  # a map, whose values may have a type
-                at(given, path)[key], at(wanted, path)[key] = (
-                    next(iter(at(v, path).values()), VALUE) for v in (plain, expected)
-                )
-            else:
-                at(given, path)[key] = VALUE
-                if holder.keeps_extra:
-                    at(wanted, path)[key] = VALUE
+                value = next(iter(at(plain, path).values()), VALUE)
+            at(given, path)[key] = at(wanted, path)[key] = value
             for way in ways(cls):
                 message = way(given, cls)
                 assert type(message) is cls
+                if isinstance(holder, Wire):
+                    assert typed_at(message, path).extra == {key: value}, path
                 assert message.to_dict() == wanted, (path, key)
                 assert json.loads(encode(message)) == wanted
                 assert json.loads(Encoder().encode_lines([KeepAlive(), message]).splitlines()[1]) == wanted
+
+
+@every_class
+def test_without_such_a_key_nothing_is_kept(cls: type[Wire]) -> None:
+    message = built(full(cls, 2), cls)
+    assert all(part.extra is None for _, part in objects(full(cls, 2), message) if isinstance(part, Wire))
 
 
 def unions(cls: type[Wire]) -> Iterator[tuple[str, str]]:
@@ -127,16 +144,74 @@ def test_an_object_of_an_unknown_kind_is_kept_whole(cls: type[Wire]) -> None:
         assert any(isinstance(getattr(message, field), Unknown) for field in message.__struct_fields__)
 
 
-def test_the_classes_that_keep_more_say_so_and_have_a_place_for_it() -> None:
-    keeping = {cls for cls in CLASSES if cls.keeps_extra}
-    assert keeping == {cls for cls in CLASSES if "``extra``" in (cls.__doc__ or "")}
-    assert keeping == {cls for cls in CLASSES if "extra" in cls.__struct_fields__}
-    assert {PermissionReply, PermissionRequestMessage} <= keeping
-    # msgspec encodes what is within a message; only a message itself is written with its other keys.
-    assert keeping <= set(get_args(Message))
-    for cls in CLASSES:
-        for field in msgspec.structs.fields(cls):
-            assert not keeping & set(get_args(Union[field.type, None])), field.name
+def test_extra_is_written_after_the_fields_and_never_instead_of_one() -> None:
+    message = TextBlock("a", extra={"text": "b", "type": "c", "of_tomorrow": None})
+    wanted = b'{"type":"text","text":"a","of_tomorrow":null}'
+    assert encode(message) == wanted + b"\n"
+    assert message.to_dict() == json.loads(wanted)
+    assert encode_value([message]) == b"[" + wanted + b"]"
+
+
+def test_what_msgspec_itself_does_with_extra_is_as_documented() -> None:
+    with pytest.raises(msgspec.ValidationError, match="unknown field `of_tomorrow`"):
+        msgspec.json.decode(b'{"type":"text","text":"a","of_tomorrow":1}', type=TextBlock)
+    assert msgspec.json.encode(TextBlock("a", extra={"b": 1})) == b'{"type":"text","text":"a","(extra)":{"b":1}}'
+
+
+def test_messages_with_other_extra_differ() -> None:
+    assert TextBlock("a", extra={"b": 1}) == TextBlock("a", extra={"b": 1})
+    assert TextBlock("a", extra={"b": 1}) != TextBlock("a", extra={"b": 2})
+    assert TextBlock("a") != TextBlock("a", extra={"b": 1})
+
+
+def test_two_messages_share_no_extra() -> None:
+    line = b'{"type":"keep_alive","of_tomorrow":{"a":[1]}}\n'
+    messages = [message for _ in range(6) for message in Decoder().feed(line * 3)]
+    for index, message in enumerate(messages):
+        message.extra["of_tomorrow"]["a"].append(index)  # type: ignore[index,union-attr]  # it is there
+    assert [message.extra["of_tomorrow"]["a"] for message in messages] == [[1, index] for index in range(18)]  # type: ignore[index,union-attr]  # it is there
+
+
+@pytest.mark.parametrize("name", recordings.names())
+def test_a_recording_with_a_new_key_in_each_object_comes_back(name: str) -> None:
+    plain: list[Any] = []
+    for line in recordings.load(name).stdout.splitlines():
+        with suppress(InvalidLineError):  # some recordings are cut
+            message = decode(line)
+            plain.append(with_new_keys(json.loads(line), message))
+    stream = b"".join(json.dumps(value).encode() + b"\n" for value in plain)
+    for kind in ("whole", "line by line"):
+        chunks = [stream] if kind == "whole" else stream.splitlines(keepends=True)
+        messages = fed(Decoder(), chunks)
+        for value, message in zip(plain, messages, strict=True):
+            assert not isinstance(message, UnknownMessage) or message.reason == "unknown type"
+            assert differences(message, value, json.loads(encode(message))) == []
+
+
+def with_new_keys(plain: Any, typed: Any) -> Any:
+    """The same JSON with a new key in each object. ``typed`` is its message, which tells an object from a map."""
+    if isinstance(plain, list):
+        return [with_new_keys(item, part) for item, part in zip(plain, typed, strict=True)]
+    if not isinstance(plain, dict):
+        return plain
+    if not isinstance(typed, Wire):  # the values of a map may have a type
+        made = {key: with_new_keys(item, typed[key]) for key, item in plain.items()}
+        return made | {"of_tomorrow": next(iter(made.values()), VALUE)}
+    names = dict(zip(typed.__struct_encode_fields__, typed.__struct_fields__, strict=True))
+    made = {
+        key: with_new_keys(item, getattr(typed, names[key])) if key in names else item for key, item in plain.items()
+    }
+    return made | {"of_tomorrow": VALUE}
+
+
+def test_a_class_of_a_family_must_leave_the_place_for_extra_free() -> None:
+    class Log(Family, frozen=True): ...
+
+    class Entry(Log, tag="entry", frozen=True):
+        extra: int = 0  # type: ignore[assignment]  # the mistake that is tested
+
+    with pytest.raises(TypeError, match="Entry has a field 'extra'"):
+        Decoder(Log)
 
 
 # --- Permission in the dialect where it is no control request ---------------------------------------------------------
@@ -156,14 +231,9 @@ def test_a_permission_request_names_its_tool_in_either_spelling() -> None:
 def test_a_permission_reply_keeps_what_is_beside_allow() -> None:
     line = b'{"allow":true,"updatedInput":{"command":"ls -a"},"why":"\\ud83d"}'
     message = decode(line)
-    assert message == PermissionReply(True, {"command": "ls -a"}, {"why": "\ud83d"})
+    assert message == PermissionReply(True, {"command": "ls -a"}, extra={"why": "\ud83d"})
     assert encode(message) == line + b"\n"
     assert encode(PermissionReply(True)) == b'{"allow":true}\n'
-
-
-def test_a_field_wins_over_a_key_of_the_same_name() -> None:
-    message = PermissionReply(False, extra={"allow": True, "a": 1})
-    assert message.to_dict() == {"allow": False, "a": 1}
 
 
 # --- Results of tools -------------------------------------------------------------------------------------------------

@@ -10,14 +10,13 @@ from collections.abc import Iterator
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
-import msgspec
 import pytest
 
 import claude_wire.messages
 from claude_wire import decode, encode
 from claude_wire.errors import PayloadError
 from claude_wire.messages import Message, RateLimitEvent, Unknown
-from claude_wire.messages.base import Wire
+from claude_wire.messages.base import Wire, wire_fields
 from claude_wire_kit.events import Bridge, events
 from drift.whole import WHOLE
 from protocol_tables import REQUESTS, answer_hint
@@ -41,10 +40,6 @@ def classes() -> set[type[Wire]]:
 
 def parts(hint: Any) -> list[Any]:
     return [hint, *(inner for part in get_args(hint) for inner in parts(part))]
-
-
-def fields_of(cls: type[Wire]) -> list[msgspec.structs.FieldInfo]:
-    return [field for field in msgspec.structs.fields(cls) if not (cls.keeps_extra and field.name == "extra")]
 
 
 def is_whole(hint: Any) -> bool:
@@ -72,7 +67,7 @@ def test_memory_and_times_may_be_fractions(number: float) -> None:
 
 
 def test_a_number_of_a_message_that_cannot_be_a_fraction_is_listed_with_its_reason() -> None:
-    found = {field.encode_name for cls in classes() for field in fields_of(cls) if is_whole(field.type)}
+    found = {field.encode_name for cls in classes() for field in wire_fields(cls) if is_whole(field.type)}
     listed = [name for names in WHOLE.values() for name in names]
     assert sorted(found) == sorted(listed)
 
@@ -86,7 +81,7 @@ def least(hint: Any) -> Any:
         return None if type(None) in get_args(hint) else least(get_args(hint)[0])
     if isinstance(hint, type) and issubclass(hint, Wire):
         key, tag = hint.__struct_config__.tag_field, hint.__struct_config__.tag
-        needed = {field.encode_name: least(field.type) for field in fields_of(hint) if field.required}
+        needed = {field.encode_name: least(field.type) for field in wire_fields(hint) if field.required}
         return {**({key: tag} if key else {}), **needed}
     if get_origin(hint) is Literal:
         return get_args(hint)[0]
@@ -106,7 +101,7 @@ def halves(hint: Any, seen: set[tuple[type, str]]) -> Iterator[tuple[str, Any]]:
     elif origin is dict:
         yield from ((f"{{}}{path}", {"k": value}) for path, value in halves(get_args(hint)[1], seen))
     elif isinstance(hint, type) and issubclass(hint, Wire):
-        for field in fields_of(hint):
+        for field in wire_fields(hint):
             if (hint, field.name) not in seen:
                 seen.add((hint, field.name))
                 for path, value in halves(field.type, seen):
@@ -117,7 +112,7 @@ def unknown_in(value: Any) -> list[Unknown]:
     if isinstance(value, Unknown):
         return [value]
     if isinstance(value, Wire):
-        value = [getattr(value, field.name) for field in fields_of(type(value))]
+        value = [getattr(value, field.name) for field in wire_fields(type(value))]
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else []
     return [found for part in inner for found in unknown_in(part)]
 

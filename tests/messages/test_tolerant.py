@@ -13,10 +13,11 @@ import pytest
 from claude_wire import AssistantMessage, TextBlock, ToolResultBlock, decode
 from claude_wire.messages import CacheControl, ContentBlock, Unknown, UnknownBlock, UnknownObject
 from claude_wire.messages import tolerant as _tolerant
-from claude_wire.messages.base import Number, Wire
+from claude_wire.messages.base import Number, Wire, wire_fields
 from claude_wire.messages.tolerant import Findings, Misfit, build
 from each import each
-from examples import CLASSES, example, full, minimal, wire_fields
+from examples import CLASSES, example, full, minimal
+from protocol_tables import structs_in
 
 every_class = each("cls", CLASSES)
 
@@ -72,6 +73,8 @@ def test_what_does_not_fit_is_what_msgspec_refuses(cls: type[Wire]) -> None:
     whole = full(cls)
     for field in wire_fields(cls):
         for other in VALUES:
+            if isinstance(other, dict) and other and structs_in(field.type):
+                continue  # msgspec refuses a key without a field, which is kept here
             value = {**whole, field.encode_name: other}
             wanted = by_msgspec(value, cls)
             if wanted is None and type(other) is float:

@@ -84,7 +84,7 @@ NAMES = [
     "read",
 ]
 
-#: The names of `claude_wire.messages` that are no message class: the open unions, and what stands for the unknown.
+#: The names of `claude_wire.messages` that are no message class: open unions, and a function.
 MESSAGE_NAMES = [
     "AdvisorResult",
     "BashCodeExecutionResult",
@@ -129,6 +129,7 @@ MESSAGE_NAMES = [
     "UsageIteration",
     "UserDialogResult",
     "WebFetchResult",
+    "from_dict",
 ]
 
 

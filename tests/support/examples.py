@@ -8,9 +8,9 @@ from typing import Any, Literal, Union, get_args, get_origin
 import msgspec
 
 from claude_wire import messages
-from claude_wire.messages.base import Wire
+from claude_wire.messages.base import Wire, wire_fields
 
-__all__ = ["CLASSES", "example", "full", "is_struct", "minimal", "wire_fields"]
+__all__ = ["CLASSES", "example", "full", "is_struct", "minimal"]
 
 
 def is_struct(hint: object) -> bool:
@@ -38,11 +38,6 @@ def example(hint: Any, depth: int = 0) -> Any:
     if is_struct(hint):
         return full(hint, depth - 1) if depth > 0 else minimal(hint)
     return {str: "words", int: 3, float: 1.5, bool: True}[hint]
-
-
-def wire_fields(cls: type[Wire]) -> list[msgspec.structs.FieldInfo]:
-    """The fields of a class that are keys on the wire: all but the place for keys without a field."""
-    return [f for f in msgspec.structs.fields(cls) if not (cls.keeps_extra and f.name == "extra")]
 
 
 def _object(cls: type[Wire], everything: bool, depth: int) -> dict[str, Any]:

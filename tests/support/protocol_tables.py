@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 import msgspec
 
 from claude_wire import messages
-from claude_wire.messages.base import NoOther, Wire
+from claude_wire.messages.base import NoOther, Wire, wire_fields
 from claude_wire.messages.control import mcp
 from claude_wire.messages.tolerant import Findings
 from claude_wire.messages.union import BY_TYPE, RESULT_BY_SUBTYPE, SYSTEM_BY_SUBTYPE, message_class
@@ -74,10 +74,7 @@ SHAPES = {shape["name"]: shape for shape in _table("shapes")}
 @functools.cache
 def fields_of(cls: StructType) -> dict[str, msgspec.structs.FieldInfo]:
     """The fields of a class by their names on the wire, without its tag, and without the place for other keys."""
-    fields = {field.encode_name: field for field in msgspec.structs.fields(cls)}
-    if cls.keeps_extra:
-        del fields["extra"]
-    return fields
+    return {field.encode_name: field for field in wire_fields(cls)}
 
 
 def _members(hint: Any) -> list[Any]:

@@ -86,7 +86,6 @@ class Comparison:
             where = f"{name}, line {number}"
             line = step.data.removesuffix(b"\n") + b"\n"
             for message, plain in zip(typed.feed(line), plainly.feed(line), strict=True):
-                # A number of 5,000 digits, in a field that no class has, is one that only plain JSON refuses.
                 if isinstance(plain, InvalidLine) or isinstance(message, InvalidLine):
                     self.add("new", Finding("line", "", "", "not one JSON object"), where)
                     continue

@@ -10,9 +10,9 @@ from typing import Any, get_args
 
 from claude_wire import PROTOCOL_VERSION
 from claude_wire.messages import ControlRequestBody, ControlRequestPayload
-from claude_wire.messages.base import MessageBase, NoOther, Wire
+from claude_wire.messages.base import MessageBase, NoOther, Wire, wire_fields
 from claude_wire.transcripts.records.base import Record
-from protocol.schema import UNKNOWN, Schema, subtype_of, wire_fields
+from protocol.schema import UNKNOWN, Schema, subtype_of
 from protocol.source import docstring, field_notes
 from protocol.vocabulary import Name, Sides, answer_classes, unions
 

@@ -14,10 +14,10 @@ from typing import Any, Literal, TypeAlias, Union, get_args, get_origin
 
 import msgspec
 
-from claude_wire.messages.base import NoOther, Wire
+from claude_wire.messages.base import NoOther, Wire, wire_fields
 from protocol.source import docstring, field_notes
 
-__all__ = ["DIALECT", "UNKNOWN", "Definitions", "Schema", "subtype_of", "wire_fields"]
+__all__ = ["DIALECT", "UNKNOWN", "Definitions", "Schema", "subtype_of"]
 
 Schema: TypeAlias = dict[str, Any]
 
@@ -26,11 +26,6 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 UNKNOWN = "AnyOther"
 
 _SCALARS: dict[Any, str] = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
-
-
-def wire_fields(cls: type[Wire]) -> list[msgspec.structs.FieldInfo]:
-    """The fields of a class that are keys on the wire. ``extra`` is none: it holds the keys without a field."""
-    return [field for field in msgspec.structs.fields(cls) if field.encode_name != "extra"]
 
 
 def subtype_of(cls: type[Wire]) -> str | None:

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from claude_wire.codec import encode
-from claude_wire.messages.base import Wire
+from claude_wire.messages.base import EXTRA_KEY, Wire
 
 __all__ = [
     "Activity",
@@ -335,4 +335,9 @@ UiEvent: TypeAlias = (
 
 def event_schema() -> dict[str, Any]:
     """Return the JSON schema (2020-12) of all events, made from their classes."""
-    return msgspec.json.schema(UiEvent)
+    schema = msgspec.json.schema(UiEvent)
+    for part in schema["$defs"].values():
+        # No event has keys without a field.
+        part["properties"].pop(EXTRA_KEY)
+        part.pop("additionalProperties")
+    return schema

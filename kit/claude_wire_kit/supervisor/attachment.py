@@ -9,7 +9,7 @@ import msgspec
 
 from claude_wire.codec import encode
 from claude_wire.errors import HandleError
-from claude_wire.messages import InitializeRequest
+from claude_wire.messages import InitializeRequest, from_dict
 from claude_wire.support import move_on_after, type_of
 from claude_wire_kit.supervisor.errors import SupervisorError
 from claude_wire_kit.supervisor.frames import (
@@ -85,7 +85,7 @@ class Attachment:
         if serves is not None and command.role == "driver":
             command = msgspec.structs.replace(command, serves=serves)
         if isinstance(command, Create):
-            said = complete(msgspec.convert(command.create.initialize, InitializeRequest))
+            said = complete(from_dict(InitializeRequest, command.create.initialize))
             spec = msgspec.structs.replace(command.create, initialize=msgspec.json.decode(encode(said)))
             command = msgspec.structs.replace(command, create=spec)
         self._connection = connection = Connection(self._way)

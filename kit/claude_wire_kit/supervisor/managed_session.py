@@ -20,6 +20,7 @@ from claude_wire.messages import (
     InitMessage,
     ResultMessage,
     UserMessage,
+    from_dict,
 )
 from claude_wire.support import LONGEST_ID, short_id
 from claude_wire_kit.supervisor.cost import CostLimit
@@ -175,7 +176,7 @@ class ManagedSession:
             OSError: the journal cannot be written. The process remains the caller's.
             ValueError: the ``initialize`` of the record is invalid.
         """
-        request = msgspec.convert(self.record.initialize, InitializeRequest)
+        request = from_dict(InitializeRequest, self.record.initialize)
         line = encode(ControlRequest(request_id=INITIALIZE_ID, request=request))
         self.journal.add_input(line)
         self._child = child

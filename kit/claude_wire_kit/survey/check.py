@@ -6,7 +6,6 @@ Sans-IO: bytes go in, counts come out. Memory does not grow with the stream: the
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -167,8 +166,8 @@ class Survey:
             if isinstance(message, InvalidLine):
                 offset = message.offset + self._long_bytes
                 self._count_invalid(InvalidLine(message.raw, number, offset, message.reason, kind=message.kind))
-            else:
-                self._count_message(message, _names_of(plain) if isinstance(plain, InvalidLine) else plain, number)
+            elif not isinstance(plain, InvalidLine):  # what is a message is an object, too
+                self._count_message(message, plain, number)
 
     def _recognise(self, objects: list[dict[str, Any] | InvalidLine]) -> None:
         for line in objects:
@@ -202,12 +201,3 @@ class Survey:
             unknown = chain(unknown, self._requests.find_unknown(message))
         for found in unknown:
             summary.found(found.finding, Seen(1, self._source, number))
-
-
-def _names_of(line: InvalidLine) -> dict[str, Any]:
-    """Return the object of a line that is a message but not a plain object, so that its names can be read.
-
-    Python refuses very large numbers. Typed decoding never looks at them if no class has their field.
-    """
-    names: dict[str, Any] = json.loads(line.raw, parse_int=float, parse_float=float)
-    return names

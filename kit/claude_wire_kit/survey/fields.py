@@ -27,7 +27,7 @@ import msgspec
 
 from claude_wire import messages
 from claude_wire.messages import Message
-from claude_wire.messages.base import Wire
+from claude_wire.messages.base import Wire, wire_fields
 from claude_wire.support import one_line
 from claude_wire.transcripts import Record, SystemRecord
 from claude_wire_kit.events.names import tag
@@ -111,10 +111,8 @@ class _Shape(NamedTuple):
 
 @cache
 def _shape(cls: type[Wire]) -> _Shape:
-    fields = msgspec.structs.fields(cls)
+    fields = wire_fields(cls)
     keys = {field.encode_name for field in fields}
-    if cls.keeps_extra:
-        keys.remove("extra")
     tag_field = cls.__struct_config__.tag_field
     if tag_field is not None:
         keys.add(tag_field)

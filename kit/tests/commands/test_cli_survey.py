@@ -336,16 +336,6 @@ def test_unknown_field_is_found_in_a_line_with_lone_surrogates() -> None:
     ]
 
 
-@pytest.mark.parametrize("number", ["1e999", "1" * 5000, "-1e999"], ids=lambda number: number[:6])
-def test_field_with_a_number_out_of_range_is_found_as_any_other(number: str) -> None:
-    data = b'{"zzz":%s,' % number.encode() + line(USER)[1:]
-    invalid: list[InvalidLine] = []
-    taken = Survey("a file", invalid.append)
-    taken.feed(data + data)
-    assert taken.close().findings == {unknown_field("user.zzz"): Seen(2, "a file", 1)}
-    assert invalid == []
-
-
 def test_number_of_different_findings_is_bounded() -> None:
     data = b"".join(line({**USER, f"field_{number}": 1}) for number in range(MAX_FINDINGS + 5))
     summary, _ = survey([data, data])

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from claude_wire import AssistantMessage, decode, encode
-from claude_wire.messages.base import Wire
+from claude_wire.messages.base import Wire, wire_fields
 from claude_wire_kit.events import Bridge, ClaudeResponse, Notice, UiEvent, event_schema
 from folders import DATA
 
@@ -52,7 +52,7 @@ def test_the_schema_is_that_of_the_classes() -> None:
     assert schema["discriminator"]["mapping"].keys() == {str(cls.__struct_config__.tag) for cls in classes}
     for cls in classes:
         one = definitions[cls.__name__]
-        fields = msgspec.structs.fields(cls)
+        fields = wire_fields(cls)
         assert list(one["properties"]) == ["type", *(field.name for field in fields)]
         assert one["required"] == ["type", *(field.name for field in fields if field.required)]
         assert all(re.fullmatch(r"[a-z]+([A-Z][a-z]*)*", name) for name in one["properties"])

@@ -21,6 +21,7 @@ from claude_wire.messages import (
     ResultMessage,
     ResultSuccess,
 )
+from claude_wire.messages.base import to_plain
 from claude_wire.support.arguments import type_of
 from claude_wire.support.extras import install_extra
 from claude_wire.support.text import one_line
@@ -46,7 +47,7 @@ def result_of(returned: object, last_text: str, schema: Mapping[str, Any] | None
     if isinstance(returned, ResultMessage):
         return msgspec.structs.replace(returned, is_error=not returned.ok) if returned.is_error is None else returned
     if isinstance(returned, (Mapping, msgspec.Struct)):
-        output: Any = msgspec.to_builtins(returned)
+        output: Any = to_plain(returned)
         text = encode_value(output).decode()
         problem = None if schema is None else misfit(json.loads(text), schema)
         if problem is None:
@@ -110,7 +111,7 @@ def content_of(returned: Any) -> tuple[str | list[Any], Any]:
         return "", None
     if isinstance(returned, str):
         return returned, None
-    plain: Any = msgspec.to_builtins(returned)
+    plain: Any = to_plain(returned)
     if isinstance(plain, list) and all(_is_block(one) for one in plain):
         return cast("list[Any]", returned), None
     return encode_value(plain).decode(), plain

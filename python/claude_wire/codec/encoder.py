@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from claude_wire.errors import EncodeError
-from claude_wire.messages.base import Wire
+from claude_wire.messages.base import EXTRA_KEY, Wire, to_plain
 from claude_wire.support.arguments import type_of
 
 _encode_json = msgspec.json.Encoder().encode
@@ -21,7 +21,8 @@ _encode_json_lines = msgspec.json.Encoder().encode_lines
 _REFUSED_TO_ENCODE = (UnicodeEncodeError, OverflowError, TypeError, ValueError, RecursionError)
 _SEPARATORS = re.compile(b"\xe2\x80[\xa8\xa9]")
 _ESCAPED = {b"\xe2\x80\xa8": b"\\u2028", b"\xe2\x80\xa9": b"\\u2029"}
-
+#: What msgspec writes of keys without a field, wherever in a message. It may also be some other object of the message.
+_EXTRA = f'"{EXTRA_KEY}":{{'.encode()
 
 #: Classes of messages that were encoded before. Looking here takes half the time of isinstance().
 _encodable: set[type] = {dict}
@@ -40,15 +41,11 @@ def _hint(message: object) -> str:
     return "; Encoder().encode_lines() takes several" if isinstance(message, (list, tuple)) else ""
 
 
-def _checked(message: object) -> Any:
-    """The object to encode for a message: itself, or its dict if the class keeps keys without a field."""
+def _check(message: object) -> None:
     if isinstance(message, Wire):
-        if message.keeps_extra:
-            return message.to_dict()
         _encodable.add(type(message))
     elif not isinstance(message, dict):
         raise TypeError(f"encode() takes a message or a dict, not {type_of(message)}{_hint(message)}")
-    return message
 
 
 def encode(message: Wire | dict[str, Any]) -> bytes:
@@ -62,13 +59,15 @@ def encode(message: Wire | dict[str, Any]) -> bytes:
         EncodeError: it has a value that JSON cannot express.
     """
     if type(message) not in _encodable:
-        message = _checked(message)
+        _check(message)
     try:
         # A list of one message: so msgspec writes the line feed in place, while adding one would copy the line. For a
         # prompt this takes 1.4 times as long as msgspec's encode() alone; encode() and an addition took 1.8 times.
         encoded = _encode_json_lines([message])
     except _REFUSED_TO_ENCODE as error:
         encoded = _encode_otherwise(message, error)
+    if _EXTRA in encoded:
+        encoded = _encode_json_lines([to_plain(message)])
     return encoded if encoded.isascii() else _escape_separators(encoded)
 
 
@@ -82,6 +81,8 @@ def encode_value(value: Any) -> bytes:
         encoded = _encode_json(value)
     except _REFUSED_TO_ENCODE as error:
         encoded = _encode_otherwise(value, error)[:-1]
+    if _EXTRA in encoded:
+        encoded = _encode_json(to_plain(value))
     return encoded if encoded.isascii() else _escape_separators(encoded)
 
 
@@ -90,7 +91,7 @@ def _encode_otherwise(message: object, error: Exception) -> bytes:
     if not isinstance(error, (UnicodeEncodeError, OverflowError)):
         raise EncodeError(f"no JSON for this message: {type(error).__name__}") from error
     try:
-        text = json.dumps(_finite(msgspec.to_builtins(message)), ensure_ascii=False, separators=(",", ":"))
+        text = json.dumps(_finite(to_plain(message)), ensure_ascii=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError) as second:
         raise EncodeError(f"no JSON for this message: {type(second).__name__}") from second
     return text.encode("utf-8", "backslashreplace") + b"\n"  # a surrogate becomes \udXXX, which is its JSON escape too
@@ -126,11 +127,13 @@ class Encoder:
         """Encode messages one after another. Raises like :func:`encode`; then nothing is returned."""
         messages = list(messages)
         for cls in set(map(type, messages)):
-            if not issubclass(cls, dict) and (not issubclass(cls, Wire) or cls.keeps_extra):
+            if not issubclass(cls, (dict, Wire)):
                 return b"".join(map(encode, messages))  # raises for the first value that is not a message
         try:
             encoded = _encode_json_lines(messages)
         except _REFUSED_TO_ENCODE:
+            return b"".join(map(encode, messages))
+        if _EXTRA in encoded:
             return b"".join(map(encode, messages))
         return encoded if encoded.isascii() else _escape_separators(encoded)
 

@@ -18,7 +18,7 @@ from typing import Any, Literal, Union, cast, get_args, get_origin
 import msgspec
 from msgspec.structs import FieldInfo, fields
 
-from claude_wire.messages.base import Wire, constant
+from claude_wire.messages.base import EXTRA_KEY, Wire, constant
 from claude_wire.messages.unknown import UnknownMessage, unknown_class
 from claude_wire.messages.vocabulary import Vocabulary
 
@@ -110,17 +110,17 @@ class Plans:
         return self._classes[cls]
 
     def _shape(self, cls: type[Wire]) -> tuple[Any, ...]:
-        """The class, the words of an instance, the tag, and the fields with the tag as the last."""
+        """The class, the words of an instance, the tag, the fields with the tag last, and the slot of ``extra``."""
         config, infos = cls.__struct_config__, fields(cls)
-        unusual = config.gc or config.array_like or config.forbid_unknown_fields or config.weakref or config.dict
-        if unusual or config.cache_hash or hasattr(cls, "__post_init__") or cls.keeps_extra:
+        unusual = config.gc or config.array_like or config.weakref or config.dict
+        if unusual or config.cache_hash or hasattr(cls, "__post_init__"):
             raise Unplannable
         # Messages share what cannot change; and a tag may be a number.
         if not config.frozen or not isinstance(config.tag, str | None):
             raise Unplannable
         words = cls.__basicsize__ // WORD_BYTES
         # Distinct objects, which nobody else has.
-        probes = tuple(float(number) + 0.5 for number in range(len(infos)))
+        probes: tuple[Any, ...] = tuple(float(number) + 0.5 for number in range(len(infos)))
         instance = cls(**{info.name: probe for info, probe in zip(infos, probes, strict=True)})
         slots = self._slots_of((instance, words, probes))
         if sorted(slots) != list(range(HEADER_WORDS, words)):
@@ -128,10 +128,12 @@ class Plans:
         rows: list[tuple[Any, ...]] = [
             (info.encode_name.encode(), self._kind(info.type), slot, _defaults(info))
             for info, slot in zip(infos, slots, strict=True)
+            if info.encode_name != EXTRA_KEY
         ]
+        extra = next((slot for info, slot in zip(infos, slots, strict=True) if info.encode_name == EXTRA_KEY), None)
         if config.tag_field is not None:
             rows.append((config.tag_field.encode(), None, 0, ()))
-        return cls, words, (config.tag or "").encode(), tuple(rows)
+        return cls, words, (config.tag or "").encode(), tuple(rows), extra
 
     def _kind(self, hint: Any) -> int:
         """The number of a kind of values."""

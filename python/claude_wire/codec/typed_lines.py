@@ -212,7 +212,7 @@ class TypedLines(Lines):
         if not isinstance(later, _Subtyped):
             return self._unlisted(bytes(line))
         cls = self._union.subtyped[type(later)].get(later.subtype)
-        if cls is not None and not cls.keeps_extra:  # msgspec knows no keys but those of fields
+        if cls is not None:
             try:
                 return _decoder_of(cls)(line)
             except REFUSED:
@@ -248,7 +248,7 @@ class TypedLines(Lines):
             value, findings.ambiguous = self.noted_object(line)
             if self.repaired != repaired and not findings.ambiguous:
                 cls = self._vocabulary.class_of(value, findings)
-                if not isinstance(cls, str) and not cls.keeps_extra:
+                if not isinstance(cls, str):
                     try:
                         return msgspec.convert(value, cls)  # perhaps only the surrogates were refused
                     except (*REFUSED, UnicodeEncodeError):

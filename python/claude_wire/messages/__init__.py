@@ -13,8 +13,8 @@ Field names are those on the wire.
 - ``hooks``: what a hook receives, and what it returns
 - ``notices``: the other messages; ``dialects``: messages of compatible agents only
 - ``unknown`` and ``invalid``: what fits no class
-- ``base``: the base classes; ``union`` and ``vocabulary``: which class a line has; ``tolerant`` and ``places``: how a
-  line with unknown parts becomes a message
+- ``base``: the base classes; ``union`` and ``vocabulary``: which class a line has; ``tolerant``: how a line with
+  unknown parts becomes a message
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from claude_wire.messages import registry
 from claude_wire.messages.registry import *
+from claude_wire.messages.tolerant import from_dict as from_dict
 
 if not TYPE_CHECKING:
-    __all__ = registry.__all__
+    __all__ = [*registry.__all__, "from_dict"]

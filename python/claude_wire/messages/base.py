@@ -17,12 +17,15 @@ from the last match on. A key out of order makes it go round all fields. A recor
 comparisons in this order, and took 549 in another.
 """
 
+# Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import reprlib
 from functools import cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
 
 import msgspec
 
@@ -39,6 +42,9 @@ else:
 #: A repr shows at most this many characters of content, because logs are no place for prompts and tool output.
 REPR_CHARS = 80
 
+#: The key of ``Wire.extra`` in what msgspec itself writes of a message. This library writes its items instead.
+EXTRA_KEY = "(extra)"
+
 #: A repr shows these fields last: ids, and tags that only repeat the class.
 REPR_LAST = (
     "type",
@@ -54,7 +60,21 @@ REPR_LAST = (
     "agent_id",
     "api_message_id",
     "timestamp",
+    "extra",
 )
+
+if TYPE_CHECKING:
+    Extra: TypeAlias = dict[str, Any] | None
+else:
+
+    class Extra(dict):
+        """The type of ``Wire.extra`` for msgspec, which accepts no JSON value for it.
+
+        So a line that really has the key :data:`EXTRA_KEY` is refused, and then built piece by piece, as any line with
+        a key that no field has.
+        """
+
+    Extra = Annotated[Extra, msgspec.Meta(extra_json_schema={"type": "object"})]
 
 
 class _Short(reprlib.Repr):
@@ -115,23 +135,28 @@ def null() -> Any:
     return constant(None)
 
 
-class Wire(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+class Wire(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, forbid_unknown_fields=True):
     """The base of every message and of every part of one.
 
     Instances are immutable. The garbage collector does not track them, because decoded JSON is a tree and has no
     cycles. Do not put a message into a list or dict inside that same message: such a cycle is never freed.
 
-    A key without a field is ignored, and not written again, unless :attr:`keeps_extra` is true for the class.
-    ``Decoder(dict)`` keeps all keys of all messages.
+    A key that the class has no field for is kept in :attr:`extra`, in each object at every depth, and
+    :func:`~claude_wire.encode` and :meth:`to_dict` write it again. So the message of a newer CLI passes through a host
+    unharmed. msgspec's own functions do not know of this: its decoders refuse such a key, and its encoders write
+    ``extra`` as an object of its own.
     """
 
-    if TYPE_CHECKING:  # msgspec evaluates the annotations of a base once for each subclass: 15 ms for 400 classes
-        keeps_extra: ClassVar[bool]
+    #: The keys without a field, as plain objects; None if there are none. When encoded, they come after the fields, and
+    #: a key that a field has written is not written again.
+    extra: Extra = msgspec.field(default=None, name=EXTRA_KEY)
+    # msgspec evaluates the annotations of a base once for each subclass. That takes 5 ms for each one that is a string.
+    __annotations__["extra"] = Extra
+
+    if TYPE_CHECKING:
         repr_first: ClassVar[tuple[str, ...]]
         repr_unwraps: ClassVar[str]
 
-    #: If true, keys without a field are kept in the field ``extra``, and written again at the message's top level.
-    keeps_extra = False
     #: Attributes that a repr shows first: what somebody who reads a log looks for.
     repr_first = ()
     #: A field that a repr leaves out, because attributes of :attr:`repr_first` show its content.
@@ -139,15 +164,39 @@ class Wire(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object as plain Python objects, with names and presence as on the wire."""
-        plain: dict[str, Any] = msgspec.to_builtins(self)
-        if self.keeps_extra:
-            extra: dict[str, Any] = plain.pop("extra", None) or {}
-            for key, value in extra.items():
-                plain.setdefault(key, value)
+        plain: dict[str, Any] = to_plain(self)
         return plain
 
     def __repr__(self) -> str:
         return _named(self, _short.maxlevel)
+
+
+def wire_fields(cls: type[Wire]) -> list[msgspec.structs.FieldInfo]:
+    """Return the fields of a class that are keys on the wire: all but ``extra``."""
+    return [field for field in msgspec.structs.fields(cls) if field.encode_name != EXTRA_KEY]
+
+
+def to_plain(value: Any) -> Any:
+    """Return plain Python objects for a value that may be or contain messages, each ``extra`` among the other keys."""
+    plain = msgspec.to_builtins(value)
+    _put_extra(value, plain)
+    return plain
+
+
+def _put_extra(value: Any, plain: Any) -> None:
+    """Move what msgspec wrote for ``extra`` up into the object that it belongs to."""
+    if isinstance(value, Wire):
+        for name, key in zip(value.__struct_fields__, value.__struct_encode_fields__, strict=True):
+            if key in plain:
+                _put_extra(getattr(value, name), plain[key])
+        for key, item in plain.pop(EXTRA_KEY, {}).items():
+            plain.setdefault(key, item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            _put_extra(item, plain[key])
+    elif isinstance(value, (list, tuple)):
+        for item, of_item in zip(value, plain, strict=True):
+            _put_extra(item, of_item)
 
 
 #: The sender of a message: the CLI or another agent, the host, or both.

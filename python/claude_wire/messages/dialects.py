@@ -63,11 +63,8 @@ class InterruptedMessage(SystemMessage, kw_only=True, frozen=True):
     No document lists its fields. Keys without a field here are in ``extra``.
     """
 
-    keeps_extra: ClassVar[bool] = True
-
     subtype: Literal["interrupted"] = constant("interrupted")
     message: str | None = None
-    extra: dict[str, Any] | None = None
 
 
 class SystemToolResultMessage(SystemMessage, kw_only=True, frozen=True):
@@ -102,14 +99,11 @@ class PermissionRequestMessage(SystemMessage, kw_only=True, frozen=True):
     keys are in ``extra``.
     """
 
-    keeps_extra: ClassVar[bool] = True
-
     subtype: Literal["permission_request"] = constant("permission_request")
     tool_name: str | None = None
     input: dict[str, Any] | None = None
     name: str | None = None
     args: dict[str, Any] | None = None
-    extra: dict[str, Any] | None = None
 
     @property
     def call(self) -> tuple[str, dict[str, Any]] | None:
@@ -145,11 +139,8 @@ class PermissionReply(MessageBase, tag=False, frozen=True):
 
     sent_by: ClassVar[Sender] = "host"
 
-    keeps_extra: ClassVar[bool] = True
-
     allow: bool
     updatedInput: dict[str, Any] | None = None
-    extra: dict[str, Any] | None = None
 
 
 class ToolResultMessage(MessageBase, tag="tool_result", kw_only=True, frozen=True):

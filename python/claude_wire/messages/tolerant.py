@@ -19,10 +19,10 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
-from claude_wire.messages.base import NoOther, Wire
+from claude_wire.messages.base import NoOther, Wire, wire_fields
 from claude_wire.messages.unknown import Unknown, unknown_class
 
-__all__ = ["Ambiguities", "Ambiguous", "Convert", "Findings", "Misfit", "build", "converter"]
+__all__ = ["Ambiguities", "Ambiguous", "Convert", "Findings", "Misfit", "build", "converter", "from_dict"]
 
 T = TypeVar("T")
 #: Turns a plain value into a typed one.
@@ -87,6 +87,21 @@ def build(value: Any, cls: type[T], findings: Findings) -> T:
     hint: Any = cls  # typed as a class, which a union of classes is not; hashable either way
     built: T = _converter(hint)(value, findings)
     return built
+
+
+def from_dict(cls: type[T], value: dict[str, Any]) -> T:
+    """Build a message, or a part of one, from its JSON object: the counterpart of :meth:`Wire.to_dict`.
+
+    Keys without a field are kept, and parts of unknown kinds become ``Unknown…``, as in a decoded line.
+    ``from_dict(InitializeRequest, {"subtype": "initialize"})``
+
+    Raises:
+        ValueError: the value does not fit the class.
+    """
+    try:
+        return build(value, cls, Findings())
+    except Misfit as misfit:
+        raise ValueError(f"no {cls.__name__}: {misfit.reason}") from None
 
 
 def converter(hint: Any) -> Convert:
@@ -193,7 +208,7 @@ def _struct(cls: type[Wire]) -> Convert:
     @cache
     def fields() -> tuple[dict[str, tuple[str, frozenset[type], Convert]], list[tuple[str, str, bool]]]:
         # Looked up at the first use, because a type may contain itself.
-        all_fields = [field for field in msgspec.structs.fields(cls) if not (cls.keeps_extra and field.name == "extra")]
+        all_fields = wire_fields(cls)
         by_key = {f.encode_name: (f.name, _as_they_are(f.type), _converter(f.type)) for f in all_fields}
         # The author of a message must give its id, but a received message may have none.
         required = [(f.name, f.encode_name, msgspec.UnsetType in get_args(f.type)) for f in all_fields if f.required]
@@ -226,7 +241,7 @@ def _struct(cls: type[Wire]) -> Convert:
                     given[name] = msgspec.UNSET
                     continue
                 raise Misfit(f"missing {wire_name!r}")
-        if cls.keeps_extra and extra:
+        if extra:
             given["extra"] = extra
         return cls(**given)
 

@@ -6,6 +6,7 @@ vocabulary (see ``union``), and the subclasses of each :class:`Family` are anoth
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, TypeGuard
@@ -126,7 +127,7 @@ def vocabulary_of(family: type[Family]) -> Vocabulary:
     """Return the vocabulary of a family. It has the subclasses that exist when this is first called.
 
     Raises:
-        TypeError: the family has no subclass, or a subclass has no tag.
+        TypeError: the family has no subclass, or a subclass has no tag, or a field of its own named ``extra``.
     """
     typed: list[type[Wire]] = []
     subtyped: dict[str, dict[str, type[Wire]]] = {}
@@ -134,6 +135,8 @@ def vocabulary_of(family: type[Family]) -> Vocabulary:
         tag, subtype = cls.__struct_config__.tag, _subtype(cls)
         if not isinstance(tag, str) or cls is family:
             raise TypeError(f"{cls.__name__} has no type that tells it apart")
+        if any("extra" in inspect.get_annotations(base) for base in cls.__mro__ if base is not Wire):
+            raise TypeError(f"{cls.__name__} has a field 'extra', which keeps the keys without a field; rename it")
         if subtype is None:
             typed.append(cls)
         else:

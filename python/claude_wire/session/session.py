@@ -11,8 +11,6 @@ from collections.abc import AsyncIterable, Awaitable, Callable, Mapping, Sequenc
 from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
-import msgspec
-
 from claude_wire.control.sending import Send
 from claude_wire.dialects import STREAM_JSON, Dialect, dialect_of
 from claude_wire.errors import DialectError, HandleError
@@ -29,6 +27,7 @@ from claude_wire.messages import (
     SetPermissionModeRequest,
     SetPermissionModeResponse,
     StatusMessage,
+    from_dict,
 )
 from claude_wire.process.options import PermissionMode
 from claude_wire.process.process import GRACE_SECONDS, Process, exchange_of
@@ -437,7 +436,7 @@ class Session:
         Only the dialects MIRIAD and JSON_RPC have a status request; in the others this raises :class:`DialectError`.
         """
         require_status(self._connection.dialect)
-        return msgspec.convert(await self.request(GetStatusRequest()), StatusMessage)
+        return from_dict(StatusMessage, await self.request(GetStatusRequest()))
 
     async def set_model(self, model: str | None) -> SetModelResponse:
         """Change the model for the next turns; None is the session's default. See :class:`SetModelRequest`."""

@@ -12,7 +12,7 @@ import msgspec
 
 from claude_wire.codec.decoder import Decoder
 from claude_wire.limits import BLOCK_BYTES
-from claude_wire.messages import InvalidLine, MessageParam, ToolUseBlock, UnknownMessage
+from claude_wire.messages import InvalidLine, MessageParam, ToolUseBlock, UnknownMessage, from_dict
 from claude_wire.messages.base import Wire
 from claude_wire.support.text import printable
 from claude_wire.transcripts.files import open_regular, read_small
@@ -276,12 +276,9 @@ def decoded(
         yield from decoder.close()
 
 
-_decode_meta = msgspec.json.Decoder(SubagentMeta).decode
-
-
 def _meta(file: Path) -> SubagentMeta | None:
     """The content of a ``.meta.json``; None if the file is damaged, too large or missing."""
     try:
-        return _decode_meta(read_small(file, MAX_META_BYTES))
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return from_dict(SubagentMeta, msgspec.json.decode(read_small(file, MAX_META_BYTES)))
+    except (OSError, ValueError, RecursionError):
         return None

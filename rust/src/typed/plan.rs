@@ -92,6 +92,8 @@ pub struct Shape<C> {
     pub fields: std::ops::Range<FieldId>,
     /// The value of the tag.
     pub tag: Vec<u8>,
+    /// Where a dict of the keys stands that are no field of the class, or null. Without it a line with such a key falls through.
+    pub extra: Option<usize>,
 }
 
 /// The class of the lines with a type, and perhaps a subtype.

@@ -6,7 +6,7 @@ use super::host::Host;
 use super::memo::{Found, Keys, Part, Strings, Words};
 use super::number::{number, Number};
 use super::plan::{may_be, Class, ClassId, FieldId, Kind, KindId, Plan, ANY};
-use super::skip::{find_tag, skip};
+use super::skip::find_tag;
 use super::text::unescape;
 use crate::simd::{begins, string_end, PAD};
 
@@ -382,7 +382,8 @@ impl<H: Host> Reader<H> {
                 return None;
             }
         };
-        let fields = shape.fields.clone();
+        let (fields, extra) = (shape.fields.clone(), shape.extra);
+        let base = self.stack.len();
         let mut record = self.host.begin(&shape.class)?;
         if depth >= MAX_DEPTH {
             return None;
@@ -424,7 +425,9 @@ impl<H: Host> Reader<H> {
                     expected = self.memory[field].next;
                     before = Some(field);
                 } else {
-                    at = skip(data, at, depth, &mut self.scratch)?;
+                    let (value, end) = self.value(data, at, ANY, depth)?;
+                    self.push(value)?;
+                    at = end;
                     // The key after an unknown one is looked for.
                     expected = before.and_then(|before| self.memory[before].next);
                 }
@@ -452,16 +455,25 @@ impl<H: Host> Reader<H> {
                 self.host.set(&mut record, field.slot, value);
             }
         }
+        if let Some(slot) = extra {
+            let value = if self.stack.len() == base {
+                self.host.null()
+            } else {
+                self.changeable += 1;
+                self.host.dict(self.stack.drain(base..))?
+            };
+            self.host.set(&mut record, slot, value);
+        }
         Some((self.host.finish(record), at, seen))
     }
 
-    /// The field of the key at `at`, if the class has it, and where the value begins.
+    /// The field of the key at `at`, and where the value begins. A key that is no field of the class is put on the stack.
     #[inline(never)]
     fn key(&mut self, data: &[u8], at: usize, id: ClassId) -> Option<(Option<FieldId>, usize)> {
         if data.get(at) != Some(&b'"') {
             return None;
         }
-        let (end, _) = string_end(data, at + 1);
+        let (end, ascii) = string_end(data, at + 1);
         if data.get(end) != Some(&b'"') {
             return None;
         }
@@ -472,7 +484,17 @@ impl<H: Host> Reader<H> {
         let Class::Planned(shape) = &self.plan.classes[id] else {
             return None;
         };
-        Some((self.plan.find(shape, &data[at + 1..end]), colon + 1))
+        let name = &data[at + 1..end];
+        let field = self.plan.find(shape, name);
+        if field.is_none() {
+            shape.extra?;
+            let host = &mut self.host;
+            let (key, _) = self
+                .keys
+                .get(name, &mut self.kept, || host.text(name, ascii))?;
+            self.push(key)?;
+        }
+        Some((field, colon + 1))
     }
 
     /// Where the tag at `at` ends, if it is that of the class.

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from claude_wire.messages import InitializeRequest
+from claude_wire.messages import InitializeRequest, from_dict
 from claude_wire.process.command_line import asks_host
 from claude_wire_kit.supervisor.disk.files import open_private, write_whole
 from claude_wire_kit.supervisor.frames import Ended, Life, SessionInfo, Started
@@ -87,8 +87,8 @@ class Record(msgspec.Struct, kw_only=True):
     def started(self) -> Started | None:
         """Return what the CLI can call; None if that cannot be read, or if the names are too long to be sent."""
         try:
-            request = msgspec.convert(self.initialize, InitializeRequest)
-        except msgspec.ValidationError:
+            request = from_dict(InitializeRequest, self.initialize)
+        except ValueError:
             return None
         events = (request.hooks or {}).values()
         hooks = [id for matchers in events for matcher in matchers for id in matcher.hookCallbackIds]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
-import msgspec
 from msgspec import UNSET, UnsetType
 
 from claude_wire.messages.base import MessageBase, Number, Sender, Wire
@@ -146,5 +145,5 @@ class ControlResponse(MessageBase, tag="control_response", frozen=True):
         if not issubclass(request, ControlRequestBody):
             raise TypeError(f"payload_as() takes a class such as InitializeRequest, not {request.__name__}")
         if not isinstance(self.response, ControlSuccess):
-            raise PayloadError("the request failed; the answer's error says why", msgspec.to_builtins(self.response))
+            raise PayloadError("the request failed; the answer's error says why", self.response.to_dict())
         return request.parse_answer(self.payload)

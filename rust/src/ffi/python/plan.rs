@@ -12,8 +12,9 @@ use crate::typed::Reader;
 /// * `first_kind`: the number of the first of `kinds`; whatever of them is there already is replaced by the same;
 /// * `kinds`: of each new one `(may_be, item, members, tag_key, words, unknown)`, where a member is `(class, tag)`, a word
 ///   `(bytes, string)` and `unknown` None or `(class, reason)`;
-/// * `shapes`: of each class that is planned now `(class, None)` if its lines fall through, or `(class, (type, words, tag, fields))`,
-///   where a field is `(key, kind, slot, defaults)`: no kind for the tag, and no or one default;
+/// * `shapes`: of each class that is planned now `(class, None)` if its lines fall through, or `(class, (type, words, tag, fields, extra))`,
+///   where a field is `(key, kind, slot, defaults)`: no kind for the tag, and no or one default; `extra` is the slot for all other
+///   keys, or None;
 /// * `tops`: of each new kind of line `(type, subtype, class)`, the subtype perhaps None;
 /// * `open_types`: types with subtypes that also have a class for all others;
 /// * `unknown`: None, or the class of unknown lines and the reasons for an unknown type and subtype.
@@ -54,13 +55,14 @@ pub fn change(reader: &mut Reader<Python>, additions: &Object) -> Option<()> {
             }
             plan.classes[id] = match shape {
                 None => Class::Refused,
-                Some((class, tag, fields)) => {
+                Some((class, tag, fields, extra)) => {
                     let start = plan.fields.len();
                     plan.fields.extend(fields);
                     Class::Planned(Shape {
                         class,
                         fields: start..plan.fields.len(),
                         tag,
+                        extra,
                     })
                 }
             };
@@ -101,7 +103,7 @@ fn kind(row: &Object) -> Option<Kind<Object>> {
     })
 }
 
-type ShapeParts = (StructClass, Vec<u8>, Vec<Field<Object>>);
+type ShapeParts = (StructClass, Vec<u8>, Vec<Field<Object>>, Option<usize>);
 
 #[allow(clippy::option_option)] // None is a wrong row, and Some(None) a class that is refused.
 fn shape(host: &mut Python, row: &Object) -> Option<Option<ShapeParts>> {
@@ -129,13 +131,18 @@ fn shape(host: &mut Python, row: &Object) -> Option<Option<ShapeParts>> {
     let words = index_at(&row, 1)?;
     let is_place =
         |field: &Field<Object>| field.kind.is_none() || (HEADER..words).contains(&field.slot);
-    if !fields.iter().all(is_place) {
+    let extra = match optional(item(&row, 4)?) {
+        Some(slot) => Some(usize::try_from(int(&slot)).ok()?),
+        None => None,
+    };
+    if !fields.iter().all(is_place) || extra.is_some_and(|slot| !(HEADER..words).contains(&slot)) {
         return None;
     }
     Some(Some((
         host.class(item(&row, 0)?, words),
         bytes_at(&row, 2)?,
         fields,
+        extra,
     )))
 }
 
