@@ -117,7 +117,7 @@ def _trimmed(text: str) -> str:
 
 
 class Scene:
-    """The folder in which the blocks of a page run: recorded sessions, a stand-in for the CLI, and the examples."""
+    """The folder in which the blocks of a page run: recorded sessions, a stand-in for the CLI, the examples, and protocol."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -128,6 +128,7 @@ class Scene:
         sessions.unpack("two_folders", folder)
         for name in ("examples", "benches"):
             shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        (folder / "protocol").symlink_to(ROOT / "protocol")
 
     def play(self, recording: str) -> None:
         """Let this recording stand in for the CLI from here on."""
