@@ -576,12 +576,12 @@ fn what_can_change_is_not_shared() {
 fn what_a_key_of_a_dict_had_last_is_copied_wherever_it_comes_again() {
     let mut reader = reader();
     let value = r#"{"a":["long enough",{"deep":[1,2,3]}],"again":{"deep":[1,2,3]}}"#;
-    let mut block = String::new();
-    for index in 0..8 {
-        block += &format!(
+    let line = |index| {
+        format!(
             "{{\"type\":\"system\",\"subtype\":\"init\",\"more\":{{\"key\":{value},\"n\":{index}}}}}\n"
-        );
-    }
+        )
+    };
+    let block = (0..8).map(line).collect::<Vec<_>>().concat();
     let lines = read(&mut reader, block.as_bytes());
     let values: Vec<_> = lines
         .iter()
