@@ -1,5 +1,7 @@
 """THIRD_PARTY_LICENSES, the licences of the crates in the wheel: ``licenses.py`` checks it, ``--write`` writes it.
 
+It also checks the packages of npm in the kit's wheel, and their licences: ``vendored.py`` writes those.
+
 Checking takes a second: the file must list exactly the crates and versions that Cargo.lock puts into the library.
 Writing needs cargo-about, which is built from crates.io if it is not on the PATH: that takes some minutes.
 """
@@ -11,6 +13,8 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+import vendored
 
 try:
     import tomllib
@@ -50,7 +54,7 @@ def check() -> int:
         print(f"THIRD_PARTY_LICENSES has {crate}, which is not in the library", file=sys.stderr)
     if have != want:
         print("Write it anew: make licenses", file=sys.stderr)
-    return int(have != want)
+    return int(have != want or vendored.main([]) != 0)
 
 
 def write() -> int:

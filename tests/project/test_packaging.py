@@ -6,6 +6,7 @@ import importlib.util
 import os
 import platform
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -93,6 +94,26 @@ def test_a_crate_that_has_changed_makes_the_licences_stale(
     assert "lacks memchr " in said
     assert "has memchr2 " in said
     assert "make licenses" in said
+
+
+def test_a_vendored_file_that_was_changed_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    vendored = tool("vendored")
+    assert vendored.main([]) == 0
+    shutil.copytree(vendored.VENDOR, tmp_path / "vendor")
+    shutil.copy(vendored.LICENSES, tmp_path / "licenses")
+    monkeypatch.setattr(vendored, "VENDOR", tmp_path / "vendor")
+    monkeypatch.setattr(vendored, "LICENSES", tmp_path / "licenses")
+    (tmp_path / "vendor" / "purify.js").write_text("changed")
+    (tmp_path / "vendor" / "highlight.js").unlink()
+    (tmp_path / "vendor" / "more.js").write_text("")
+    (tmp_path / "licenses").write_text(vendored.LICENSES.read_text().replace("Used by: mdurl ", "Used by: mdurl2 "))
+    assert vendored.main([]) == 1
+    said = capsys.readouterr().err.splitlines()
+    assert said[:3] == ["highlight.js is missing", "more.js is not in packages.json", "purify.js was changed"]
+    assert [line.split()[-4:-1] for line in said[3:4]] == [["kit", "lacks", "mdurl"]]
+    assert "mdurl2" in said[4]
 
 
 def test_each_crate_that_is_listed_has_its_licence_text() -> None:

@@ -5,11 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from html.parser import HTMLParser
 from typing import Any
 
+from claude_wire_kit.html.markdown import markdown
 from page_server import Event
 
-__all__ = ["Shown", "open_page", "shown_of"]
+__all__ = ["MAX_ANSWER", "Shown", "open_page", "read_markdown", "shown_of"]
+
+#: Of an answer, the page sets this many characters as Markdown: ``MAX_ANSWER`` of conversation.js.
+MAX_ANSWER = 256 * 1024
 
 #: What the page shows, by kind. Text that has not been unfolded is no part of it.
 SHOWN = """() => {
@@ -33,6 +38,24 @@ SHOWN = """() => {
 Shown = dict[str, list[Any]]
 
 
+def read_markdown(text: str) -> str:
+    """What a person reads of Markdown, without line breaks: as the renderer in Python sets it."""
+    parser, read = HTMLParser(), list[str]()
+    parser.handle_data = read.append  # type: ignore[method-assign] # nothing else of a parser is needed
+    parser.feed(markdown(text))
+    parser.close()
+    return " ".join("".join(read).split())
+
+
+def _read_answer(text: str) -> str:
+    """The same of an answer on the page: above a limit, which counts in units of UTF-16, it is shown as it is."""
+    units = text.encode("utf-16-le", "surrogatepass")
+    first, rest = (
+        part.decode("utf-16-le", "surrogatepass") for part in (units[: 2 * MAX_ANSWER], units[2 * MAX_ANSWER :])
+    )
+    return " ".join([*read_markdown(first).split(), *rest.split()])
+
+
 def shown_of(events: list[Event]) -> Shown:
     """What a page has to show of events, each once."""
     texts: dict[object, str] = {}
@@ -54,7 +77,7 @@ def shown_of(events: list[Event]) -> Shown:
         elif kind == "subagent_progress":
             agents[event["agentId"]] = [event["agentId"], event["name"], event["status"]]
     return {
-        "texts": list(texts.values()),
+        "texts": [_read_answer(text) for text in texts.values()],
         "prompts": [event["content"] for event in events if event["type"] == "user_prompt"],
         "calls": sorted(calls.values()),
         "questions": list(questions.values()),
@@ -83,6 +106,7 @@ class Tab:
     def shown(self) -> Shown:
         """What the page shows."""
         shown: Shown = self.page.evaluate(SHOWN)
+        shown["texts"] = [" ".join(text.split()) for text in shown["texts"]]
         shown["calls"].sort()
         return shown
 

@@ -288,7 +288,9 @@ class _Page:
     @cached_property
     def files(self) -> dict[str, bytes]:
         folder = resources.files("claude_wire_kit") / "web" / "page"
-        return {file.name: file.read_bytes() for file in folder.iterdir()}
+        files = {file.name: file for file in folder.iterdir() if file.is_file()}
+        files |= {f"vendor/{file.name}": file for file in (folder / "vendor").iterdir()}
+        return {name: file.read_bytes() for name, file in files.items()}
 
 
 _PAGE = _Page()

@@ -8,30 +8,37 @@ from html.parser import HTMLParser
 
 __all__ = ["HtmlPage"]
 
-VOID = {"meta", "img"}
+VOID = {"meta", "img", "br", "hr", "input"}
 CLASSES = {
     *("agent", "badge", "body", "call", "cut", "denied", "diff", "done", "error", "failed", "hook", "host"),
     *("interrupted", "model", "more", "note", "output", "question", "quiet", "result", "say", "skip", "text"),
     *("thinking", "turn", "user", "warning", "who"),
+    *("markdown", "center", "left", "right", "task", "file", "image", "table"),
 }
+#: What a link leads to, and where: never to a script, and never with what the page was loaded by.
+WEB = {"href": r"(#(t\d+|turns))|(https?|mailto):.*", "target": "_blank", "rel": "noopener noreferrer nofollow"}
 #: The only elements of a page, and of each the only attributes, with what their values may be.
 ELEMENTS: dict[str, dict[str, str]] = {
-    **{
-        name: {}
-        for name in ("head", "title", "style", "body", "header", "h1", "h3", "h4", "h5", "h6", "dl", "dt", "dd")
-    },
-    **{name: {} for name in ("ol", "li", "footer", "summary", "b", "bdi", "code", "strong", "small", "ins", "del")},
+    **{name: {} for name in ("head", "title", "style", "body", "header", "h1", "dl", "dt", "dd")},
+    **{name: {} for name in ("footer", "summary", "b", "bdi", "strong", "small", "ins", "del")},
+    **{name: {} for name in ("em", "s", "br", "hr", "table", "thead", "tbody", "tr")},
+    **{name: {"dir": "auto"} for name in ("h3", "h4", "h5", "h6", "ul", "blockquote")},
+    **{name: {"dir": "auto", "class": "left|center|right"} for name in ("th", "td")},
+    "ol": {"dir": "auto", "start": r"\d+"},
+    "li": {"class": "task"},
+    "code": {"class": r"language-\S+"},
+    "input": {"type": "checkbox", "disabled": "", "checked": "", "aria-label": "done|to do"},
     "html": {"lang": "en"},
     "meta": {"charset": "utf-8", "name": "viewport|color-scheme|referrer", "http-equiv": ".*", "content": "[a-z].*"},
     "main": {"id": "turns"},
     "nav": {"aria-label": "Turns"},
-    "a": {"href": r"#(t\d+|turns)", "class": "skip"},
+    "a": {**WEB, "class": "skip", "title": "(?s).*"},
     "h2": {"id": r"t\d+"},
     "section": {"class": "turn|agent", "aria-labelledby": r"t\d+"},
-    "div": {"class": ".*", "dir": "auto"},
-    "p": {"class": ".*"},
+    "div": {"class": ".*", "dir": "auto", "tabindex": "0"},
+    "p": {"class": ".*", "dir": "auto"},
     "pre": {"class": "diff", "dir": "auto"},
-    "span": {"class": ".*"},
+    "span": {"class": ".*", "title": "(?s).*"},
     "details": {"class": ".*", "open": "None"},
     "time": {"datetime": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"},
     "img": {
@@ -73,9 +80,9 @@ class HtmlPage(HTMLParser):
         allowed = ELEMENTS[tag]
         for name, value in attrs:
             assert re.fullmatch(allowed[name], str(value)), (tag, name, value)
-            if name == "class":
+            if name == "class" and tag != "code":
                 assert value is not None
-                assert set(value.split()) <= CLASSES
+                assert {each for each in value.split() if not each.startswith("hl-")} <= CLASSES
                 for each in value.split():
                     self.classes[each] = self.classes.get(each, 0) + 1
         self.count[tag] = self.count.get(tag, 0) + 1

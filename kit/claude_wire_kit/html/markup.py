@@ -12,6 +12,7 @@ from html import escape
 
 from claude_wire.support import prose as readable
 from claude_wire_kit.events.events import Part
+from claude_wire_kit.html.markdown import markdown
 
 #: The limit of a page's characters. Parts that come after it are left out and counted.
 MAX_CHARS = 32 * 1024 * 1024
@@ -33,8 +34,6 @@ KEPT = "\n\t\u00a0\u3000"
 
 _PICTURES = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
-_MARKED = re.compile(r"`([^`\n]{1,400})`|\*\*([^*\n]{1,400})\*\*")
-_FENCE = re.compile(r"^ {0,3}```.*$", re.MULTILINE)
 
 
 class Room:
@@ -120,23 +119,10 @@ def folded(text: str, kind: str = "") -> str:
 
 
 def prose(text: str) -> str:
-    """Return speech as paragraphs, with a fixed-width font between lines of ```. A very long text is cut."""
-    shown = _shown(text)
-    parts: list[str] = []
-    for place, part in enumerate(_FENCE.split(shown)):
-        if part.strip():
-            parts.append(folded(part.strip("\n")) if place % 2 else f"<div class=text dir=auto>{_marked(part)}</div>")
-    return "".join(parts) + _left_out(text)
-
-
-def _marked(text: str) -> str:
-    """Escape a text, then make elements of its Markdown code and strong words."""
-    return _MARKED.sub(_element, escape(text.strip("\n")))
-
-
-def _element(found: re.Match[str]) -> str:
-    code, strong = found.groups()
-    return f"<code>{code}</code>" if code else f"<strong>{strong}</strong>"
+    """Return speech, which is Markdown. A very long text is cut."""
+    # Once more after it: Markdown can name characters, as in "&#x202e;".
+    markup = readable(markdown(_shown(text)), keep=KEPT)
+    return f"<div class=markdown>{markup}</div>{_left_out(text)}"
 
 
 def _shown(text: str) -> str:

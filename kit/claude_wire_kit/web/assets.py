@@ -15,9 +15,11 @@ _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg"
 
 
 def page_routes() -> list[Route]:
-    """The page at ``/``, and its files beside it: ``/page.js``, …"""
-    files = (resources.files("claude_wire_kit") / "web" / "page").iterdir()
-    return [_route(file.name, file.read_bytes()) for file in files if file.name.rpartition(".")[2] in _TYPES]
+    """The page at ``/``, its files beside it, ``/page.js``, …, and those of others: ``/vendor/purify.js``, …"""
+    page = resources.files("claude_wire_kit") / "web" / "page"
+    files = {file.name: file for file in page.iterdir()}
+    files |= {f"vendor/{file.name}": file for file in (page / "vendor").iterdir()}
+    return [_route(name, file.read_bytes()) for name, file in files.items() if name.rpartition(".")[2] in _TYPES]
 
 
 def _route(name: str, content: bytes) -> Route:

@@ -13,6 +13,7 @@ pytest.importorskip("rich")
 
 from claude_wire.testing import Recording
 from claude_wire_kit.commands.app import cli
+from markdown_samples import ATTACKS
 from pages_html import HtmlPage
 from recordings import load, names
 from sessions import outputs, scenarios, transcripts, unpack
@@ -150,3 +151,17 @@ def test_a_text_of_a_megabyte_makes_a_small_page_of_our_elements(text: str) -> N
     page = shown("-", b"".join(json.dumps(line).encode() + b"\n" for line in lines))
     assert len(page.text) < 3_000_000
     assert sum(page.count.values()) < 200_000
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=range(len(ATTACKS)))
+def test_markdown_that_attacks(attack: str) -> None:
+    """All that it makes is elements that :class:`HtmlPage` knows, and links lead to the web in another tab."""
+    line = {"type": "assistant", "message": {"role": "assistant", "content": [{"type": "text", "text": attack}]}}
+    page = shown("-", json.dumps(line).encode() + b"\n")
+    assert page.classes["markdown"] == 1
+
+
+def test_markdown_that_names_characters_that_are_not_seen() -> None:
+    text = "&#x202e;abc &#8203; `&#x202e;` [a](https://x.example/&#x202e;)"
+    line = {"type": "assistant", "message": {"role": "assistant", "content": [{"type": "text", "text": text}]}}
+    assert "\\u202eabc \\u200b" in shown("-", json.dumps(line).encode() + b"\n").text

@@ -101,7 +101,7 @@ def test_two_tabs(browser: Any, server: PageServer) -> None:
 def test_prompt_stays_after_reload(browser: Any, server: PageServer) -> None:
     """A prompt stands behind the events before which it was sent."""
     session = server.add("one", {"type": "claude_response", "content": "Welcome."})
-    order = "[...document.querySelectorAll('#log .body')].map((one) => one.textContent)"
+    order = "[...document.querySelectorAll('#log .body')].map((one) => one.textContent.trimEnd())"
     with open_page(browser, server.entry) as tab:
         tab.page.get_by_text("Welcome.").wait_for()
         tab.page.fill("#prompt", "Hello\nyou")
@@ -175,7 +175,7 @@ def test_an_error_that_is_a_text_stands_there_once(browser: Any, server: PageSer
 def test_prompts_of_other_clients(browser: Any, server: PageServer) -> None:
     """Each prompt stands there once, where the CLI has taken it, whoever sent it, also after a reload."""
     session = server.add("one", {"type": "user_prompt", "content": "From a program"})
-    order = "[...document.querySelectorAll('#log .body')].map((one) => one.textContent)"
+    order = "[...document.querySelectorAll('#log .body')].map((one) => one.textContent.trimEnd())"
     with open_page(browser, server.entry) as tab:
         tab.page.get_by_text("From a program").wait_for()
         session.repeats = False

@@ -1,14 +1,15 @@
 // Events of one session as elements: each text, tool call, question and subagent once, under its id.
 
 import { Agents } from "./agents.js";
+import { Writer, markdown } from "./markdown.js";
 import { Questions } from "./questions.js";
-import { exact, fill, foreign, make } from "./text.js";
+import { copier, cutAt, exact, fill, foreign, make, unfolder } from "./text.js";
 
 /** Entries that the page shows, and characters that it keeps for them. Above that the oldest go. */
 const MAX_ENTRIES = 3_000;
 const MAX_CHARS = 32 * 1024 * 1024;
-/** Characters of a text that are shown while it is written; all of it when it is there. */
-const MAX_LIVE = 20_000;
+/** Characters of an answer that are shown; a button gives more. */
+const MAX_ANSWER = 256 * 1024;
 
 const STATES = {
   started: "running",
@@ -74,6 +75,7 @@ export class Conversation {
 
   /** Show an event. */
   add(event) {
+    if (event.type !== "claude_response") for (const text of this.texts.values()) text.writer.flush();
     switch (event.type) {
       case "user_prompt":
         this.isInTurn = true;
@@ -120,11 +122,9 @@ export class Conversation {
       const entry = make("article", "entry response");
       entry.dataset.kind = "response";
       entry.setAttribute("aria-label", "Claude");
-      text = { entry, body: make("div", "body"), node: document.createTextNode(""), whole: "" };
-      const live = foreign("div", "plain", "");
-      live.append(text.node);
-      text.body.append(live);
-      entry.append(text.body);
+      const body = make("div", "body markdown");
+      text = { entry, body, writer: new Writer(body), length: 0, more: [] };
+      entry.append(body);
       this.append(entry, 0);
       if (event.id !== undefined) {
         entry.dataset.id = event.id;
@@ -132,31 +132,50 @@ export class Conversation {
       }
     }
     if (event.partial) {
-      text.entry.classList.add("live");
-      if (text.node.length < MAX_LIVE) text.node.appendData(event.content.slice(0, MAX_LIVE - text.node.length));
-      text.whole += event.content;
-      if (text.whole.length > MAX_LIVE) {
-        text.hint ??= text.body.appendChild(make("p", "hint more-to-come"));
-        text.hint.textContent = `${(text.whole.length - MAX_LIVE).toLocaleString("en")} more characters so far`;
-      }
+      this.write(text, event.content);
       this.charge(event.content.length, text.entry);
       return;
     }
-    this.charge(event.content.length - text.whole.length, text.entry);
+    this.charge(event.content.length - text.length, text.entry);
     this.lastText = event.content;
     this.finish(text, event.content);
     this.texts.delete(event.id);
     this.on.say(`Claude: ${event.content.slice(0, 300)}`);
   }
 
-  finish(text, content) {
-    text.entry.classList.remove("live");
-    fill(text.body, content, { markdown: true });
+  /** A piece of an answer that is being written. */
+  write(text, piece) {
+    text.entry.classList.add("live");
+    const shown = cutAt(piece, Math.max(0, MAX_ANSWER - text.length));
+    text.length += piece.length;
+    if (text.more.length === 0 && shown > 0) text.writer.add(piece.slice(0, shown));
+    if (shown === piece.length && text.more.length === 0) return;
+    text.more.push(text.more.length ? piece : piece.slice(shown));
+    text.hint ??= text.entry.appendChild(make("p", "hint more-to-come"));
+    text.hint.textContent = `${(text.length - MAX_ANSWER).toLocaleString("en")} more characters so far`;
+  }
+
+  /** @param {string | null} content the whole answer; null if it ends with what was written. */
+  finish(text, content = null) {
+    const { entry, body, writer } = text;
+    entry.classList.remove("live");
+    text.hint?.remove();
+    const written = writer.text;
+    const whole = content ?? written + text.more.join("");
+    const end = cutAt(whole, MAX_ANSWER);
+    if (written === whole.slice(0, end)) {
+      writer.finish();
+    } else {
+      writer.stop();
+      body.replaceChildren(markdown(whole.slice(0, end)));
+    }
+    unfolder(body, whole, end);
+    entry.append(copier("Copy the answer", () => whole));
   }
 
   /** A turn that was interrupted, and a CLI that has ended, leave texts without their end. */
   finishAll() {
-    for (const text of this.texts.values()) this.finish(text, text.whole);
+    for (const text of this.texts.values()) this.finish(text);
     this.texts.clear();
   }
 

@@ -1,11 +1,8 @@
 // Text of others as elements of ours. Whatever a text holds, it becomes text nodes and nothing else.
-// A text keeps each of its characters: marks of Markdown stay in the document, and the style sheet hides them.
 
 /** Characters of a text that are shown at once, and with each press of its button. */
 export const FIRST = 20_000;
 export const MORE = 100_000;
-/** Above this a text is shown as it is, without a look at its Markdown. */
-const PLAIN = 20_000;
 
 /** An element with a class, and text within that is isolated from what stands around it. */
 export function make(tag, className = "", text = null) {
@@ -23,7 +20,7 @@ export function foreign(tag, className, text) {
 }
 
 /** Where a text may be cut near a place: not within a pair of surrogates. */
-function cutAt(text, place) {
+export function cutAt(text, place) {
   if (place >= text.length) return text.length;
   const code = text.charCodeAt(place - 1);
   return code >= 0xd800 && code < 0xdc00 ? place - 1 : place;
@@ -44,12 +41,16 @@ export function exact(text) {
 }
 
 /** Fill an element with a text. A long one is cut, and a button shows more of it. */
-export function fill(element, text, { markdown = false, isExact = false } = {}) {
-  element.replaceChildren();
+export function fill(element, text, { isExact = false } = {}) {
   const written = isExact ? exact : (piece) => piece;
-  let shown = cutAt(text, FIRST);
-  if (markdown && text.length <= PLAIN) writeMarkdown(element, text);
-  else element.append(foreign("div", "plain", written(text.slice(0, shown))));
+  const shown = cutAt(text, FIRST);
+  element.replaceChildren(foreign("div", "plain", written(text.slice(0, shown))));
+  unfolder(element, text, shown, written);
+}
+
+/** A button behind what is shown of a text that gives more of it, unless all is shown. */
+export function unfolder(element, text, from, written = (piece) => piece) {
+  let shown = from;
   if (shown === text.length) return;
   const button = make("button", "more");
   button.type = "button";
@@ -67,74 +68,41 @@ export function fill(element, text, { markdown = false, isExact = false } = {}) 
   element.append(button);
 }
 
-/** Blocks: fenced code, headings, items of lists, and paragraphs. */
-function writeMarkdown(element, text) {
-  const lines = text.split(/(?<=\n)/);
-  let prose = [];
-  const flush = () => {
-    if (prose.length) element.append(paragraph(prose.join("")));
-    prose = [];
+/** A button that copies a text. */
+export function copier(label, give) {
+  const button = make("button", "copy");
+  button.type = "button";
+  const name = (words) => {
+    button.title = words;
+    button.setAttribute("aria-label", words);
   };
-  for (let at = 0; at < lines.length; at++) {
-    const fence = /^ {0,3}(```+|~~~+)[^`\n]*\n?$/.exec(lines[at]);
-    if (fence) {
-      flush();
-      const code = [];
-      let end = at + 1;
-      while (end < lines.length && !isEnd(lines[end], fence[1])) code.push(lines[end++]);
-      element.append(make("span", "mark", lines[at]));
-      const block = make("pre", "code");
-      block.tabIndex = 0;
-      block.append(foreign("code", "", code.join("")));
-      element.append(block);
-      if (end < lines.length) element.append(make("span", "mark", lines[end]));
-      at = end;
-    } else if (/^#{1,6} /.test(lines[at])) {
-      flush();
-      const marks = lines[at].indexOf(" ") + 1;
-      const heading = foreign("p", "heading", "");
-      heading.append(make("span", "mark", lines[at].slice(0, marks)));
-      writeInline(heading, lines[at].slice(marks));
-      element.append(heading);
-    } else if (/^ {0,8}([-*+]|\d{1,3}[.)]) /.test(lines[at])) {
-      flush();
-      const item = foreign("p", "item", "");
-      const marks = /^( *)([-*+]|\d+[.)]) /.exec(lines[at]);
-      item.append(make("span", /\d/.test(marks[2]) ? "bullet" : "bullet dot", marks[0]));
-      writeInline(item, lines[at].slice(marks[0].length));
-      element.append(item);
-    } else if (lines[at].trim() === "") {
-      flush();
-      element.append(make("span", "mark", lines[at]));
-    } else {
-      prose.push(lines[at]);
-    }
+  button.addEventListener("click", async () => {
+    const isCopied = await copy(give());
+    button.classList.toggle("copied", isCopied);
+    name(isCopied ? "Copied" : "This browser does not let the page copy");
+    setTimeout(() => {
+      button.classList.remove("copied");
+      name(label);
+    }, 2_000);
+  });
+  name(label);
+  return button;
+}
+
+/** Whether a text could be copied. Without TLS, and from another machine, browsers only take the old way. */
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const place = make("textarea", "hidden");
+    const had = document.activeElement;
+    place.value = text;
+    document.body.append(place);
+    place.select();
+    const isCopied = document.execCommand("copy");
+    place.remove();
+    had?.focus();
+    return isCopied;
   }
-  flush();
-}
-
-function isEnd(line, fence) {
-  const bare = line.trim();
-  return bare.length >= fence.length && bare === fence[0].repeat(bare.length);
-}
-
-function paragraph(text) {
-  const element = foreign("p", "prose", "");
-  writeInline(element, text);
-  return element;
-}
-
-/** Code and bold text within a line. */
-function writeInline(element, text) {
-  const pattern = /`([^`\n]{1,500})`|\*\*([^*\n]{1,500})\*\*/g;
-  let from = 0;
-  for (const found of text.matchAll(pattern)) {
-    element.append(text.slice(from, found.index));
-    const mark = found[1] === undefined ? "**" : "`";
-    element.append(make("span", "mark", mark));
-    element.append(foreign(found[1] === undefined ? "strong" : "code", "", found[1] ?? found[2]));
-    element.append(make("span", "mark", mark));
-    from = found.index + found[0].length;
-  }
-  element.append(text.slice(from));
 }
