@@ -52,14 +52,14 @@ class ServedProgram:
 
 
 @contextmanager
-def run_service(folder: Path) -> Iterator[ServedProgram]:
-    """A service on a supervisor of its own, for a block."""
+def run_service(folder: Path, argv: list[str] | None = None) -> Iterator[ServedProgram]:
+    """A service on a supervisor of its own, for a block. Its sessions have ``host_agent.py``, or another program."""
     state = folder / "state"
     state.mkdir(mode=0o700)
     descriptor = os.open(state / "serve-token", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with open(descriptor, "w") as token:
         token.write(TOKEN)
-    argv = [sys.executable, "-B", host_agent.__file__, "--replay-user-messages"]
+    argv = argv or [sys.executable, "-B", host_agent.__file__, "--replay-user-messages"]
     config = folder / "serve.toml"
     config.write_text(f"[profiles.agent]\nroots = [{json.dumps(os.fspath(folder))}]\nargv = {json.dumps(argv)}\n")
     with Commands(state) as commands:

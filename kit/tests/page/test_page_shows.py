@@ -184,7 +184,8 @@ def test_prompts_of_other_clients(browser: Any, server: PageServer) -> None:
         ((_, body),) = session.wait_for_posts(1)
         session.publish({"type": "claude_response", "content": "Still busy."})
         tab.page.locator("#log").get_by_text("Still busy.").wait_for()
-        assert tab.page.evaluate(order) == ["From a program", "From here", "Still busy."]
+        assert tab.page.evaluate(order) == ["From a program", "Still busy."]
+        assert tab.page.locator("#queue .text").all_text_contents() == ["From here"]
         session.publish(
             {"type": "user_prompt", "content": "From here", "id": body["uuid"]},
             {"type": "user_prompt", "content": "", "attachments": 2, "id": "x"},
@@ -193,6 +194,7 @@ def test_prompts_of_other_clients(browser: Any, server: PageServer) -> None:
         for _ in range(2):
             tab.wait_for_turns(1)
             assert tab.page.evaluate(order) == ["From a program", "Still busy.", "From here", ""]
+            assert tab.page.locator("#queue .text").count() == 0
             tab.page.get_by_text("2 attachments").wait_for()
             tab.page.reload()
 

@@ -39,6 +39,7 @@ export class Conversation {
     this.left = 0;
     this.cost = 0;
     this.isInTurn = false;
+    this.owesTurn = false;
     this.ended = null;
     this.group = null;
     this.lastText = null;
@@ -62,7 +63,7 @@ export class Conversation {
     this.questions.clear();
     this.sizes = [];
     this.chars = this.left = this.cost = 0;
-    this.isInTurn = false;
+    this.isInTurn = this.owesTurn = false;
     this.ended = null;
     this.group = null;
     this.lastText = null;
@@ -70,7 +71,14 @@ export class Conversation {
 
   /** Whether the run goes on: a turn is under way, or a subagent works in the background. */
   get isBusy() {
-    return this.isInTurn || this.agents.count > 0;
+    return this.isInTurn || this.owesTurn || this.agents.count > 0;
+  }
+
+  /** The supervisor knows whether a turn is owed. */
+  settle(life) {
+    if (life !== "idle" || !this.owesTurn) return;
+    this.owesTurn = false;
+    this.on.changed();
   }
 
   /** Show an event. */
@@ -92,6 +100,8 @@ export class Conversation {
         break;
       case "subagent_progress":
         this.agents.add(event, this.calls.get(event.agentId));
+        // What a subagent has found in the background is told to the model, which has another turn for it.
+        if (!this.isInTurn && (event.status === "completed" || event.status === "failed")) this.owesTurn = true;
         break;
       case "permission_request":
         this.isInTurn = true;
@@ -290,7 +300,7 @@ export class Conversation {
   }
 
   complete(event) {
-    this.isInTurn = false;
+    this.isInTurn = this.owesTurn = false;
     this.places.progress.hidden = true;
     this.cost += event.costUsd ?? 0;
     this.finishAll();
@@ -337,7 +347,7 @@ export class Conversation {
     this.questions.keep(event.open, event.ended);
     if (event.ended) {
       this.finishAll();
-      this.isInTurn = false;
+      this.isInTurn = this.owesTurn = false;
       this.places.progress.hidden = true;
       this.agents.end();
     }

@@ -1,6 +1,10 @@
 // The page: which session is shown, what is sent to it, and how the parts stand together.
 
+import { Attention } from "./attention.js";
 import { Conversation, dollars } from "./conversation.js";
+import { Manage } from "./manage.js";
+import { Queue } from "./queue.js";
+import { Settings } from "./settings.js";
 import { Stream, words } from "./stream.js";
 import { foreign, make } from "./text.js";
 
@@ -52,6 +56,46 @@ const conversation = new Conversation(places, {
   ask: (text) => isLevel && (at("ask").textContent = text),
   say: (text) => isLevel && (at("say").textContent = text),
   left: () => (conversation.questions.count ? conversation.questions.focus() : at("prompt").focus()),
+  changed,
+});
+
+const attention = new Attention(at("notify"));
+
+const settings = new Settings(
+  { settings: at("settings"), model: at("model"), mode: at("mode") },
+  {
+    abilities: () => call("GET", urlOf(shown, "abilities")),
+    set: (change) => call("POST", urlOf(shown, "settings"), change),
+    fault,
+  },
+);
+
+const manage = new Manage(at("manage"), {
+  async post(what, body) {
+    const session = shown;
+    if (what === "remove") stream.close(); // it would look for a session that is gone
+    try {
+      await call("POST", urlOf(session, what), body);
+    } catch (error) {
+      if (what === "remove") again(session);
+      throw error;
+    }
+  },
+  done(what) {
+    if (what === "remove") leave();
+    look();
+  },
+});
+
+const queue = new Queue(at("queue"), {
+  withdraw: (uuid) => call("POST", urlOf(shown, "withdraw"), { uuid }),
+  edit({ text }) {
+    at("prompt").value = at("prompt").value ? `${text}\n${at("prompt").value}` : text;
+    grow();
+    changed();
+    at("prompt").focus();
+  },
+  fault,
   changed,
 });
 
@@ -128,6 +172,7 @@ async function look() {
     if (one) show(one.id);
   } else {
     head();
+    conversation.settle(sessions.find((one) => one.id === shown)?.life);
   }
 }
 
@@ -179,10 +224,44 @@ function head() {
   const info = sessions.find((one) => one.id === shown);
   at("name").textContent = info ? info.name || lastOf(info.cwd) : "No session";
   at("folder").textContent = info ? info.cwd : "";
-  document.title = `${info ? at("name").textContent : "Sessions"} · claude_wire`;
+  at("manage-open").hidden = !info;
+  attend();
+}
+
+/** The title, the icon and a notification say what the session does. */
+function attend() {
+  const { questions, isBusy } = conversation;
+  attention.update({
+    session: shown,
+    name: shown === null ? "Sessions" : at("name").textContent,
+    count: questions.count,
+    question: questions.words,
+    isBusy: isBusy || queue.count > 0,
+    isLevel,
+  });
 }
 
 // --- the session that is shown
+
+/** The session that is shown is not there any more. */
+function leave() {
+  stream?.close();
+  stream = shown = null;
+  level(false);
+  conversation.clear();
+  settings.clear();
+  queue.clear();
+  link("idle", "Not connected");
+  history.replaceState(null, "", location.pathname);
+  head();
+  list();
+  changed();
+}
+
+function again(id) {
+  shown = null;
+  show(id);
+}
 
 function show(id) {
   if (shown === id) return;
@@ -192,12 +271,15 @@ function show(id) {
   fault("");
   history.replaceState(null, "", `#session=${encodeURIComponent(id)}`);
   conversation.clear();
+  settings.clear();
+  queue.clear();
   head();
   list();
   stream = new Stream(urlOf(id, "events"), {
     event(event) {
       if (event.type === "session_state" && event.ended) resumed = null; // it has ended again, or not begun
       conversation.add(event);
+      follow(event);
       if (event.type === "session_state" && !isLevel) {
         level(true);
         down();
@@ -212,10 +294,25 @@ function show(id) {
     anew(text) {
       level(false);
       conversation.clear();
+      queue.clear();
       fault(`The conversation is read anew: ${text}`);
     },
   });
   changed();
+}
+
+/** What an event means for the parts around the conversation. */
+function follow(event) {
+  if (event.type === "session_state") {
+    settings.state(event);
+    queue.state(event.queued ?? []);
+  } else if (event.type === "user_prompt") {
+    queue.remove(event.id);
+  } else if (event.type === "turn_complete") {
+    // A CLI that repeats no prompts does not say which it has taken: the next one.
+    const next = queue.takeUntold();
+    if (next) conversation.prompt(next.uuid, next.text);
+  }
 }
 
 function link(state, text) {
@@ -266,6 +363,7 @@ function changed() {
     if (isAtEnd) down();
     const row = at("sessions").querySelector("[aria-current]");
     if (row && row.dataset.life !== lifeOf(sessions.find((one) => one.id === shown))) list();
+    attend();
     if (wasBusy && !conversation.isBusy) look();
     wasBusy = conversation.isBusy;
   });
@@ -286,7 +384,9 @@ async function send() {
   at("prompt").value = "";
   grow();
   isAtEnd = true;
-  conversation.prompt(uuid, text);
+  const waits = conversation.isInTurn;
+  if (waits) queue.add(uuid, text);
+  else conversation.prompt(uuid, text);
   conversation.isInTurn = true;
   fault("");
   changed();
@@ -297,8 +397,9 @@ async function send() {
     await reply;
   } catch (error) {
     if (session !== shown) return;
-    conversation.isInTurn = false;
+    conversation.isInTurn = waits;
     conversation.withdraw(uuid);
+    queue.remove(uuid);
     if (!at("prompt").value) at("prompt").value = text;
     grow();
     fault(`The prompt was not sent: ${error.message}`);
@@ -306,9 +407,9 @@ async function send() {
   }
 }
 
-async function answer(requestId, allow, option) {
+async function answer(requestId, allow, option, more) {
   try {
-    await call("POST", urlOf(shown, "answers"), { requestId, allow, option });
+    await call("POST", urlOf(shown, "answers"), { requestId, allow, option, ...more });
     return { counts: true };
   } catch (error) {
     if (error.status === 409 && error.error === "settled") return { over: true, words: "Answered elsewhere" };
@@ -435,6 +536,10 @@ at("prompt").addEventListener("keydown", (event) => {
   }
 });
 at("stop").addEventListener("click", stop);
+at("manage-open").addEventListener("click", () => {
+  const info = sessions.find((one) => one.id === shown);
+  if (info) manage.open({ name: info.name, hasEnded: conversation.ended !== null });
+});
 at("resume").addEventListener("click", () => resume());
 at("main").addEventListener(
   "scroll",
@@ -451,7 +556,7 @@ at("down").addEventListener("click", () => {
 });
 new ResizeObserver(() => isAtEnd && down()).observe(at("main"));
 document.addEventListener("keydown", (event) => {
-  if (event.key !== "Escape" || event.defaultPrevented || at("create").open) return;
+  if (event.key !== "Escape" || event.defaultPrevented || document.querySelector("dialog[open]")) return;
   if (document.body.classList.contains("side-open")) side(false);
   else if (document.activeElement?.closest("#questions")) at("prompt").focus();
   else if (conversation.questions.count) conversation.questions.focus();

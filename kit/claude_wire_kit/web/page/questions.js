@@ -1,5 +1,6 @@
 // Permission questions. An open one stands above the prompt; one that is settled stands where it was asked.
 
+import { choicesOf } from "./choices.js";
 import { exact, fill, foreign, make } from "./text.js";
 
 const REASONS = { withdrawn: "Withdrawn", answered: "Answered", dropped: "Dropped" };
@@ -10,8 +11,8 @@ const MAX_FIELDS = 12;
 export class Questions {
   /**
    * @param {HTMLElement} dock where open questions stand.
-   * @param {object} on `answer(requestId, allow, option)` sends an answer and returns a promise of
-   *   `{counts, over, words}`: whether it counts, else whether the question is settled, and what to say;
+   * @param {object} on `answer(requestId, allow, option, more)` sends an answer and returns a promise of
+   *   `{counts, over, words}`; `more` has the `message` of a denial, or the `answers` to choices: whether it counts, else whether the question is settled, and what to say;
    *   `ask(text)` tells a screen reader; `settled(entry)`; `left()` when a question that had the focus is gone.
    */
   constructor(dock, on) {
@@ -25,6 +26,11 @@ export class Questions {
     this.dock.replaceChildren();
   }
 
+  /** The words of the last question. */
+  get words() {
+    return [...this.open.values()].at(-1)?.words ?? "";
+  }
+
   get count() {
     return this.open.size;
   }
@@ -36,7 +42,7 @@ export class Questions {
 
   /** Move the focus to the first open question. */
   focus() {
-    this.dock.querySelector(".options button:not(:disabled)")?.focus();
+    this.dock.querySelector(".choices input:enabled, .options button:enabled")?.focus();
   }
 
   add(event, slot) {
@@ -49,7 +55,9 @@ export class Questions {
     card.tabIndex = -1;
     const title = make("h3", "ask");
     title.id = `question-${Questions.made++}`;
-    title.append("Allow ", foreign("span", "tool", exact(event.tool)), "?");
+    const choices = choicesOf(event);
+    if (choices) title.append(foreign("span", "tool", "A question for you"));
+    else title.append("Allow ", foreign("span", "tool", exact(event.tool)), "?");
     card.setAttribute("aria-labelledby", title.id);
     const outcome = make("p", "outcome");
     outcome.setAttribute("role", "status");
@@ -60,18 +68,25 @@ export class Questions {
       card.append(description);
     }
     const input = inputOf(event);
-    card.append(input);
+    card.append(choices?.element ?? input);
     const options = make("div", "options");
-    const question = { card, slot, input, options, outcome, isSent: false, told: null, event };
-    event.options.forEach((text, option) => {
+    const reason = make("input", "reason");
+    const question = { card, slot, input, options, reason, choices, outcome, isSent: false, told: null, event, words: "" };
+    (choices ? ["answer"] : event.options).forEach((text, option) => {
       options.append(this.button(question, option, text, true));
     });
-    options.append(this.button(question, event.options.length, "Deny", false));
-    card.append(options, outcome);
+    options.append(this.button(question, options.childElementCount, choices ? "Do not answer" : "Deny", false));
+    Object.assign(reason, { type: "text", maxLength: 10_000, placeholder: "Why not? Enter denies with this reason" });
+    reason.setAttribute("aria-label", "Reason to deny");
+    card.append(options, reason, outcome);
+    const complete = () => choices && (options.firstElementChild.disabled = !choices.isComplete);
+    complete();
+    card.addEventListener("input", complete);
     card.addEventListener("keydown", (pressed) => this.key(pressed, question));
     this.open.set(key, question);
     this.dock.append(card);
-    this.on.ask(`A question: allow ${event.tool}? ${(event.description ?? "").slice(0, 200)}`.trim());
+    question.words = choices ? choices.asked[0].question : `allow ${event.tool}? ${event.description ?? ""}`;
+    this.on.ask(`A question: ${question.words.slice(0, 300)}`.trim());
   }
 
   button(question, number, text, allow) {
@@ -90,7 +105,14 @@ export class Questions {
 
   /** Numbers answer, and arrows go from answer to answer, while the focus is in a question. */
   key(pressed, question) {
-    if (pressed.ctrlKey || pressed.altKey || pressed.metaKey) return;
+    if (pressed.ctrlKey || pressed.altKey || pressed.metaKey || pressed.isComposing) return;
+    if (pressed.target.matches("input")) {
+      if (pressed.key !== "Enter") return;
+      pressed.preventDefault();
+      if (pressed.target === question.reason) this.answer(question, false, 0, "Denied");
+      else if (question.choices.isComplete) question.options.firstElementChild.click();
+      return;
+    }
     const buttons = [...question.options.children];
     const at = buttons.indexOf(document.activeElement);
     if (/^[1-9]$/.test(pressed.key) && Number(pressed.key) <= buttons.length) buttons[Number(pressed.key) - 1].click();
@@ -102,20 +124,30 @@ export class Questions {
 
   async answer(question, allow, option, text) {
     if (question.isSent) return;
+    const { choices, reason } = question;
+    const answers = choices && allow ? choices.answers : null;
+    const why = allow ? "" : reason.value.trim();
     question.isSent = true;
-    for (const button of question.options.children) button.disabled = true;
+    this.enable(question, false);
     question.outcome.textContent = "Sending …";
-    const said = await this.on.answer(question.event.requestId, allow, option);
+    const more = answers ? { answers } : why ? { message: why } : {};
+    const said = await this.on.answer(question.event.requestId, allow, option, more);
     if (said.counts) {
-      this.settle(question, allow ? sentence(text) : "Denied", allow ? "allowed" : "denied");
+      const words = answers ? Object.values(answers).join(" · ") : sentence(text);
+      this.settle(question, allow ? words : why ? `Denied: ${why}` : "Denied", allow ? "allowed" : "denied");
     } else if (said.over) {
       this.settle(question, ...(question.told ?? [said.words, "answered"]));
     } else {
       question.isSent = false;
-      for (const button of question.options.children) button.disabled = false;
+      this.enable(question, true);
       question.outcome.textContent = said.words;
       this.focus();
     }
+  }
+
+  enable({ options, reason, choices }, is) {
+    for (const control of [...options.children, reason]) control.disabled = !is;
+    if (choices) choices.disabled = !is;
   }
 
   /** A question needs no answer any more. How it was answered elsewhere is often known only with the tool's result. */
@@ -164,6 +196,8 @@ export class Questions {
     // The button that was pressed is disabled by now, and has lost the focus.
     const hadFocus = question.isSent || question.card.contains(document.activeElement);
     question.options.remove();
+    question.reason.remove();
+    question.choices?.element.replaceWith(question.input);
     question.outcome.textContent = words;
     question.outcome.setAttribute("dir", "auto");
     question.card.dataset.outcome = outcome;

@@ -1,0 +1,76 @@
+// The questions of AskUserQuestion as choices: one or several options of each, or words of one's own.
+
+import { exact, foreign, make } from "./text.js";
+
+/** Questions and options that are shown; a tool that asks more is answered by its options alone. */
+const MAX_QUESTIONS = 8;
+const MAX_OPTIONS = 20;
+
+/** The questions of an event as `{question, header, options, multiSelect}`; null if they are not of that shape. */
+function questionsOf({ tool, input }) {
+  const asked = input.questions;
+  if (tool !== "AskUserQuestion" || !Array.isArray(asked) || asked.length === 0 || asked.length > MAX_QUESTIONS) return null;
+  const isQuestion = (one) =>
+    typeof one?.question === "string" &&
+    Array.isArray(one.options) &&
+    one.options.length <= MAX_OPTIONS &&
+    one.options.every((option) => typeof option?.label === "string");
+  return asked.every(isQuestion) ? asked : null;
+}
+
+/** What a person chooses. Null for an event that asks nothing of this kind. */
+export function choicesOf(event) {
+  const asked = questionsOf(event);
+  return asked === null ? null : new Choices(asked);
+}
+
+class Choices {
+  constructor(asked) {
+    this.asked = asked;
+    this.element = make("div", "choices");
+    this.fields = asked.map((one, number) => this.field(one, `choice-${Choices.made++}-${number}`));
+    this.element.append(...this.fields);
+  }
+
+  field(one, name) {
+    const field = make("fieldset");
+    field.append(foreign("legend", "", exact(one.question)));
+    const kind = one.multiSelect ? "checkbox" : "radio";
+    for (const option of one.options) {
+      const row = make("label", "choice");
+      const input = make("input");
+      Object.assign(input, { type: kind, name, value: option.label });
+      const words = make("span");
+      words.append(foreign("span", "name", exact(option.label)));
+      if (typeof option.description === "string") words.append(foreign("span", "about", exact(option.description)));
+      row.append(input, words);
+      field.append(row);
+    }
+    const own = make("input", "own");
+    Object.assign(own, { type: "text", maxLength: 10_000, placeholder: "Something else" });
+    own.setAttribute("aria-label", `Another answer to: ${one.question}`);
+    field.append(own);
+    return field;
+  }
+
+  /** The answers by question, of those that have one. */
+  get answers() {
+    const found = {};
+    this.asked.forEach(({ question }, number) => {
+      const chosen = [...this.fields[number].querySelectorAll(".choice input:checked")].map((input) => input.value);
+      const own = this.fields[number].querySelector(".own").value.trim();
+      if (own) chosen.push(own);
+      if (chosen.length) found[question] = chosen.join(", ");
+    });
+    return found;
+  }
+
+  get isComplete() {
+    return Object.keys(this.answers).length === new Set(this.asked.map((one) => one.question)).size;
+  }
+
+  set disabled(is) {
+    for (const field of this.fields) field.disabled = is;
+  }
+}
+Choices.made = 0;

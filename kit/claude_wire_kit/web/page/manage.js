@@ -1,0 +1,55 @@
+// Rename, end and delete a session, in one dialog.
+
+export class Manage {
+  /**
+   * @param {HTMLDialogElement} dialog
+   * @param {object} on `post(what, body)` sends an act for the session that is shown; `done()` when the list has changed.
+   */
+  constructor(dialog, on) {
+    this.dialog = dialog;
+    this.on = on;
+    this.at = (name) => dialog.querySelector(`[name="${name}"]`);
+    this.at("cancel").addEventListener("click", () => dialog.close());
+    this.at("end").addEventListener("click", () => this.act("stop"));
+    this.at("delete").addEventListener("click", () => this.delete());
+    dialog.querySelector("form").addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.act("rename", { name: this.at("name").value.trim() || null });
+    });
+  }
+
+  open({ name, hasEnded }) {
+    this.isSure = false;
+    this.at("name").value = name ?? "";
+    this.at("end").hidden = hasEnded;
+    this.at("delete").hidden = !hasEnded;
+    this.at("delete").textContent = "Delete …";
+    this.fault("");
+    this.dialog.showModal();
+    this.at("name").select();
+  }
+
+  fault(text) {
+    this.dialog.querySelector('[role="alert"]').textContent = text;
+  }
+
+  /** What was said cannot be brought back, so the button is pressed twice. */
+  delete() {
+    if (this.isSure) {
+      this.act("remove");
+      return;
+    }
+    this.isSure = true;
+    this.at("delete").textContent = "Delete all that was said";
+  }
+
+  async act(what, body) {
+    try {
+      await this.on.post(what, body);
+      this.dialog.close();
+      this.on.done(what);
+    } catch (error) {
+      this.fault(error.message);
+    }
+  }
+}

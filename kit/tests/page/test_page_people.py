@@ -1,0 +1,156 @@
+"""Sessions as people use them, with the agent of the demo: choices, reasons, notice, settings, names, the queue."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from claude_wire_kit.commands.guide.project import BROKEN, FIXED, SOURCE
+from guided_page import guided
+
+#: Stands for a person who looks elsewhere, and keeps what the page tells.
+AWAY = """
+document.hasFocus = () => false;
+window.told = [];
+window.Notification = class extends EventTarget {
+  static permission = "granted";
+  constructor(title) { super(); told.push(title); }
+};
+"""
+
+
+def test_deny_with_a_reason(browser: Any, tmp_path: Path) -> None:
+    with guided(browser, tmp_path) as shop:
+        shop.say("Run the tests")
+        shop.page.fill("#questions .reason", "Not on a Friday.")
+        shop.page.press("#questions .reason", "Enter")
+        shop.wait_for("Then I do not run them.")
+        assert shop.page.text_content("#log .outcome") == "Denied: Not on a Friday."
+        id = shop.sessions()[0]["id"]
+        with shop.client.stream("GET", f"/sessions/{id}/events?raw=1") as lines:
+            assert any("Not on a Friday." in line for line in lines.iter_lines() if "tool_result" in line)
+
+
+def test_an_edit_is_allowed_and_done(browser: Any, tmp_path: Path) -> None:
+    with guided(browser, tmp_path) as shop:
+        shop.say("Fix the bug")
+        shop.page.click("#questions .main")
+        shop.tab.wait_for_turns(1)
+        assert FIXED in (tmp_path / SOURCE).read_text()
+        assert BROKEN not in (tmp_path / SOURCE).read_text()
+
+
+def test_choices(browser: Any, tmp_path: Path) -> None:
+    """One of several, several, and words of one's own; the answer can be given when each question has one."""
+    with guided(browser, tmp_path) as shop:
+        shop.say("Ask me a question")
+        answer = shop.page.get_by_role("button", name="Answer", exact=False).first
+        shop.page.get_by_label("Half up").check()
+        assert answer.is_disabled()
+        shop.page.get_by_label("Yen").check()
+        shop.page.locator(".own").nth(1).fill("Shells")
+        answer.click()
+        shop.wait_for("You have decided:")
+        shop.tab.wait_for_turns(1)
+        said = shop.tab.shown()["texts"][-1]
+        assert "Half up" in said
+        assert "Yen, Shells" in said
+        assert shop.page.text_content("#log .outcome") == "Half up · Yen, Shells"
+
+
+def test_choices_by_keyboard(browser: Any, tmp_path: Path) -> None:
+    with guided(browser, tmp_path) as shop:
+        shop.say("question")
+        shop.page.wait_for_selector("#questions .choices")
+        for key in ["Escape", "ArrowDown", "Tab", "Tab", "Space", "Enter"]:
+            shop.page.keyboard.press(key)
+        shop.wait_for("You have decided:")
+        assert shop.page.text_content("#log .outcome") == "Half to even · Dollar"
+
+
+def test_title_icon_and_notification(browser: Any, tmp_path: Path) -> None:
+    with guided(browser, tmp_path, AWAY) as shop:
+        assert shop.page.title() == "The shop · claude_wire"
+        shop.say("Run the tests")
+        shop.page.wait_for_selector("#questions .main")
+        shop.page.wait_for_function("() => document.title === '? The shop · claude_wire'")
+        assert shop.page.get_attribute("link[rel=icon]", "href") == "icon-asks.svg"
+        shop.page.click("#questions .main")
+        shop.page.wait_for_function("() => document.title === '✓ The shop · claude_wire'")
+        assert shop.page.get_attribute("link[rel=icon]", "href") == "icon-done.svg"
+        assert shop.page.evaluate("told") == ["The shop asks you", "The shop is done"]
+        shop.page.evaluate("dispatchEvent(new Event('focus'))")
+        assert shop.page.title() == "The shop · claude_wire"
+
+
+def test_done_is_the_run_and_not_the_turn(browser: Any, tmp_path: Path) -> None:
+    """While a subagent works in the background, nothing is done."""
+    with guided(browser, tmp_path, AWAY) as shop:
+        shop.say("background")
+        shop.tab.wait_for_turns(1)
+        shop.page.wait_for_selector("#now .agent-line")
+        assert shop.page.title() == "The shop · claude_wire"
+        assert shop.page.evaluate("told") == []
+        shop.say("Which model?")
+        shop.page.wait_for_function("() => told.length")
+        assert shop.page.evaluate("told") == ["The shop is done"]
+
+
+def test_model_and_mode(browser: Any, tmp_path: Path) -> None:
+    """Switched on the page; what another client switches is seen."""
+    with guided(browser, tmp_path) as shop:
+        shop.page.locator("#model option", has_text="Guide mini").wait_for(state="attached")
+        shop.page.select_option("#model", "guide-mini")
+        shop.page.select_option("#mode", "plan")
+        shop.page.wait_for_function("() => document.getElementById('mode').value === 'plan'")
+        shop.say("Fix the bug")
+        shop.page.click("#questions .main")
+        shop.page.wait_for_selector("#questions .tool:text-is('Edit')")
+        id = shop.sessions()[0]["id"]
+        assert shop.client.post(f"/sessions/{id}/settings", json={"permissionMode": "acceptEdits"}).status_code == 204
+        shop.page.wait_for_function("() => document.getElementById('mode').value === 'acceptEdits'")
+        shop.page.reload()
+        shop.page.wait_for_function("() => document.getElementById('model').value === 'guide-mini'")
+        assert shop.page.input_value("#mode") == "acceptEdits"
+
+
+def test_rename_end_and_delete(browser: Any, tmp_path: Path) -> None:
+    with guided(browser, tmp_path) as shop:
+        shop.page.click("#manage-open")
+        shop.page.get_by_label("Title").fill("Cents")
+        shop.page.keyboard.press("Enter")
+        shop.tab.wait_for_text("#name", "Cents")
+        assert shop.page.locator("#sessions .name").all_text_contents() == ["Cents"]
+        shop.page.click("#manage-open")
+        shop.page.get_by_role("button", name="End", exact=True).click()
+        shop.page.wait_for_selector("#resume:not([hidden])")
+        shop.page.click("#manage-open")
+        shop.page.get_by_role("button", name="Delete …").click()
+        assert len(shop.sessions()) == 1
+        shop.page.get_by_role("button", name="Delete all that was said").click()
+        shop.tab.wait_for_text("#name", "No session")
+        assert shop.sessions() == []
+        shop.page.wait_for_selector("#no-sessions:not([hidden])")
+
+
+def test_the_queue_is_seen_and_edited(browser: Any, tmp_path: Path) -> None:
+    """Also in another tab, which knows of a prompt that it waits."""
+    with guided(browser, tmp_path) as shop:
+        shop.say("Run the tests")
+        shop.page.wait_for_selector("#questions .main")
+        for prompt in ("a picture", "a review", "Which model?"):
+            shop.say(prompt)
+        shop.page.locator("#queue .queued").nth(2).wait_for()
+        assert shop.page.locator("#queue .text").all_text_contents() == ["a picture", "a review", "Which model?"]
+        other = shop.page.context.new_page()
+        other.goto(shop.page.url)
+        other.locator("#queue .queued").nth(2).wait_for()
+        shop.page.get_by_role("button", name="Remove").nth(1).click()
+        other.locator("#queue .queued").nth(2).wait_for(state="detached")
+        shop.page.get_by_role("button", name="Edit").nth(0).click()
+        shop.page.wait_for_function("() => document.getElementById('prompt').value === 'a picture'")
+        assert shop.page.locator("#queue .text").all_text_contents() == ["Which model?"]
+        shop.page.click("#questions .main")
+        shop.tab.wait_for_turns(2)
+        assert shop.tab.shown()["prompts"] == ["Run the tests", "Which model?"]
+        assert shop.page.is_hidden("#queue")
