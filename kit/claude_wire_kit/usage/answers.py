@@ -180,8 +180,12 @@ class Answers:
 
 def key_of(*ids: str | None) -> bytes:
     """Return the key of an answer, made from its message id and request id, or from the one id of its line."""
-    text = "\0".join(id or "" for id in ids)
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=KEY_BYTES).digest()
+    return digest_of("\0".join(id or "" for id in ids).encode("utf-8", "surrogatepass"))
+
+
+def digest_of(ids: bytes) -> bytes:
+    """Return the key of joined ids."""
+    return blake2b(ids, digest_size=KEY_BYTES).digest()
 
 
 def _seconds(stamp: str | None) -> float | None:

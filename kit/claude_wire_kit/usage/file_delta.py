@@ -7,20 +7,38 @@ import os
 from collections.abc import Iterator
 from hashlib import blake2b
 
+import msgspec
+
 from claude_wire.codec import Decoder
-from claude_wire.columns import Range, scan
+from claude_wire.columns import Range
 from claude_wire.transcripts import CostStateRecord, Record
 from claude_wire.transcripts.files import open_regular, read_small
-from claude_wire_kit.usage.rows import COLUMNS, Row, answers_in
+from claude_wire_kit.usage.rows import answers_in
 
 #: If this many bytes before the old end are unchanged, the file has grown and was not replaced.
 TAIL_BYTES = 256
 
-#: The size of a block in the search from the end, and of the largest ``cost-state`` that is found.
-BLOCK_BYTES, MAX_COST_BYTES = 1 << 20, 1 << 16
+#: The search from the end reads blocks: the first one of the first size, because a ``cost-state`` is mostly in the last
+#: lines. The last number is the size of the largest ``cost-state`` that is found.
+FIRST_BYTES, BLOCK_BYTES, MAX_COST_BYTES = 1 << 16, 1 << 20, 1 << 16
 
 #: A ``.meta.json`` above this size is not read.
 MAX_META_BYTES = 1 << 20
+
+
+class _ModelCost(msgspec.Struct, gc=False):
+    costUSD: int | float | None = None
+
+
+class _CostState(msgspec.Struct, tag_field="type", tag="cost-state", gc=False):
+    """The fields of a ``CostStateRecord`` that count. A decoder of records takes ten times as long."""
+
+    sessionId: str | None = None
+    totalCostUSD: int | float | None = None
+    modelUsage: dict[str, _ModelCost] | None = None
+
+
+_COST_STATE = msgspec.json.Decoder(_CostState)
 
 
 class FileDelta:
@@ -32,12 +50,12 @@ class FileDelta:
             of these bytes. If the file was replaced since, all of it is new.
 
     Attributes:
-        start: where the new part begins.
+        part: the new part. An unfinished last line is in it.
         state: size, time, inode, offset and tail, for the next time. The offset is after the last complete line; 0 if
             an unfinished last line counts, because more bytes may change what the line is.
         cost: the last ``cost-state`` in the new part, as JSON: the total and those of the models, or None.
         session: the session of ``cost``.
-        bytes_read: bytes that this object has read.
+        bytes_read: bytes that this object has read. Those of ``part`` that are read for answers are not counted.
 
     Raises:
         OSError: the file cannot be read.
@@ -51,23 +69,22 @@ class FileDelta:
         with open_regular(path) as self._file:
             status = os.fstat(self._file.fileno())
             self._size: int = status.st_size
-            goes_on = inode == status.st_ino and offset <= self._size and self._tail(offset) == tail
-            self.start: int = offset if goes_on else 0
+            may_go_on = inode == status.st_ino and offset <= self._size
+            # One read for most files. With the old tail, it has all that is new.
+            known = offset - TAIL_BYTES if may_go_on else 0
+            begin = max(known, self._size - FIRST_BYTES, 0)
+            self._last, self._last_begin = b"", self._size
+            self._last, self._last_begin = self._bytes(begin, self._size), begin
+            self._start: int = offset if may_go_on and self._tail(offset) == tail else 0
             end = self._end()
             self._find_cost(end)
-            is_open = end < self._size and any(answers_in(scan(Range(path, end, self._size), "usage", COLUMNS), path))
+            is_open = end < self._size and bool(answers_in([Range(path, end, self._size)]))
+            self.part = Range(path, self._start, self._size)
             offset = 0 if is_open else end
             self.state: tuple[int, int, int, int, bytes] = (
                 *(status.st_size, status.st_mtime_ns, status.st_ino),
                 *(offset, self._tail(offset)),
             )
-
-    def answers(self) -> Iterator[Row]:
-        """Yield the new answers, also those of an unfinished last line. Raises the errors of :func:`answers_in`."""
-        if self._size > self.start:
-            source = scan(Range(self._path, self.start, self._size), "usage", COLUMNS)
-            yield from answers_in(source, self._path)
-            self.bytes_read += source.report.bytes
 
     @property
     def agent(self) -> str:
@@ -79,6 +96,8 @@ class FileDelta:
             return "subagent"
 
     def _bytes(self, start: int, stop: int) -> bytes:
+        if start >= self._last_begin:
+            return self._last[start - self._last_begin : stop - self._last_begin]
         self._file.seek(start)
         data = self._file.read(stop - start)
         self.bytes_read += len(data)
@@ -89,16 +108,17 @@ class FileDelta:
 
     def _blocks(self, stop: int, more: int) -> Iterator[tuple[int, bytes]]:
         """Yield the new part in blocks, the last one first, each with ``more`` of the bytes after it."""
-        while stop > self.start:
-            begin = max(stop - BLOCK_BYTES, self.start)
+        size = FIRST_BYTES
+        while stop > self._start:
+            begin = max(stop - size, self._start)
             yield begin, self._bytes(begin, min(stop + more, self._size))
-            stop = begin
+            stop, size = begin, BLOCK_BYTES
 
     def _end(self) -> int:
-        if self._size > self.start and self._bytes(self._size - 1, self._size) == b"\n":
+        if self._size > self._start and self._bytes(self._size - 1, self._size) == b"\n":
             return self._size
         ends = (begin + data.rfind(b"\n") + 1 for begin, data in self._blocks(self._size, 0) if b"\n" in data)
-        return next(ends, self.start)
+        return next(ends, self._start)
 
     def _find_cost(self, end: int) -> None:
         for _, data in self._blocks(end, MAX_COST_BYTES):
@@ -106,9 +126,18 @@ class FileDelta:
             # Within a JSON string the quote would be escaped, so this is a value or a key.
             while (at := data.rfind(b'"cost-state"', 0, at)) >= 0:
                 begin = data.rfind(b"\n", 0, at) + 1
-                for record in Decoder(Record).feed(data[begin : data.find(b"\n", at) + 1]):
-                    if isinstance(record, CostStateRecord) and record.totalCostUSD is not None:
-                        models = {name: usage.costUSD or 0.0 for name, usage in (record.modelUsage or {}).items()}
-                        self.cost, self.session = json.dumps([record.totalCostUSD, models]), record.sessionId
-                        return
+                state = _cost_state(data[begin : data.find(b"\n", at) + 1])
+                if state is not None and state.totalCostUSD is not None:
+                    models = {name: usage.costUSD or 0.0 for name, usage in (state.modelUsage or {}).items()}
+                    self.cost, self.session = json.dumps([state.totalCostUSD, models]), state.sessionId
+                    return
                 at = begin
+
+
+def _cost_state(line: bytes) -> _CostState | CostStateRecord | None:
+    try:
+        return _COST_STATE.decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        # Another type, or something that only the decoder of records reads, such as a lone surrogate.
+        records = Decoder(Record).feed(line)
+        return next((record for record in records if isinstance(record, CostStateRecord)), None)

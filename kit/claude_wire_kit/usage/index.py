@@ -28,6 +28,9 @@ from claude_wire_kit.usage.tokens import MAX_TOKENS, AnswerTotals, cut_name
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from claude_wire_kit.usage.file_delta import FileDelta
+    from claude_wire_kit.usage.rows import Row
+
 T = TypeVar("T")
 
 #: What the sums are grouped by.
@@ -45,6 +48,9 @@ BUSY_SECONDS = 30
 #: Times are stored in quarters of an hour, because all time zones differ by whole quarters. NO_TIME: none, or before
 #: 1970.
 QUARTER_SECONDS, NO_TIME, NEVER = 900, -1, 2**62
+
+#: Files are read together up to this many bytes. A pass over a file takes as long as one over 300 KB in a group.
+GROUP_BYTES = 64 * 1024 * 1024
 
 #: Subfolders are searched up to this depth.
 MAX_LEVELS = 6
@@ -75,7 +81,7 @@ ON CONFLICT (file, key) DO UPDATE SET (copied, session, model, quarter, step, {_
 _SUM = f"""
 INSERT INTO sums SELECT file, session, model, quarter, step, count(*),
   {", ".join(f"sum({name})" for name in _COUNTS.split(", "))}
-FROM answers a WHERE file = ? AND NOT EXISTS (
+FROM answers a WHERE file IN (SELECT file FROM touched) AND NOT EXISTS (
   SELECT 1 FROM answers b JOIN files g ON g.id = b.file JOIN files f ON f.id = a.file
   WHERE b.key = a.key AND b.file != a.file AND (b.copied < a.copied OR b.copied = a.copied
     AND (g.gone < f.gone OR g.gone = f.gone AND g.path > f.path)))
@@ -99,6 +105,19 @@ class OwnCost(NamedTuple):
 
     total: float
     models: dict[str, float]
+
+
+class _Change(NamedTuple):
+    """A file in which something is new."""
+
+    path: bytes
+    #: What the index has of the file. None for a new one.
+    row: tuple[Any, ...] | None
+    news: FileDelta
+
+    @property
+    def size(self) -> int:
+        return self.news.part.stop - self.news.part.start
 
 
 class UsageIndex:
@@ -151,7 +170,9 @@ class UsageIndex:
         self._db: sqlite3.Connection | None = None
         self._on_file = on_file
         self._is_fresh = False
-        self._names: dict[str | None, int | None] = {}
+        self._names: dict[str, int] = {}
+        #: The ids of names by their UTF-8, so that a name is decoded once.
+        self._ids: dict[bytes, int] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -356,8 +377,11 @@ class UsageIndex:
                 except OSError:
                     self.unreadable.append(self._path(name))
 
+    def _full(self, name: bytes) -> str:
+        return os.fsdecode(os.path.join(self._root, name))
+
     def _path(self, name: bytes) -> Path:
-        return Path(os.fsdecode(os.path.join(self._root, name)))
+        return Path(self._full(name))
 
     def _look(self, db: sqlite3.Connection, found: dict[bytes, tuple[int, int, int]]) -> None:
         version = db.execute("PRAGMA user_version").fetchone()[0]
@@ -384,75 +408,129 @@ class UsageIndex:
             check_digest(db, "answers")
         known = {row[1]: row for row in db.execute("SELECT id, path, size, mtime, inode, offset, tail FROM files")}
         self._names = {name: id for id, name in db.execute("SELECT id, name FROM names")}
-        self._names[None] = None
+        self._ids.clear()
         touched: set[int] = set()
         were_gone = {path for (path,) in db.execute("SELECT path FROM files WHERE gone")}
         for path in (known.keys() - found.keys()) ^ were_gone:  # files that were deleted, and files that came back
             db.execute("UPDATE files SET gone = ? WHERE path = ?", (path not in found, path))
             touched |= _sharing(db, known[path][0]) | {known[path][0]}
         changed = [path for path in sorted(found) if path not in known or known[path][2:5] != found[path]]
+        group: list[_Change] = []
+        size = 0
         for number, path in enumerate(changed):
             if self._on_file is not None:
                 self._on_file(number, len(changed))
-            try:
-                touched |= self._take(db, path, known.get(path), alone=not known)
-            except (OSError, ValueError):
-                self.unreadable.append(self._path(path))
+            change = self._look_at(path, known.get(path))
+            if change is not None:
+                group.append(change)
+                size += change.size
+            if size > GROUP_BYTES:
+                touched |= self._take(db, group, alone=not known)
+                group, size = [], 0
+        touched |= self._take(db, group, alone=not known)
         db.execute(_INDEX)
         self._sum(db, touched)
 
     def _sum(self, db: sqlite3.Connection, touched: set[int]) -> None:
-        for file in sorted(touched):
-            db.execute("DELETE FROM sums WHERE file = ?", (file,))
-            db.execute(_SUM, (file,))
+        db.execute("CREATE TEMP TABLE IF NOT EXISTS touched (file INTEGER PRIMARY KEY)")
+        db.execute("DELETE FROM touched")
+        db.executemany("INSERT INTO touched VALUES (?)", ((file,) for file in touched))
+        db.execute("DELETE FROM sums WHERE file IN (SELECT file FROM touched)")
+        db.execute(_SUM)
         write_digests(db)
 
     def _forget(self, db: sqlite3.Connection, file: int) -> None:
         for table, column in (("answers", "file"), ("sums", "file"), ("files", "id")):
             db.execute(f"DELETE FROM {table} WHERE {column} = ?", (file,))
 
-    def _take(self, db: sqlite3.Connection, path: bytes, row: tuple[Any, ...] | None, *, alone: bool) -> set[int]:
-        """Read what is new in a file. Returns the files whose sums change."""
+    def _look_at(self, path: bytes, row: tuple[Any, ...] | None) -> _Change | None:
+        """Find what is new in a file. None if the file cannot be read."""
         from claude_wire_kit.usage.file_delta import FileDelta  # it imports all classes of transcripts
 
-        news = FileDelta(str(self._path(path)), *(row[4:] if row is not None else ()))
-        answers = list(news.answers())
-        touched: set[int] = set()
-        if row is not None and not news.start:
-            touched = _sharing(db, row[0])
-            self._forget(db, row[0])
-        id = row[0] if row is not None else None
-        if not news.start:
-            is_subagent = b"/subagents/" in path or os.path.basename(path).startswith(b"agent-")
-            values = (id, path, cut_name(news.agent) if is_subagent else "main")
-            id = db.execute("INSERT INTO files (id, path, agent) VALUES (?, ?, ?)", values).lastrowid
-        assert isinstance(id, int)
-        added = (
-            (
-                *(id, answer.key, answer.asked_in is not None),
-                *(self._name(db, answer.asked_in or answer.session) or 0, self._name(db, answer.model or "?")),
-                NO_TIME if answer.time is None else max(answer.time // (QUARTER_SECONDS * 1_000_000), NO_TIME),
-                *(step_of(answer.prompt_tokens), *answer.counts),
-            )
-            for answer in answers
-        )
-        db.executemany(_INSERT, added)
-        self.files_read += 1
-        self.bytes_read += news.bytes_read
-        session = next((answer.session for answer in answers if answer.session), news.session)
-        project = next((answer.cwd for answer in answers if answer.cwd), None)
-        db.execute(
-            "UPDATE files SET size = ?, mtime = ?, inode = ?, offset = ?, tail = ?, cost = coalesce(?, cost), "
-            "session = coalesce(session, ?), project = coalesce(project, ?) WHERE id = ?",
-            (*news.state, news.cost, self._name(db, session), self._name(db, project), id),
-        )
-        return {id} if alone else touched | {id} | _sharing(db, id)
+        try:
+            return _Change(path, row, FileDelta(self._full(path), *(row[4:] if row is not None else ())))
+        except (OSError, ValueError):
+            self.unreadable.append(self._path(path))
+            return None
 
-    def _name(self, db: sqlite3.Connection, name: str | None) -> int | None:
-        name = cut_name(name)
-        if name not in self._names:
-            self._names[name] = db.execute("INSERT INTO names (name) VALUES (?)", (name,)).lastrowid
-        return self._names[name]
+    def _answers(self, group: list[_Change]) -> Iterator[tuple[_Change, list[Row]]]:
+        """Read the answers of some files. A file that cannot be read is left out."""
+        from claude_wire_kit.usage.rows import answers_in
+
+        try:
+            names = [os.fsencode(change.news.part.path) for change in group]
+            found = answers_in([change.news.part for change in group])
+            if len(group) == 1:  # its path need not be UTF-8
+                yield group[0], next(iter(found.values()), [])
+                return
+            for name in names:
+                name.decode()
+            yield from ((change, found.get(name, [])) for name, change in zip(names, group, strict=True))
+        except (OSError, ValueError):
+            if len(group) == 1:
+                self.unreadable.append(self._path(group[0].path))
+                return
+            for change in group:
+                yield from self._answers([change])
+
+    def _take(self, db: sqlite3.Connection, group: list[_Change], *, alone: bool) -> set[int]:
+        """Count what is new in some files. Returns the files whose sums change."""
+        touched: set[int] = set()
+        ids: list[int] = []
+        rows: list[tuple[Any, ...]] = []
+        for change, answers in self._answers(group):
+            path, row, news = change
+            if row is not None and not news.part.start:
+                touched |= _sharing(db, row[0])
+                self._forget(db, row[0])
+            id = row[0] if row is not None else None
+            if not news.part.start:
+                is_subagent = b"/subagents/" in path or os.path.basename(path).startswith(b"agent-")
+                values = (id, path, cut_name(news.agent) if is_subagent else "main")
+                id = db.execute("INSERT INTO files (id, path, agent) VALUES (?, ?, ?)", values).lastrowid
+            assert isinstance(id, int)
+            ids.append(id)
+            rows += (
+                (
+                    *(id, answer.key, answer.asked_in is not None),
+                    *(self._id(db, answer.asked_in or answer.session) or 0, self._id(db, answer.model or b"?")),
+                    NO_TIME if answer.time is None else max(answer.time // (QUARTER_SECONDS * 1_000_000), NO_TIME),
+                    *(step_of(answer.prompt_tokens), *answer.counts),
+                )
+                for answer in answers
+            )
+            self.files_read += 1
+            self.bytes_read += news.bytes_read + change.size
+            session = next((answer.session for answer in answers if answer.session), None)
+            project = next((answer.cwd for answer in answers if answer.cwd), None)
+            db.execute(
+                "UPDATE files SET size = ?, mtime = ?, inode = ?, offset = ?, tail = ?, cost = coalesce(?, cost), "
+                "session = coalesce(session, ?), project = coalesce(project, ?) WHERE id = ?",
+                (
+                    *(*news.state, news.cost),
+                    self._id(db, session) if session or news.session is None else self._name(db, news.session),
+                    *(self._id(db, project), id),
+                ),
+            )
+        db.executemany(_INSERT, rows)
+        return touched.union(ids, *(() if alone else (_sharing(db, id) for id in ids)))
+
+    def _id(self, db: sqlite3.Connection, name: bytes | None) -> int | None:
+        if name is None:
+            return None
+        id = self._ids.get(name)
+        if id is None:
+            id = self._ids[name] = self._name(db, name.decode())
+        return id
+
+    def _name(self, db: sqlite3.Connection, name: str) -> int:
+        name = cut_name(name) or ""
+        id = self._names.get(name)
+        if id is None:
+            id = db.execute("INSERT INTO names (name) VALUES (?)", (name,)).lastrowid
+            assert id is not None
+            self._names[name] = id
+        return id
 
 
 def default_file(folder: str | os.PathLike[str]) -> Path:

@@ -56,7 +56,9 @@ class Price(NamedTuple):
 
 def step_of(prompt_tokens: int) -> int:
     """Return the highest of :data:`PROMPT_STEPS` that a prompt exceeds, or 0."""
-    return max((step for step in PROMPT_STEPS if prompt_tokens > step), default=0)
+    if prompt_tokens <= PROMPT_STEPS[0]:
+        return 0
+    return max(step for step in PROMPT_STEPS if prompt_tokens > step)
 
 
 class Prices(NamedTuple):

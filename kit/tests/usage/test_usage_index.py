@@ -18,9 +18,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from claude_wire.columns import Range, scan
 from claude_wire.transcripts import read
 from claude_wire_kit.usage import PRICES, Answers, AnswerTotals, OwnCost, Price, Prices, UsageIndex
 from claude_wire_kit.usage import index as index_module
+from claude_wire_kit.usage import rows as rows_module
 from claude_wire_kit.usage.file_delta import BLOCK_BYTES, TAIL_BYTES
 from claude_wire_kit.usage.index import default_file
 from cli_lines import line
@@ -512,16 +514,16 @@ def test_an_interrupt_leaves_the_index_as_it_was(
     for path in sorted(folder.rglob("*.jsonl"))[:10]:
         with open(path, "ab") as opened:
             opened.write(answer(1, 10**6))
-    take, taken = UsageIndex._take, 0
+    look, taken = UsageIndex._look_at, 0
 
     def interrupted(self: UsageIndex, *arguments: Any, **others: Any) -> Any:
         nonlocal taken
         taken += 1
         if taken == 6:
             raise KeyboardInterrupt
-        return take(self, *arguments, **others)
+        return look(self, *arguments, **others)
 
-    monkeypatch.setattr(UsageIndex, "_take", interrupted)
+    monkeypatch.setattr(UsageIndex, "_look_at", interrupted)
     with UsageIndex(folder, file) as index:
         with pytest.raises(KeyboardInterrupt):
             index.sums()
@@ -548,6 +550,40 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, file: Path, monkeyp
     assert outputs(looked(folder, file)[0]) == 3
     with UsageIndex(tmp_path / "nowhere", file) as index, pytest.raises(FileNotFoundError):
         index.sums()
+
+
+def test_a_file_that_cannot_be_read_to_its_end_leaves_the_others(
+    tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files are read together. Here the second of three fails, after it was looked at."""
+    folder = tmp_path / "projects"
+    folder.mkdir()
+    names = [f"{name}.jsonl" for name in "abc"] + [os.fsdecode(b"\xff.jsonl"), os.fsdecode(b"\xfe.jsonl")]
+    for number, name in enumerate(names):
+        (folder / name).write_bytes(answer(number, 10**number))
+
+    def failing(parts: list[Range], *arguments: Any) -> Any:
+        if any(part.path.endswith("b.jsonl") for part in parts):
+            raise OSError(5, "Input/output error")
+        return scan(parts, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rows_module, "scan", failing)
+        counts, index = looked(folder, file)
+    assert (outputs(counts), index.unreadable) == (11101, [folder / "b.jsonl"])
+    counts, index = looked(folder, file)
+    assert (outputs(counts), index.unreadable, index.files_read) == (11111, [], 1)
+
+
+@pytest.mark.parametrize("size", [0, 100_000])
+def test_the_size_of_a_group_makes_no_difference(
+    size: int, everything: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with UsageIndex(everything, ":memory:") as index:
+        expected = index.sums("session"), index.sums("project"), index.own_costs()
+    monkeypatch.setattr(index_module, "GROUP_BYTES", size)
+    with UsageIndex(everything, file) as index:
+        assert (index.sums("session"), index.sums("project"), index.own_costs()) == expected
 
 
 def test_a_folder_that_cannot_be_read_is_named(tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
