@@ -44,8 +44,8 @@ def decoder(engine: Engine, family: Any = None) -> Decoder[Any]:
     made: Decoder[Any] = Decoder() if family is None else Decoder(family)
     lines = made._lines
     assert isinstance(lines, TypedLines)
-    lines.engine = lines._engine = engine
-    made._engine = None if engine.why_not else engine
+    lines.engine = engine
+    made._read = engine.feed_of(made._buffer)
     return made
 
 
@@ -537,20 +537,13 @@ def test_what_is_no_single_usual_line_is_left_to_others(native: Engine, odd: byt
     fed(decoder(native), b'{"type":"keep_alive"}\n' * 3, 100)
     assert native.read_line(b'{"type":"keep_alive"}') is not None
     assert native.read_line(odd) is None
-    assert native.read_whole_line(odd) is None
-    assert native.read_line(odd.decode("latin-1")) is None
+    assert native.read_line(odd.decode(errors="surrogateescape")) is None
     assert native.read_line(None) is None
 
 
 @pytest.mark.parametrize("end", [b"}\n\n", b"\n}", b"}\r\n"])
 def test_the_first_line_may_have_any_white_space(native: Engine, end: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(claude_wire.codec.decoder, "_engine", None)
+    monkeypatch.setattr(claude_wire.codec.decoder, "_read_line", native.read_line)
     monkeypatch.setattr(claude_wire.codec.decoder, "engine_of", lambda vocabulary: native)
     for _ in range(3):
         assert type(decode(b'{"type":"keep_alive"' + end)) is KeepAlive
-
-
-def test_a_chunk_without_its_line_feed_is_not_whole(native: Engine) -> None:
-    fed(decoder(native), b'{"type":"keep_alive"}\n' * 3, 100)
-    assert native.read_whole_line(b'{"type":"keep_alive"}') is None
-    assert native.read_whole_line(b'{"type":"keep_alive"}\n') is not None

@@ -36,7 +36,8 @@ def new_handle(max_line_bytes: int = 2**40) -> int:
 def uses(handle: int) -> dict[str, int]:
     """The status of every use that can be made of a handle."""
     return {
-        "next": lib.cw_buffer_next(handle, b"{}\n", 3, 0, ffi.new("CwSteps *")),
+        "next": lib.cw_buffer_next(handle, b"{}\n", 3, ffi.new("CwSteps *")),
+        "drop": lib.cw_buffer_drop(handle, b"{}\n", 3, ffi.new("CwSteps *")),
         "unfinished": lib.cw_buffer_unfinished(handle, ffi.new("CwStep *")),
         "close": lib.cw_buffer_close(handle, ffi.new("CwStep *")),
         "stats": lib.cw_buffer_stats(handle, ffi.new("CwStats *")),
@@ -127,7 +128,8 @@ def test_a_handle_in_use_by_another_thread_is_refused() -> None:
     def search() -> None:
         out = ffi.new("CwSteps *")
         for _ in range(1000):
-            searched.add(lib.cw_buffer_next(handle, data, len(data), 0, out))
+            out.at = 0
+            searched.add(lib.cw_buffer_next(handle, data, len(data), out))
             if refused.is_set():
                 break
 
@@ -297,7 +299,7 @@ def test_objects_alive_at_the_end_of_the_interpreter_do_no_harm() -> None:
 @pytest.mark.parametrize("drop", [lambda buffer: None, LineBuffer.free], ids=["collected", "freed"])
 def test_a_buffer_that_is_dropped_frees_its_handle(drop: Callable[[LineBuffer], None]) -> None:
     buffer = LineBuffer()
-    handle = buffer._handle
+    handle = buffer.handle
     drop(buffer)
     del buffer
     assert lib.cw_buffer_free(handle) == lib.CW_ERROR_STALE
@@ -318,14 +320,14 @@ def test_wrong_pointers_and_ranges_are_refused() -> None:
     assert {
         lib.cw_buffer_new(1, 0, b"", 0, null),
         lib.cw_buffer_new(1, lib.CW_FILTER_ONLY, b"\xff", 1, ffi.new("uint64_t *")),
-        lib.cw_buffer_next(handle, null, 1, 0, step),
-        lib.cw_buffer_next(handle, b"{}\n", 3, 4, step),
-        lib.cw_buffer_next(handle, b"{}\n", 2**64 - 1, 0, step),
-        lib.cw_buffer_next(handle, b"{}\n", 3, 0, null),
+        lib.cw_buffer_next(handle, null, 1, step),
+        lib.cw_buffer_next(handle, b"{}\n", 3, ffi.new("CwSteps *", {"at": 4})),
+        lib.cw_buffer_next(handle, b"{}\n", 2**64 - 1, step),
+        lib.cw_buffer_next(handle, b"{}\n", 3, null),
         lib.cw_buffer_close(handle, null),
         lib.cw_buffer_stats(handle, null),
     } == {lib.CW_ERROR_ARGUMENT}
-    assert lib.cw_buffer_next(handle, null, 0, 0, step) == 1
+    assert lib.cw_buffer_next(handle, null, 0, step) == 1
     assert lib.cw_buffer_free(handle) == lib.CW_NOTHING
 
 
@@ -386,7 +388,7 @@ def frame(data: bytes) -> tuple[int, int, int]:
     handle = ffi.new("uint64_t *")
     assert lib.cw_buffer_new(2**64 - 1, lib.CW_KEEP_BOM, b"", 0, handle) == lib.CW_NOTHING
     out = ffi.new("CwSteps *")
-    assert lib.cw_buffer_next(handle[0], data, len(data), 0, out) == 1
+    assert lib.cw_buffer_next(handle[0], data, len(data), out) == 1
     assert lib.cw_buffer_free(handle[0]) == lib.CW_NOTHING
     step = out.steps[0]
     return step.lines, step.bytes, step.defects

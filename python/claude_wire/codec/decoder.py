@@ -8,12 +8,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, overload
 
 from claude_wire.codec.dict_lines import DictLines
-from claude_wire.codec.engines import Engine, engine_of
+from claude_wire.codec.engines import Fall, Fed, engine_of, read_nothing
 from claude_wire.codec.follower import Follower
 from claude_wire.codec.kind_names import kind_names
 from claude_wire.codec.kinds import Kind
@@ -22,7 +21,7 @@ from claude_wire.codec.objects import REFUSED, BadLine
 from claude_wire.codec.stats import DecoderStats
 from claude_wire.codec.typed_lines import TypedLines, one_line_decoder
 from claude_wire.errors import HandleError, InvalidLineError
-from claude_wire.limits import BLOCK_BYTES, DEFAULT_MAX_LINE_BYTES
+from claude_wire.limits import DEFAULT_MAX_LINE_BYTES
 from claude_wire.messages import InvalidLine, Message, UnknownMessage
 from claude_wire.messages.invalid import InvalidKind
 from claude_wire.messages.union import MESSAGES
@@ -42,23 +41,8 @@ F = TypeVar("F", bound=Family)
 OnInvalid = Literal["return", "raise"] | Callable[[InvalidLine], object]
 
 _BOM = b"\xef\xbb\xbf"
-_BUT_LAST = slice(None, -1)
-#: Below this size in bytes a chunk is copied to look for a line feed; find() without a copy takes longer there.
-_CHEAP_COPY = 1024
 
 _DEALT_WITH = object()
-
-#: A different object in each process, so that a forked child notices that a decoder belongs to its parent.
-_process = object()
-
-
-def _in_child() -> None:
-    global _process
-    _process = object()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_in_child)
 
 
 class _MessageByName:
@@ -111,20 +95,17 @@ class Decoder(Generic[T]):
     """
 
     __slots__ = (
-        "_at_rest",
         "_buffer",
         "_busy",
         "_checked",
         "_coalesce",
-        "_decode_one",
-        "_engine",
-        "_has_short_cut",
         "_in_turn",
         "_invalid",
         "_lines",
         "_messages",
         "_on_invalid",
         "_only",
+        "_read",
         "_ready",
         "_returned",
     )
@@ -213,7 +194,7 @@ class Decoder(Generic[T]):
         self._coalesce = coalesce
         self._buffer = LineBuffer(max_line_bytes, only=self._only, coalesce=coalesce)
         self._on_invalid: OnInvalid = on_invalid
-        # Messages of the lines that went through the buffer.
+        # Messages of the lines that were not read natively.
         self._messages = self._invalid = 0
         # True while a call uses the decoder: a lock that costs almost nothing. There is no call between testing and
         # setting it, so no other thread can come in between (in Python 3.10 one might).
@@ -223,22 +204,15 @@ class Decoder(Generic[T]):
         # Indexes in `_ready`: all messages before the first were returned; no invalid line is left before the second.
         self._returned = self._checked = 0
         self._in_turn = False
-        engine = self._lines.engine
-        # Reads one whole line on the short cut of feed(), if lines are read natively.
-        self._engine = None if engine is None or engine.why_not else engine
-        # Decodes one whole line there, if they are not; None if there is no short cut.
-        decode_one: Callable[[bytes], Any] | None = self._lines.one_line_decoder()
-        # A single line is merged with nothing, so the short cut is right with `coalesce`, too.
-        self._has_short_cut = decode_one is not None and max_line_bytes >= BLOCK_BYTES and only is None
-        self._decode_one = cast("Callable[[bytes], T]", decode_one or self._lines.line)
-        # `_process` while the decoder is not in use, no line is unfinished, and nothing is held back; else None.
-        self._at_rest: object = None
+        #: Reads chunks natively; None for what others must take.
+        self._read: Callable[[Any], Fed] = read_nothing
+        if isinstance(self._lines, TypedLines) and only is None and not coalesce:
+            self._read = self._lines.engine.feed_of(self._buffer)
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[T]:
         """Decode the next bytes of the stream, cut anywhere. Returns the messages of the lines that they complete.
 
-        ``data`` must not change until this returns: other threads run meanwhile, because the native library works
-        without the interpreter's lock. Afterwards the caller may reuse it.
+        ``data`` must not change until this returns: other threads may run meanwhile. Then the caller may reuse it.
 
         All of ``data`` is consumed, even if this raises: do not pass it again. (After a ``KeyboardInterrupt`` or a
         ``MemoryError`` the lines of ``data`` that were not decoded yet are lost; after the latter, line numbers and
@@ -251,31 +225,9 @@ class Decoder(Generic[T]):
             HandleError: another thread is using the decoder, it belongs to another process, or its ``with`` block is
                 over.
         """
-        # A chunk that is exactly one line needs no framing. Most reads of a live process give such a chunk, so each
-        # operation counts here.
-        if self._at_rest is _process and type(data) is bytes:
-            size = len(data)
-            if self._engine is not None:
-                message = self._engine.read_whole_line(data)
-                if message is not None:
-                    buffer = self._buffer
-                    buffer.passed_lines, buffer.passed_bytes = buffer.passed_lines + 1, buffer.passed_bytes + size
-                    return [message]
-            # Is the only line feed the last byte? For a short chunk, copying it and testing with `in` takes less time
-            # than one call of find(); a longer chunk is not copied.
-            elif (
-                1 < size < BLOCK_BYTES
-                and data[-1] == 10
-                and (10 not in data[_BUT_LAST] if size < _CHEAP_COPY else data.find(10) == size - 1)
-                and (data.isascii() or is_utf8(data))
-            ):
-                buffer, decode = self._buffer, self._decode_one
-                buffer.passed_lines, buffer.passed_bytes = buffer.passed_lines + 1, buffer.passed_bytes + size
-                try:
-                    return [decode(data)]
-                except REFUSED:  # decode it again, in the general way
-                    buffer.passed_lines, buffer.passed_bytes = buffer.passed_lines - 1, buffer.passed_bytes - size
-        return self._take(data)
+        # Most reads of a live process give one short line, so each operation counts here.
+        read = None if self._busy or self._ready else self._read(data)
+        return read if isinstance(read, list) else self._take(data, read)
 
     def close(self) -> list[T]:
         """End the stream: decode a last line without line feed. Returns its message, with any that were held back.
@@ -283,7 +235,7 @@ class Decoder(Generic[T]):
         An incomplete last line is an :class:`InvalidLine` with the kind ``truncated``. The next bytes begin a new
         stream. Raises like :meth:`feed`; after :class:`InvalidLineError` call it again.
         """
-        return self._take(b"", ending=True)
+        return self._take(b"", None, ending=True)
 
     @property
     def typed(self) -> bool:
@@ -322,10 +274,10 @@ class Decoder(Generic[T]):
     @property
     def stats(self) -> DecoderStats:
         """Counts of lines, messages and bytes so far."""
-        buffer, seen, invalid = self._buffer, self._lines, self._invalid
-        messages = self._messages + buffer.passed_lines
+        counts, seen, invalid = self._buffer.counts(), self._lines, self._invalid
+        messages, unknown = self._messages + counts.messages, seen.unknown + counts.unknown
         lines = messages + invalid
-        return DecoderStats(buffer.fed, lines, messages, invalid, seen.unknown, seen.repaired, *buffer.filtered())
+        return DecoderStats(counts.fed, lines, messages, invalid, unknown, seen.repaired, counts.skipped, counts.merged)
 
     def __repr__(self) -> str:
         type = "Message" if self.typed else "dict"
@@ -338,7 +290,6 @@ class Decoder(Generic[T]):
         if self._busy:
             raise self._refusal()
         self._buffer.free()
-        self._at_rest = None
 
     def follower(self) -> Follower[T]:
         """A :class:`Follower` at this decoder's position in the stream, to look at lines before they are decoded.
@@ -361,15 +312,19 @@ class Decoder(Generic[T]):
             return error
         return HandleError("this decoder is used by two threads at the same time, or from its own on_invalid or loads")
 
-    def _take(self, data: bytes | bytearray | memoryview, *, ending: bool = False) -> list[T]:
+    def _take(
+        self, data: bytes | bytearray | memoryview, read: tuple[list[Any], list[Fall]] | None, *, ending: bool = False
+    ) -> list[T]:
+        """Take a chunk, or what the native reader has left of it."""
         if self._busy:
             raise self._refusal()
         try:
             self._busy = True
-            self._at_rest = None
             held = bool(self._ready)
             invalid = self._invalid
-            if ending:
+            if read is not None:
+                self._ready = self._complete(*read)
+            elif ending:
                 self._buffer.close(self._decode)
             else:
                 self._buffer.feed(data, self._decode)
@@ -379,12 +334,26 @@ class Decoder(Generic[T]):
             return self._without_invalid()
         finally:
             self._busy = False
-            if self._has_short_cut and self._buffer.at_line_start and not self._ready:
-                self._at_rest = _process
+
+    def _complete(self, messages: list[Any], falls: list[Fall]) -> list[Any]:
+        """Decode the lines that the native reader has left."""
+        lines = cast("TypedLines", self._lines)
+        for index, line, offset, line_number, wanted, length in falls:
+            if length >= 0:
+                messages[index] = self._too_long(LongLine(line, length, offset, line_number))
+                continue
+            try:
+                messages[index] = lines.fallen(line, wanted)
+                self._messages += 1
+            except BadLine as bad:
+                self._invalid += 1
+                messages[index] = InvalidLine(line, line_number, offset, bad.reason, kind=bad.kind)
+        lines.engine.stop_if_broken()
+        return messages
 
     def _decode(self, block: Block | LongLine) -> None:
         if type(block) is not Block:
-            self._too_long(block)
+            self._ready.append(self._too_long(block))
             return
         data, lines, clean, _, _, terminated, _ = block
         if not (clean and terminated):
@@ -433,12 +402,12 @@ class Decoder(Generic[T]):
         starts = line_starts(block.data, block.lines)
         return lambda index: (block.offset + starts[index], block.line_number + index)
 
-    def _too_long(self, line: LongLine) -> None:
+    def _too_long(self, line: LongLine) -> InvalidLine:
         self._invalid += 1
         over = line.length > self._buffer.max_line_bytes
         reason = "longer than max_line_bytes" if over else "more than there is memory for"
         kind: InvalidKind = "too_long" if over else "no_memory"
-        self._ready.append(InvalidLine(line.head, line.line_number, line.offset, reason, line.length, kind))
+        return InvalidLine(line.head, line.line_number, line.offset, reason, line.length, kind)
 
     def _without_invalid(self) -> list[T]:
         """Raise for the first invalid line, or call back for each. After an exception, the next call continues."""
@@ -482,28 +451,25 @@ def decode(line: bytes | bytearray | memoryview | str) -> Message:
         InvalidLineError: the line is not one JSON object.
         TypeError: neither bytes nor str.
     """
-    if _engine is not None:
-        message = _engine.read_line(line)
-        if message is not None:
-            return message  # type: ignore[no-any-return]  # a cast() is a call, on the fast way
-    return _decode_otherwise(line)
+    message = _read_line(line)
+    return _decode_otherwise(line) if message is None else message
 
 
-#: What reads single lines; None until the first one.
-_engine: Engine | None = None
+#: Reads single lines natively; nothing until the first one.
+_read_line: Callable[[Any], Any] = read_nothing
 
 
 def _decode_otherwise(line: bytes | bytearray | memoryview | str) -> Message:
-    global _engine
-    _engine = engine_of(MESSAGES)
+    global _read_line
+    engine = engine_of(MESSAGES)
+    _read_line = engine.read_line
     try:
         # Check UTF-8 first: msgspec does not check the bytes of fields that it skips.
         is_sound = line.isascii() or is_utf8(line)  # type: ignore[union-attr]  # a memoryview has no isascii()
         message: Message = _decode_one(line) if is_sound else _decode_carefully(line)
     except _NOT_THIS_WAY:
         message = _decode_carefully(line)
-    if type(line) is bytes:
-        _engine.plan_for(line, message)
+    engine.plan_for(line, message)
     return message
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from claude_wire.codec.lines import Bytes, Lines, is_utf8
-from claude_wire.codec.objects import decode_dict, decode_dict_lines
+from claude_wire.codec.objects import decode_dict_lines
 from claude_wire.native.block import split_lines
 
 if TYPE_CHECKING:
@@ -26,9 +26,6 @@ class DictLines(Lines):
         self._loads = loads
         if loads is not None:
             self._refusals = (Exception,)  # `loads` may raise anything, and no line may be lost
-
-    def one_line_decoder(self) -> Callable[[bytes], dict[str, Any]] | None:
-        return decode_dict if self._loads is None else None
 
     def fresh(self) -> Self:
         return type(self)("keep" if self.keep else "replace", self._loads)

@@ -23,13 +23,30 @@ from claude_wire.codec.plans import Plans
 from claude_wire.messages.union import MESSAGES
 from claude_wire.messages.vocabulary import Vocabulary
 from claude_wire.native.library import lib
+from claude_wire.native.line_buffer import LineBuffer
 
 #: Says which engine to use: ``msgspec``, or ``native``, which is the default where it works.
 ENGINE_VARIABLE = "CLAUDE_WIRE_ENGINE"
 
+#: A line that a chunk completes and that was not read: ``(index, line, offset, line_number, class, length)``. It stands
+#: in this place among the messages, without its line feed. The class is that which was not planned, or -1. The length
+#: is -1, or that of a line over the limit, of which only the first bytes are there.
+Fall = tuple[int, bytes, int, int, int, int]
+#: What a chunk gives: messages; or these with None in the place of lines that were not read, and those; or None, if
+#: nothing of it was taken.
+Fed = list[Any] | tuple[list[Any], list[Fall]] | None
+
 #: Messages of a block, the number of lines with unknown content, and for each line that was not read
 #: ``(index, start, end, class)``. The class is that which was not planned, or -1.
 Read = tuple[list[Any], int, list[tuple[int, int, int, int]] | None]
+
+
+#: What the native reader wants after a bug.
+_BROKEN = -2
+
+
+def read_nothing(data: object) -> None:
+    """Leave everything to others."""
 
 
 @cache
@@ -55,29 +72,32 @@ class Engine:
         functions: those of :func:`functions`.
     """
 
-    __slots__ = ("_planning", "_plans", "_wanted", "read", "read_line", "read_whole_line", "why_not")
+    __slots__ = ("_halt", "_new_feed", "_planning", "_plans", "_wanted", "_why_not", "read", "read_line")
 
     #: Reads a block; None while another thread uses the reader, or if msgspec is to decode.
     read: Callable[[bytes | memoryview], Read | None]
-    #: Reads one line, with or without its line feed; None if msgspec is to decode it, or if it is no bytes.
+    #: Reads one line, with or without its line feed; None if msgspec is to decode it, or if it is no bytes and no str.
     read_line: Callable[[Any], Any]
-    #: Reads a chunk that is exactly one line with its line feed. Returns None for any other chunk, and for a line with
-    #: unknown content.
-    read_whole_line: Callable[[Any], Any]
     _wanted: Callable[[], int]
+    #: Makes the function that reads what is fed to a line buffer, which is named by its handle.
+    _new_feed: Callable[[int], Callable[[Any], Fed]]
 
     def __init__(self, vocabulary: Vocabulary, functions: dict[str, Any]) -> None:
         self._planning = threading.Lock()
-        #: Why msgspec decodes; empty if the native reader does.
-        self.why_not: str = ""
+        self._why_not = ""
         if not functions:
             asked = os.environ.get(ENGINE_VARIABLE)
-            self._stop(f"${ENGINE_VARIABLE} says so" if asked else "the native reader does not know this interpreter")
+            self._why_not = (
+                f"${ENGINE_VARIABLE} says so" if asked else "the native reader does not know this interpreter"
+            )
+            self.read = self.read_line = read_nothing
+            self._wanted = lambda: -1
+            self._new_feed = lambda handle: read_nothing
             return
-        change_plan, self.read, self.read_line, self.read_whole_line, self._wanted = functions["new_reader"]()
+        change_plan, self.read, self.read_line, self._wanted, self._halt, self._new_feed = functions["new_reader"]()
         self._plans = Plans(vocabulary, change_plan, functions["slots_of"])
 
-    def _planned(self, wanted: int, line: bytes) -> Any:
+    def _planned(self, wanted: int, line: bytes | bytearray | memoryview | str) -> Any:
         """Plan the classes of a line, and return its message from the native reader; None if it makes none."""
         while wanted >= 0 and self._plans.plan(wanted):
             message = self.read_line(line)
@@ -86,18 +106,38 @@ class Engine:
             wanted = self._wanted()
         return None
 
-    def _stop(self, why: str) -> None:
-        self.why_not = why
-        self.read = self.read_line = self.read_whole_line = lambda lines: None
-        self._wanted = lambda: -1
+    @property
+    def why_not(self) -> str:
+        """Why msgspec decodes; empty if the native reader does."""
+        self.stop_if_broken()
+        return self._why_not
 
-    def plan_for(self, line: bytes, message: Any) -> None:
+    def _stop(self, why: str) -> None:
+        self._why_not = why
+        self._halt()
+        # Importing it takes longer than most modules of this library. A warning might be raised, and lose lines.
+        from logging import getLogger
+
+        getLogger("claude_wire").warning("messages are decoded with msgspec: %s", why)
+
+    def feed_of(self, buffer: LineBuffer) -> Callable[[Any], Fed]:
+        """The function that reads what is fed to a line buffer without filters."""
+        return self._new_feed(buffer.handle)
+
+    def plan_for(self, line: bytes | bytearray | memoryview | str, message: Any) -> None:
         """Plan what the line would need that was read last. ``message`` is what msgspec made of it."""
         wanted = self._wanted()
         if wanted >= 0:
             self.plan(wanted, line, message)
+        elif wanted == _BROKEN:
+            self.stop_if_broken()
 
-    def plan(self, wanted: int, line: bytes, message: Any) -> None:
+    def stop_if_broken(self) -> None:
+        """After a bug in the native reader, have msgspec decode from now on, and say so."""
+        if not self._why_not and self._wanted() == _BROKEN:
+            self._stop("the native reader has a bug")
+
+    def plan(self, wanted: int, line: bytes | bytearray | memoryview | str, message: Any) -> None:
         """Plan the class that a line wants, and what else it needs. ``message`` is what msgspec made of it."""
         # Do not wait: another thread plans; or did when this process was forked, and then never releases it.
         if not self._planning.acquire(blocking=False):
@@ -110,10 +150,6 @@ class Engine:
             return
         if not are_same(native, message):
             self._stop(f"the native reader makes another {type(message).__name__}")
-            # Importing it takes longer than most modules of this library. A warning might be raised, and lose lines.
-            from logging import getLogger
-
-            getLogger("claude_wire").warning("messages are decoded with msgspec: %s", self.why_not)
 
 
 @cache

@@ -18,7 +18,6 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -29,8 +28,6 @@ from claude_wire.native.block import bare_line, line_starts
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-    from claude_wire.codec.engines import Engine
 
 Bytes = bytes | memoryview
 
@@ -61,8 +58,6 @@ class Lines(Objects, ABC):
     A block of lines is decoded at once. If one line is refused, it is decoded alone, and the others at once.
     """
 
-    #: Reads lines natively, for messages.
-    engine: Engine | None = None
     #: Exceptions by which :meth:`_several` refuses lines.
     _refusals: tuple[type[Exception], ...] = REFUSED
 
@@ -80,10 +75,6 @@ class Lines(Objects, ABC):
     @abstractmethod
     def line(self, line: bytes) -> Any:
         """The message of one line, checked or not, of valid UTF-8 or not. Raises :class:`BadLine`."""
-
-    @abstractmethod
-    def one_line_decoder(self) -> Callable[[bytes], Any] | None:
-        """A fast decoder for one line of UTF-8. Raises one of :data:`REFUSED` for a line that needs :meth:`line`."""
 
     @abstractmethod
     def fresh(self) -> Self:

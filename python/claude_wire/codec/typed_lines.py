@@ -161,35 +161,34 @@ class TypedLines(Lines):
         super().__init__(surrogates)
         self._vocabulary = vocabulary
         self._union = _union_of(vocabulary)
-        self._engine = engine_of(vocabulary)
-        self.engine: Engine | None = self._engine
-
-    def one_line_decoder(self) -> Callable[[bytes], Any]:
-        return one_line_decoder(self._vocabulary)
+        #: Reads lines natively.
+        self.engine: Engine = engine_of(vocabulary)
 
     def fresh(self) -> Self:
         return type(self)("keep" if self.keep else "replace", self._vocabulary)
 
     def block(self, data: Bytes, count: int) -> list[Any]:
-        read = self._engine.read(data)
+        read = self.engine.read(data)
         if read is None:
+            self.engine.stop_if_broken()
             return super().block(data, count)
         messages, unknown, fallen = read
         self.unknown += unknown
         self.bad: int = 0
         if fallen is not None:
             for index, start, end, wanted in fallen:
-                line = bytes(data[start:end])
-                messages[index] = message = self._alone(line)
-                if wanted >= 0:
-                    self._engine.plan(wanted, line, message)
+                try:
+                    messages[index] = self.fallen(bytes(data[start:end]), wanted)
+                except BadLine as bad:
+                    messages[index] = self._noted(bad)
         return messages
 
-    def _alone(self, line: bytes) -> Any:
-        try:
-            return self.line(bare_line(line))
-        except BadLine as bad:
-            return self._noted(bad)
+    def fallen(self, line: bytes, wanted: int) -> Any:
+        """The message of a line that the native reader has left, for want of a class or for -1. Raises BadLine."""
+        message = self.line(bare_line(line))
+        if wanted >= 0:
+            self.engine.plan(wanted, line, message)
+        return message
 
     def _several(self, data: Bytes, count: int) -> list[Any]:
         before = next(_later_made)

@@ -3,8 +3,8 @@
 The decoder uses :class:`LineBuffer`. The native library finds and checks the lines, and copies only lines that a chunk
 cuts.
 
-The position in the stream, an offset and a line number, is kept in Python alone: the native code only reports how many
-lines each step has passed. So a chunk that is one whole line may bypass the native code.
+The native library keeps the position in the stream, an offset and a line number. So the native reader may take chunks
+by itself, where nothing else is to be done with their lines (see :mod:`claude_wire.codec.engines`).
 
 The rules of a line: it ends with 0x0A and nothing else (U+2028, U+0085 and a lone CR are ordinary bytes of
 JSON text); a UTF-8 byte order mark at the very start of a stream is not part of it; a line above ``max_line_bytes``
@@ -44,13 +44,13 @@ _CARRY = lib.CW_CARRY
 _BODY = lib.CW_BODY
 _TOO_LONG = lib.CW_TOO_LONG
 _FILTERED = lib.CW_FILTERED
-_UNFILTERED = frozenset((_BODY, _CARRY))
 _next = lib.cw_buffer_next
 _unpack_from = STEP.unpack_from
 _SIZE = STEP.size
-#: Where the native result has the copy of a short line, after two steps.
-_LINE = 2 * _SIZE
-#: The offsets of the steps in a result, by their number.
+#: Where the native result has its first step, and the copy of a short line, after two steps.
+_FIRST = 8
+_LINE = _FIRST + 2 * _SIZE
+#: The indexes of the steps in a result, by their number.
 _STEPS = ((), (0,), (0, 1))
 _buffer = ffi.buffer
 # The constructor of a NamedTuple takes three times as long.
@@ -68,6 +68,20 @@ class Stats(NamedTuple):
     held: int
 
 
+class Counts(NamedTuple):
+    """Counts of what has passed a :class:`LineBuffer`."""
+
+    #: Bytes that were fed, and how many of them came before this stream began.
+    fed: int = 0
+    start: int = 0
+    #: Lines that the filter skipped, and that it merged into an earlier one.
+    skipped: int = 0
+    merged: int = 0
+    #: Lines that the native reader has made messages of, and how many of them had unknown content.
+    messages: int = 0
+    unknown: int = 0
+
+
 class LineBuffer:
     """A native line buffer, and its position in the stream. It belongs to one thread at a time and to its process.
 
@@ -83,23 +97,7 @@ class LineBuffer:
             or after :meth:`free`.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_busy",
-        "_filtered",
-        "_filters",
-        "_finalize",
-        "_handle",
-        "_line_number",
-        "_out",
-        "_start",
-        "_steps",
-        "_taken",
-        "at_line_start",
-        "max_line_bytes",
-        "passed_bytes",
-        "passed_lines",
-    )
+    __slots__ = ("__weakref__", "_busy", "_counts", "_finalize", "_out", "_steps", "handle", "max_line_bytes")
 
     def __init__(
         self,
@@ -117,10 +115,10 @@ class LineBuffer:
         if only is not None or coalesce:
             options |= _ONLY * (only is not None) | _COALESCE * coalesce | _PLAIN * plain
         checked(lib.cw_buffer_new(min(max_line_bytes, 2**64 - 1), options, names, len(names), handle))
-        self._handle: int = handle[0]
-        self._filters = only is not None or coalesce
-        self._filtered = 0, 0
-        self._finalize = weakref.finalize(self, lib.cw_buffer_free, self._handle)
+        #: What the native library knows the buffer by.
+        self.handle: int = handle[0]
+        self._counts = Counts()
+        self._finalize = weakref.finalize(self, lib.cw_buffer_free, self.handle)
         # The native library itself refuses concurrent calls. But also between two calls, while the caller reads memory
         # that the first one lent, nobody else may make the second.
         self._busy = False
@@ -128,27 +126,17 @@ class LineBuffer:
         self._steps = ffi.buffer(self._out)
         #: The limit for a line, in bytes without its line feed.
         self.max_line_bytes: int = max_line_bytes
-        #: Whole lines that bypassed the buffer, at the start of a line, and their bytes. The decoder that takes them
-        #: counts them here.
-        self.passed_lines: int = 0
-        self.passed_bytes: int = 0
-        # Bytes that the native library has taken, and the bytes that were fed before this stream began.
-        self._taken = self._start = 0
-        # The number of the next or unfinished line, not counting lines that bypassed the buffer.
-        self._line_number = 1
-        #: True if the next line may bypass the buffer: no line is unfinished, no byte order mark may come, and no
-        #: filter works.
-        self.at_line_start: bool = False
 
     @property
     def fed(self) -> int:
-        """The number of bytes that were fed, including those that bypassed the buffer."""
-        return self._taken + self.passed_bytes
+        """The number of bytes that were fed."""
+        return self.counts().fed
 
     @property
     def has_begun(self) -> bool:
         """True if any byte of the stream was fed."""
-        return self.fed > self._start
+        counts = self.counts()
+        return counts.fed > counts.start
 
     def feed(self, data: bytes | bytearray | memoryview, handle: Callable[[Block | LongLine], None]) -> None:
         """Take the next bytes of the stream, and call ``handle`` with each block or too long line that they complete.
@@ -169,88 +157,77 @@ class LineBuffer:
             chunk = ffi.from_buffer("uint8_t[]", source)
         if self._busy:
             raise self.refusal()
+        out = self._out
+        out.at = at = 0
         try:
             self._busy = True
-            offset = self._taken + self.passed_bytes - self._start  # of the chunk
-            line_number = self._line_number + self.passed_lines
-            out, steps = self._out, self._steps
+            steps = self._steps
             length = len(source)
-            at = kind = 0
             huge = False
             while True:
-                count = _next(self._handle, chunk, length, at, out)
+                count = _next(self.handle, chunk, length, out)
                 if count < 0:
                     raise library_error(count)
                 for step in _STEPS[count]:
-                    _, kind, size, end, lines, passed, defects, extra = _unpack_from(steps, step * _SIZE)
+                    _, kind, size, end, lines, defects, extra, offset, number = _unpack_from(
+                        steps, _FIRST + step * _SIZE
+                    )
                     if kind == _BODY:
                         part = source if size == length else memoryview(source)[at : at + size]
-                        handle(_new(Block, (part, lines, not defects, offset + at, line_number, True, False)))
+                        handle(_new(Block, (part, lines, not defects, offset, number, True, False)))
                     elif kind == _TOO_LONG:
                         head = bytes(_buffer(out.steps[step].lent, size))
-                        handle(LongLine(head, extra, offset + end - extra - 1, line_number))
+                        handle(LongLine(head, extra, offset, number))
                     elif kind:
-                        filtered = kind == _FILTERED
-                        start = offset + (at - extra if filtered else end - size)
-                        place = lines, not defects, start, line_number, True, filtered
+                        place = lines, not defects, offset, number, True, kind == _FILTERED
                         if size <= COPY_BYTES and not step:
                             handle(_new(Block, (steps[_LINE : _LINE + size], *place)))
                         else:
                             with _lent(out.steps[step].lent, size) as view:
                                 handle(_new(Block, (view, *place)))
                             huge = huge or size > BLOCK_BYTES // 4  # its memory may be twice as large
-                    line_number += passed
                     at = end
                 if at == length:
                     break
             if huge:
-                _next(self._handle, b"", 0, 0, out)  # gives the lent memory back
-            self.at_line_start = kind in _UNFILTERED and source[-1] == 10
-            self._taken, self._line_number = self._taken + length, line_number - self.passed_lines
+                source = b""  # all of it is taken
+                self._release()
         except BaseException as error:
             if not isinstance(error, HandleError):
-                self._drop_rest(source)
+                # What was not taken yet is dropped, and counted.
+                lib.cw_buffer_drop(self.handle, ffi.from_buffer("uint8_t[]", source), len(source), self._out)
             part = source = chunk = b""  # the traceback of an exception must not refer to the caller's memory
             raise
         finally:
             self._busy = False
 
-    def _drop_rest(self, source: bytes | memoryview) -> None:
-        """Skip the rest of a chunk after an exception, and count it."""
-        self.at_line_start = False
-        length = len(source)
-        at = self._stats().taken - self._taken
-        chunk = ffi.from_buffer("uint8_t[]", source)
-        while at < length and _next(self._handle, chunk, length, at, self._out) > 0:
-            at = self._stats().taken - self._taken
-        # Bytes that cannot be taken for lack of memory are skipped.
-        self._taken, self._line_number = self._taken + at, self._line_number + bytes(source[:at]).count(b"\n")
-
     def close(self, handle: Callable[[Block | LongLine], None]) -> None:
         """End the stream, and call ``handle`` with its last line if that has no line feed. A new stream begins."""
-        out, steps = self._out, self._steps
+        out = self._out
         if self._busy:
             raise self.refusal()
         try:
             self._busy = True
-            checked(lib.cw_buffer_close(self._handle, out.steps))
-            end, line_number = self.fed - self._start, self._line_number + self.passed_lines
-            self._start, self._line_number = self.fed, 1 - self.passed_lines
-            self.at_line_start = False
-            _, kind, size, _, _, _, defects, length = _unpack_from(steps)
+            checked(lib.cw_buffer_close(self.handle, out.steps))
+            _, kind, size, _, _, defects, length, offset, number = _unpack_from(self._steps, _FIRST)
             if kind == _CARRY:
                 with _lent(out.steps[0].lent, size) as line:
-                    handle(Block(line, 1, not defects, end - size, line_number, False))
+                    handle(Block(line, 1, not defects, offset, number, False))
             elif kind == _TOO_LONG:
-                handle(LongLine(bytes(_buffer(out.steps[0].lent, size)), length, end - length, line_number))
-            _next(self._handle, b"", 0, 0, out)  # gives the lent memory back
+                handle(LongLine(bytes(_buffer(out.steps[0].lent, size)), length, offset, number))
+            self._release()
         finally:
             self._busy = False
+
+    def _release(self) -> None:
+        """Give lent memory back."""
+        self._out.at = 0
+        _next(self.handle, b"", 0, self._out)
 
     def places(self, block: Block) -> list[tuple[int, int]]:
         """Return the offset and line number of each line of a filtered block. Valid while the block is handled."""
         out = ffi.new("uint64_t[]", 2 * block.lines)
-        checked(lib.cw_buffer_places(self._handle, out, block.lines))
+        checked(lib.cw_buffer_places(self.handle, out, block.lines))
         numbers = ffi.unpack(out, 2 * block.lines)
         return [
             (block.offset + offset, block.line_number + lines)
@@ -261,8 +238,8 @@ class LineBuffer:
         """Return a copy of the unfinished line so far. None if it exceeds the limit and is being dropped."""
         if self._busy:
             raise self.refusal()
-        checked(lib.cw_buffer_unfinished(self._handle, self._out.steps))
-        _, kind, size, *_ = _unpack_from(self._steps)
+        checked(lib.cw_buffer_unfinished(self.handle, self._out.steps))
+        _, kind, size, *_ = _unpack_from(self._steps, _FIRST)
         return None if kind == _TOO_LONG else _buffer(self._out.steps[0].lent, size)[:]
 
     def stats(self) -> Stats:
@@ -270,17 +247,17 @@ class LineBuffer:
         out = self._stats()
         return Stats(out.searched, out.copied, out.held)
 
-    def filtered(self) -> tuple[int, int]:
-        """Return how many lines were skipped, and how many were merged into an earlier line."""
-        if self._filters and self._finalize.alive:
-            with suppress(HandleError):  # a forked child returns the numbers from before the fork
+    def counts(self) -> Counts:
+        """Count what has passed; after :meth:`free` and in a forked child what had when it was last asked."""
+        if self._finalize.alive:
+            with suppress(HandleError):
                 out = self._stats()
-                self._filtered = out.skipped, out.merged
-        return self._filtered
+                self._counts = Counts(out.taken, out.start, out.skipped, out.merged, out.messages, out.unknown)
+        return self._counts
 
     def _stats(self) -> Any:
         out = ffi.new("CwStats *")
-        checked(lib.cw_buffer_stats(self._handle, out))
+        checked(lib.cw_buffer_stats(self.handle, out))
         return out
 
     def free(self) -> None:
@@ -288,9 +265,8 @@ class LineBuffer:
         if self._finalize.alive:
             if self._busy:
                 raise self.refusal()
-            self.filtered()
+            self.counts()
             self._finalize()
-            self.at_line_start = False
 
     def refusal(self) -> Exception:
         try:

@@ -1,5 +1,6 @@
 //! Line buffers, with or without a filter, by their handles.
 
+use std::collections::TryReserveError;
 use std::ptr;
 
 use super::forks::watch_forks;
@@ -8,7 +9,7 @@ use super::{bytes, guard, place, CW_ERROR_ARGUMENT, CW_ERROR_MEMORY, CW_NOTHING}
 use crate::ffi::handle::Table;
 use crate::filter::Filter;
 use crate::lines::buffer::{Bom, Buffer};
-use crate::lines::step::Step;
+use crate::lines::step::{Place, Position, Step};
 use crate::simd::Level;
 
 /// An option of a buffer: a byte order mark at the start of the stream belongs to the first line; otherwise it is skipped.
@@ -36,17 +37,27 @@ pub struct CwStats {
     pub merged: u64,
     /// Bytes of all chunks that were consumed.
     pub taken: u64,
+    /// Bytes of these that came before this stream.
+    pub start: u64,
+    /// Lines that were read to messages without the caller.
+    pub messages: u64,
+    /// Lines of these with unknown content.
+    pub unknown: u64,
 }
 
 /// What a buffer's handle stands for.
-struct Lines {
-    buffer: Buffer,
-    filter: Option<Box<Filter>>,
-    /// Bytes of all chunks that were consumed.
-    taken: u64,
+#[derive(Debug)]
+pub(super) struct Lines {
+    pub(super) buffer: Buffer,
+    pub(super) filter: Option<Box<Filter>>,
+    pub(super) position: Position,
+    /// Lines that were read to messages by [`python`](super::python).
+    pub(super) messages: u64,
+    /// Lines of these with unknown content.
+    pub(super) unknown: u64,
 }
 
-static BUFFERS: Table<Lines> = Table::new();
+pub(super) static BUFFERS: Table<Lines> = Table::new();
 
 /// Makes a line buffer with a limit on the bytes of a line (without its LF). `options` is `CW_KEEP_BOM` and `CW_FILTER_…`
 /// added up, and `names` are `len` bytes of UTF-8, the names of kinds, with a line feed between two. See `filter`.
@@ -89,7 +100,9 @@ pub unsafe extern "C" fn cw_buffer_new(
         let handle = BUFFERS.insert(Lines {
             buffer: Buffer::new(max_line_bytes, on_bom),
             filter: filter.map(Box::new),
-            taken: 0,
+            position: Position::default(),
+            messages: 0,
+            unknown: 0,
         })?;
         out.write(handle);
         Ok(CW_NOTHING)
@@ -105,7 +118,7 @@ pub extern "C" fn cw_buffer_free(handle: u64) -> i32 {
     })
 }
 
-/// Takes the next step through the chunk of `len` bytes at `data`, from byte `start` of it on; see `Buffer::next`. If that
+/// Takes the next step through the chunk of `len` bytes at `data`, from byte `at` of `out` on; see `Buffer::next`. If that
 /// is `CW_CARRY`, and something of the chunk is left, also the step after it, with the carried line still lent: most chunks of
 /// a stream take two steps. Returns how many were taken. Takes back what the call before it lent. The caller repeats it until
 /// `next` of the last step is `len`.
@@ -113,41 +126,32 @@ pub extern "C" fn cw_buffer_free(handle: u64) -> i32 {
 /// # Safety
 ///
 /// `data` is null with `len` 0, or `len` bytes may be read there, and nobody writes to them during the call.
-/// `out` is null or may be written. Memory that a step lends is not read after the next call with the same handle.
+/// `out` is null or may be read and written. Memory that a step lends is not read after the next call with the same handle.
 #[no_mangle]
 pub unsafe extern "C" fn cw_buffer_next(
     handle: u64,
     data: *const u8,
     len: u64,
-    start: u64,
     out: *mut CwSteps,
 ) -> i32 {
     guard(|| {
         // SAFETY: the caller promises it.
         let data = unsafe { bytes(data, len) }?;
-        let start = usize::try_from(start).map_err(|_| CW_ERROR_ARGUMENT)?;
-        let rest = data.get(start..).ok_or(CW_ERROR_ARGUMENT)?;
         if out.is_null() {
             return Err(CW_ERROR_ARGUMENT);
         }
-        // SAFETY: not null, and the caller promises that all of it may be written: two steps, and so many bytes.
-        let (steps, line) = unsafe {
+        // SAFETY: not null, and the caller promises that all of it may be read and written: a number, two steps, and so many bytes.
+        let (at, steps, line) = unsafe {
             let steps = ptr::addr_of_mut!((*out).steps).cast::<CwStep>();
-            (steps, ptr::addr_of_mut!((*out).line).cast::<u8>())
+            let line = ptr::addr_of_mut!((*out).line).cast::<u8>();
+            (&mut *ptr::addr_of_mut!((*out).at), steps, line)
         };
+        let start = usize::try_from(*at).map_err(|_| CW_ERROR_ARGUMENT)?;
+        let rest = data.get(start..).ok_or(CW_ERROR_ARGUMENT)?;
         BUFFERS.with(handle, |lines| {
-            let Lines {
-                buffer,
-                filter,
-                taken,
-            } = lines;
-            let next = match filter {
-                Some(filter) => filter.next(buffer, rest),
-                None => buffer.next(rest),
-            };
-            let (consumed, step) = next.map_err(|_| CW_ERROR_MEMORY)?;
-            *taken += consumed as u64;
-            let at = start + consumed;
+            let (consumed, step, place) = lines.next(rest).map_err(|_| CW_ERROR_MEMORY)?;
+            let next = start + consumed;
+            *at = next as u64;
             if let Step::Carry { line: lent, .. } | Step::Filtered { block: lent, .. } = step {
                 if lent.len() <= CW_LINE_BYTES {
                     // SAFETY: so many may be written, and it is not memory of a buffer.
@@ -155,24 +159,78 @@ pub unsafe extern "C" fn cw_buffer_next(
                 }
             }
             // SAFETY: see above.
-            unsafe { steps.write(CwStep::new(step, at)) };
-            if !matches!(step, Step::Carry { .. }) || at == data.len() {
+            unsafe { steps.write(CwStep::new(step, next, place)) };
+            if !matches!(step, Step::Carry { .. }) || next == data.len() {
                 return Ok(1);
             }
             // Without memory nothing is consumed, and the next call says so; it also takes lines that are to be merged.
-            let following = match filter {
-                Some(filter) => filter.follow(buffer, &data[at..]),
-                None => buffer.follow(&data[at..]),
+            let following = match &mut lines.filter {
+                Some(filter) => filter.follow(&mut lines.buffer, &data[next..]),
+                None => lines.buffer.follow(&data[next..]),
             };
             let Ok((consumed @ 1.., step)) = following else {
                 return Ok(1);
             };
-            *taken += consumed as u64;
+            let place = lines.position.pass(consumed, &step);
+            *at = (next + consumed) as u64;
             // SAFETY: see above.
-            unsafe { steps.add(1).write(CwStep::new(step, at + consumed)) };
+            unsafe {
+                steps
+                    .add(1)
+                    .write(CwStep::new(step, next + consumed, place));
+            };
             Ok(2)
         })?
     })
+}
+
+/// Takes the rest of a chunk, from byte `at` of `out` on, and drops all lines that it completes. What cannot be taken for lack of
+/// memory is lost.
+///
+/// # Safety
+///
+/// As of [`cw_buffer_next`].
+#[no_mangle]
+pub unsafe extern "C" fn cw_buffer_drop(
+    handle: u64,
+    data: *const u8,
+    len: u64,
+    out: *mut CwSteps,
+) -> i32 {
+    guard(|| {
+        // SAFETY: the caller promises it.
+        let data = unsafe { bytes(data, len) }?;
+        if out.is_null() {
+            return Err(CW_ERROR_ARGUMENT);
+        }
+        // SAFETY: not null, and the caller promises that it may be read and written.
+        let at = unsafe { &mut *ptr::addr_of_mut!((*out).at) };
+        let start = usize::try_from(*at).map_err(|_| CW_ERROR_ARGUMENT)?;
+        let mut rest = data.get(start..).ok_or(CW_ERROR_ARGUMENT)?;
+        BUFFERS.with(handle, |lines| {
+            *at = len;
+            while !rest.is_empty() {
+                let Ok((consumed @ 1.., ..)) = lines.next(rest) else {
+                    lines.position.lose(rest);
+                    break;
+                };
+                rest = &rest[consumed..];
+            }
+        })?;
+        Ok(CW_NOTHING)
+    })
+}
+
+impl Lines {
+    /// Takes a step, and says where it began.
+    fn next<'a>(&'a mut self, data: &'a [u8]) -> Result<(usize, Step<'a>, Place), TryReserveError> {
+        let (consumed, step) = match &mut self.filter {
+            Some(filter) => filter.next(&mut self.buffer, data)?,
+            None => self.buffer.next(data)?,
+        };
+        let place = self.position.pass(consumed, &step);
+        Ok((consumed, step, place))
+    }
 }
 
 /// Ends the stream: the step lends the last line if it has no LF (`CW_CARRY` or `CW_TOO_LONG`). The buffer then is at the
@@ -186,13 +244,13 @@ pub unsafe extern "C" fn cw_buffer_close(handle: u64, out: *mut CwStep) -> i32 {
     guard(|| {
         // SAFETY: the caller promises it.
         let out = unsafe { place(out) }?;
-        BUFFERS.with(handle, |Lines { buffer, filter, .. }| {
-            let last = match filter {
-                Some(filter) => filter.close(buffer),
-                None => buffer.close(),
+        BUFFERS.with(handle, |lines| {
+            let last = match &mut lines.filter {
+                Some(filter) => filter.close(&mut lines.buffer),
+                None => lines.buffer.close(),
             };
-            let step = CwStep::new(last.map_err(|_| CW_ERROR_MEMORY)?, 0);
-            out.write(step);
+            let last = last.map_err(|_| CW_ERROR_MEMORY)?;
+            out.write(CwStep::new(last, 0, lines.position.end(&last)));
             Ok(CW_NOTHING)
         })?
     })
@@ -215,7 +273,7 @@ pub unsafe extern "C" fn cw_buffer_unfinished(handle: u64, out: *mut CwStep) -> 
                 Ok(line) => Step::Carry { line, defects: 0 },
                 Err(length) => Step::TooLong { head: &[], length },
             };
-            out.write(CwStep::new(step, 0));
+            out.write(CwStep::new(step, 0, Place::default()));
             Ok(CW_NOTHING)
         })?
     })
@@ -267,7 +325,10 @@ pub unsafe extern "C" fn cw_buffer_stats(handle: u64, out: *mut CwStats) -> i32 
                 held: stats.held + filter.map_or(0, |filter| filter.held() as u64),
                 skipped: filter.map_or(0, |filter| filter.skipped),
                 merged: filter.map_or(0, |filter| filter.merged),
-                taken: lines.taken,
+                taken: lines.position.taken,
+                start: lines.position.start,
+                messages: lines.messages,
+                unknown: lines.unknown,
             }
         })?;
         out.write(stats);

@@ -3,7 +3,7 @@
 use std::ptr;
 
 use super::CW_NOTHING;
-use crate::lines::step::Step;
+use crate::lines::step::{Place, Step};
 
 /// A step: one line in memory of the buffer, lent until the next call with the handle.
 pub const CW_CARRY: i32 = 1;
@@ -32,13 +32,14 @@ pub struct CwStep {
     pub next: u64,
     /// Lines in what is lent or in the block.
     pub lines: u64,
-    /// Lines of the stream that were passed: `lines` and, with a filter, those that were not let through.
-    pub passed: u64,
     /// `CW_DEFECT_…` added up, 0 if it is clean.
     pub defects: u64,
-    /// For `CW_TOO_LONG`, the whole length of the line without its LF. For `CW_FILTERED`, how many bytes before `start` the
-    /// first line that was passed began.
+    /// For `CW_TOO_LONG`, the whole length of the line without its LF.
     pub length: u64,
+    /// Bytes of the stream before the first line that the step passed.
+    pub offset: u64,
+    /// The number of that line in the stream, from 1.
+    pub line_number: u64,
 }
 
 /// The steps that `cw_buffer_next` takes, and what it lends if that is short: reading it from here spares the caller
@@ -46,6 +47,8 @@ pub struct CwStep {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct CwSteps {
+    /// Bytes of the chunk that are taken. The caller sets it to 0 before the first call with a chunk.
+    pub at: u64,
     /// The first step, and the second if there is one.
     pub steps: [CwStep; 2],
     /// If the first is `CW_CARRY` or `CW_FILTERED`, and what it lends has at most so many bytes: a copy of that.
@@ -53,29 +56,26 @@ pub struct CwSteps {
 }
 
 impl CwStep {
-    /// `next` is where in the chunk the next call begins.
-    pub(super) fn new(step: Step<'_>, next: usize) -> Self {
+    /// `next` is where in the chunk the next call begins, `place` where in the stream the step does.
+    pub(super) fn new(step: Step<'_>, next: usize, place: Place) -> Self {
         let nothing = Self {
             lent: ptr::null(),
             kind: CW_NOTHING.into(),
             bytes: 0,
             next: next as u64,
             lines: 0,
-            passed: 0,
             defects: 0,
             length: 0,
+            offset: place.offset,
+            line_number: place.lines,
         };
         match step {
-            Step::Nothing { passed } => Self {
-                passed: passed as u64,
-                ..nothing
-            },
+            Step::Nothing { .. } => nothing,
             Step::Carry { line, defects } => Self {
                 lent: line.as_ptr(),
                 kind: CW_CARRY.into(),
                 bytes: line.len() as u64,
                 lines: 1,
-                passed: 1,
                 defects: defects.into(),
                 ..nothing
             },
@@ -87,24 +87,20 @@ impl CwStep {
                 kind: CW_BODY.into(),
                 bytes: end as u64,
                 lines: lines as u64,
-                passed: lines as u64,
                 defects: defects.into(),
                 ..nothing
             },
             Step::Filtered {
                 block,
                 lines,
-                passed,
-                begun,
                 defects,
+                ..
             } => Self {
                 lent: block.as_ptr(),
                 kind: CW_FILTERED.into(),
                 bytes: block.len() as u64,
                 lines: lines as u64,
-                passed: passed as u64,
                 defects: defects.into(),
-                length: begun as u64,
                 ..nothing
             },
             Step::TooLong { head, length } => Self {
@@ -112,7 +108,6 @@ impl CwStep {
                 kind: CW_TOO_LONG.into(),
                 bytes: head.len() as u64,
                 lines: 1,
-                passed: 1,
                 length,
                 ..nothing
             },

@@ -33,6 +33,7 @@ use memchr::memchr;
 
 use super::frame;
 use super::step::Step;
+use crate::simd::PAD;
 
 /// Most bytes in a block of more than one line.
 pub const BLOCK_BYTES: usize = 64 * 1024;
@@ -268,6 +269,14 @@ impl Buffer {
         &self.lent
     }
 
+    /// The same with its length, and followed by so many LFs: for readers that look at several bytes at a time. `None` without memory.
+    pub(crate) fn completed_and(&mut self, pad: usize) -> Option<(&[u8], usize)> {
+        let len = self.lent.len();
+        self.lent.try_reserve_exact(pad).ok()?;
+        self.lent.resize(len + pad, b'\n');
+        Some((&self.lent, len))
+    }
+
     /// Keeps only the head of the line that was completed last. Returns its length without LF.
     pub(crate) fn drop_completed(&mut self) -> usize {
         let length = self.lent.len() - 1;
@@ -398,16 +407,17 @@ impl Buffer {
         self.copied += piece.len() as u64;
     }
 
-    /// Makes room for `length` bytes: capacity doubles, up to the longest line that is allowed and its LF.
+    /// Makes room for `length` bytes, and for what a reader wants behind them: capacity doubles, up to the longest line that is allowed
+    /// and its LF.
     fn grow(&mut self, length: usize) -> Result<(), TryReserveError> {
         let capacity = self.tail.capacity();
         if length > capacity {
-            let longest = self.max_line_bytes.saturating_add(1);
+            let longest = self.max_line_bytes.saturating_add(1 + PAD);
             let wanted = capacity
                 .saturating_mul(2)
                 .max(FIRST_BYTES)
                 .min(longest)
-                .max(length);
+                .max(length + PAD);
             self.tail.try_reserve_exact(wanted - self.tail.len())?;
             self.copied += self.tail.len() as u64;
         }

@@ -1,11 +1,11 @@
 //! The steps through a chunk. Where in the stream a step stands is for the caller to count.
 
-/// Where a line that a filter let through began, as seen from the first line that its step passed.
+/// Where a line began: in the stream, or as seen from the first line that its step passed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
-    /// Bytes from the beginning of that line.
+    /// Bytes before it, from there on.
     pub offset: u64,
-    /// Lines from that line.
+    /// Lines before it; of a stream its number, from 1.
     pub lines: u64,
 }
 
@@ -58,4 +58,71 @@ pub enum Step<'a> {
 impl Step<'_> {
     /// No line was completed.
     pub const NOTHING: Self = Self::Nothing { passed: 0 };
+}
+
+/// How far a stream has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Position {
+    /// Bytes of all chunks, of all streams of a buffer.
+    pub taken: u64,
+    /// Bytes that came before this stream.
+    pub start: u64,
+    /// The number of the next or unfinished line, from 1.
+    pub line: u64,
+}
+
+impl Default for Position {
+    fn default() -> Self {
+        Self {
+            taken: 0,
+            start: 0,
+            line: 1,
+        }
+    }
+}
+
+impl Position {
+    /// Bytes of this stream.
+    #[must_use]
+    pub fn offset(&self) -> u64 {
+        self.taken - self.start
+    }
+
+    /// Goes on by a step that has taken so many bytes. Returns where its first line began.
+    pub fn pass(&mut self, bytes: usize, step: &Step<'_>) -> Place {
+        let before = self.offset();
+        self.taken += bytes as u64;
+        let after = self.offset();
+        let (offset, passed) = match *step {
+            Step::Nothing { passed } => (before, passed),
+            Step::Carry { line, .. } => (after - line.len() as u64, 1),
+            Step::Body { lines, .. } => (before, lines),
+            Step::Filtered { passed, begun, .. } => (before - begun as u64, passed),
+            Step::TooLong { length, .. } => (after - length - 1, 1),
+        };
+        let lines = self.line;
+        self.line += passed as u64;
+        Place { offset, lines }
+    }
+
+    /// Passes over bytes that were lost.
+    pub fn lose(&mut self, bytes: &[u8]) {
+        self.taken += bytes.len() as u64;
+        self.line += memchr::memchr_iter(b'\n', bytes).count() as u64;
+    }
+
+    /// Ends the stream, with its last line if that has no LF. Returns where that began.
+    pub fn end(&mut self, last: &Step<'_>) -> Place {
+        let length = match *last {
+            Step::Carry { line, .. } => line.len() as u64,
+            Step::TooLong { length, .. } => length,
+            _ => 0,
+        };
+        let place = Place {
+            offset: self.offset() - length,
+            lines: self.line,
+        };
+        (self.start, self.line) = (self.taken, 1);
+        place
+    }
 }

@@ -140,7 +140,7 @@ impl<H: Host> Reader<H> {
         self.first_key.resize(self.plan.kinds.len(), 0);
     }
 
-    /// Reads one line of valid UTF-8, without its LF.
+    /// Reads one line, without its LF.
     pub fn one(&mut self, line: &[u8]) -> Line<H::Value> {
         let mut tail = std::mem::take(&mut self.tail);
         tail.clear();
@@ -149,37 +149,52 @@ impl<H: Host> Reader<H> {
         }
         tail.extend_from_slice(line);
         tail.resize(line.len() + PAD + 1, b'\n');
-        let read = match self.line(&tail, 0) {
-            // A LF within the line ends it too soon.
-            (Line::Message(_, _), Some(end)) if end != line.len() + 1 => Line::FallsThrough,
-            (read, _) => read,
-        };
-        self.give_back(tail);
+        let read = self.padded(&tail, line.len() + 1);
+        self.tail = tail;
+        self.give_back();
         read
     }
 
-    /// Reads complete lines, each with its LF, valid UTF-8, and calls `take` with each and with where it begins and ends.
-    pub fn block(&mut self, data: &[u8], mut take: impl FnMut(Line<H::Value>, usize, usize)) {
-        // Lines near the end are read from a copy, which has bytes behind it.
-        let safe = data.len().checked_sub(PAD).map_or(0, |end| {
-            memchr::memrchr(b'\n', &data[..end]).map_or(0, |at| at + 1)
-        });
-        self.lines(data, 0, safe, &mut take, 0);
-        let mut tail = std::mem::take(&mut self.tail);
-        tail.clear();
-        if tail.try_reserve(data.len() - safe + PAD).is_err() {
-            return pass_over(data, safe, &mut take);
+    /// Reads the line that `data` begins with, and that has so many bytes with its LF. At least [`PAD`] bytes follow.
+    pub fn padded(&mut self, data: &[u8], len: usize) -> Line<H::Value> {
+        match self.line(data, 0) {
+            // A LF within the line ends it too soon.
+            (Line::Message(_, _), Some(end)) if end != len => Line::FallsThrough,
+            (read, _) => read,
         }
-        tail.extend_from_slice(&data[safe..]);
-        let end = tail.len();
-        tail.resize(end + PAD, b'\n');
-        self.lines(&tail, 0, end, &mut take, safe);
-        self.give_back(tail);
+    }
+
+    /// Reads the complete lines of `data`, which are its first `end` bytes, each with its LF. Calls `take` with each and with where it
+    /// begins and ends.
+    pub fn block(
+        &mut self,
+        data: &[u8],
+        end: usize,
+        mut take: impl FnMut(Line<H::Value>, usize, usize),
+    ) {
+        // Lines near the end are read from a copy, which has bytes behind it.
+        let safe = match data.len().checked_sub(PAD) {
+            Some(safe) if safe >= end => end,
+            Some(safe) => memchr::memrchr(b'\n', &data[..safe]).map_or(0, |at| at + 1),
+            None => 0,
+        };
+        self.lines(data, 0, safe, &mut take, 0);
+        if safe < end {
+            let mut tail = std::mem::take(&mut self.tail);
+            tail.clear();
+            if tail.try_reserve(end - safe + PAD).is_err() {
+                return pass_over(&data[..end], safe, &mut take);
+            }
+            tail.extend_from_slice(&data[safe..end]);
+            tail.resize(end - safe + PAD, b'\n');
+            self.lines(&tail, 0, end - safe, &mut take, safe);
+            self.tail = tail;
+        }
+        self.give_back();
     }
 
     /// Gives back what an unusual block or line has taken.
-    fn give_back(&mut self, tail: Vec<u8>) {
-        self.tail = tail;
+    fn give_back(&mut self) {
         self.tail.shrink_to(KEPT_BYTES);
         self.scratch.shrink_to(KEPT_BYTES);
         self.stack

@@ -20,12 +20,16 @@ pub fn skip(data: &[u8], at: usize, depth: usize, scratch: &mut Vec<u8>) -> Opti
 
 /// Returns the index after the closing quote of the string whose contents begin at `start`.
 fn skip_string(data: &[u8], start: usize, scratch: &mut Vec<u8>) -> Option<usize> {
-    let (end, _) = string_end(data, start);
-    match data.get(end)? {
-        b'"' => Some(end + 1),
-        b'\\' => unescape(data, start, end, scratch).map(|(end, _)| end + 1),
-        _ => None,
-    }
+    let (end, ascii) = string_end(data, start);
+    let (text, end, ascii) = match data.get(end)? {
+        b'"' => (&data[start..end], end, ascii),
+        b'\\' => {
+            let (end, ascii) = unescape(data, start, end, scratch)?;
+            (scratch.as_slice(), end, ascii)
+        }
+        _ => return None,
+    };
+    (ascii || simdutf8::basic::from_utf8(text).is_ok()).then_some(end + 1)
 }
 
 fn skip_items(

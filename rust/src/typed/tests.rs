@@ -311,7 +311,7 @@ fn reader() -> Reader<Values> {
 fn read(reader: &mut Reader<Values>, block: &[u8]) -> Vec<Line<Plain>> {
     let mut lines = Vec::new();
     let mut end = 0;
-    reader.block(block, |line, from, to| {
+    reader.block(block, block.len(), |line, from, to| {
         assert_eq!(from, end, "lines follow each other");
         assert_eq!(block[to - 1], b'\n');
         end = to;

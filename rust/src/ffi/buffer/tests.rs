@@ -22,8 +22,7 @@ fn no_steps() -> CwSteps {
 fn next(handle: u64, data: &[u8]) -> (i32, CwStep) {
     let mut out = no_steps();
     // SAFETY: `data` may be read, `out` may be written.
-    let status =
-        unsafe { cw_buffer_next(handle, data.as_ptr(), data.len() as u64, 0, &raw mut out) };
+    let status = unsafe { cw_buffer_next(handle, data.as_ptr(), data.len() as u64, &raw mut out) };
     (status, out.steps[0])
 }
 
@@ -60,22 +59,23 @@ fn wrong_pointers_and_ranges_are_a_status() {
             CW_ERROR_ARGUMENT
         );
         assert_eq!(
-            cw_buffer_next(handle, ptr::null(), 1, 0, &raw mut step),
+            cw_buffer_next(handle, ptr::null(), 1, &raw mut step),
             CW_ERROR_ARGUMENT
         );
         assert_eq!(
-            cw_buffer_next(handle, data, u64::MAX, 0, &raw mut step),
+            cw_buffer_next(handle, data, u64::MAX, &raw mut step),
             CW_ERROR_ARGUMENT
         );
-        assert_eq!(
-            cw_buffer_next(handle, data, 3, 4, &raw mut step),
-            CW_ERROR_ARGUMENT
-        );
-        assert_eq!(
-            cw_buffer_next(handle, data, 3, 0, ptr::null_mut()),
-            CW_ERROR_ARGUMENT
-        );
-        assert_eq!(cw_buffer_next(handle, ptr::null(), 0, 0, &raw mut step), 1);
+        for function in [cw_buffer_next, cw_buffer_drop] {
+            step.at = 4;
+            assert_eq!(function(handle, data, 3, &raw mut step), CW_ERROR_ARGUMENT);
+            assert_eq!(
+                function(handle, data, 3, ptr::null_mut()),
+                CW_ERROR_ARGUMENT
+            );
+        }
+        step.at = 0;
+        assert_eq!(cw_buffer_next(handle, ptr::null(), 0, &raw mut step), 1);
         assert_eq!(cw_buffer_close(handle, ptr::null_mut()), CW_ERROR_ARGUMENT);
         assert_eq!(cw_buffer_stats(handle, ptr::null_mut()), CW_ERROR_ARGUMENT);
     }
@@ -94,26 +94,27 @@ fn two_steps_are_those_that_two_calls_of_the_buffer_take() {
                 CW_NOTHING
             );
             let mut buffer = Buffer::new(usize::try_from(limit).unwrap(), Bom::Skip);
+            let mut position = Position::default();
             for chunk in [&stream[..cut], &stream[cut..]] {
                 let mut at = 0;
+                let mut out = no_steps();
                 while at < chunk.len() {
-                    let mut out = no_steps();
                     let (data, len) = (chunk.as_ptr(), chunk.len() as u64);
                     // SAFETY: the pointers are to live memory of that length.
-                    let count =
-                        unsafe { cw_buffer_next(handle, data, len, at as u64, &raw mut out) };
+                    let count = unsafe { cw_buffer_next(handle, data, len, &raw mut out) };
                     for step in &out.steps[..usize::try_from(count).unwrap()] {
                         // SAFETY: what is lent is so until the next call, also by the first of two steps.
                         let lent = unsafe { lent(step) };
                         let (consumed, expected) = buffer.next(&chunk[at..]).unwrap();
                         at += consumed;
-                        let expected = CwStep::new(expected, at);
+                        let place = position.pass(consumed, &expected);
+                        let expected = CwStep::new(expected, at, place);
                         // SAFETY: as above.
                         assert_eq!(lent, unsafe { self::lent(&expected) });
                         let numbers = |it: &CwStep| {
                             (
-                                it.kind, it.bytes, it.next, it.lines, it.passed, it.defects,
-                                it.length,
+                                (it.kind, it.bytes, it.next, it.lines, it.defects),
+                                (it.length, it.offset, it.line_number),
                             )
                         };
                         assert_eq!(numbers(step), numbers(&expected), "cut at {cut}");
@@ -147,21 +148,22 @@ fn steps_cross_the_border_whole() {
     let (status, step) = next(handle, b"{}\n[]\n{\"a\"");
     assert_eq!((status, step.kind), (1, CW_BODY.into()));
     assert_eq!(
-        (step.bytes, step.next, step.lines, step.passed, step.defects),
-        (6, 10, 2, 2, 1)
+        (step.bytes, step.next, step.lines, step.defects),
+        (6, 10, 2, 1)
     );
     assert!(step.lent.is_null());
     let (status, step) = next(handle, b":\xff}\n{");
     assert_eq!((status, step.kind), (2, CW_CARRY.into())); // the second one keeps the rest
     assert_eq!(
-        (step.bytes, step.next, step.lines, step.passed, step.defects),
-        (8, 4, 1, 1, 2)
+        (step.bytes, step.next, step.lines, step.defects),
+        (8, 4, 1, 2)
     );
     // SAFETY: the step lends so many bytes until the next call.
     assert_eq!(unsafe { lent(&step) }, b"{\"a\":\xff}\n");
     assert_eq!(next(handle, &[b'x'; 100]).1.kind, i64::from(CW_NOTHING));
     let (status, step) = next(handle, b"\n");
     assert_eq!((status, step.kind), (1, CW_TOO_LONG.into()));
-    assert_eq!((step.bytes, step.length, step.passed), (101, 101, 1));
+    assert_eq!((step.bytes, step.length), (101, 101));
+    assert_eq!((step.offset, step.line_number), (14, 4));
     assert_eq!(cw_buffer_free(handle), CW_NOTHING);
 }

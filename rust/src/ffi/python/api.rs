@@ -87,7 +87,7 @@ macro_rules! api {
 }
 
 api! {
-    objects: _Py_NoneStruct, _Py_TrueStruct, _Py_FalseStruct, PyUnicode_Type, PyBool_Type, PyLong_Type, PyFloat_Type, PyList_Type, PyDict_Type, PyExc_SystemError;
+    objects: _Py_NoneStruct, _Py_TrueStruct, _Py_FalseStruct, PyBytes_Type, PyUnicode_Type, PyBool_Type, PyLong_Type, PyFloat_Type, PyList_Type, PyDict_Type, PyExc_SystemError;
     Py_GetVersion: fn() -> *const c_char;
     Py_IncRef: fn(Pointer);
     Py_DecRef: fn(Pointer);
@@ -105,10 +105,12 @@ api! {
     PyObject_SetAttrString: fn(Pointer, *const c_char, Pointer) -> c_int;
     PyLong_FromLongLong: fn(i64) -> Pointer;
     PyLong_AsLongLong: fn(Pointer) -> i64;
+    PyLong_AsUnsignedLongLong: fn(Pointer) -> u64;
     PyFloat_FromDouble: fn(f64) -> Pointer;
     PyUnicode_New: fn(Size, u32) -> Pointer;
     PyUnicode_DecodeUTF8: fn(*const c_char, Size, *const c_char) -> Pointer;
     PyUnicode_AsUTF8AndSize: fn(Pointer, *mut Size) -> *const c_char;
+    PyBytes_FromStringAndSize: fn(*const c_char, Size) -> Pointer;
     PyBytes_AsStringAndSize: fn(Pointer, *mut *mut c_char, *mut Size) -> c_int;
     PyTuple_New: fn(Size) -> Pointer;
     PyTuple_Size: fn(Pointer) -> Size;

@@ -4,6 +4,7 @@
 //! time; but a collection of garbage within one may run other code, which is then told that the reader is busy.
 
 mod api;
+mod feed;
 mod object;
 mod plan;
 
@@ -12,22 +13,27 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::ptr::null_mut;
 
 use self::api::{api, keep_loaded, load, Buffer, Method, Pointer, Size};
-use self::object::{Object, Python, HEADER};
+use self::feed::Fall;
+use self::object::{class_of, Object, Python, HEADER};
 use crate::typed::{Line, Reader};
 
 /// A reader, as the functions of one have it.
 struct State {
     reader: Reader<Python>,
     is_busy: bool,
-    /// The messages of the block that is read.
+    /// Nobody is to use it any more.
+    is_stopped: bool,
+    /// Neither is anybody then.
+    has_panicked: bool,
+    /// The messages of the lines that are read, none for those of `falls`. Empty otherwise, as `falls`.
     messages: Vec<Option<Object>>,
-    /// Of each line that fell through: its index, where it begins and ends, and which class it wants, or -1.
-    falls: Vec<[i64; 4]>,
+    falls: Vec<Fall>,
     /// The class that the last line of `read_line` wants, or -1.
     wanted: i64,
 }
 
-const CAPSULE: &CStr = c"claude_wire.reader";
+const READER: &CStr = c"claude_wire.reader";
+const FEEDER: &CStr = c"claude_wire.feed";
 
 const TAKES_ONE: i32 = 8;
 const TAKES_NONE: i32 = 4;
@@ -36,7 +42,7 @@ static NEW_READER: Method = Method {
     name: c"new_reader".as_ptr(),
     function: new_reader,
     flags: TAKES_NONE,
-    doc: c"new_reader() -> (change_plan, read_block, read_line, read_whole_line, wanted): the functions of a new reader.".as_ptr(),
+    doc: c"new_reader() -> (change_plan, read_block, read_line, wanted, stop, new_feed): the functions of a new reader.".as_ptr(),
 };
 
 static SLOTS_OF: Method = Method {
@@ -57,23 +63,38 @@ static CHANGE_PLAN: Method = Method {
 
 static READ_LINE: Method = Method {
     name: c"read_line".as_ptr(),
-    function: read_line::<false>,
+    function: read_line,
     flags: TAKES_ONE,
-    doc: c"read_line(line) -> message, or None if it is to be decoded otherwise. With or without its line feed.".as_ptr(),
-};
-
-static READ_WHOLE_LINE: Method = Method {
-    name: c"read_whole_line".as_ptr(),
-    function: read_line::<true>,
-    flags: TAKES_ONE,
-    doc: c"read_whole_line(chunk) -> message, or None if the chunk is not a usual line with its line feed.".as_ptr(),
+    doc: c"read_line(line) -> message, or None if it is to be decoded otherwise. Bytes or str, with or without its line feed.".as_ptr(),
 };
 
 static WANTED: Method = Method {
     name: c"wanted".as_ptr(),
     function: wanted,
     flags: TAKES_NONE,
-    doc: c"wanted() -> the class that the last line read alone would need, or -1.".as_ptr(),
+    doc: c"wanted() -> the class that the last line read alone would need, or -1; -2 after a bug."
+        .as_ptr(),
+};
+
+static STOP: Method = Method {
+    name: c"stop".as_ptr(),
+    function: stop,
+    flags: TAKES_NONE,
+    doc: c"stop(): from now on everything is left to others.".as_ptr(),
+};
+
+static NEW_FEED: Method = Method {
+    name: c"new_feed".as_ptr(),
+    function: new_feed,
+    flags: TAKES_ONE,
+    doc: c"new_feed(handle) -> the function `feed` for a line buffer.".as_ptr(),
+};
+
+static FEED: Method = Method {
+    name: c"feed".as_ptr(),
+    function: feed,
+    flags: TAKES_ONE,
+    doc: c"feed(chunk) -> messages, or (messages, falls), or None if the chunk is to be taken otherwise.".as_ptr(),
 };
 
 static READ_BLOCK: Method = Method {
@@ -135,158 +156,221 @@ fn body(run: impl FnOnce() -> Option<Object>) -> Pointer {
 
 unsafe extern "C" fn new_reader(_: Pointer, _: Pointer) -> Pointer {
     body(|| {
-        let state = Box::new(State {
+        let state = State {
             reader: Reader::new(Python::default()),
             is_busy: false,
+            is_stopped: false,
+            has_panicked: false,
             messages: Vec::new(),
             falls: Vec::new(),
             wanted: -1,
-        });
-        // SAFETY: see `api`; the capsule owns the state from here on.
-        unsafe {
-            let capsule = (api().PyCapsule_New)(
-                Box::into_raw(state).cast(),
-                CAPSULE.as_ptr(),
-                Some(drop_state),
-            );
-            let capsule = Object::owned(capsule)?;
-            let bound = |method: &'static Method| {
-                Object::owned((api().PyCFunction_NewEx)(
-                    method,
-                    capsule.pointer(),
-                    null_mut(),
-                ))
-            };
-            let methods = [
-                &CHANGE_PLAN,
-                &READ_BLOCK,
-                &READ_LINE,
-                &READ_WHOLE_LINE,
-                &WANTED,
-            ];
-            tuple(methods.into_iter().map(bound).collect::<Option<Vec<_>>>()?)
-        }
+        };
+        let capsule = capsule(state, READER, drop_reader)?;
+        let methods = [
+            &CHANGE_PLAN,
+            &READ_BLOCK,
+            &READ_LINE,
+            &WANTED,
+            &STOP,
+            &NEW_FEED,
+        ];
+        let bound = methods.map(|method| bound(method, &capsule));
+        tuple(bound.into_iter().collect::<Option<Vec<_>>>()?)
     })
 }
 
-unsafe extern "C" fn drop_state(capsule: Pointer) {
-    // SAFETY: CPython calls this once, for a capsule that `new_reader` has made.
+/// A capsule that owns a value, which `drop` frees.
+fn capsule<T>(
+    value: T,
+    name: &'static CStr,
+    drop: unsafe extern "C" fn(Pointer),
+) -> Option<Object> {
+    let value = Box::into_raw(Box::new(value));
+    // SAFETY: see `api`; without a capsule the value is still ours.
     unsafe {
-        let state = (api().PyCapsule_GetPointer)(capsule, CAPSULE.as_ptr());
-        if !state.is_null() {
-            drop(Box::from_raw(state.cast::<State>()));
+        let capsule = (api().PyCapsule_New)(value.cast(), name.as_ptr(), Some(drop));
+        let capsule = Object::owned(capsule);
+        if capsule.is_none() {
+            std::mem::drop(Box::from_raw(value));
         }
+        capsule
     }
 }
 
-/// The state of a reader, unless it is in use.
+/// A function with what it is bound to.
+fn bound(method: &'static Method, capsule: &Object) -> Option<Object> {
+    // SAFETY: see `api`; the function keeps the capsule.
+    unsafe {
+        let function = (api().PyCFunction_NewEx)(method, capsule.pointer(), null_mut());
+        Object::owned(function)
+    }
+}
+
+/// What a capsule has.
 ///
 /// # Safety
 ///
-/// `capsule` is one of [`new_reader`], and alive as long as the state is used.
-unsafe fn state<'a>(capsule: Pointer) -> Option<&'a mut State> {
+/// It is one of [`capsule`], of this type, and alive as long as the value is used.
+unsafe fn value_of<T>(capsule: Pointer, name: &'static CStr) -> *mut T {
+    // SAFETY: see `api`.
+    unsafe { (api().PyCapsule_GetPointer)(capsule, name.as_ptr()).cast() }
+}
+
+unsafe extern "C" fn drop_reader(capsule: Pointer) {
+    // SAFETY: CPython calls this once, for a capsule that `new_reader` has made.
+    unsafe { drop(Box::from_raw(value_of::<State>(capsule, READER))) }
+}
+
+/// Runs something on a reader. None if it is in use or stopped, or after a panic, which ends the use of it: what it remembers may be
+/// half done.
+///
+/// # Safety
+///
+/// The state is alive, and nobody uses it but by this function.
+unsafe fn with_reader(
+    state: *mut State,
+    run: impl FnOnce(&mut State) -> Option<Object>,
+) -> Option<Object> {
     // SAFETY: only one has it at a time, which `is_busy` sees to.
-    unsafe {
-        let state = (api().PyCapsule_GetPointer)(capsule, CAPSULE.as_ptr()).cast::<State>();
-        if state.is_null() || (*state).is_busy {
-            return None;
-        }
-        (*state).is_busy = true;
-        Some(&mut *state)
+    let state = unsafe { &mut *state };
+    if state.is_busy || state.is_stopped || state.has_panicked {
+        return Some(none());
     }
+    state.is_busy = true;
+    let result = catch_unwind(AssertUnwindSafe(|| run(state)));
+    state.is_busy = false;
+    result.unwrap_or_else(|_| {
+        state.has_panicked = true;
+        Some(none())
+    })
 }
 
 unsafe extern "C" fn change_plan(capsule: Pointer, additions: Pointer) -> Pointer {
     // SAFETY: CPython calls this with the capsule that the function is bound to, and an argument that is alive.
     body(|| unsafe {
-        let Some(state) = state(capsule) else {
-            return Some(bool(false));
-        };
-        let changed = plan::change(&mut state.reader, &Object::borrowed(additions));
-        state.is_busy = false;
-        changed.map(|()| bool(true))
+        with_reader(value_of(capsule, READER), |state| {
+            let changed = plan::change(&mut state.reader, &Object::borrowed(additions));
+            changed.map(|()| bool(true))
+        })
     })
 }
 
 unsafe extern "C" fn read_block(capsule: Pointer, lines: Pointer) -> Pointer {
     // SAFETY: as above.
     body(|| unsafe {
-        let Some(state) = state(capsule) else {
-            return Some(none());
-        };
-        let read = with_bytes(lines, |data| read_lines(state, data));
-        state.messages = Vec::new();
-        state.falls = Vec::new();
-        state.is_busy = false;
-        let read = read?;
-        if read.is_none() {
-            (api().PyErr_NoMemory)();
-        }
-        read
+        with_reader(value_of(capsule, READER), |state| {
+            with_bytes(lines, |data| read_lines(state, data))?
+        })
     })
 }
 
-/// The longest chunk that is looked at as one line: for a longer one it does not matter.
-const MAX_CHUNK: usize = 64 * 1024;
-
-/// Reads one line. If it must be `WHOLE`, it ends with a LF, is shorter than [`MAX_CHUNK`], and has nothing unknown in it,
-/// which somebody counts.
-unsafe extern "C" fn read_line<const WHOLE: bool>(capsule: Pointer, line: Pointer) -> Pointer {
+unsafe extern "C" fn read_line(capsule: Pointer, line: Pointer) -> Pointer {
     // SAFETY: as above; the bytes of an object are there as long as it is.
     body(|| unsafe {
-        let (mut data, mut len) = (null_mut(), 0);
-        if (api().PyBytes_AsStringAndSize)(line, &raw mut data, &raw mut len) != 0 {
-            (api().PyErr_Clear)();
-            return Some(none());
-        }
-        let line = std::slice::from_raw_parts(data.cast::<u8>(), usize::try_from(len).ok()?);
-        let bare = line.strip_suffix(b"\n");
-        if WHOLE && (bare.is_none() || line.len() >= MAX_CHUNK) {
-            return Some(none());
-        }
-        let line = bare.unwrap_or(line);
-        if simdutf8::basic::from_utf8(line).is_err() {
-            return Some(none());
-        }
-        let Some(state) = state(capsule) else {
-            return Some(none());
-        };
-        let read = state.reader.one(line);
-        state.wanted = -1;
-        state.is_busy = false;
-        match read {
-            Line::Message(message, is_unknown) if !(WHOLE && is_unknown) => Some(message),
-            Line::Wants(class) => {
-                state.wanted = number(class);
-                Some(none())
+        with_reader(value_of(capsule, READER), |state| {
+            let mut read = |line: &[u8]| {
+                state.wanted = -1;
+                match state.reader.one(line.strip_suffix(b"\n").unwrap_or(line)) {
+                    Line::Message(message, _) => return message,
+                    Line::Wants(class) => state.wanted = number(class),
+                    Line::FallsThrough => {}
+                }
+                none()
+            };
+            let class = class_of(line);
+            let (data, len) = if class == api().PyBytes_Type {
+                let (mut data, mut len) = (null_mut(), 0);
+                (api().PyBytes_AsStringAndSize)(line, &raw mut data, &raw mut len);
+                (data.cast_const(), len)
+            } else if class == api().PyUnicode_Type {
+                let mut len = 0;
+                ((api().PyUnicode_AsUTF8AndSize)(line, &raw mut len), len)
+            } else {
+                let message = with_bytes(line, read);
+                (api().PyErr_Clear)();
+                return Some(message.unwrap_or_else(none));
+            };
+            if data.is_null() {
+                (api().PyErr_Clear)(); // A str that has no UTF-8.
+                return Some(none());
             }
-            _ => Some(none()),
-        }
+            let data = std::slice::from_raw_parts(data.cast::<u8>(), usize::try_from(len).ok()?);
+            Some(read(data))
+        })
     })
 }
 
 unsafe extern "C" fn wanted(capsule: Pointer, _: Pointer) -> Pointer {
+    // SAFETY: as above; nobody else uses the state for as long as this takes.
+    body(|| unsafe {
+        let state = value_of::<State>(capsule, READER);
+        let wanted = std::mem::replace(&mut (*state).wanted, -1);
+        int(if (*state).has_panicked { -2 } else { wanted })
+    })
+}
+
+unsafe extern "C" fn stop(capsule: Pointer, _: Pointer) -> Pointer {
     // SAFETY: as above.
     body(|| unsafe {
-        let wanted = state(capsule).map_or(-1, |state| {
-            state.is_busy = false;
-            std::mem::replace(&mut state.wanted, -1)
-        });
-        int(wanted)
+        (*value_of::<State>(capsule, READER)).is_stopped = true;
+        Some(none())
+    })
+}
+
+/// What the function `feed` of a line buffer is bound to.
+struct Feed {
+    /// Of the line buffer.
+    handle: u64,
+    reader: *mut State,
+    /// The capsule that owns the reader.
+    _owner: Object,
+}
+
+unsafe extern "C" fn new_feed(capsule: Pointer, handle: Pointer) -> Pointer {
+    // SAFETY: as above; an int has no more bits than a handle.
+    body(|| unsafe {
+        let feed = Feed {
+            handle: (api().PyLong_AsUnsignedLongLong)(handle),
+            reader: value_of(capsule, READER),
+            _owner: Object::borrowed(capsule),
+        };
+        bound(&FEED, &self::capsule(feed, FEEDER, drop_feed)?)
+    })
+}
+
+unsafe extern "C" fn drop_feed(capsule: Pointer) {
+    // SAFETY: CPython calls this once, for a capsule that `new_feed` has made.
+    unsafe { drop(Box::from_raw(value_of::<Feed>(capsule, FEEDER))) }
+}
+
+unsafe extern "C" fn feed(capsule: Pointer, chunk: Pointer) -> Pointer {
+    // SAFETY: as above; the reader is alive as long as its owner is.
+    body(|| unsafe {
+        let Feed { handle, reader, .. } = *value_of::<Feed>(capsule, FEEDER);
+        with_reader(reader, |state| {
+            if class_of(chunk) != api().PyBytes_Type {
+                let taken = with_bytes(chunk, |data| feed::feed(handle, state, data));
+                // Who takes it otherwise says what is wrong with it.
+                return taken.unwrap_or_else(|| {
+                    (api().PyErr_Clear)();
+                    Some(none())
+                });
+            }
+            let (mut data, mut len) = (null_mut(), 0);
+            (api().PyBytes_AsStringAndSize)(chunk, &raw mut data, &raw mut len);
+            let data = std::slice::from_raw_parts(data.cast::<u8>(), usize::try_from(len).ok()?);
+            feed::feed(handle, state, data)
+        })
     })
 }
 
 /// Reads a block, and returns the result of `read_block`; `None` if there is no memory, with a `MemoryError` raised.
 fn read_lines(state: &mut State, data: &[u8]) -> Option<Object> {
-    let State {
-        reader,
-        messages,
-        falls,
-        ..
-    } = state;
+    let mut messages = Vec::new();
+    let mut falls = Vec::new();
     let mut unknown = 0;
     let mut is_full = false;
-    reader.block(data, |line, start, end| {
+    state.reader.block(data, data.len(), |line, start, end| {
         if messages.try_reserve(1).is_err() || falls.try_reserve(1).is_err() {
             is_full = true;
             return;
@@ -303,23 +387,27 @@ fn read_lines(state: &mut State, data: &[u8]) -> Option<Object> {
         falls.push([number(messages.len()), number(start), number(end), wants]);
         messages.push(None);
     });
-    if is_full {
-        return None;
-    }
-    let falls = if falls.is_empty() {
-        none()
-    } else {
-        let rows = falls
-            .iter()
-            .map(|fall| tuple(fall.map(int).into_iter().collect::<Option<Vec<_>>>()?));
-        list(rows.collect::<Option<Vec<_>>>()?)?
+    let result = || {
+        if is_full {
+            return None;
+        }
+        let falls = if falls.is_empty() {
+            none()
+        } else {
+            let rows = falls
+                .iter()
+                .map(|fall| tuple(fall.map(int).into_iter().collect::<Option<Vec<_>>>()?));
+            list(rows.collect::<Option<Vec<_>>>()?)?
+        };
+        let messages = list(messages.into_iter().map(|it| it.unwrap_or_else(none)))?;
+        tuple([messages, int(unknown)?, falls])
     };
-    let messages = list(
-        messages
-            .drain(..)
-            .map(|message| message.unwrap_or_else(none)),
-    )?;
-    tuple([messages, int(unknown)?, falls])
+    let result = result();
+    if result.is_none() {
+        // SAFETY: see `api`.
+        unsafe { (api().PyErr_NoMemory)() };
+    }
+    result
 }
 
 /// Which words of an instance some objects stand in, each in one.

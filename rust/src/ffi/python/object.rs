@@ -125,6 +125,15 @@ unsafe fn decrease(object: Pointer) {
     }
 }
 
+/// An object with some bytes.
+pub fn bytes(data: &[u8]) -> Option<Object> {
+    // SAFETY: see `api`; the bytes are copied.
+    unsafe {
+        let bytes = (api().PyBytes_FromStringAndSize)(data.as_ptr().cast(), size(data.len()));
+        Object::owned(bytes)
+    }
+}
+
 /// A class of Structs. Its instances are words: the [`HEADER`], and a slot for each value.
 pub struct StructClass {
     class: Object,
@@ -398,7 +407,7 @@ fn is_plain(class: Pointer) -> bool {
 ///
 /// The object is alive.
 #[inline]
-unsafe fn class_of(object: Pointer) -> Pointer {
+pub unsafe fn class_of(object: Pointer) -> Pointer {
     // SAFETY: the class stands after the count in all versions that are known.
     unsafe { *object.cast::<Pointer>().add(1) }
 }
