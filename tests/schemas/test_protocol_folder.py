@@ -7,13 +7,13 @@ import functools
 import re
 import tarfile
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 import claude_wire
 from claude_wire.flags.flags import Flags, flag_of
-from claude_wire.messages import AssistantMessage, StopFailureHookInput
+from claude_wire.messages import AssistantMessage, ControlRequestPayload, Message, StopFailureHookInput
 from claude_wire.messages.base import MessageBase
 from claude_wire.protocol import run
 from protocol.__main__ import check, differences, write
@@ -95,11 +95,21 @@ def test_every_entry_says_when_it_comes() -> None:
         assert "``" not in entry["when"], entry["name"]
 
 
-def test_every_message_says_who_sends_it() -> None:
-    for entry in ENTRIES:
-        wanted = {"agent": ["output"], "host": ["input"], "both": ["output", "input"]}
-        if entry["group"] in ("message", "request"):
-            assert entry["schemas"] == wanted[entry["sent_by"]], entry["name"]
+def test_every_message_and_request_is_sent_by_whom_its_class_says() -> None:
+    classes = {
+        cls.__name__: cls.sent_by
+        for cls in (*get_args(Message), *get_args(ControlRequestPayload))
+        if hasattr(cls, "sent_by")
+    }
+    found = {entry["name"]: entry["sent_by"] for entry in ENTRIES if entry["group"] in ("message", "request")}
+    assert found == classes
+
+
+def test_the_parts_of_a_question_and_its_answer_are_sent_by_two_sides() -> None:
+    senders = {entry["name"]: entry["sent_by"] for entry in ENTRIES}
+    assert senders["StopHookInput"] == senders["InterruptResponse"] == senders["UserRecord"] == "agent"
+    assert senders["StopHookSpecificOutput"] == senders["PermissionResultAllow"] == "host"
+    assert senders["TextBlock"] == "both"
 
 
 def test_every_message_class_is_in_the_index() -> None:

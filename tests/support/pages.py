@@ -117,7 +117,7 @@ def _trimmed(text: str) -> str:
 
 
 class Scene:
-    """The folder in which the blocks of a page run: recorded sessions, a stand-in for the CLI, the examples, and protocol."""
+    """The folder in which the blocks of a page run: recordings, a stand-in for the CLI, the examples, and protocol."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -14,7 +14,7 @@ from claude_wire.messages.base import MessageBase, NoOther, Wire, wire_fields
 from claude_wire.transcripts.records.base import Record
 from protocol.schema import UNKNOWN, Schema, subtype_of
 from protocol.source import docstring, field_notes
-from protocol.vocabulary import Name, Sides, answer_classes, unions
+from protocol.vocabulary import SENDERS, Name, Sides, answer_classes, unions
 
 __all__ = ["index"]
 
@@ -28,7 +28,6 @@ _GROUPS = {
     "HookSpecificOutput": ("hook_output", ""),
     "Attachment": ("attachment", ""),
 }
-_SENT_BY = {"hook_input": "agent", "hook_output": "host"}
 
 _HEAD = {
     "cli": PROTOCOL_VERSION,
@@ -63,10 +62,9 @@ def index(sides: Mapping[Name, Sides]) -> dict[str, Any]:
     for name, cls in sorted(classes.items()):
         group, prefix = groups[name]
         schemas = _schemas_with(name, sides)
-        entry: dict[str, Any] = {"name": name, "group": group, "schemas": schemas}
-        sender = cls.sent_by if issubclass(cls, (MessageBase, ControlRequestBody)) else _SENT_BY.get(group)
-        if sender is not None:
-            entry["sent_by"] = sender
+        senders = sorted({SENDERS[schema] for schema in schemas})
+        sender = senders[0] if len(senders) == 1 else "both"
+        entry: dict[str, Any] = {"name": name, "group": group, "schemas": schemas, "sent_by": sender}
         if tags := _tags(cls):
             entry["tags"] = tags
             if group in ("message", "record"):

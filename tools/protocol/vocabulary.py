@@ -20,7 +20,7 @@ from claude_wire.messages.vocabulary import Vocabulary, vocabulary_of
 from claude_wire.transcripts.records.base import Record
 from protocol.schema import DIALECT, UNKNOWN, Definitions, Schema, other_than
 
-__all__ = ["NAMES", "Name", "Sides", "answer_classes", "answered", "schemas", "unions"]
+__all__ = ["NAMES", "SENDERS", "Name", "Sides", "answer_classes", "answered", "schemas", "unions"]
 
 Name: TypeAlias = Literal["output", "input", "records"]
 NAMES: tuple[Name, ...] = get_args(Name)
@@ -31,7 +31,7 @@ _TITLES: dict[Name, str] = {
     "records": "A line of a transcript",
 }
 #: The side that writes the lines of a schema.
-_SENDERS: dict[Name, str] = {"output": "agent", "input": "host", "records": "agent"}
+SENDERS: dict[Name, str] = {"output": "agent", "input": "host", "records": "agent"}
 
 
 @dataclass
@@ -63,7 +63,7 @@ def answered(name: Name) -> list[type[ControlRequestBody[Any]]]:
     """The classes of the control requests whose answers stand in this schema: those of the other side."""
     if name == "records":
         return []
-    return [cls for cls in get_args(ControlRequestPayload) if cls.sent_by != _SENDERS[name]]
+    return [cls for cls in get_args(ControlRequestPayload) if cls.sent_by != SENDERS[name]]
 
 
 def schemas() -> dict[Name, Sides]:
@@ -74,7 +74,7 @@ def schemas() -> dict[Name, Sides]:
 def _schema(name: Name, vocabulary: Vocabulary) -> Sides:
     def takes(cls: type[Wire]) -> bool:
         if issubclass(cls, (MessageBase, ControlRequestBody)):
-            return cls.sent_by in (_SENDERS[name], "both")
+            return cls.sent_by in (SENDERS[name], "both")
         return True
 
     definitions = Definitions(unions(), takes)
