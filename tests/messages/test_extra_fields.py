@@ -164,12 +164,33 @@ def test_messages_with_other_extra_differ() -> None:
     assert TextBlock("a") != TextBlock("a", extra={"b": 1})
 
 
-def test_two_messages_share_no_extra() -> None:
-    line = b'{"type":"keep_alive","of_tomorrow":{"a":[1]}}\n'
-    messages = [message for _ in range(6) for message in Decoder().feed(line * 3)]
+@pytest.mark.parametrize(
+    ("line", "list_of"),
+    [
+        (b'{"type":"keep_alive","new":{"a":[1]}}\n', lambda message: message.extra["new"]["a"]),
+        (
+            b'{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta",'
+            b'"text":"a","new":[1]}},"session_id":"s","uuid":"%d"}\n',
+            lambda message: message.event.delta.extra["new"],
+        ),
+        (
+            b'{"type":"user","message":{"role":"user","content":[{"type":"text","text":"a"}]},"uuid":"%d"}\n',
+            lambda message: message.content,
+        ),
+        (b'{"type":"user","message":{"role":"user","content":"a"},"new":[1]}\n', lambda message: message.extra["new"]),
+    ],
+)
+def test_messages_of_equal_lines_share_nothing_that_can_change(
+    line: bytes, list_of: Callable[[Any], list[Any]]
+) -> None:
+    lines = [line % index if b"%d" in line else line for index in range(18)]
+    messages = [message for three in range(0, 18, 3) for message in Decoder().feed(b"".join(lines[three : three + 3]))]
+    first = list_of(messages[0])[0]
     for index, message in enumerate(messages):
-        message.extra["of_tomorrow"]["a"].append(index)  # type: ignore[index,union-attr]  # it is there
-    assert [message.extra["of_tomorrow"]["a"] for message in messages] == [[1, index] for index in range(18)]  # type: ignore[index,union-attr]  # it is there
+        list_of(message).append(index)
+    assert [list_of(message) for message in messages] == [[first, index] for index in range(18)]
+    again = Decoder().feed(b"".join(lines))
+    assert [list_of(message) for message in again] == [[first]] * 18
 
 
 @pytest.mark.parametrize("name", recordings.names())

@@ -2,8 +2,8 @@
 //!
 //! A stream of deltas has thousands of lines that differ in their text and their `uuid`. Such a line is not read key by key: it
 //! is compared with the earlier line, and its message is a copy of that message with other strings. Copied are only the
-//! message and the records from it down to a string; all else is shared, as records cannot change. So a message that holds a
-//! list or a dict is no pattern. What is copied nobody else has, so it does not matter what a program does to its messages.
+//! message and the records from it down to a string, and lists and dicts, which can change; all else is shared. What is copied
+//! nobody else has, so it does not matter what a program does to its messages.
 //!
 //! Where lines differ is found out when they do: a difference within a string makes that string a hole of the pattern.
 
@@ -20,6 +20,8 @@ const PATTERNS: usize = 4;
 const MAX_BYTES: usize = 4096;
 /// More strings than these never differ.
 const MAX_HOLES: usize = 6;
+/// A message with more lists and dicts than these becomes none: they would mostly differ.
+pub const MAX_OWNED: usize = 2;
 /// Credit that making a pattern takes. A line that is like one earns [`ALIKE`], for the time that it saved, and another line 1: so
 /// a stream that changes gets new patterns after a while, and one whose lines are all different pays for few.
 const COST: u32 = 128;
@@ -43,12 +45,23 @@ struct Record<V> {
     value: V,
     /// The record that holds it, and where; the message itself has none.
     holder: Option<(usize, usize)>,
+    /// The slots with a list or a dict, of which each message has its own.
+    owned: Vec<usize>,
 }
 
-/// A step of making a message: a copy of a record.
+impl<V> Record<V> {
+    fn own(&mut self, slot: usize) {
+        if !self.owned.contains(&slot) {
+            self.owned.push(slot);
+        }
+    }
+}
+
+/// A step of making a message: copies of what a record owns, and then of the record.
 struct Step<V> {
     source: V,
-    /// The slots that get something else: the holes come first, then what the steps before have made.
+    owned: Vec<V>,
+    /// The slots that get something else: the holes come first, then all that was copied before.
     changes: Vec<(usize, usize)>,
 }
 
@@ -140,12 +153,14 @@ impl<V: Clone> Patterns<V> {
         class: ClassId,
         message: &V,
     ) {
-        let Some(value) = host.copy_with(message, &[], &[]) else {
+        // What a program does to its message must not change the pattern.
+        let Some(value) = host.copy(message) else {
             return;
         };
         let message = Record {
             value,
             holder: None,
+            owned: Vec::new(),
         };
         let mut pattern = Pattern {
             bytes: line.to_vec(),
@@ -156,10 +171,11 @@ impl<V: Clone> Patterns<V> {
         };
         let mut padded = line.to_vec();
         padded.resize(line.len() + PAD, b'\n');
-        if pattern.walk(plan, host, &padded, 0, class, 0).is_none() {
+        if pattern.walk(plan, host, &padded, 0, class, 0).is_none()
+            || pattern.make_steps(host).is_none()
+        {
             return;
         }
-        pattern.make_steps();
         if self.kept.len() < PATTERNS {
             self.kept.push(pattern);
         } else {
@@ -199,7 +215,7 @@ impl<V: Clone> Pattern<V> {
                     }
                     leaf.is_hole = true;
                     self.holes += 1;
-                    self.make_steps();
+                    self.make_steps(host)?;
                 }
                 Compared::Unclear => {
                     stack.truncate(base);
@@ -252,6 +268,10 @@ impl<V: Clone> Pattern<V> {
     /// The message with the strings that are on the stack from `base` on.
     fn make<H: Host<Value = V>>(&self, host: &mut H, stack: &mut Vec<V>, base: usize) -> Option<V> {
         for step in &self.steps {
+            for value in &step.owned {
+                let copy = host.copy(value)?;
+                stack.push(copy);
+            }
             let made = host.copy_with(&step.source, &step.changes, &stack[base..])?;
             stack.push(made);
         }
@@ -259,7 +279,7 @@ impl<V: Clone> Pattern<V> {
     }
 
     /// Says how messages are made, now that it is known which strings differ.
-    fn make_steps(&mut self) {
+    fn make_steps<H: Host<Value = V>>(&mut self, host: &mut H) -> Option<()> {
         let holes: Vec<&Leaf> = self.leaves.iter().filter(|leaf| leaf.is_hole).collect();
         let mut changes: Vec<Vec<(usize, usize)>> =
             self.records.iter().map(|_| Vec::new()).collect();
@@ -267,22 +287,32 @@ impl<V: Clone> Pattern<V> {
             changes[hole.record].push((hole.slot, index));
         }
         self.steps.clear();
+        let mut made = holes.len();
         // What is held comes behind its holder, so its copy is made before.
-        for index in (0..self.records.len()).rev() {
-            if changes[index].is_empty() && index > 0 {
+        for (index, record) in self.records.iter().enumerate().rev() {
+            if changes[index].is_empty() && record.owned.is_empty() && index > 0 {
                 continue;
             }
-            if let Some((holder, slot)) = self.records[index].holder {
-                changes[holder].push((slot, holes.len() + self.steps.len()));
+            let mut owned = Vec::new();
+            for &slot in &record.owned {
+                owned.push(host.slot(&record.value, slot)?);
+                changes[index].push((slot, made));
+                made += 1;
             }
+            if let Some((holder, slot)) = record.holder {
+                changes[holder].push((slot, made));
+            }
+            made += 1;
             self.steps.push(Step {
-                source: self.records[index].value.clone(),
+                source: record.value.clone(),
+                owned,
                 changes: std::mem::take(&mut changes[index]),
             });
         }
+        Some(())
     }
 
-    /// Finds the strings of the object at `at`, which is a record of a class. Returns where it ends.
+    /// Finds the strings, lists and dicts of the object at `at`, which is a record of a class. Returns where it ends.
     fn walk<H: Host<Value = V>>(
         &mut self,
         plan: &Plan<V, H::Class>,
@@ -299,14 +329,15 @@ impl<V: Clone> Pattern<V> {
         let mut at = white(data, at + 1);
         while data.get(at)? != &b'}' {
             let (end, _) = string_end(data, at + 1);
-            let field = plan.find(shape, data.get(at + 1..end)?)?;
+            let field = plan.find(shape, data.get(at + 1..end)?);
             at = white(data, white(data, end + 1) + 1);
-            let (slot, kind) = (
-                plan.fields[field].slot,
-                plan.fields[field].kind.map(|kind| &plan.kinds[kind]),
-            );
             let end = skip(data, at, 0, &mut scratch)?;
+            let (slot, kind) = match field.map(|field| &plan.fields[field]) {
+                Some(field) => (field.slot, field.kind.map(|kind| &plan.kinds[kind])),
+                None => (shape.extra?, None),
+            };
             match (data.get(at)?, kind) {
+                (_, None) if field.is_none() => self.records[record].own(slot),
                 (b'"', Some(kind)) if kind.may_be & (may_be::TEXT | may_be::ANY) != 0 => {
                     self.leaves.push(Leaf {
                         start: at + 1,
@@ -325,13 +356,14 @@ impl<V: Clone> Pattern<V> {
                         }
                     };
                     let value = host.slot(&self.records[record].value, slot)?;
-                    let value = host.copy_with(&value, &[], &[])?;
                     self.records.push(Record {
                         value,
                         holder: Some((record, slot)),
+                        owned: Vec::new(),
                     });
                     self.walk(plan, host, data, at, class, self.records.len() - 1)?;
                 }
+                (b'{' | b'[', Some(_)) => self.records[record].own(slot),
                 _ => {}
             }
             at = white(data, end);

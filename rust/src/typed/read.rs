@@ -1,6 +1,6 @@
 //! The pass over a line.
 
-use super::alike::Patterns;
+use super::alike::{Patterns, MAX_OWNED};
 use super::guess::{tags, Guesses, Meant};
 use super::host::Host;
 use super::memo::{Found, Keys, Part, Strings, Words};
@@ -259,7 +259,8 @@ impl<H: Host> Reader<H> {
         }
         let (unknown, changeable) = (self.unknown, self.changeable);
         if let Some((message, end, class)) = self.message(data, at) {
-            if self.changeable == changeable && self.patterns.wants(end - at) {
+            let is_one = self.changeable - changeable <= MAX_OWNED && self.unknown == unknown;
+            if is_one && self.patterns.wants(end - at) {
                 if let Some(class) = class {
                     self.patterns.learn(
                         &self.plan,
