@@ -12,37 +12,20 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from anyio import Event
-
-from claude_wire.codec.encoder import encode
 from claude_wire.control.guards import PERMISSION
-from claude_wire.control.matchers import fits_tool
 from claude_wire.dialects.auto import AUTO
-from claude_wire.dialects.classic import CLASSIC
 from claude_wire.dialects.dialect import CONTROL, SILENCE_SECONDS
-from claude_wire.errors import DialectError, EncodeError, PromptError, RequestTimeoutError
+from claude_wire.errors import DialectError, RequestTimeoutError
 from claude_wire.messages import (
-    AssistantMessage,
     CanUseToolRequest,
-    HookCallbackRequest,
-    HookOutput,
     InitializeRequest,
     InterruptRequest,
     InterruptResponse,
     InvalidLine,
-    PermissionResultAllow,
-    PermissionResultDeny,
-    PostToolUseHookInput,
-    PreToolUseHookInput,
-    ToolResultBlock,
-    ToolUseBlock,
-    UserMessage,
-    UserPromptSubmitHookInput,
 )
 from claude_wire.process.command_line import require_flags
 from claude_wire.process.process import Process, exchange_of
 from claude_wire.streams.message_stream import receiver_of
-from claude_wire.support.text import one_line
 from claude_wire.support.waiting import move_on_after
 
 if TYPE_CHECKING:
@@ -50,17 +33,11 @@ if TYPE_CHECKING:
     from claude_wire.control.requests import Requests
     from claude_wire.dialects import Connection, Dialect
     from claude_wire.session.callbacks import Callbacks
+    from claude_wire.session.host_hooks import HostHooks
     from claude_wire.streams.message_stream import MessageStream
     from claude_wire.streams.read_ahead import Chunks, ReadAhead
     from claude_wire.streams.receiver import Receiver
-    from claude_wire.streams.tasks import Tasks
 
-#: The events whose hooks a host can call itself.
-HOST_EVENTS = ("PreToolUse", "PostToolUse", "UserPromptSubmit")
-#: Limits for remembered tool uses without a result: their number, and their size as JSON in bytes. Above a limit the
-#: oldest is forgotten.
-MAX_USES = 1024
-MAX_USE_BYTES = 16 * 1024 * 1024
 #: The weight of a translated message in the byte budget, as a multiple of its line's size. It is larger because Python
 #: objects wait, not bytes.
 KEPT_TIMES = 4
@@ -92,191 +69,6 @@ def require_callbacks(
         require_flags(argv, asks=can_use_tool is not None, by_flag=dialect.permission == "flag")
         return True
     return True if dialect.permission == "always" else None
-
-
-def host_hooks(dialect: Dialect, callbacks: Callbacks, tasks: Tasks) -> HostHooks | None:
-    """The hooks that the host calls itself; None if there are none. Also lets ``can_use_tool`` of CLASSIC return bools.
-
-    Raises:
-        DialectError: the host cannot call a hook of such an event.
-    """
-    callbacks.takes_booleans = dialect is CLASSIC
-    if not (dialect.host_hooks and callbacks.events):
-        return None
-    unknown = [event for event in callbacks.events if event not in HOST_EVENTS]
-    if unknown:
-        problem = f"has the hooks {', '.join(HOST_EVENTS)}: {unknown[0]} would never be called"
-        raise DialectError(dialect.name, problem)
-    hooks = HostHooks(callbacks, tasks)
-    callbacks.before_use = hooks.before_use
-    return hooks
-
-
-class Use:
-    """A use of a tool that hooks were called for. After ``done`` is set, ``decided`` is their decision."""
-
-    __slots__ = ("asked", "block", "call", "decided", "done", "seen", "size")
-
-    def __init__(self, call: str | None, block: ToolUseBlock) -> None:
-        self.call: str | None = call
-        self.block: ToolUseBlock = block
-        self.size: int = _size(block)
-        self.decided: PermissionResultAllow | PermissionResultDeny | None = None
-        self.done: Event = Event()
-        #: True after the agent has asked for permission.
-        self.asked: bool = False
-        #: True after the agent's message with this tool use.
-        self.seen: bool = False
-
-
-class HostHooks:
-    """Calls hooks in the host, for a dialect without hooks: before prompts, and before and after tool uses.
-
-    A tool use appears in a message and in a permission request, in either order. Its hooks are called once, for the
-    first of the two. Only the answer to the permission request can keep a tool from running.
-    """
-
-    def __init__(self, callbacks: Callbacks, tasks: Tasks) -> None:
-        self._callbacks = callbacks
-        self._tasks = tasks
-        self._session = ""
-        # Tool uses without a result, the oldest first.
-        self._uses: list[Use] = []
-        self._size = 0
-
-    async def before_prompt(self, prompt: UserMessage) -> None:
-        """Call the hooks for a prompt before the prompt is sent.
-
-        Raises:
-            PromptError: a hook has blocked the prompt.
-        """
-        told = UserPromptSubmitHookInput(prompt=prompt.text, source="sdk", **self._common())
-        for output in await self._call("UserPromptSubmit", told):
-            if _blocks(output):
-                raise PromptError(prompt.uuid, f"a hook has blocked the prompt: {_reason(output)}")
-
-    async def before_use(self, request: CanUseToolRequest) -> PermissionResultAllow | PermissionResultDeny | None:
-        """Return the hooks' decision about the tool use of a permission request; None if they decide nothing."""
-        call, block = request.tool_use_id, ToolUseBlock("", request.tool_name, request.input)
-        use = next((one for one in self._uses if not one.asked and _is_same(one, call, block)), None)
-        if use is None:
-            use = self._add(call, block)
-            use.asked = True
-            await self._decide(use)
-        use.asked = True
-        await use.done.wait()
-        return use.decided
-
-    def see(self, messages: list[Any]) -> None:
-        """Find tool uses and tool results in messages of the agent, and call their hooks."""
-        for message in messages:
-            self._session = getattr(message, "session_id", None) or self._session
-            if isinstance(message, AssistantMessage):
-                for block in message.message.content:
-                    if isinstance(block, ToolUseBlock):
-                        self._saw_use(block)
-            elif isinstance(message, UserMessage):
-                for result in message.tool_results:
-                    self._saw_result(result)
-
-    def _saw_use(self, block: ToolUseBlock) -> None:
-        for use in self._uses:
-            if not use.seen and _is_same(use, block.id, block):
-                use.call, use.seen = block.id, True
-                return
-        use = self._add(block.id, block)
-        use.seen = True
-        self._tasks.start(lambda: self._decide(use), "claude-wire-hook")
-
-    def _saw_result(self, result: ToolResultBlock) -> None:
-        use = next((one for one in self._uses if one.call == result.tool_use_id), None)
-        if use is None:
-            return
-        self._drop(use)
-        if use.asked and isinstance(use.decided, PermissionResultDeny):
-            return  # it did not run
-        self._tasks.start(lambda: self._after(use, result), "claude-wire-hook")
-
-    def _add(self, call: str | None, block: ToolUseBlock) -> Use:
-        use = Use(call, block)
-        self._uses.append(use)
-        self._size += use.size
-        while len(self._uses) > MAX_USES or (self._size > MAX_USE_BYTES and len(self._uses) > 1):
-            self._drop(self._uses[0])
-        return use
-
-    def _drop(self, use: Use) -> None:
-        self._uses.remove(use)
-        self._size -= use.size
-
-    async def _decide(self, use: Use) -> None:
-        try:
-            name, given = use.block.name, use.block.input
-            told = PreToolUseHookInput(tool_name=name, tool_input=given, tool_use_id=use.call, **self._common())
-            for output in await self._call("PreToolUse", told, name, use.call):
-                specific = output.hookSpecificOutput
-                decision = getattr(specific, "permissionDecision", None)
-                reason = getattr(specific, "permissionDecisionReason", None) or _reason(output)
-                if _blocks(output) or decision == "deny":
-                    use.decided = PermissionResultDeny(message=reason)
-                    break
-                if decision == "allow" or output.decision == "approve":
-                    use.decided = PermissionResultAllow(updatedInput=getattr(specific, "updatedInput", None))
-        finally:
-            use.done.set()
-
-    async def _after(self, use: Use, result: ToolResultBlock) -> None:
-        await use.done.wait()
-        name = use.block.name
-        if isinstance(use.decided, PermissionResultDeny):
-            _log.warning("a hook denied %s, which ran: the agent did not ask for permission", one_line(name))
-        told = PostToolUseHookInput(
-            tool_name=name,
-            tool_input=use.block.input,
-            tool_response=result.to_dict().get("content"),
-            tool_use_id=use.call,
-            **self._common(),
-        )
-        for output in await self._call("PostToolUse", told, name, use.call):
-            if output != HookOutput():
-                _log.warning("the output of a hook after %s has no effect in this dialect", one_line(name))
-
-    def _common(self) -> dict[str, Any]:
-        return {"session_id": self._session, "transcript_path": "", "cwd": ""}
-
-    async def _call(self, event: str, told: Any, name: str | None = None, use: str | None = None) -> list[HookOutput]:
-        """Call the hooks for an event that match the tool ``name``, one after the other. Returns their outputs."""
-        outputs: list[HookOutput] = []
-        for one in self._callbacks.matchers_of(event):
-            if name is None or fits_tool(one.matcher, [name]):
-                for id in one.hookCallbackIds:
-                    request = HookCallbackRequest(callback_id=id, input=told, tool_use_id=use)
-                    output = await self._callbacks.call_hook(request)
-                    if output is None and one.onFailure == "block":
-                        output = HookOutput(decision="block", reason="the hook failed")
-                    outputs += [] if output is None else [output]
-        return outputs
-
-
-def _is_same(use: Use, call: str | None, block: ToolUseBlock) -> bool:
-    if use.call is not None and call is not None:
-        return use.call == call
-    return (use.block.name, use.block.input) == (block.name, block.input)
-
-
-def _blocks(output: HookOutput) -> bool:
-    return output.decision == "block" or output.continue_ is False
-
-
-def _reason(output: HookOutput) -> str:
-    return output.reason or output.stopReason or "a hook has blocked it"
-
-
-def _size(block: ToolUseBlock) -> int:
-    try:
-        return len(encode(block))
-    except EncodeError:  # the decoder allows deeper nesting than the encoder
-        return MAX_USE_BYTES
 
 
 def begins_without_initialize(dialect: Dialect, request: InitializeRequest | None) -> bool:

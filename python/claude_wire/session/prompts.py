@@ -28,7 +28,7 @@ from claude_wire.protocol.run import State
 
 if TYPE_CHECKING:
     from claude_wire.protocol.run import SentPrompt
-    from claude_wire.session.dialect import HostHooks
+    from claude_wire.session.host_hooks import HostHooks
     from claude_wire.session.iterators import Until, Wait
     from claude_wire.session.reading import Reading
     from claude_wire.session.sending import Sender

@@ -39,12 +39,12 @@ from claude_wire.session.dialect import (
     DialectAdapter,
     argv_of,
     begins_without_initialize,
-    host_hooks,
     interrupt,
     interrupt_before_close,
     require_callbacks,
     require_status,
 )
+from claude_wire.session.host_hooks import host_hooks
 from claude_wire.session.iterators import SessionBatches, SessionMessages, Until, Wait
 from claude_wire.session.prompts import Prompt, Prompts, message_of
 from claude_wire.session.reading import Reading
