@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from claude_wire.codec.native_writer import NativeWriter
 from claude_wire.errors import EncodeError
 from claude_wire.messages.base import EXTRA_KEY, Wire, to_plain
 from claude_wire.support.arguments import type_of
@@ -68,7 +69,18 @@ def encode(message: Wire | dict[str, Any]) -> bytes:
         encoded = _encode_otherwise(message, error)
     if _EXTRA in encoded:
         encoded = _encode_json_lines([to_plain(message)])
-    return encoded if encoded.isascii() else _escape_separators(encoded)
+    if not encoded.isascii():
+        encoded = _escape_separators(encoded)
+    wanted = _writer.wanted()
+    if wanted is not None:
+        _writer.learn(wanted, message, encoded)
+    return encoded
+
+
+_writer = NativeWriter(encode)
+if not TYPE_CHECKING:
+    # It calls the function above for what it does not write. A function of Python around it would double its time.
+    encode = _writer.encode
 
 
 def encode_value(value: Any) -> bytes:
@@ -126,6 +138,11 @@ class Encoder:
     def encode_lines(self, messages: Iterable[Wire | dict[str, Any]]) -> bytes:
         """Encode messages one after another. Raises like :func:`encode`; then nothing is returned."""
         messages = list(messages)
+        lines = _writer.encode_lines(messages)
+        if lines is not None:
+            return lines
+        if not _writer.why_not:
+            return b"".join(map(encode, messages))
         for cls in set(map(type, messages)):
             if not issubclass(cls, (dict, Wire)):
                 return b"".join(map(encode, messages))  # raises for the first value that is not a message

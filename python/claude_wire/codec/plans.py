@@ -119,10 +119,7 @@ class Plans:
         if not config.frozen or not isinstance(config.tag, str | None):
             raise Unplannable
         words = cls.__basicsize__ // WORD_BYTES
-        # Distinct objects, which nobody else has.
-        probes: tuple[Any, ...] = tuple(float(number) + 0.5 for number in range(len(infos)))
-        instance = cls(**{info.name: probe for info, probe in zip(infos, probes, strict=True)})
-        slots = self._slots_of((instance, words, probes))
+        slots = slots_of_fields(cls, self._slots_of)
         if sorted(slots) != list(range(HEADER_WORDS, words)):
             raise Unplannable
         rows: list[tuple[Any, ...]] = [
@@ -178,6 +175,17 @@ class Plans:
         tagged = tuple((self._class(cls), str(cls.__struct_config__.tag or "").encode()) for cls in structs)
         unknown = (unknown_class(structs), f"unknown {tag_field}") if len(structs) > 1 else None
         return may_be, item, tagged, tag_field.encode(), words, unknown
+
+
+def slots_of_fields(cls: type[Wire], slots_of: Callable[[tuple[Any, ...]], list[int]]) -> list[int]:
+    """Which word of an instance each field stands in. The class must have no ``__post_init__``."""
+    # Distinct objects, which nobody else has.
+    probes: tuple[Any, ...] = tuple(float(number) + 0.5 for number in range(len(cls.__struct_fields__)))
+    instance = cls(**dict(zip(cls.__struct_fields__, probes, strict=True)))
+    slots = slots_of((instance, cls.__basicsize__ // WORD_BYTES, probes))
+    if min(slots, default=HEADER_WORDS) < HEADER_WORDS:
+        raise Unplannable
+    return slots
 
 
 def _defaults(info: FieldInfo) -> tuple[Any, ...]:

@@ -21,7 +21,7 @@ mod plain;
 mod short;
 
 pub use plain::Plain;
-pub use short::{begins, difference, string_end, Key, PAD};
+pub use short::{begins, difference, escape, escape_of, escaped_room, string_end, Key, PAD};
 
 /// How much of the processor to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -112,3 +112,48 @@ proptest! {
         prop_assert_eq!(plain, fast);
     }
 }
+
+/// As [`escape`], character by character.
+fn escaped(text: &str, separators: bool) -> String {
+    let escape_one = |character: char| match character {
+        '"' | '\\' | '\0'..='\x1f' => {
+            let mut buffer = [0; 4];
+            let byte = character.encode_utf8(&mut buffer).as_bytes()[0];
+            String::from_utf8(escape_of(byte).to_vec()).unwrap()
+        }
+        '\u{2028}' if separators => "\\u2028".to_owned(),
+        '\u{2029}' if separators => "\\u2029".to_owned(),
+        other => other.to_string(),
+    };
+    text.chars().map(escape_one).collect()
+}
+
+#[test]
+fn control_characters_are_escaped_as_json_has_them() {
+    for byte in (0..0x20).chain([b'"', b'\\']) {
+        let text = char::from(byte).to_string();
+        let json = serde_json::to_string(&text).unwrap();
+        assert_eq!(escape_of(byte), &json.as_bytes()[1..json.len() - 1]);
+    }
+}
+
+proptest! {
+    #[test]
+    fn strings_are_escaped_whatever_their_length(
+        text in "[a-z]{0,40}[a-z\"\\\\\n\u{0}\u{1f}\u{7f}]{0,4}[a-z]{0,20}[\"a]{0,2}",
+        wide in "[a\"\u{e9}\u{2014}\u{2027}\u{2028}\u{2029}\u{e2}\u{1f980}]{0,40}",
+        before in 0usize..20,
+    ) {
+        for (text, is_utf8) in [(text.clone(), false), (text.clone(), true), (text + &wide, true)] {
+            let mut out = vec![b'-'; before + escaped_room(text.len())];
+            let end = if is_utf8 {
+                escape::<true>(text.as_bytes(), &mut out, before)
+            } else {
+                escape::<false>(text.as_bytes(), &mut out, before)
+            };
+            let expected = escaped(&text, is_utf8);
+            prop_assert_eq!(std::str::from_utf8(&out[before..end]), Ok(expected.as_str()));
+            prop_assert!(out[..before].iter().all(|&byte| byte == b'-'));
+        }
+    }
+}

@@ -1,4 +1,4 @@
-//! Lines in, typed messages out, in one pass: the objects are made while the JSON is read.
+//! Lines in, typed messages out, in one pass: the objects are made while the JSON is read. And the other way, see `write`.
 //!
 //! A `plan` says which classes there are, which keys they have, and what each value may be. The `Reader` follows it over
 //! the lines of a block and has a `Host` make the objects; here nothing is known of what they are. The host of the library
@@ -25,9 +25,11 @@ pub mod plan;
 mod read;
 mod skip;
 mod text;
+mod write;
 
 pub use host::Host;
 pub use read::{Line, Reader};
+pub use write::{Seen, Shape, Source, Text, Unwritten, Words, Writer};
 
 #[cfg(test)]
 mod tests;

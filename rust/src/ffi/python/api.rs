@@ -14,7 +14,7 @@
 #![allow(clippy::inline_always)] // They are a load or two, on the way of every value.
 
 use std::cell::UnsafeCell;
-use std::ffi::{c_char, c_int, c_void, CStr};
+use std::ffi::{c_char, c_int, c_ulong, c_void, CStr};
 use std::mem::MaybeUninit;
 
 /// A `PyObject *`.
@@ -68,6 +68,8 @@ macro_rules! api {
             pub counting: Counting,
             /// Where the characters of a string of ASCII begin.
             pub characters: usize,
+            /// Where those of other strings begin; `None` if strings are not as [`flags`] has them.
+            pub wide_characters: Option<usize>,
         }
 
         /// Finds all of it in this process; `None` if something is not there.
@@ -81,6 +83,7 @@ macro_rules! api {
                 $( $object: symbol(concat!(stringify!($object), "\0"))?, )*
                 counting: Counting::Functions,
                 characters: 0,
+                wide_characters: None,
             })
         }
     };
@@ -99,19 +102,24 @@ api! {
     PyCapsule_New: fn(*mut c_void, *const c_char, Option<unsafe extern "C" fn(Pointer)>) -> Pointer;
     PyCapsule_GetPointer: fn(Pointer, *const c_char) -> *mut c_void;
     _PyObject_New: fn(Pointer) -> Pointer;
+    PyType_GetFlags: fn(Pointer) -> c_ulong;
     PyObject_CallNoArgs: fn(Pointer) -> Pointer;
+    PyObject_Vectorcall: fn(Pointer, *const Pointer, usize, Pointer) -> Pointer;
     PyObject_GetBuffer: fn(Pointer, *mut Buffer, c_int) -> c_int;
     PyBuffer_Release: fn(*mut Buffer);
     PyObject_SetAttrString: fn(Pointer, *const c_char, Pointer) -> c_int;
     PyLong_FromLongLong: fn(i64) -> Pointer;
     PyLong_AsLongLong: fn(Pointer) -> i64;
     PyLong_AsUnsignedLongLong: fn(Pointer) -> u64;
+    PyLong_AsLongLongAndOverflow: fn(Pointer, *mut c_int) -> i64;
     PyFloat_FromDouble: fn(f64) -> Pointer;
+    PyFloat_AsDouble: fn(Pointer) -> f64;
     PyUnicode_New: fn(Size, u32) -> Pointer;
     PyUnicode_DecodeUTF8: fn(*const c_char, Size, *const c_char) -> Pointer;
     PyUnicode_AsUTF8AndSize: fn(Pointer, *mut Size) -> *const c_char;
     PyBytes_FromStringAndSize: fn(*const c_char, Size) -> Pointer;
     PyBytes_AsStringAndSize: fn(Pointer, *mut *mut c_char, *mut Size) -> c_int;
+    _PyBytes_Resize: fn(*mut Pointer, Size) -> c_int;
     PyTuple_New: fn(Size) -> Pointer;
     PyTuple_Size: fn(Pointer) -> Size;
     PyTuple_GetItem: fn(Pointer, Size) -> Pointer;
@@ -227,6 +235,7 @@ pub unsafe fn load() -> bool {
             return false;
         };
         api.characters = characters;
+        api.wide_characters = probe_wide_characters(&api);
         api.counting = probe_counting(&api, minor);
         (*API.0.get()).write(api);
     }
@@ -256,6 +265,74 @@ unsafe fn probe_characters(api: &Api) -> Option<usize> {
         }
         (found[0] == found[1] && (16..=128).contains(&found[0])).then_some(found[0])
     }
+}
+
+/// How a string says what it is: its length is in a word, then follow its hash and these bits. Two words may stand where the
+/// characters of a string of ASCII would begin: the length and the address of its UTF-8, if that was made before.
+pub mod flags {
+    /// The word of the length.
+    pub const LENGTH: usize = 2;
+    /// The word of the bits.
+    pub const WORD: usize = 4;
+    /// The characters follow.
+    pub const COMPACT: u32 = 1 << 5;
+    /// They are ASCII.
+    pub const ASCII: u32 = 1 << 6;
+    /// Both.
+    pub const ASCII_TOO: u32 = COMPACT | ASCII;
+    /// The bytes of a character.
+    #[must_use]
+    pub fn width(bits: u32) -> u32 {
+        bits >> 2 & 7
+    }
+}
+
+/// Where strings that are not ASCII have their characters, if all sorts of strings are as [`flags`] says.
+unsafe fn probe_wide_characters(api: &Api) -> Option<usize> {
+    const TEXTS: [(&CStr, u32, [u32; 2]); 4] = [
+        (c"ab", flags::COMPACT | flags::ASCII | 1 << 2, [0x61, 0x62]),
+        (c"\u{e9}\u{fc}", flags::COMPACT | 1 << 2, [0xe9, 0xfc]),
+        (c"\u{20ac}a", flags::COMPACT | 2 << 2, [0x20ac, 0x61]),
+        (c"\u{1f980}a", flags::COMPACT | 4 << 2, [0x1f980, 0x61]),
+    ];
+    let behind = [16, 24].into_iter().map(|more| api.characters + more);
+    behind.into_iter().find(|&wide| {
+        // SAFETY: as of `load`; a new string is read up to its last character, and its UTF-8 is made by CPython.
+        TEXTS.iter().all(|&(text, bits, [first, second])| unsafe {
+            let bytes = text.to_bytes();
+            #[allow(clippy::cast_possible_wrap)] // It is short.
+            let len = bytes.len() as Size;
+            let string = (api.PyUnicode_DecodeUTF8)(bytes.as_ptr().cast(), len, std::ptr::null());
+            if string.is_null() {
+                (api.PyErr_Clear)();
+                return false;
+            }
+            let word = |index: usize| string.cast::<usize>().add(index).read();
+            let all = flags::COMPACT | flags::ASCII | 7 << 2;
+            let is_ascii = bits & flags::ASCII != 0;
+            let mut is_so = word(flags::LENGTH) == 2
+                && string.cast::<u32>().add(2 * flags::WORD).read() & all == bits;
+            if is_so {
+                let from = string.byte_add(if is_ascii { api.characters } else { wide });
+                let at = |index: usize| match flags::width(bits) {
+                    1 => u32::from(from.cast::<u8>().add(index).read()),
+                    2 => u32::from(from.cast::<u16>().add(index).read()),
+                    _ => from.cast::<u32>().add(index).read(),
+                };
+                is_so = at(0) == first && at(1) == second;
+            }
+            if is_so && !is_ascii {
+                let utf8 = api.characters / 8;
+                is_so = word(utf8 + 1) == 0;
+                let mut size = 0;
+                let made = (api.PyUnicode_AsUTF8AndSize)(string, &raw mut size);
+                is_so = is_so && !made.is_null() && word(utf8 + 1) == made as usize;
+                is_so = is_so && size == len && word(utf8) == bytes.len();
+            }
+            (api.Py_DecRef)(string);
+            is_so
+        })
+    })
 }
 
 /// How references are counted, if a new string and `None` show that it is as the version has it.

@@ -7,6 +7,7 @@ mod api;
 mod feed;
 mod object;
 mod plan;
+mod write;
 
 use std::ffi::{c_void, CStr};
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -118,7 +119,8 @@ pub unsafe fn install(dict: u64) -> bool {
         };
         let is_known = load() && keep_loaded();
         if is_known {
-            for method in [&NEW_READER, &SLOTS_OF] {
+            let writer = api().wide_characters.map(|_| &write::NEW_WRITER);
+            for method in [&NEW_READER, &SLOTS_OF].into_iter().chain(writer) {
                 let function =
                     Object::owned((api().PyCFunction_NewEx)(method, null_mut(), null_mut()));
                 if let Some(function) = function {

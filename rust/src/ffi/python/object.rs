@@ -147,12 +147,15 @@ pub const HEADER: usize = 2;
 #[derive(Default)]
 pub struct Python {
     /// The words of an instance, by the address of its class.
-    words: HashMap<usize, usize, BuildHasherDefault<AddressHasher>>,
+    words: HashMap<usize, usize, AddressHashing>,
 }
+
+/// For maps by address.
+pub type AddressHashing = BuildHasherDefault<AddressHasher>;
 
 /// Hashes an address, which nobody chooses.
 #[derive(Default)]
-struct AddressHasher(u64);
+pub struct AddressHasher(u64);
 
 impl Hasher for AddressHasher {
     fn finish(&self) -> u64 {
@@ -189,8 +192,9 @@ impl Python {
     }
 }
 
+/// A length, as CPython has it.
 #[allow(clippy::cast_possible_wrap)] // No length is above isize::MAX.
-fn size(len: usize) -> Size {
+pub fn size(len: usize) -> Size {
     len as Size // no slice is longer
 }
 

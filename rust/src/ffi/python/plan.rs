@@ -184,7 +184,8 @@ pub fn items(tuple: &Object) -> Option<Vec<Object>> {
     (0..len).map(|index| item(tuple, index)).collect()
 }
 
-fn items_at(tuple: &Object, index: Size) -> Option<Vec<Object>> {
+/// All items of a tuple in a tuple.
+pub fn items_at(tuple: &Object, index: Size) -> Option<Vec<Object>> {
     items(&item(tuple, index)?)
 }
 
@@ -224,6 +225,7 @@ fn bytes(object: &Object) -> Option<Vec<u8>> {
     }
 }
 
-fn bytes_at(tuple: &Object, index: Size) -> Option<Vec<u8>> {
+/// The bytes in a tuple.
+pub fn bytes_at(tuple: &Object, index: Size) -> Option<Vec<u8>> {
     bytes(&item(tuple, index)?)
 }

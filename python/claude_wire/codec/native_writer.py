@@ -1,0 +1,148 @@
+"""Encoding by the native library: which messages it writes, and what it has to know of their classes.
+
+The native writer takes the values of a message from where they stand in it, and writes what msgspec would write. What
+it has to know of a class takes longer to find out than some messages take to encode. So msgspec encodes the first
+messages of a class. Then the class is planned, and the message that was just encoded is written again natively. If the
+bytes differ, msgspec encodes everything from then on, and the logger ``claude_wire`` says so.
+"""
+
+# Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from claude_wire.codec.engines import functions
+from claude_wire.codec.plans import WORD_BYTES, Unplannable, slots_of_fields
+from claude_wire.messages.base import EXTRA_KEY, Wire
+
+#: So many messages with an unplanned class are encoded by msgspec before the class is planned.
+MESSAGES_BEFORE_PLAN = 16
+
+
+class NativeWriter:
+    """Writes messages as lines. There is one in a process.
+
+    Args:
+        fallback: encodes a message that the writer leaves to it, and then calls :meth:`learn`.
+    """
+
+    __slots__ = (
+        "_add",
+        "_fallback",
+        "_met",
+        "_planning",
+        "_slots_of",
+        "_stop",
+        "encode",
+        "encode_lines",
+        "wanted",
+        "why_not",
+    )
+
+    #: Encodes one message, natively or by ``fallback``, whose name and documentation it has.
+    encode: Callable[[Any], bytes]
+    #: Encodes a list of messages; None if one of them is left to the fallback.
+    encode_lines: Callable[[list[Any]], bytes | None]
+    #: The class that the last message would have needed a plan of, or None.
+    wanted: Callable[[], Any]
+
+    def __init__(self, fallback: Callable[[Any], bytes]) -> None:
+        #: Why the fallback encodes everything; empty if it does not.
+        self.why_not = ""
+        self._fallback = fallback
+        self._planning = threading.Lock()
+        self._met: dict[type, int] = {}
+        try:
+            found = functions()
+        except ValueError:  # there is no such engine, as decoding will say
+            found = {}
+        if "new_writer" not in found:
+            self.why_not = "msgspec encodes"
+            self.encode, self.encode_lines, self.wanted = fallback, _nothing, lambda: None
+            return
+        doc = f"encode(message)\n--\n\n{fallback.__doc__ or ''}".encode()
+        arguments = (fallback, fallback.__module__, doc, type(Wire), msgspec.UNSET)
+        self.encode, self.encode_lines, self._add, self.wanted, self._stop = found["new_writer"](arguments)
+        self._slots_of = found["slots_of"]
+
+    def learn(self, wanted: type, message: Any, encoded: bytes) -> None:
+        """Plan a class, unless few messages wanted that. ``encoded`` is what the fallback made of the last of them."""
+        met = self._met.get(wanted, 0) + 1
+        self._met[wanted] = met
+        # Do not wait: another thread plans; or did when this process was forked, and then never releases it.
+        if met < MESSAGES_BEFORE_PLAN or not self._planning.acquire(blocking=False):
+            return
+        try:
+            native = self._planned(wanted, message)
+        finally:
+            self._planning.release()
+        # What can change may have been changed by another thread meanwhile.
+        if native is not None and native != encoded and self._fallback(message) == encoded:
+            self._stop()
+            self.why_not = f"the native writer writes another {type(message).__name__}"
+            # Importing it takes longer than most modules of this library.
+            from logging import getLogger
+
+            getLogger("claude_wire").warning("messages are encoded with msgspec: %s", self.why_not)
+
+    def _planned(self, wanted: Any, message: Any) -> bytes | None:
+        """Plan the classes of a message, and return its line from the native writer; None if it writes none."""
+        while wanted is not None:
+            try:
+                shape = self._shape(wanted)
+            except Unplannable:
+                shape = None
+            if not self._add((wanted, shape)):
+                return None
+            self._met.pop(wanted, None)
+            line = self.encode_lines([message])
+            if line is not None:
+                return line
+            wanted = self.wanted()
+        return None
+
+    def _shape(self, cls: type[msgspec.Struct]) -> tuple[Any, ...]:
+        """What the writer has to know of a class, as rust/src/ffi/python/write.rs has it."""
+        config = cls.__struct_config__
+        if not issubclass(cls, Wire) or config.array_like or hasattr(cls, "__post_init__"):
+            raise Unplannable
+        opening, tag_key = b"", b""
+        if config.tag is not None:
+            opening = msgspec.json.encode({config.tag_field: config.tag})[:-1]
+            tag_key = _key(config.tag_field or "")
+        names, defaults = cls.__struct_encode_fields__, cls.__struct_defaults__
+        omitted = [msgspec.UNSET] * len(names)
+        if config.omit_defaults and defaults:
+            # Fields without a default come first.
+            omitted[-len(defaults) :] = map(_omitted, defaults)
+        fields = dict(zip(names, zip(map(_key, names), slots_of_fields(cls, self._slots_of), omitted), strict=True))
+        if EXTRA_KEY not in fields:
+            raise Unplannable
+        _, extra, _ = fields.pop(EXTRA_KEY)
+        return cls.__basicsize__ // WORD_BYTES, opening, tag_key, tuple(fields.values()), extra
+
+
+def _key(name: str) -> bytes:
+    """A key as it stands behind another value."""
+    if not name.isascii():
+        raise Unplannable
+    return f',"{name}":'.encode()
+
+
+def _omitted(default: Any) -> Any:
+    """The value with which a field is left out: ``UNSET`` if with no other, for that always is."""
+    if not hasattr(default, "factory"):
+        return msgspec.UNSET if default is msgspec.NODEFAULT else default
+    if default.factory in (list, dict, set):  # left out when empty
+        raise Unplannable
+    return msgspec.UNSET
+
+
+def _nothing(messages: list[Any]) -> None:
+    return None

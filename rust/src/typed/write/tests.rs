@@ -1,0 +1,417 @@
+//! The writer with plain values instead of Python's objects.
+
+use proptest::prelude::*;
+use serde_json::{json, Value as Json};
+
+use super::*;
+
+/// How a string is held.
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    Bytes,
+    /// By characters, as narrow as they fit.
+    Characters,
+}
+
+/// A value of the tests' source.
+#[derive(Clone, Debug)]
+enum Plain {
+    Json(Json),
+    Text(Vec<u8>),
+    Latin(Vec<u8>),
+    Wide(Vec<u16>),
+    Full(Vec<u32>),
+    List(Vec<Plain>),
+    Dict(Vec<(Plain, Plain)>),
+    /// Of a class, with what stands in its slots.
+    Record(Option<usize>, Vec<Option<Plain>>),
+    Absent,
+    Odd,
+}
+
+impl Plain {
+    fn text(text: &str, form: Form) -> Self {
+        let all: Vec<u32> = text.chars().map(u32::from).collect();
+        let most = all.iter().copied().max().unwrap_or(0);
+        match form {
+            Form::Characters if most > 0xffff => Plain::Full(all),
+            Form::Characters if most > 0xff => Plain::Wide(text.encode_utf16().collect()),
+            Form::Characters if most > 0x7f => {
+                Plain::Latin(all.iter().map(|&one| u8::try_from(one).unwrap()).collect())
+            }
+            _ => Plain::Text(text.into()),
+        }
+    }
+
+    fn json(value: &Json, form: Form) -> Self {
+        match value {
+            Json::String(text) => Plain::text(text, form),
+            Json::Array(items) => {
+                Plain::List(items.iter().map(|item| Plain::json(item, form)).collect())
+            }
+            Json::Object(pairs) => Plain::Dict(
+                pairs
+                    .iter()
+                    .map(|(key, value)| (Plain::text(key, form), Plain::json(value, form)))
+                    .collect(),
+            ),
+            other => Plain::Json(other.clone()),
+        }
+    }
+}
+
+struct Values;
+
+impl<'a> Source<'a> for Values {
+    type Value = &'a Plain;
+    /// What is left out.
+    type Fields = Vec<Json>;
+
+    fn look(&self, value: &'a Plain) -> Seen<'a, &'a Plain> {
+        match value {
+            Plain::Json(Json::Null) => Seen::Null,
+            Plain::Json(Json::Bool(value)) => Seen::Bool(*value),
+            Plain::Json(Json::Number(number)) => match number.as_i64() {
+                Some(number) => Seen::Int(number),
+                None => number.as_f64().map_or(Seen::Other, Seen::Float),
+            },
+            Plain::Text(text) if text.is_ascii() => Seen::Text(Text::Ascii(text)),
+            Plain::Text(text) => Seen::Text(Text::Utf8(text)),
+            Plain::Latin(text) => Seen::Text(Text::Latin(text)),
+            Plain::Wide(text) => Seen::Text(Text::Wide(text)),
+            Plain::Full(text) => Seen::Text(Text::Full(text)),
+            Plain::List(_) => Seen::List,
+            Plain::Dict(_) => Seen::Dict,
+            Plain::Record(Some(shape), _) => Seen::Record(*shape),
+            Plain::Record(None, _) => Seen::Unplanned(value),
+            Plain::Json(_) | Plain::Absent | Plain::Odd => Seen::Other,
+        }
+    }
+
+    fn ascii(&self, value: &'a Plain) -> Option<&'a [u8]> {
+        match value {
+            Plain::Text(text) => text.is_ascii().then_some(text),
+            _ => None,
+        }
+    }
+
+    fn next(
+        &self,
+        record: &'a Plain,
+        fields: &Vec<Json>,
+        from: usize,
+    ) -> Option<(usize, Option<&'a Plain>)> {
+        let Plain::Record(_, slots) = record else {
+            panic!("no record: {record:?}");
+        };
+        let is_written = |index: &usize| match &slots[*index] {
+            Some(Plain::Json(value)) => *value != fields[*index],
+            Some(Plain::Absent) => false,
+            _ => true,
+        };
+        let index = (from..fields.len()).find(is_written)?;
+        Some((index, slots[index].as_ref()))
+    }
+
+    fn extra(&self, record: &'a Plain, fields: &Vec<Json>) -> Option<&'a Plain> {
+        let Plain::Record(_, slots) = record else {
+            panic!("no record: {record:?}");
+        };
+        slots.get(fields.len())?.as_ref()
+    }
+
+    fn items(&self, list: &'a Plain, mut each: impl FnMut(&'a Plain) -> bool) {
+        let Plain::List(items) = list else {
+            panic!("no list: {list:?}");
+        };
+        items.iter().all(&mut each);
+    }
+
+    fn pairs(&self, dict: &'a Plain, mut each: impl FnMut(&'a Plain, &'a Plain) -> bool) {
+        let Plain::Dict(pairs) = dict else {
+            panic!("no dict: {dict:?}");
+        };
+        pairs.iter().all(|(key, value)| each(key, value));
+    }
+}
+
+const USER: usize = 0;
+const PART: usize = 1;
+const LONG_KEY: &str = "a_key_that_has_more_than_thirty_two_bytes";
+
+/// A class with a tag, and one without; the last value of either is left out if it is null.
+fn writer() -> Writer<Values, Vec<Json>> {
+    let mut writer = Writer::new(Values);
+    let key = |key: &str| Words::new(format!(",\"{key}\":").as_bytes());
+    let user = writer.add(Shape {
+        opening: Words::new(b"{\"type\":\"user\""),
+        fields: vec![json!("?"), json!(null)],
+        keys: vec![key("text"), key(LONG_KEY)],
+        tag_key: key("type"),
+    });
+    let part = writer.add(Shape {
+        opening: Words::new(b""),
+        fields: vec![json!("?"), json!(null)],
+        keys: vec![key("a"), key("b")],
+        tag_key: Words::new(b""),
+    });
+    assert_eq!((user, part), (USER, PART));
+    writer
+}
+
+fn null() -> Plain {
+    Plain::Json(Json::Null)
+}
+
+fn record(class: usize, first: Plain, second: Plain) -> Plain {
+    Plain::Record(Some(class), vec![Some(first), Some(second)])
+}
+
+/// What becomes of a value as a line, or within one.
+fn written(value: &Plain) -> Option<String> {
+    let mut writer = writer();
+    writer.line(value).ok()?;
+    let line = std::str::from_utf8(writer.written()).expect("it is UTF-8");
+    Some(line.strip_suffix('\n').expect("it is a line").to_owned())
+}
+
+fn within(value: Plain) -> Option<String> {
+    let line = written(&Plain::Dict(vec![(Plain::text("v", Form::Bytes), value)]))?;
+    let value = line
+        .strip_prefix("{\"v\":")
+        .and_then(|rest| rest.strip_suffix('}'));
+    Some(value.expect("it is in an object").to_owned())
+}
+
+#[test]
+fn a_record_has_its_tag_and_the_fields_that_are_not_left_out() {
+    let text = || Plain::text("hi", Form::Bytes);
+    let expected = [
+        (
+            record(USER, text(), null()),
+            r#"{"type":"user","text":"hi"}"#.to_owned(),
+        ),
+        (
+            record(USER, null(), text()),
+            format!(r#"{{"type":"user","text":null,"{LONG_KEY}":"hi"}}"#),
+        ),
+        (
+            record(USER, Plain::Absent, Plain::Absent),
+            r#"{"type":"user"}"#.to_owned(),
+        ),
+        (record(PART, Plain::Absent, null()), "{}".to_owned()),
+        (
+            record(PART, Plain::Absent, text()),
+            r#"{"b":"hi"}"#.to_owned(),
+        ),
+        (
+            record(
+                PART,
+                record(PART, null(), Plain::Absent),
+                Plain::List(vec![record(PART, text(), null())]),
+            ),
+            r#"{"a":{"a":null},"b":[{"a":"hi"}]}"#.to_owned(),
+        ),
+    ];
+    for (value, line) in expected {
+        assert_eq!(written(&value), Some(line));
+    }
+}
+
+#[test]
+fn keys_without_a_field_come_after_the_fields() {
+    let with = |class: usize, first: Plain, extra: Json| {
+        let extra = Plain::json(&extra, Form::Bytes);
+        written(&Plain::Record(
+            Some(class),
+            vec![Some(first), Some(Plain::Absent), Some(extra)],
+        ))
+    };
+    let written = |line: &str| Some(line.to_owned());
+    assert_eq!(
+        with(USER, null(), json!({"new": [1]})),
+        written(r#"{"type":"user","text":null,"new":[1]}"#)
+    );
+    assert_eq!(
+        with(USER, null(), json!({})),
+        written(r#"{"type":"user","text":null}"#)
+    );
+    assert_eq!(
+        with(PART, Plain::Absent, json!({"type": 1, "z": {}})),
+        written(r#"{"type":1,"z":{}}"#)
+    );
+    for odd in [
+        json!({"x": 1, "text": 2}),
+        json!({"type": 1}),
+        json!({LONG_KEY: 1}),
+        json!(1),
+        json!(null),
+    ] {
+        assert_eq!(with(USER, null(), odd), None);
+    }
+}
+
+#[test]
+fn what_is_unusual_is_left_to_the_caller() {
+    let surrogate = || Plain::Wide(vec![0xd83d]);
+    let pair = |key: Plain| Plain::Dict(vec![(key, null())]);
+    for value in [
+        Plain::Odd,
+        Plain::Absent,
+        surrogate(),
+        Plain::Full(vec![0x1f980, 0xdfff]),
+        pair(Plain::Odd),
+        pair(null()),
+        pair(Plain::Json(json!(1))),
+        pair(surrogate()),
+        Plain::List(vec![null(), Plain::Odd]),
+        Plain::Record(Some(PART), vec![None, None]),
+        record(USER, Plain::Odd, null()),
+    ] {
+        assert_eq!(within(value), None);
+    }
+    for value in [
+        null(),
+        Plain::Json(json!(1)),
+        Plain::List(vec![]),
+        Plain::text("{}", Form::Bytes),
+    ] {
+        assert_eq!(
+            writer().line(&value).map_err(|_| ()),
+            Err(()),
+            "{value:?} is no line"
+        );
+    }
+}
+
+#[test]
+fn a_class_without_a_shape_is_asked_for() {
+    let unplanned = Plain::Record(None, vec![]);
+    let outer = record(USER, Plain::List(vec![unplanned.clone()]), null());
+    for value in [&unplanned, &outer] {
+        let mut writer = writer();
+        assert!(matches!(
+            writer.line(value),
+            Err(Unwritten::Wants(Plain::Record(None, _)))
+        ));
+    }
+}
+
+#[test]
+fn deep_nesting_is_left_to_the_caller() {
+    for wrap in [
+        |inner| Plain::List(vec![inner]),
+        |inner| Plain::Dict(vec![(Plain::text("a", Form::Bytes), inner)]),
+        |inner| record(PART, inner, null()),
+    ] {
+        let nested = |depth: usize| (0..depth).fold(null(), |inner, _| wrap(inner));
+        assert!(within(nested(MAX_DEPTH - 1)).is_some());
+        assert!(within(nested(MAX_DEPTH)).is_none());
+    }
+}
+
+#[test]
+fn lines_follow_each_other_and_memory_is_given_back() {
+    let mut writer = writer();
+    let short = record(USER, Plain::text("a", Form::Bytes), null());
+    let long = record(
+        USER,
+        Plain::text(&"b\n".repeat(100_000), Form::Bytes),
+        null(),
+    );
+    for _ in 0..3 {
+        writer
+            .line(&short)
+            .unwrap_or_else(|_| panic!("it is written"));
+        writer
+            .line(&long)
+            .unwrap_or_else(|_| panic!("it is written"));
+        let lines: Vec<Json> = serde_json::Deserializer::from_slice(writer.written())
+            .into_iter()
+            .collect::<Result<_, _>>()
+            .unwrap();
+        assert_eq!(lines[0], json!({"type": "user", "text": "a"}));
+        assert_eq!(lines[1]["text"].as_str().map(str::len), Some(200_000));
+        writer.clear();
+        assert!(writer.written().is_empty());
+        assert!(writer.kept() <= KEPT_BYTES);
+    }
+}
+
+#[test]
+fn numbers_have_as_many_digits_as_they_need() {
+    let cases = [
+        (0.0, "0.0"),
+        (-0.0, "-0.0"),
+        (1.0, "1.0"),
+        (100.0, "100.0"),
+        (-1.5, "-1.5"),
+        (0.1, "0.1"),
+        (0.00001, "0.00001"),
+        (0.000_009_9, "9.9e-6"),
+        (1e15, "1000000000000000.0"),
+        (1e16, "1e16"),
+        (1.5e300, "1.5e300"),
+        (5e-324, "5e-324"),
+        (f64::MAX, "1.7976931348623157e308"),
+        (0.1 + 0.2, "0.30000000000000004"),
+        // In the middle between two numbers: the even one.
+        (811_212_085_039_910.25, "811212085039910.2"),
+        (2f64.powi(-44), "5.684341886080802e-14"),
+        (f64::NAN, "null"),
+        (f64::INFINITY, "null"),
+    ];
+    for (number, expected) in cases {
+        let mut out = Output::default();
+        out.float(number).unwrap();
+        assert_eq!(std::str::from_utf8(&out.bytes[..out.len]), Ok(expected));
+    }
+}
+
+fn values() -> impl Strategy<Value = Json> {
+    let leaf = prop_oneof![
+        Just(Json::Null),
+        any::<bool>().prop_map(|value| json!(value)),
+        any::<i64>().prop_map(|value| json!(value)),
+        (-1000i64..1000).prop_map(|value| json!(value)),
+        "\\PC{0,60}".prop_map(|value| json!(value)),
+        "[a-z\"\\\\\u{0}-\u{1f}\u{e9}\u{2014}\u{2028}\u{2029}\u{1f980}]{0,60}"
+            .prop_map(|value| json!(value)),
+    ];
+    leaf.prop_recursive(4, 32, 6, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..6).prop_map(Json::Array),
+            prop::collection::vec(("[a-z\u{e9}\u{2028}\"]{0,40}", inner), 0..6)
+                .prop_map(|pairs| Json::Object(pairs.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn anything_is_written_as_compact_json(value in values()) {
+        let expected = value.to_string().replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029");
+        for form in [Form::Bytes, Form::Characters] {
+            prop_assert_eq!(within(Plain::json(&value, form)), Some(expected.clone()));
+        }
+    }
+
+    #[test]
+    fn long_strings_are_cut_between_characters(text in "[a\n\u{e9}\u{2014}\u{2028}\u{1f980}]{1,9}", times in 1usize..2000) {
+        let text = text.repeat(times);
+        let expected = json!(text).to_string().replace('\u{2028}', "\\u2028");
+        for form in [Form::Bytes, Form::Characters] {
+            prop_assert_eq!(within(Plain::text(&text, form)), Some(expected.clone()));
+        }
+    }
+
+    #[test]
+    fn numbers_are_read_as_they_were(number: f64) {
+        prop_assume!(number.is_finite());
+        let mut out = Output::default();
+        out.float(number).unwrap();
+        let text = std::str::from_utf8(&out.bytes[..out.len]).unwrap();
+        prop_assert_eq!(text.parse(), Ok(number));
+        prop_assert!(text.contains(['.', 'e']));
+    }
+}
