@@ -254,7 +254,9 @@ def test_keys_without_a_field_are_written_as_before() -> None:
     message = Fields([NoTag(1, extra={"deep": 2})], optional=3, extra={"new": {"a": 1}, "newer": "é"})
     line = natively(message)
     assert line is not None
-    assert line.endswith(b'"needed":[{"first":1,"deep":2}],"kept":"kept","nothing":null,"optional":3,"new":{"a":1},"newer":"\xc3\xa9"}\n')
+    assert line.endswith(
+        b'"needed":[{"first":1,"deep":2}],"kept":"kept","nothing":null,"optional":3,"new":{"a":1},"newer":"\xc3\xa9"}\n'
+    )
     for odd in (1, [], "x", UnknownMessage({"a": 1}), msgspec.UNSET):
         msgspec.structs.force_setattr(message, "extra", odd)
         require_same(message)

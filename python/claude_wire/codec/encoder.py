@@ -23,7 +23,7 @@ _REFUSED_TO_ENCODE = (UnicodeEncodeError, OverflowError, TypeError, ValueError, 
 _SEPARATORS = re.compile(b"\xe2\x80[\xa8\xa9]")
 _ESCAPED = {b"\xe2\x80\xa8": b"\\u2028", b"\xe2\x80\xa9": b"\\u2029"}
 #: What msgspec writes of keys without a field, wherever in a message. It may also be some other object of the message.
-_EXTRA = f'"{EXTRA_KEY}":{{'.encode()
+_EXTRA = f'"{EXTRA_KEY}":'.encode()
 
 #: Classes of messages that were encoded before. Looking here takes half the time of isinstance().
 _encodable: set[type] = {dict}

@@ -121,11 +121,15 @@ class NativeWriter:
         if config.omit_defaults and defaults:
             # Fields without a default come first.
             omitted[-len(defaults) :] = map(_omitted, defaults)
-        fields = dict(zip(names, zip(map(_key, names), slots_of_fields(cls, self._slots_of), omitted), strict=True))
-        if EXTRA_KEY not in fields:
+        slots = slots_of_fields(cls, self._slots_of)
+        fields = [
+            (_key(name), slot, default)
+            for name, slot, default in zip(names, slots, omitted, strict=True)
+            if name != EXTRA_KEY
+        ]
+        if len(fields) == len(names):
             raise Unplannable
-        _, extra, _ = fields.pop(EXTRA_KEY)
-        return cls.__basicsize__ // WORD_BYTES, opening, tag_key, tuple(fields.values()), extra
+        return cls.__basicsize__ // WORD_BYTES, opening, tag_key, tuple(fields), slots[names.index(EXTRA_KEY)]
 
 
 def _key(name: str) -> bytes:

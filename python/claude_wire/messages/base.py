@@ -189,7 +189,9 @@ def _put_extra(value: Any, plain: Any) -> None:
         for name, key in zip(value.__struct_fields__, value.__struct_encode_fields__, strict=True):
             if key in plain:
                 _put_extra(getattr(value, name), plain[key])
-        for key, item in plain.pop(EXTRA_KEY, {}).items():
+        # None in a class that writes defaults.
+        extra = plain.pop(EXTRA_KEY, None)
+        for key, item in extra.items() if isinstance(extra, dict) else ():
             plain.setdefault(key, item)
     elif isinstance(value, dict):
         for key, item in value.items():
