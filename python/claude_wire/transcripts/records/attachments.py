@@ -262,6 +262,7 @@ class QueuedCommand(Wire, tag_field="type", tag="queued_command", kw_only=True, 
     runId: str | None = None
     timestamp: str | None = None
     isMeta: bool | None = None
+    hostsOwnTurn: bool | None = None
     imagePasteIds: list[int] | None = None
     toolsUsedDelta: list[str] | None = None
     usage: dict[str, Any] | None = None
