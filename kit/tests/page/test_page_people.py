@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 from typing import Any
 
-from claude_wire_kit.commands.guide.project import BROKEN, FIXED, SOURCE
+from claude_wire_kit.commands.guide.project import BROKEN, FIXED, PICTURE, SOURCE
 from guided_page import guided
 
 #: Stands for a person who looks elsewhere, and keeps what the page tells.
@@ -154,3 +155,82 @@ def test_the_queue_is_seen_and_edited(browser: Any, tmp_path: Path) -> None:
         shop.tab.wait_for_turns(2)
         assert shop.tab.shown()["prompts"] == ["Run the tests", "Which model?"]
         assert shop.page.is_hidden("#queue")
+
+
+def test_commands_in_a_menu(browser: Any, tmp_path: Path) -> None:
+    with guided(browser, tmp_path) as shop:
+        shop.page.locator("#model option", has_text="Guide mini").wait_for(state="attached")
+        shop.page.focus("#prompt")
+        shop.page.keyboard.type("/m")
+        names = shop.page.locator("#complete .name")
+        assert [one.strip() for one in names.all_text_contents()] == ["/markdown", "/model"]
+        shop.page.keyboard.press("ArrowDown")
+        assert shop.page.get_attribute("#prompt", "aria-activedescendant") == "complete-1"
+        shop.page.keyboard.press("Enter")
+        assert shop.page.input_value("#prompt") == "/model "
+        assert shop.page.is_hidden("#complete")
+        shop.page.keyboard.press("Enter")
+        shop.wait_for("I am guide")
+        shop.page.keyboard.type("/fi")
+        shop.page.wait_for_selector("#complete li")
+        shop.page.keyboard.press("Escape")
+        assert shop.page.is_hidden("#complete")
+        assert shop.page.input_value("#prompt") == "/fi"
+
+
+def test_files_in_a_menu(browser: Any, tmp_path: Path) -> None:
+    with guided(browser, tmp_path) as shop:
+        (tmp_path / "two words.txt").write_text("")
+        shop.page.focus("#prompt")
+        shop.page.keyboard.type("Look at @cart")
+        row = shop.page.locator("#complete li", has_text="shop/cart.py")
+        row.click()
+        assert shop.page.input_value("#prompt") == "Look at @shop/cart.py "
+        shop.page.keyboard.type("and @two")
+        shop.page.locator("#complete li", has_text="two words.txt").wait_for()
+        shop.page.keyboard.press("Tab")
+        assert shop.page.input_value("#prompt") == 'Look at @shop/cart.py and @"two words.txt" '
+        assert shop.page.evaluate("document.activeElement.id") == "prompt"
+
+
+#: Puts a file into an event of the page, as a browser does: "paste" or "drop", a type, and its base64.
+GIVE = """([kind, type, data]) => {
+  const bytes = Uint8Array.from(atob(data), (one) => one.charCodeAt(0));
+  const given = new DataTransfer();
+  given.items.add(new File([bytes], `a.${type.split("/")[1]}`, { type }));
+  const more = { bubbles: true, cancelable: true };
+  const event = kind === "paste"
+    ? new ClipboardEvent("paste", { ...more, clipboardData: given })
+    : new DragEvent("drop", { ...more, dataTransfer: given });
+  document.getElementById("prompt").dispatchEvent(event);
+}"""
+
+
+def test_images_by_paste_and_drop(browser: Any, tmp_path: Path) -> None:
+    with guided(browser, tmp_path) as shop:
+        logo = base64.b64encode(PICTURE).decode()
+        for kind, type in (("paste", "image/png"), ("drop", "image/png"), ("drop", "image/svg+xml")):
+            shop.page.evaluate(GIVE, [kind, type, logo])
+        assert shop.page.locator("#images .image").count() == 2
+        shop.page.wait_for_function("() => document.querySelector('#images canvas').width === 64")
+        shop.page.get_by_text("a.svg+xml is none").wait_for()
+        shop.page.get_by_role("button", name="Remove a.png").first.click()
+        shop.page.focus("#prompt")
+        shop.page.keyboard.press("Enter")
+        shop.wait_for("You have sent 1 image.")
+        assert shop.page.is_hidden("#images")
+
+
+def test_the_theme_is_kept_in_the_browser(browser: Any, tmp_path: Path) -> None:
+    ground = "getComputedStyle(document.body).backgroundColor"
+    with guided(browser, tmp_path, color_scheme="light") as shop:
+        light = shop.page.evaluate(ground)
+        shop.page.select_option("#theme", "dark")
+        dark = shop.page.evaluate(ground)
+        assert dark != light
+        shop.page.reload()
+        shop.tab.wait_level()
+        assert (shop.page.evaluate(ground), shop.page.input_value("#theme")) == (dark, "dark")
+        shop.page.select_option("#theme", "")
+        assert shop.page.evaluate(ground) == light
+        assert shop.page.evaluate("JSON.stringify(localStorage)") == "{}"

@@ -1,10 +1,13 @@
 // The page: which session is shown, what is sent to it, and how the parts stand together.
 
 import { Attention } from "./attention.js";
+import { Complete } from "./complete.js";
 import { Conversation, dollars } from "./conversation.js";
+import { Images } from "./images.js";
 import { Manage } from "./manage.js";
 import { Queue } from "./queue.js";
 import { Settings } from "./settings.js";
+import { themes } from "./theme.js";
 import { Stream, words } from "./stream.js";
 import { foreign, make } from "./text.js";
 
@@ -98,6 +101,19 @@ const queue = new Queue(at("queue"), {
   fault,
   changed,
 });
+
+const images = new Images(at("images"), { fault, changed });
+
+const complete = new Complete(at("prompt"), at("complete"), {
+  commands: () => settings.commands,
+  files: async (text) => (await call("GET", `${urlOf(shown, "files")}?q=${encodeURIComponent(text.slice(0, 200))}`)).files,
+  changed() {
+    grow();
+    changed();
+  },
+});
+
+themes(at("theme"));
 
 // --- the service
 
@@ -273,6 +289,7 @@ function show(id) {
   conversation.clear();
   settings.clear();
   queue.clear();
+  complete.close();
   head();
   list();
   stream = new Stream(urlOf(id, "events"), {
@@ -338,7 +355,7 @@ function changed() {
     const prompt = at("prompt");
     prompt.disabled = shown === null || hasEnded;
     prompt.placeholder = shown === null ? "Choose a session first" : hasEnded ? "The session has ended" : "Ask Claude …";
-    at("send").disabled = prompt.disabled || !prompt.value.trim();
+    at("send").disabled = prompt.disabled || !(prompt.value.trim() || images.count);
     at("send").hidden = shown !== null && hasEnded;
     at("resume").hidden = !at("send").hidden;
     at("resume").disabled = resumed !== null && resumed === shown;
@@ -378,20 +395,23 @@ function down() {
 
 async function send() {
   const text = at("prompt").value;
-  if (!text.trim() || at("prompt").disabled) return;
+  if (!(text.trim() || images.count) || at("prompt").disabled) return;
   const session = shown;
   const uuid = crypto.randomUUID();
+  const taken = images.count ? await images.take() : [];
   at("prompt").value = "";
   grow();
   isAtEnd = true;
   const waits = conversation.isInTurn;
-  if (waits) queue.add(uuid, text);
-  else conversation.prompt(uuid, text);
+  if (waits) queue.add(uuid, text, taken);
+  else conversation.prompt(uuid, text, taken.length);
   conversation.isInTurn = true;
   fault("");
   changed();
   // It is sent also if the page is left at once; the CLI repeats it in the events.
-  const reply = call("POST", urlOf(session, "prompts"), { text, uuid }, { keepalive: text.length < MAX_KEPT_ALIVE });
+  const body = taken.length ? { text, uuid, images: taken } : { text, uuid };
+  const keepalive = text.length < MAX_KEPT_ALIVE && !taken.length;
+  const reply = call("POST", urlOf(session, "prompts"), body, { keepalive });
   repliesToPrompts = Promise.allSettled([repliesToPrompts, reply]).then(() => {});
   try {
     await reply;
@@ -535,6 +555,16 @@ at("prompt").addEventListener("keydown", (event) => {
     send();
   }
 });
+at("prompt").addEventListener("paste", (event) => {
+  if (images.add(event.clipboardData?.files ?? [])) event.preventDefault();
+});
+for (const type of ["dragover", "drop"]) {
+  document.addEventListener(type, (event) => {
+    if (!event.dataTransfer?.types.includes("Files")) return;
+    event.preventDefault(); // the browser would leave the page for the file
+    if (type === "drop" && !at("prompt").disabled) images.add(event.dataTransfer.files);
+  });
+}
 at("stop").addEventListener("click", stop);
 at("manage-open").addEventListener("click", () => {
   const info = sessions.find((one) => one.id === shown);
