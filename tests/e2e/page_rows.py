@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from browsing import read_markdown
 from claude_wire.codec.decoder import Decoder
 from claude_wire.messages import ControlResponse
 from claude_wire.testing import Recording
@@ -24,6 +25,7 @@ from claude_wire_kit.events import (
     TurnComplete,
     UiEvent,
 )
+from claude_wire_kit.events.notices import FOR_ALL
 from claude_wire_kit.supervisor.frames import INITIALIZE_ID
 
 __all__ = ["ROWS", "Row", "journal_rows", "journaled"]
@@ -38,14 +40,15 @@ ROWS = """() => {
     return found?.textContent ?? null;
   };
   const of = {
-    response: (one) => ["text", text(one, ".body")],
+    response: (one) => ["text", text(one, ".body").trim().split(/\\s+/).join(" ")],
     operation: (one) => ["tool", one.dataset.id, text(one, ".row > .name"), one.dataset.state],
     question: (one) => ["question", one.dataset.id, text(one, ".tool"), one.dataset.outcome ?? "open"],
     prompt: (one) => ["prompt", text(one, ".body")],
     notice: (one) => ["notice", text(one, ".body")],
-    turn: (one) => ["turn", !one.classList.contains("failed")],
+    turn: (one) => ["turn", one.dataset.ok === "true"],
   };
-  return [...document.querySelectorAll("[data-kind]")].map((one) => of[one.dataset.kind](one));
+  const all = [...document.querySelectorAll("[data-kind]")].filter((one) => one.dataset.kind in of);
+  return all.map((one) => of[one.dataset.kind](one));
 }"""
 
 
@@ -64,7 +67,7 @@ def journal_rows(lines: list[tuple[str, bytes]], *, partial: bool = True) -> lis
         lines: as :func:`journaled` has them.
         partial: whether a text that is not whole has a row.
     """
-    ui = Bridge(partial=partial)
+    ui = Bridge(partial=partial, details=True)
     decoder: Decoder[Any] = Decoder()
     rows: dict[object, Row] = {}
     for direction, line in lines:
@@ -72,7 +75,7 @@ def journal_rows(lines: list[tuple[str, bytes]], *, partial: bool = True) -> lis
             _sent(json.loads(line), rows)
             continue
         for event in _events(ui, decoder, line):
-            if isinstance(event, ClaudeResponse):
+            if isinstance(event, ClaudeResponse) and event.agentId is None:
                 row = rows.setdefault(("text", event.id or len(rows)), ["text", ""])
                 row[1] = row[1] + event.content if event.partial else event.content
             elif isinstance(event, Operation):
@@ -82,11 +85,14 @@ def journal_rows(lines: list[tuple[str, bytes]], *, partial: bool = True) -> lis
             elif isinstance(event, PermissionCancelled):
                 row = rows["question", event.requestId]
                 row[3] = event.reason if row[3] == "open" else row[3]
-            elif isinstance(event, Notice):
+            elif isinstance(event, Notice) and event.kind in FOR_ALL:
                 rows[len(rows)] = ["notice", event.text]
             elif isinstance(event, TurnComplete):
                 rows[len(rows)] = ["turn", event.ok]
-    return list(rows.values())
+    for row in rows.values():
+        if row[0] == "text":
+            row[1] = read_markdown(row[1])
+    return [row for row in rows.values() if row != ["text", ""]]
 
 
 def _events(ui: Bridge, decoder: Decoder[Any], line: bytes) -> Iterator[UiEvent]:

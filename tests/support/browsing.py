@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from html.parser import HTMLParser
 from typing import Any
 
+from claude_wire_kit.events.notices import FOR_ALL
 from claude_wire_kit.html.markdown import markdown
 from page_server import Event
 
@@ -64,11 +65,11 @@ def shown_of(events: list[Event]) -> Shown:
     agents: dict[str, list[str]] = {}
     for number, event in enumerate(events):
         kind = event["type"]
-        if kind == "claude_response":
+        if kind == "claude_response" and "agentId" not in event:
             id = event.get("id", number)
             texts[id] = texts.get(id, "") + event["content"] if event.get("partial") else event["content"]
         elif kind == "operation":
-            calls.setdefault(event["id"], [event["id"], event["title"], ""])[2] = event["state"]
+            calls.setdefault(event["id"], [event["id"], event["title"] or "Result", ""])[2] = event["state"]
         elif kind == "permission_request":
             questions[str(event["requestId"])] = [str(event["requestId"]), event["tool"], "open"]
         elif kind == "permission_cancelled":
@@ -77,12 +78,16 @@ def shown_of(events: list[Event]) -> Shown:
         elif kind == "subagent_progress":
             agents[event["agentId"]] = [event["agentId"], event["name"], event["status"]]
     return {
-        "texts": [_read_answer(text) for text in texts.values()],
-        "prompts": [event["content"] for event in events if event["type"] == "user_prompt"],
+        "texts": [_read_answer(text) for text in texts.values() if text.strip()],
+        "prompts": [
+            event["content"]
+            for event in events
+            if event["type"] == "user_prompt" and not {"agentId", "origin"} & event.keys()
+        ],
         "calls": sorted(calls.values()),
         "questions": list(questions.values()),
         "agents": list(agents.values()),
-        "notices": [event["text"] for event in events if event["type"] == "notice"],
+        "notices": [event["text"] for event in events if event["type"] == "notice" and event["kind"] in FOR_ALL],
         "turns": [event["ok"] for event in events if event["type"] == "turn_complete"],
     }
 

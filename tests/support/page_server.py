@@ -16,8 +16,7 @@ from importlib import resources
 from typing import Any
 
 import recordings
-from claude_wire import Decoder
-from claude_wire_kit.events import Bridge
+from claude_wire_kit.web.events import Source
 
 __all__ = ["POLICY", "PageServer", "PlayedSession", "events_of", "serve_page"]
 
@@ -32,11 +31,11 @@ TYPES = {"html": "text/html; charset=utf-8", "css": "text/css", "js": "text/java
 Event = dict[str, Any]
 
 
-def events_of(recording: str) -> list[Event]:
-    """What the bridge makes of a recording, with the pieces of texts."""
-    ui = Bridge(partial=True, prompts=True)
-    messages = Decoder().feed(recordings.load(recording).stdout)
-    return [event.to_dict() for message in messages for event in ui.add(message)]
+def events_of(recording: str, *, details: bool = False) -> list[Event]:
+    """What the service makes of a recording, with the pieces of texts."""
+    source = Source(1, 1, details)
+    lines = recordings.load(recording).stdout.splitlines()
+    return [json.loads(event.json) for number, line in enumerate(lines, 1) for event in source.add(number, line)]
 
 
 @dataclass

@@ -384,6 +384,8 @@ class Bridge:
         """Add the event of a prompt, unless it was shown when the host sent it or when a hook was asked about it."""
         if not self._details and (not self._prompts_wanted or agent is not None or not self._is_new(message)):
             return
+        if self._details and message.isReplay and not self._is_first(message):
+            return
         content, text, id = message.content, message.text, message.uuid or None
         if not is_sent and not isinstance(content, str):
             content = [block for block in content if not isinstance(block, m.ToolResultBlock)]
@@ -400,7 +402,7 @@ class Bridge:
             prompt = replace(prompt, parts=parts, agentId=agent)
         if self._details and not is_sent:
             origin: PromptOrigin | None = "interruption" if text.startswith(INTERRUPTED) else None
-            origin = "cli" if message.isSynthetic else origin
+            origin = "cli" if message.isSynthetic or text.startswith(PRINTED) else origin
             during = True if message.priority == "next" else None
             prompt = replace(prompt, origin=origin, duringTurn=during, at=message.timestamp)
         events.append(prompt)
@@ -409,10 +411,14 @@ class Bridge:
         """Return True if the CLI repeats this prompt for the first time. Repeated output of the CLI does not count."""
         if not message.isReplay or message.isSynthetic or message.text.startswith(PRINTED):
             return False
-        is_new = (message.uuid or "") not in self._prompts
+        return self._is_first(message)
+
+    def _is_first(self, message: m.UserMessage) -> bool:
+        """Return True unless a prompt with the same uuid came before."""
+        is_first = (message.uuid or "") not in self._prompts
         if message.uuid:
             self._prompts.add(message.uuid)
-        return is_new
+        return is_first
 
     def expect_prompt(self, text: str) -> None:
         """Give no event when the CLI repeats this prompt: the person who typed it has seen it."""

@@ -174,9 +174,9 @@ class Operation(_Event, tag="operation", kw_only=True, frozen=True):
 
     ``agentId`` names the subagent whose call it is.
 
-    Details: the start has the tool's ``name`` and ``input``. The end has the result in ``content``, the lines that
-    were changed in a file, and who allowed or denied the call (``decision``, in words). A result whose call is not
-    open also gives an end.
+    Details: the start has the tool's ``name`` and ``input``, and the ``change`` that it asks for in a file. The end has
+    the result in ``content``, the change that was made, the ``exitCode`` of a command that failed, and who allowed or
+    denied the call (``decision``, in words). A result whose call is not open also gives an end.
     """
 
     id: str
@@ -190,6 +190,7 @@ class Operation(_Event, tag="operation", kw_only=True, frozen=True):
     input: Any = None
     content: list[Part] | None = None
     change: list[str] | None = None
+    exitCode: int | None = None
     decision: str | None = None
     at: str | None = None
     conversationId: str | None = None

@@ -44,7 +44,10 @@ class Operations:
                 yield from self.end(next(iter(self._open)), "interrupted")
             # Inputs may be large, so the event has them and this object does not keep them.
             lean = operation.input is None and operation.name is None
-            self._open[place] = operation if lean else msgspec.structs.replace(operation, name=None, input=None)
+            if not lean:
+                self._open[place] = msgspec.structs.replace(operation, name=None, input=None, change=None)
+            else:
+                self._open[place] = operation
             yield operation
 
     def get(self, place: Place) -> Operation | None:
@@ -76,8 +79,8 @@ class Operations:
         if result is None:
             yield msgspec.structs.replace(ended, state=state)
         else:
-            details = {"content": result.content, "change": result.change, "decision": result.decision}
-            yield msgspec.structs.replace(ended, state=state, at=result.at, **details)
+            details = {name: getattr(result, name) for name in ("content", "change", "exitCode", "decision", "at")}
+            yield msgspec.structs.replace(ended, state=state, **details)
 
     def end_all(self, conversation: str | None, of: Callable[[str | None], bool]) -> Iterator[Operation]:
         """End the open calls of a conversation as interrupted, for each agent for which ``of(agentId)`` is true."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
@@ -9,7 +10,7 @@ import msgspec
 
 from claude_wire import messages as m
 from claude_wire.support import SUBAGENT_TOOLS, fields_of, items_of, one_line, short_id
-from claude_wire_kit.events.changes import done_change
+from claude_wire_kit.events.changes import asked_change, done_change
 from claude_wire_kit.events.content import parts_of, plain_json
 from claude_wire_kit.events.conversation import Conversation
 from claude_wire_kit.events.events import Operation, OperationState, Part, SubagentProgress, SubagentStatus, UiEvent
@@ -24,6 +25,8 @@ CALLS = (m.ToolUseBlock, m.ServerToolUseBlock, m.McpToolUseBlock)
 REJECTED = "The user doesn't want to "
 #: The ``source`` of a permission decision, in words.
 DECIDERS = {"config": "the settings", "hook": "a hook"}
+
+_EXIT_CODE = re.compile(r"Exit code (\d{1,3})(?:\n|$)")
 
 Events: TypeAlias = "list[UiEvent]"
 Task: TypeAlias = m.TaskStartedMessage | m.TaskProgressMessage | m.TaskUpdatedMessage | m.TaskNotificationMessage
@@ -82,6 +85,7 @@ class Work:
             agentId=agent,
             name=name if self._details else None,
             input=block.input if self._details else None,
+            change=(asked_change(name, block.input) or None) if self._details else None,
             at=at,
             **to.fields,
         )
@@ -110,6 +114,7 @@ class Work:
                 told,
                 content=parts_of(result.content or ()),
                 change=done_change(message.tool_use_result) or None,
+                exitCode=_exit_code(text) if call is not None and call.kind == "command" and result.is_error else None,
                 decision=_describe_decision(fields_of(meta.get("permission_decision"))),
                 at=message.timestamp,
             )
@@ -218,6 +223,12 @@ def _state_of(result: m.ToolResultBlock, text: str, meta: dict[str, Any]) -> Ope
         return "denied"
     is_stopped = meta.get("non_execution_kind") == "interrupted" or text.startswith(REJECTED)
     return "interrupted" if is_stopped else "failed"
+
+
+def _exit_code(text: str) -> int | None:
+    """Return the exit code of a command that has failed. The CLI writes it above the output."""
+    found = _EXIT_CODE.match(text)
+    return None if found is None else int(found[1])
 
 
 def _describe_decision(decided: dict[str, Any]) -> str | None:

@@ -7,7 +7,7 @@ from datetime import datetime
 from itertools import takewhile
 from typing import Any
 
-from claude_wire_kit.events.changes import asked_change, without_change
+from claude_wire_kit.events.changes import without_change
 from claude_wire_kit.events.events import Operation
 from claude_wire_kit.events.tools import call_name
 from claude_wire_kit.html.markup import Box, clock, inline, parts_markup, rows
@@ -61,9 +61,8 @@ class Calls:
     def open(self, place: Box, event: Operation, *, depth: int = 0, when: datetime | None = None) -> Call:
         self.count += 1
         call, name = Call(place, depth), event.name or ""
-        change = asked_change(name, event.input)
-        if change:
-            call.change.set(rows(change, "diff"))
+        if event.change is not None:
+            call.change.set(rows(event.change, "diff"))
             call.expanded.set(" open")
         summary, more = _called(name, {} if event.input is None else without_change(name, event.input))
         shown = place.add(
@@ -94,7 +93,8 @@ class Calls:
         state = "done" if event.state == "succeeded" else event.state
         if state != "done":
             call.expanded.set(" open")
-        call.badge.set(f'<span class="badge {state}">{state}</span>')
+        code = "" if event.exitCode is None else f", exit code {event.exitCode}"
+        call.badge.set(f'<span class="badge {state}">{state}{code}</span>')
         if event.decision is not None and not call.permission:
             call.permission.add(f"<p class=quiet>{inline(event.decision)}</p>")
         if event.change is not None:

@@ -238,7 +238,7 @@ async def _settings(request: Request, service: Service, id: str) -> Response:
 
 
 async def _abilities(request: Request, service: Service, id: str) -> Response:
-    async with service.feed(id) as feed:
+    async with service.feed(id, details=True) as feed:  # the page has it already
         feed.check(None)
         abilities = {"commands": feed.abilities.commands, "models": feed.abilities.models}
         return JSONResponse(msgspec.to_builtins(abilities))

@@ -2,7 +2,7 @@
 
 An event's id is ``EPOCH.LINE.K``: the K-th event, from 0, of line LINE of the session, in an epoch of the journal. An
 event depends on all lines before it. So if the journal had lost its first lines when the events were made, the epoch
-names the first line: ``1@5001.6000.0``.
+names the first line: ``1@5001.6000.0``. With details a line has other events, which the epoch says, too: ``1d.6000.0``.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ import msgspec
 
 from claude_wire.codec import Decoder
 from claude_wire.messages import ControlResponse
+from claude_wire_kit.events.bounds import bounded
 from claude_wire_kit.events.bridge import Bridge
-from claude_wire_kit.events.events import PermissionCancelled, PermissionRequest
+from claude_wire_kit.events.events import Activity, PermissionCancelled, PermissionRequest
 from claude_wire_kit.supervisor.frames import INITIALIZE_ID
 from claude_wire_kit.web.abilities import Abilities
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from claude_wire_kit.events.events import UiEvent
 
-_ID = re.compile(r"([1-9]\d{0,17})(?:@([1-9]\d{0,17}))?\.(\d{1,18})\.(\d{1,9})", re.ASCII)
+_ID = re.compile(r"([1-9]\d{0,17})(?:@([1-9]\d{0,17}))?(d?)\.(\d{1,18})\.(\d{1,9})", re.ASCII)
 
 
 class Place(NamedTuple):
@@ -48,11 +49,13 @@ class EventId(NamedTuple):
         epoch: of the journal.
         first: the number of the line with which the events begin.
         place: the position of the event.
+        details: whether it is one of the events with details.
     """
 
     epoch: int
     first: int
     place: Place
+    details: bool = False
 
     @staticmethod
     def of(text: str) -> EventId:
@@ -64,10 +67,10 @@ class EventId(NamedTuple):
         found = _ID.fullmatch(text)
         if found is None:
             raise ValueError("an event's id is EPOCH.LINE.K")
-        return EventId(int(found[1]), int(found[2] or 1), Place(int(found[3]), int(found[4])))
+        return EventId(int(found[1]), int(found[2] or 1), Place(int(found[4]), int(found[5])), found[3] == "d")
 
     def __str__(self) -> str:
-        return f"{stream_name(self.epoch, self.first)}.{self.place.line}.{self.place.k}"
+        return f"{stream_name(self.epoch, self.first, self.details)}.{self.place.line}.{self.place.k}"
 
 
 class Event(NamedTuple):
@@ -119,9 +122,9 @@ class Batch(list[Event]):
         return b"".join([event.sse for event in self])
 
 
-def stream_name(epoch: int, first: int) -> str:
+def stream_name(epoch: int, first: int, details: bool = False) -> str:
     """Return the part of an event's id before the line number."""
-    return str(epoch) if first == 1 else f"{epoch}@{first}"
+    return (str(epoch) if first == 1 else f"{epoch}@{first}") + ("d" if details else "")
 
 
 def raw_event(epoch: int, number: int, line: bytes) -> Event:
@@ -138,13 +141,15 @@ class Source:
     Args:
         epoch: of the journal.
         first: the number of the first line.
+        details: give all that a person wants to see of a session, each event cut to a size that a browser takes.
     """
 
-    def __init__(self, epoch: int, first: int) -> None:
-        self.name: str = stream_name(epoch, first)
+    def __init__(self, epoch: int, first: int, details: bool = False) -> None:
+        self.name: str = stream_name(epoch, first, details)
         #: What the CLI offers, and how it is set.
         self.abilities: Abilities = Abilities()
-        self._ui = Bridge(partial=True, prompts=True)
+        self._details = details
+        self._ui = Bridge(partial=True, prompts=True, details=details)
         self._decoder: Decoder[Any] = Decoder()
         #: The ids of the open questions, according to the events.
         self.open: dict[str | float, None] = {}
@@ -159,6 +164,9 @@ class Source:
                 found += self._ui.end()  # a new process goes on with the session
             found += self._ui.add(message)
             self.changes += self.abilities.add(message)
+        if self._details:
+            # Deltas of a tool's input would be as many events, and say only that there is one.
+            found = [bounded(event) for event in found if not isinstance(event, Activity)]
         return [self._event(number, k, event) for k, event in enumerate(found)]
 
     def _event(self, number: int, k: int, event: UiEvent) -> Event:

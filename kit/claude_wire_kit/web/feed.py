@@ -103,11 +103,19 @@ class Feed:
         supervisor: the supervisor.
         session: the id of the session.
         room: returns how many bytes of events the feed may keep now; at most :data:`MAX_KEPT`.
+        details: whether the events have details.
     """
 
-    def __init__(self, supervisor: Supervisor, session: str, room: Callable[[], int] = lambda: MAX_KEPT) -> None:
+    def __init__(
+        self,
+        supervisor: Supervisor,
+        session: str,
+        room: Callable[[], int] = lambda: MAX_KEPT,
+        details: bool = False,
+    ) -> None:
         self._host = supervisor
         self._room = room
+        self._details = details
         self.session: str = session
         self._events: deque[Event] = deque()
         # The number of the first kept event, the size of all kept events, and the place of the last event that was
@@ -160,7 +168,7 @@ class Feed:
     async def _read(self, lines: Lines) -> None:
         answer = lines.answer
         self._epoch, self._begins, self._line = answer.epoch, answer.after + 1, answer.after
-        self._source = source = Source(self._epoch, self._begins)
+        self._source = source = Source(self._epoch, self._begins, self._details)
         self._level_line = answer.line
         self.answered.set()
         self._look(answer)
@@ -250,7 +258,7 @@ class Feed:
         if after is None:
             return
         last = max(self._line, self._level_line)
-        if after.epoch != self._epoch or after.place.line > last:
+        if after.epoch != self._epoch or after.place.line > last or after.details != self._details:
             raise SupervisorError("epoch", f"the id is of another journal; this one ends with line {last}", line=last)
         if after.first != self._begins:
             raise SupervisorError(
@@ -324,7 +332,7 @@ class Feed:
             if answer.epoch != self._epoch or answer.after + 1 != self._begins:
                 self.is_stale = True
                 raise SupervisorError("gone", "older lines were removed for the byte budget", first=answer.after + 1)
-            source = Source(self._epoch, self._begins)
+            source = Source(self._epoch, self._begins, self._details)
             while received := await lines.receive():
                 events = Batch()
                 for one in received:
@@ -339,7 +347,7 @@ class Feed:
                 await anyio.lowlevel.checkpoint()
 
     def _cut(self, place: Place) -> Signal:
-        return _cut(EventId(self._epoch, self._begins, place))
+        return _cut(EventId(self._epoch, self._begins, place, self._details))
 
 
 def _size(event: Event) -> int:

@@ -65,7 +65,8 @@ class Service:
     def __init__(self, supervisor: Supervisor, config: Config) -> None:
         self._host = supervisor
         self._config = config
-        self._feeds: dict[str, Feed] = {}
+        # The feeds of a session, without and with details.
+        self._feeds: dict[tuple[str, bool], Feed] = {}
         # All feeds that read a session, including those that get no new connections.
         self._running: set[Feed] = set()
         self._raw: set[Lines] = set()
@@ -241,8 +242,7 @@ class Service:
             if answers is not None:
                 said["updated_input"] = _with_answers(asked, answers)
             await _send(lines, encode(ui.answer(request_id, allow, option, **said)))
-        feed = self._feeds.get(id)
-        if feed is not None:
+        for feed in filter(None, (self._feeds.get((id, False)), self._feeds.get((id, True)))):
             feed.settle(request_id)
 
     @asynccontextmanager
@@ -260,25 +260,29 @@ class Service:
     # --- what comes from a session
 
     @asynccontextmanager
-    async def feed(self, id: str) -> AsyncGenerator[Feed]:
+    async def feed(self, id: str, details: bool = False) -> AsyncGenerator[Feed]:
         """Get the feed of a session, after the supervisor has answered.
+
+        Args:
+            details: whether the events have details.
 
         Raises:
             SupervisorError: it refuses the session.
         """
-        feed = self._feeds.pop(id, None)
+        key = (id, details)
+        feed = self._feeds.pop(key, None)
         if feed is None or feed.error is not None or feed.is_stale:
             assert self._tasks is not None
-            feed = Feed(self._host, id, self._room)
+            feed = Feed(self._host, id, self._room, details)
             self._tasks.start_soon(self._run, feed)
-        self._feeds[id] = feed
+        self._feeds[key] = feed
         feed.users += 1
         try:
             await feed.answered.wait()
             yield feed
         finally:
             feed.users -= 1
-            if not feed.users and self._feeds.get(id) is not feed:  # a new feed has replaced this one
+            if not feed.users and self._feeds.get(key) is not feed:  # a new feed has replaced this one
                 feed.close()
             self._drop_idle()
 
@@ -321,12 +325,12 @@ class Service:
             lines.close()
 
     def _drop_idle(self) -> None:
-        for id, feed in list(self._feeds.items()):
+        for key, feed in list(self._feeds.items()):
             if (feed.error is not None or feed.is_stale) and not feed.users:
-                self._feeds.pop(id).close()
-        idle = [id for id, feed in self._feeds.items() if not feed.users]
-        for id in idle[: max(0, len(idle) - MAX_IDLE_FEEDS)]:
-            self._feeds.pop(id).close()
+                self._feeds.pop(key).close()
+        idle = [key for key, feed in self._feeds.items() if not feed.users]
+        for key in idle[: max(0, len(idle) - MAX_IDLE_FEEDS)]:
+            self._feeds.pop(key).close()
 
 
 async def _ask(lines: Lines, request: ControlRequest) -> dict[str, Any]:

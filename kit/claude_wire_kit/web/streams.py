@@ -57,7 +57,8 @@ class _Opened(AsyncExitStack):
             lines = await self.enter_async_context(service.lines(session, cursor))
             self.events = follow_raw(lines)
         else:
-            feed = await self.enter_async_context(service.feed(session))
+            details = _is_set(connection.query_params, "details")
+            feed = await self.enter_async_context(service.feed(session, details))
             feed.check(after)
             self.events = feed.follow(after)
         await self.enter_async_context(aclosing(self.events))

@@ -41,7 +41,7 @@ ON_PAGE = set(re.findall(r'case "(\w+)":', PAGE))
 ROWS: list[tuple[UiEvent, str, str, bool]] = [
     (UserPrompt(content="Hi", parts=[Part(text="Hi")]), "> Hi\n", "Hi", True),
     (ClaudeResponse(content="Ho"), "Ho\n", "Ho", True),
-    (Thinking(content="Hm."), "Hm.\n", "Thinking", False),
+    (Thinking(content="Hm."), "Hm.\n", "Thinking", True),
     (Answer(model="a-model"), "", "a-model", False),
     (ProgressUpdate(currentStep="Test", completedSteps=1, totalSteps=2, percentage=50), "", "", True),
     (Operation(id="a", kind="command", title="Run ls", state="started", name="Bash"), "+ Bash null\n", "Bash", True),

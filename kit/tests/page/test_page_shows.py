@@ -27,9 +27,10 @@ RECORDED = [
 ]
 
 
+@pytest.mark.parametrize("details", [False, True], ids=["plain", "details"])
 @pytest.mark.parametrize("recording", RECORDED)
-def test_each_event_once(browser: Any, server: PageServer, recording: str) -> None:
-    events = events_of(recording)
+def test_each_event_once(browser: Any, server: PageServer, recording: str, details: bool) -> None:
+    events = events_of(recording, details=details)
     wanted = shown_of(events)
     server.add("one", *events, ended=True)
     with open_page(browser, server.entry) as tab:

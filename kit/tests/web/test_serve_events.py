@@ -85,6 +85,25 @@ async def test_ids_are_the_same_where_older_events_come_from_the_journal(
                 assert await rest(events) == found[number + 1 :]
 
 
+async def test_events_with_details_have_ids_of_their_own(tmp_path: Path) -> None:
+    """Each brings back what followed, and none is one of the other events."""
+    async with served(tmp_path) as service:
+        id = await service.create({"lines": 2, "exit": 0})
+        plain = await all_events(service, id)
+        async with service.events(id, query="?details=1") as events:
+            found = await rest(events)
+        assert "session_started" in [named(piece)[1]["type"] for piece in found]
+        assert len(found) > len(plain)
+        ids = [id_of(piece) for piece in found]
+        assert all(one.partition(".")[0].endswith("d") for one in ids)
+        for number, after in enumerate(ids, 1):
+            async with service.events(id, after, "?details=1") as events:
+                assert await rest(events) == found[number:], after
+        async with service.client() as client:
+            refused = await client.get(f"/sessions/{id}/events", headers={"Last-Event-ID": ids[0]})
+            assert (refused.status_code, refused.json()["error"]) == (410, "epoch")
+
+
 async def test_tabs_share_one_feed(tmp_path: Path) -> None:
     async with served(tmp_path) as service:
         id = await service.create({"lines": 2})

@@ -1,6 +1,7 @@
 // Events of one session as elements: each text, tool call, question and subagent once, under its id.
 
 import { Agents } from "./agents.js";
+import { about, folded, opener, parts, sizeOf } from "./details.js";
 import { Writer, markdown } from "./markdown.js";
 import { Questions } from "./questions.js";
 import { copier, cutAt, exact, fill, foreign, make, unfolder } from "./text.js";
@@ -86,11 +87,13 @@ export class Conversation {
     if (event.type !== "claude_response") for (const text of this.texts.values()) text.writer.flush();
     switch (event.type) {
       case "user_prompt":
-        this.isInTurn = true;
-        this.prompt(event.id, event.content, event.attachments);
+        this.prompted(event);
         break;
       case "claude_response":
         this.respond(event);
+        break;
+      case "thinking":
+        this.think(event);
         break;
       case "progress_update":
         this.progress(event);
@@ -126,31 +129,78 @@ export class Conversation {
   // --- texts
 
   respond(event) {
-    this.isInTurn = true;
     let text = event.id === undefined ? undefined : this.texts.get(event.id);
     if (text === undefined) {
-      const entry = make("article", "entry response");
-      entry.dataset.kind = "response";
-      entry.setAttribute("aria-label", "Claude");
+      if (!event.content.trim()) return; // a text pauses that was not shown
+      const agent = event.agentId;
+      const entry = make(agent === undefined ? "article" : "li", agent === undefined ? "entry response" : "response");
+      entry.dataset.kind = agent === undefined ? "response" : "said";
+      if (agent === undefined) entry.setAttribute("aria-label", "Claude");
       const body = make("div", "body markdown");
       text = { entry, body, writer: new Writer(body), length: 0, more: [] };
       entry.append(body);
-      this.append(entry, 0);
+      this.place(entry, agent);
       if (event.id !== undefined) {
         entry.dataset.id = event.id;
         this.texts.set(event.id, text);
       }
     }
+    if (event.agentId === undefined) this.isInTurn = true;
+    text.entry.classList.toggle("failed", event.failed === true);
     if (event.partial) {
       this.write(text, event.content);
       this.charge(event.content.length, text.entry);
       return;
     }
     this.charge(event.content.length - text.length, text.entry);
-    this.lastText = event.content;
     this.finish(text, event.content);
     this.texts.delete(event.id);
+    if (event.agentId !== undefined) return;
+    this.lastText = event.content;
     this.on.say(`Claude: ${event.content.slice(0, 300)}`);
+  }
+
+  /** Put an entry where it belongs: at the end of the conversation, or in the card of a subagent. */
+  place(entry, agent, chars = 0) {
+    const calls = agent === undefined ? null : this.agents.calls(agent);
+    if (calls === null) {
+      entry.classList.add("entry");
+      this.append(entry, chars);
+    } else {
+      calls.append(entry);
+      this.charge(chars + 500, entry.closest(".entry"));
+    }
+  }
+
+  /** What the model thinks: folded, and it grows while one looks. */
+  think(event) {
+    const key = event.id === undefined ? undefined : `thinking ${event.id}`;
+    let text = this.texts.get(key);
+    if (text === undefined) {
+      const count = make("span", "count");
+      const body = make("div", "body markdown");
+      text = { entry: null, body, count, writer: new Writer(body), length: 0, more: [] };
+      const entry = make(event.agentId === undefined ? "article" : "li", "thinking");
+      entry.dataset.kind = "thinking";
+      entry.append(opener("", ["Thinking ", count], () => [body]));
+      text.entry = entry;
+      this.place(entry, event.agentId);
+      if (key !== undefined) {
+        entry.dataset.id = key;
+        this.texts.set(key, text);
+      }
+    }
+    if (event.agentId === undefined) this.isInTurn = true;
+    if (event.partial) {
+      this.write(text, event.content);
+      this.charge(event.content.length, text.entry);
+    } else {
+      this.charge(event.content.length - text.length, text.entry);
+      this.finish(text, event.content);
+      this.texts.delete(key);
+    }
+    const length = event.partial ? text.length : event.content.length;
+    text.count.textContent = event.redacted || !length ? "(not shown)" : `${length.toLocaleString("en")} characters`;
   }
 
   /** A piece of an answer that is being written. */
@@ -180,7 +230,7 @@ export class Conversation {
       body.replaceChildren(markdown(whole.slice(0, end)));
     }
     unfolder(body, whole, end);
-    entry.append(copier("Copy the answer", () => whole));
+    if (entry.dataset.kind === "response") entry.append(copier("Copy the answer", () => whole));
   }
 
   /** A turn that was interrupted, and a CLI that has ended, leave texts without their end. */
@@ -189,10 +239,28 @@ export class Conversation {
     this.texts.clear();
   }
 
+  /** A prompt of a person, or what the CLI says in a person's place. */
+  prompted(event) {
+    if (event.origin === "interruption") {
+      this.note("Stopped by the user", "warning");
+    } else if (event.origin !== undefined || event.agentId !== undefined) {
+      const entry = make(event.agentId === undefined ? "article" : "li", "added");
+      entry.dataset.kind = "added";
+      const name = event.agentId === undefined ? "The CLI adds" : "Prompt";
+      entry.append(opener("", [name], () => parts(event.parts ?? [{ text: event.content }])));
+      this.place(entry, event.agentId, sizeOf(event.parts));
+    } else {
+      this.isInTurn = true;
+      this.prompt(event.id, event.content, event.attachments, event.parts);
+    }
+  }
+
   /** A prompt: it is shown when it is sent here, and moves to where it stands for all when the CLI has taken it. */
-  prompt(id, text, attachments = 0) {
+  prompt(id, text, attachments = 0, all = []) {
+    const pictures = parts(all.filter((part) => part.data !== undefined));
     const sent = this.prompts.get(id);
     if (sent) {
+      if (pictures.length && !sent.querySelector(".picture")) sent.append(...pictures);
       this.log.append(sent);
       return;
     }
@@ -203,7 +271,8 @@ export class Conversation {
     fill(body, text);
     entry.append(body);
     if (attachments) entry.append(make("p", "hint", attachments === 1 ? "1 attachment" : `${attachments} attachments`));
-    this.append(entry, text.length);
+    entry.append(...pictures);
+    this.append(entry, text.length + sizeOf(all));
     if (id === undefined) return;
     entry.dataset.id = id;
     this.prompts.set(id, entry);
@@ -226,11 +295,11 @@ export class Conversation {
       item.dataset.tool = event.kind;
       const row = make("div", "row");
       const state = make("span", "state");
-      row.append(make("span", "dot"), foreign("span", "name", event.title), state);
+      row.append(make("span", "dot"), foreign("span", "name", event.title || event.name || "Result"), state);
       item.append(row);
       const detail = event.command ?? event.path;
       if (detail && !event.title.includes(detail)) item.append(this.detail(event, detail));
-      call = { item, state };
+      call = { item, state, opened: null, event: null };
       this.calls.set(event.id, call);
       const card = event.agentId === undefined ? null : this.agents.calls(event.agentId);
       if (card) {
@@ -243,8 +312,35 @@ export class Conversation {
     }
     call.item.dataset.state = event.state;
     call.state.textContent = STATES[event.state] ?? event.state;
+    if (event.exitCode !== undefined) call.state.textContent += ` · exit code ${event.exitCode}`;
+    this.describe(call, event);
     if (event.state === "started") this.isInTurn ||= event.agentId === undefined;
     if (event.state === "failed" || event.state === "denied") this.on.say(`${event.title}: ${STATES[event.state]}`);
+  }
+
+  /** What was given to a call and what came back. It stands open where a file is changed or something went wrong. */
+  describe(call, event) {
+    const { input, change, content, decision } = { ...call.event, ...event };
+    if (input === undefined && change === undefined && content === undefined) return;
+    // What a line above shows is not shown again.
+    const given = input === null || typeof input !== "object" || Array.isArray(input) ? input : { ...input };
+    if (given !== null && typeof given === "object" && !Array.isArray(given)) {
+      for (const name of ["command", "file_path", "path", "description"]) {
+        if (given[name] === event.command || given[name] === event.path || given[name] === event.title) delete given[name];
+      }
+    }
+    const whole = { input: given, change, content, decision };
+    call.event = { input, change, content, decision };
+    const lines = (content ?? []).reduce((sum, part) => sum + (part.text?.trim() ? part.text.trimEnd().split("\n").length : 0), 0);
+    const wasOpen = call.opened?.open;
+    const isOpen = wasOpen ?? (change !== undefined || (event.state !== "started" && event.state !== "succeeded"));
+    const words = change !== undefined ? "Change" : lines ? `Output, ${lines === 1 ? "1 line" : `${lines.toLocaleString("en")} lines`}` : "Input";
+    if (!about(whole).length) return;
+    const opened = opener("about", [words], () => about(whole), isOpen || (event.state === "failed" && lines > 0));
+    if (call.opened) call.opened.replaceWith(opened);
+    else call.item.append(opened);
+    call.opened = opened;
+    this.charge(sizeOf(event.input) + sizeOf(event.change) + sizeOf(event.content), call.item.closest(".entry"));
   }
 
   detail(event, text) {
@@ -322,12 +418,20 @@ export class Conversation {
       fill(error, event.error);
       entry.append(error);
     }
-    this.append(entry, (event.error ?? "").length);
+    if (event.output !== undefined) {
+      entry.append(opener("about", ["Structured output"], () => [folded(JSON.stringify(event.output, null, 2))], true));
+    }
+    this.append(entry, (event.error ?? "").length + sizeOf(event.output));
     if (event.ok) this.on.say(`The turn is done${agents ? ", and work goes on in the background" : ""}.`);
     else this.on.say(isStopped ? "The turn was stopped." : `The turn is not done: ${(event.error ?? "").slice(0, 200)}`);
   }
 
   notice(event) {
+    if (!Object.hasOwn(NOTICES, event.kind)) {
+      const text = event.kind === "cut_off" ? "Cut off" : event.text;
+      this.note(text, event.kind === "cut_off" ? "warning" : event.level, event);
+      return;
+    }
     const entry = make("div", "entry notice");
     entry.dataset.kind = "notice";
     entry.dataset.notice = event.kind;
@@ -337,6 +441,22 @@ export class Conversation {
     entry.append(body);
     this.append(entry, event.text.length);
     this.on.say(`${NOTICES[event.kind] ?? ""}: ${event.text.slice(0, 200)}`);
+  }
+
+  /** A quiet line: what hooks said, what was cut off. It belongs to a call, to a subagent, or to the conversation. */
+  note(text, level, { callId, agentId, detail, fields } = {}) {
+    const call = this.calls.get(callId);
+    const entry = make(agentId !== undefined && !call ? "li" : "div", `note ${level === "warning" ? "warning" : ""}`);
+    entry.dataset.kind = "note";
+    entry.append(foreign("span", "", exact(text)));
+    const more = detail ?? (fields ? JSON.stringify(fields, null, 2) : "");
+    if (more.trim()) entry.append(opener("about", ["More"], () => [folded(more)]));
+    if (call) {
+      call.item.append(entry);
+      this.charge(text.length + sizeOf(detail) + sizeOf(fields), call.item.closest(".entry"));
+    } else {
+      this.place(entry, agentId, text.length + sizeOf(detail) + sizeOf(fields));
+    }
   }
 
   /** What the service knows besides: whether the CLI has ended, and which questions are open. */

@@ -292,7 +292,7 @@ function show(id) {
   complete.close();
   head();
   list();
-  stream = new Stream(urlOf(id, "events"), {
+  stream = new Stream(urlOf(id, "events?details=1"), {
     event(event) {
       if (event.type === "session_state" && event.ended) resumed = null; // it has ended again, or not begun
       conversation.add(event);

@@ -1,0 +1,91 @@
+"""Events with details, cut to a size that a browser takes: what tools were given and what they returned may be large.
+
+A text keeps its beginning and its end, and says how much is left out between them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from msgspec.structs import replace
+
+from claude_wire_kit.events.changes import without_change
+from claude_wire_kit.events.events import Notice, Operation, Part, UiEvent, UserPrompt
+
+#: Characters of a text that are kept: of its beginning and of its end.
+HEAD_CHARS, TAIL_CHARS = 60_000, 40_000
+#: Characters of all texts of an event together, in base64 for a picture. Above that, texts and pictures are left out.
+EVENT_CHARS = 400_000
+PICTURE_CHARS = 2_000_000
+#: Members of each list and object of an input that are kept, and how deep they stand in each other.
+MAX_MEMBERS, MAX_DEPTH = 200, 20
+
+
+def bounded(event: UiEvent) -> UiEvent:
+    """Return an event whose details are at most some hundred thousand characters, and one picture.
+
+    What a person decides on is never cut: the input of a permission question.
+    """
+    room = _Room()
+    match event:
+        case Operation():
+            given = event.input if event.change is None else without_change(event.name or "", event.input)
+            change = None if event.change is None else room.lines(event.change)
+            return replace(event, input=room.value(given), change=change, content=room.parts(event.content))
+        case UserPrompt(parts=parts) if parts is not None:
+            return replace(event, parts=room.parts(parts))
+        case Notice():
+            detail = None if event.detail is None else room.text(event.detail)
+            return replace(event, detail=detail, fields=room.value(event.fields))
+        case _:
+            return event
+
+
+class _Room:
+    """What an event may still have."""
+
+    def __init__(self) -> None:
+        self._chars = EVENT_CHARS
+        self._picture = PICTURE_CHARS
+
+    def text(self, text: str) -> str:
+        over = len(text) - HEAD_CHARS - TAIL_CHARS
+        if over > 0:
+            text = f"{text[:HEAD_CHARS]}\n… {over:,} characters are left out …\n{text[-TAIL_CHARS:]}"
+        if len(text) > self._chars:
+            text = f"… {len(text):,} characters are left out …"
+        self._chars -= len(text)
+        return text
+
+    def lines(self, lines: list[str]) -> list[str]:
+        return self.text("\n".join(lines)).split("\n")
+
+    def parts(self, parts: list[Part] | None) -> list[Part] | None:
+        return None if parts is None else [self._part(part) for part in parts[:MAX_MEMBERS]]
+
+    def _part(self, part: Part) -> Part:
+        if part.text is not None:
+            return replace(part, text=self.text(part.text))
+        if part.data is not None and len(part.data) > self._picture:
+            return replace(part, data=None, name=f"{part.name}, {len(part.data):,} characters of base64")
+        self._picture -= len(part.data or "")
+        return part
+
+    def value(self, value: Any, depth: int = 0) -> Any:
+        """Return a JSON value with its texts, lists and objects cut."""
+        if isinstance(value, str):
+            return self.text(value)
+        if not isinstance(value, (dict, list)) or not value:
+            return value
+        if depth == MAX_DEPTH or self._chars <= 0:
+            return "…"
+        if isinstance(value, list):
+            items: list[Any] = value
+            return [
+                *(self.value(item, depth + 1) for item in items[:MAX_MEMBERS]),
+                *(["…"] * (len(items) > MAX_MEMBERS)),
+            ]
+        members = list(cast("dict[str, Any]", value).items())
+        kept = {self.text(name): self.value(member, depth + 1) for name, member in members[:MAX_MEMBERS]}
+        self._chars -= 10 * len(kept)
+        return {**kept, "…": f"{len(members) - MAX_MEMBERS:,} more"} if len(members) > MAX_MEMBERS else kept

@@ -1,0 +1,137 @@
+// What belongs to a call, folded: its input, the change it makes, its output. Also pictures, and what else opens.
+
+import { exact, foreign, make } from "./text.js";
+
+/** Of a long output, these many lines are shown from its beginning and from its end; a button shows the others. */
+const [FIRST, LAST] = [12, 6];
+/** Characters of a line; above that the line is folded, too. */
+const MAX_LINE = 4_000;
+/** The fields of an input that are shown; the others are counted. */
+const MAX_FIELDS = 40;
+const PICTURES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
+const MARKS = { "+": "ins", "-": "del", "@": "b" };
+
+/** A part that opens. What is within is made when it opens for the first time. */
+export function opener(className, summary, give, isOpen = false) {
+  const details = make("details", className);
+  const head = make("summary");
+  head.append(...summary);
+  details.append(head);
+  let isFilled = false;
+  const fill = () => {
+    if (isFilled) return;
+    isFilled = true;
+    details.append(...give());
+  };
+  details.addEventListener("toggle", () => details.open && fill());
+  if (isOpen) {
+    fill();
+    details.open = true;
+  }
+  return details;
+}
+
+/** Lines in a fixed-width font. Of many lines the first and the last are shown, and a button between them opens the others. */
+export function folded(text, { isDiff = false } = {}) {
+  const box = make("div", isDiff ? "lines diff" : "lines");
+  const lines = exact(text.replace(/\r\n/g, "\n").replace(/\n$/, "")).split("\n");
+  const hidden = lines.length - FIRST - LAST;
+  const isLong = hidden > 3;
+  if (!isLong && lines.every((line) => line.length <= MAX_LINE)) {
+    box.append(pre(lines, isDiff));
+    return box;
+  }
+  const short = (line) => (line.length > MAX_LINE ? `${line.slice(0, MAX_LINE)}…` : line);
+  const button = make("button", "more", isLong ? `${hidden.toLocaleString("en")} more lines` : "Show whole lines");
+  button.type = "button";
+  const [first, last] = isLong ? [lines.slice(0, FIRST), lines.slice(-LAST)] : [lines, []];
+  box.append(pre(first.map(short), isDiff), button);
+  if (last.length) box.append(pre(last.map(short), isDiff));
+  button.addEventListener("click", () => {
+    const whole = pre(lines, isDiff);
+    box.replaceChildren(whole);
+    whole.focus();
+  });
+  return box;
+}
+
+function pre(lines, isDiff) {
+  const box = foreign("pre", "", isDiff ? "" : lines.join("\n"));
+  box.tabIndex = 0;
+  if (isDiff) {
+    for (const line of lines) box.append(make(MARKS[line[0]] ?? "span", "", `${line || " "}\n`));
+  }
+  return box;
+}
+
+/** The fields of an input, one below the other. */
+export function fields(input) {
+  if (input === null || typeof input !== "object" || Array.isArray(input)) return folded(written(input));
+  const list = make("dl", "fields");
+  const all = Object.entries(input);
+  for (const [name, value] of all.slice(0, MAX_FIELDS)) {
+    const field = make("div");
+    const text = make("dd");
+    text.append(folded(written(value)));
+    field.append(foreign("dt", "", exact(name)), text);
+    list.append(field);
+  }
+  if (all.length > MAX_FIELDS) list.append(make("div", "hint", `and ${all.length - MAX_FIELDS} more fields`));
+  return list;
+}
+
+function written(value) {
+  return typeof value === "string" ? value : JSON.stringify(value, null, 2);
+}
+
+/** The parts of a result or of a prompt. */
+export function parts(all) {
+  return all.flatMap((part) => {
+    if (part.text !== undefined) return part.text.trim() ? [folded(part.text)] : [];
+    if (part.data !== undefined && PICTURES.has(part.mediaType)) return [picture(part)];
+    return [foreign("p", "hint", `[${exact(part.name ?? "")}]`)];
+  });
+}
+
+/** A picture. It is drawn, so the policy of the page need not allow pictures that the page's server has not. */
+export function picture({ mediaType, data }) {
+  const canvas = make("canvas", "picture");
+  canvas.setAttribute("role", "img");
+  canvas.setAttribute("aria-label", "A picture of the conversation");
+  draw(canvas, mediaType, data).catch(() => {
+    canvas.replaceWith(make("p", "hint", `[${mediaType} that cannot be shown]`));
+  });
+  return canvas;
+}
+
+async function draw(canvas, type, data) {
+  const bytes = Uint8Array.from(atob(data), (one) => one.charCodeAt(0));
+  const image = await createImageBitmap(new Blob([bytes], { type }));
+  const scale = Math.min(1, 1600 / Math.max(image.width, image.height));
+  canvas.width = Math.max(1, image.width * scale);
+  canvas.height = Math.max(1, image.height * scale);
+  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+  image.close();
+}
+
+/** What was given to a call and what came back, as elements; nothing if there is nothing but its title. */
+export function about({ input, change, content, decision }) {
+  const found = [];
+  if (decision) found.push(foreign("p", "hint", exact(decision)));
+  if (change?.length) found.push(folded(change.join("\n"), { isDiff: true }));
+  if (input !== undefined && input !== null && Object.keys(Object(input)).length) found.push(fields(input));
+  const output = parts(content ?? []);
+  if (output.length) {
+    const box = make("div", "output");
+    box.append(make("p", "hint", "Output"), ...output);
+    found.push(box);
+  }
+  return found;
+}
+
+/** How many characters there are in a JSON value, nearly. */
+export function sizeOf(value) {
+  if (typeof value === "string") return value.length;
+  if (value === null || typeof value !== "object") return 8;
+  return Object.entries(value).reduce((sum, [name, one]) => sum + name.length + sizeOf(one), 16);
+}
