@@ -173,7 +173,7 @@ async def test_who_does_not_read_older_events_keeps_nobody_from_them(
             one.connect(("127.0.0.1", service.port))
             one.sendall(EVENTS.format(id=id, token=TOKEN, upgrade="").encode())
             stalled.append(one)
-        followed = service.server._app.state.service._feeds[id]
+        followed = service.server._app.state.service._feeds[id, False]
         while followed.users < len(stalled) or len(followed._older_readers._taken) < feed.MAX_OLDER:
             await asyncio.sleep(0.01)
         async with service.events(id) as events:
