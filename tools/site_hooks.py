@@ -1,12 +1,24 @@
-"""For mkdocs: entries of the reference for all message classes of a module, and names where docstrings have roles."""
+"""For mkdocs: entries of the reference for all message classes of a module, each with a table of its fields; and names
+where docstrings have roles.
+"""
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import re
+import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
+
+import msgspec
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tools"))
+
+from claude_wire.messages.base import Wire, wire_fields  # noqa: E402  # behind the path, as the next
+from protocol.source import FieldNote, field_notes  # noqa: E402  # mkdocs loads this file by its name
+
 #: Has the public names of each module of messages.
 REGISTRY = ROOT / "python" / "claude_wire" / "messages" / "registry.py"
 
@@ -21,7 +33,49 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
         paths = [f"::: {found[1]}.{name}" for name in public_names(found[1])]
         return "\n\n".join(path for path in paths if f"{path}\n" not in markdown)
 
-    return re.sub(r"^::: (\S+)\.\*$", entries, markdown, flags=re.M)
+    markdown = re.sub(r"^::: (\S+)\.\*$", entries, markdown, flags=re.M)
+    return re.sub(r"^::: (\S+)\.(\w+)$", _with_fields, markdown, flags=re.M)
+
+
+def _with_fields(entry: re.Match[str]) -> str:
+    """The entry of a message class, with the table of its fields; any other as it is."""
+    cls = getattr(importlib.import_module(entry[1]), entry[2], None) if entry[1].startswith("claude_wire.") else None
+    if not (isinstance(cls, type) and issubclass(cls, Wire)):
+        return entry[0]
+    # The table has all that the signature has.
+    return (
+        f"{entry[0]}\n    options:\n      show_signature: false\n\n{fields_table(cls)}"
+        if wire_fields(cls)
+        else entry[0]
+    )
+
+
+def fields_table(cls: type[Wire]) -> str:
+    """Return a table in Markdown: of each field its key, its type, whether it is there, and what it means."""
+    hints = {name: hint for base in reversed(cls.__mro__) for name, hint in inspect.get_annotations(base).items()}
+    notes = field_notes(cls)
+    rows = ["| field | type | in the JSON | |", "|---|---|---|---|"]
+    for field in wire_fields(cls):
+        key = "" if field.name == field.encode_name else f" (`{field.encode_name}`)"
+        hint = str(hints[field.name]).replace("|", "\\|")
+        rows.append(f"| `{field.name}`{key} | `{hint}` | {_presence(field)} | {_meaning(notes.get(field.name))} |")
+    return "\n".join(rows)
+
+
+def _presence(field: msgspec.structs.FieldInfo) -> str:
+    """Whether a key is there, by the rules of ``messages/base.py``."""
+    if msgspec.UnsetType in get_args(field.type):
+        return "may be absent; null is something else"
+    if field.required:
+        return "always"
+    return "may be absent" if field.default_factory is msgspec.NODEFAULT else "always"
+
+
+def _meaning(note: FieldNote | None) -> str:
+    if note is None:
+        return ""
+    words = "one of " + ", ".join(f"`{word}`" for word in note.words) if note.words else ""
+    return "; ".join(part for part in (note.description.replace("|", "\\|"), words) if part)
 
 
 def public_names(module: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""An emoji that a stream has cut in two: no line is lost, and the halves meet again; others do what the README says."""
+"""An emoji that a stream has cut in two: no line is lost, and the halves meet again; others do what the page says."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ sys.path.append(str(ROOT / "benches"))
 
 import cut_emoji
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "json-test-suite.md").read_text(encoding="utf-8")
 START = b'{"type":"stream_event","event":{"type":"message_start","message":{"role":"assistant","content":[]}}}\n'
 BLOCK = (
     b'{"type":"stream_event","event":{"type":"content_block_start","index":0,'
@@ -46,17 +46,17 @@ def test_halves_meet_again_where_deltas_are_merged_or_accumulated() -> None:
 
 
 @pytest.mark.parametrize("label", ["orjson, a bad line skipped", "DuckDB", "DuckDB, ignore_errors", "polars"])
-def test_another_reader_does_what_the_readme_says(label: str) -> None:
+def test_another_reader_does_what_the_page_says(label: str) -> None:
     package, _ = cut_emoji.READERS[label]
     pytest.importorskip(package)
     line = next(line for line in cut_emoji.report() if line.startswith(label + " "))
-    [written] = [line for line in README.splitlines() if line.startswith(label + " ")]
-    # The label, the version, and what it does. A later version may do another thing: then the README is to be mended.
+    [written] = [line for line in PAGE.splitlines() if line.startswith(label + " ")]
+    # The label, the version, and what it does. A later version may do another thing: then the page is to be mended.
     assert line[36:].strip() == written[36:].strip()
 
 
-def test_the_readme_shows_what_ours_prints() -> None:
+def test_the_page_shows_what_ours_prints() -> None:
     for label in ("claude_wire", "claude_wire, coalesce=True"):
         [line] = [line for line in cut_emoji.report() if line[:27].rstrip() == label]
-        [written] = [line for line in README.splitlines() if line[:27].rstrip() == label and "[" in line]
+        [written] = [line for line in PAGE.splitlines() if line[:27].rstrip() == label and "[" in line]
         assert line[36:].strip() == written[36:].strip()

@@ -9,8 +9,8 @@ from folders import ROOT
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def test_it_has_at_most_900_words() -> None:
-    assert len(README.split()) <= 900
+def test_it_has_at_most_700_words() -> None:
+    assert len(README.split()) <= 700
 
 
 def test_the_commands_that_it_names_exist() -> None:
