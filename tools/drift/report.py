@@ -69,7 +69,7 @@ class Report:
                 console.width = PIPE_COLUMNS
             console.print(table)
         else:
-            console.say("nothing is new, and nothing is gone")
+            console.say("nothing is new, and nothing is gone" + (", in the little that was seen" if self.short else ""))
         for name, reason in self.failed.items():
             console.say(f"the scenario {name} did not come to its end: {reason}")
         self.print_sources()
