@@ -106,6 +106,13 @@ def test_a_tool_is_run_with_the_input_that_the_host_allows(backend: Backend) -> 
         assert result["result"] == "True False Not today"
         assert result["num_turns"] == 3
         assert [denial["tool_input"] for denial in result["permission_denials"]] == [{"command": "rm"}]
+        allowed, denied = host.of("user")
+        assert "tool_result_meta" not in allowed
+        (meta,) = denied["tool_result_meta"]
+        assert meta == {
+            "id": denied["message"]["content"][0]["tool_use_id"],
+            "permission_decision": {"decision": "reject"},
+        }
 
     backend.run(main)
 

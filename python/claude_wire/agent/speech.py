@@ -141,11 +141,15 @@ class Speech:
 
     # --- tools
 
-    def tool_result(self, use_id: str, content: str | list[ContentBlock], is_error: bool, structured: Any) -> None:
+    def tool_result(
+        self, use_id: str, content: str | list[ContentBlock], is_error: bool, structured: Any, *, is_denied: bool
+    ) -> None:
         self.close_message()
         self.open_uses.pop(use_id, None)
         block = ToolResultBlock(tool_use_id=use_id, content=content, is_error=is_error)
-        self._user([block], structured)
+        # A front end that comes later has not seen the answer to the question.
+        meta = [{"id": use_id, "permission_decision": {"decision": "reject"}}] if is_denied else None
+        self._user([block], structured, meta)
 
     # --- the end of a turn that was stopped
 
@@ -219,13 +223,14 @@ class Speech:
         )
         self._protocol.send(message)
 
-    def _user(self, content: list[ContentBlock], structured: Any = None) -> None:
+    def _user(self, content: list[ContentBlock], structured: Any = None, meta: Any = None) -> None:
         message = UserMessage(
             message=MessageParam("user", content),
             parent_tool_use_id=self._parent,
             session_id=self._turn.session_id,
             uuid=self._protocol.new_uuid(),
             tool_use_result=structured,
+            tool_result_meta=meta,
         )
         self._protocol.send(message)
 

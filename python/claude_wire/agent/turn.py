@@ -227,7 +227,8 @@ class Turn:
             subagent = self._subagents.pop(use.id, None)
             if subagent is not None:
                 subagent._end_task("failed" if is_error else "completed", content if isinstance(content, str) else None)
-            self.speech.tool_result(use.id, content, is_error, structured)
+            is_denied = is_error and any(denial.tool_use_id == use.id for denial in self.spent.denials)
+            self.speech.tool_result(use.id, content, is_error, structured, is_denied=is_denied)
         await self._written()
 
     async def run_tool(
