@@ -75,7 +75,6 @@ export class Complete {
       }),
     );
     this.menu.hidden = !this.isOpen;
-    this.prompt.setAttribute("aria-expanded", String(this.isOpen));
     this.choose(0);
   }
 
