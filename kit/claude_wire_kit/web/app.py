@@ -149,6 +149,7 @@ def create_app(supervisor: Supervisor, config: Config, token: str, *, port: int)
             _post("/login", login),
             Route("/sessions", _sessions, methods=["GET"]),
             _post("/sessions", _create),
+            Route("/search", _search, methods=["GET"]),
             Route("/sessions/{id}/abilities", _act(_abilities), methods=["GET"]),
             _post("/sessions/{id}/prompts", _act(_prompt), MAX_PROMPT_BYTES),
             _post("/sessions/{id}/withdraw", _act(_withdraw)),
@@ -245,10 +246,23 @@ async def _abilities(request: Request, service: Service, id: str) -> Response:
 
 
 async def _files(request: Request, service: Service, id: str) -> Response:
+    return JSONResponse({"files": await service.files(id, _sought(request))})
+
+
+async def _search(request: Request) -> Response:
+    service: Service = request.state.service
+    sought = _sought(request)
+    if not sought.strip():
+        raise HTTPException(400, "q is empty")
+    search = await service.search(sought)
+    return Response(msgspec.json.encode({"found": search.found, "cut": search.is_cut}), media_type="application/json")
+
+
+def _sought(request: Request) -> str:
     sought = request.query_params.get("q", "")
     if len(sought) > MAX_SOUGHT_CHARS:
         raise HTTPException(400, f"q has more than {MAX_SOUGHT_CHARS} characters")
-    return JSONResponse({"files": await service.files(id, sought)})
+    return sought
 
 
 async def _rename(request: Request, service: Service, id: str) -> Response:

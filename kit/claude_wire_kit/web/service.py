@@ -33,6 +33,7 @@ from claude_wire_kit.supervisor.frames import Accepted, Attach, Cursor, Ended, R
 from claude_wire_kit.web.feed import BEAT_SECONDS, Feed
 from claude_wire_kit.web.files import find_files
 from claude_wire_kit.web.lines import Lines
+from claude_wire_kit.web.search import Search
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
@@ -137,6 +138,13 @@ class Service:
         info = await self.session(id)
         async with self._searching:
             return await anyio.to_thread.run_sync(find_files, info.cwd, sought)
+
+    async def search(self, sought: str) -> Search:
+        """Search the names, folders, prompts and texts of all sessions. Raises SupervisorError."""
+        search = Search(self._host, sought)
+        async with self._searching:
+            await search.run(await self.sessions())
+        return search
 
     async def rename(self, id: str, name: str | None) -> None:
         """Give a session another name. Raises SupervisorError."""

@@ -234,3 +234,25 @@ def test_the_theme_is_kept_in_the_browser(browser: Any, tmp_path: Path) -> None:
         shop.page.select_option("#theme", "")
         assert shop.page.evaluate(ground) == light
         assert shop.page.evaluate("JSON.stringify(localStorage)") == "{}"
+
+
+def test_search_over_names_and_texts(browser: Any, tmp_path: Path) -> None:
+    with guided(browser, tmp_path) as shop:
+        for name, prompt in (("Pens", "Which model?"), ("Books", "a picture")):
+            id = shop.client.post("/sessions", json={"profile": "agent", "name": name}).json()["id"]
+            shop.client.post(f"/sessions/{id}/prompts", json={"text": prompt})
+            with shop.client.stream("GET", f"/sessions/{id}/events") as events:
+                assert any('"turn_complete"' in line for line in events.iter_lines())
+        shop.page.reload()
+        names = shop.page.locator("#sessions .name")
+        names.nth(2).wait_for()
+        shop.page.fill("#search", "PENS")
+        assert names.all_text_contents() == ["Pens"]
+        shop.page.fill("#search", "logo OF")
+        assert names.all_text_contents() == []
+        shop.page.press("#search", "Enter")
+        shop.page.locator("#sessions .excerpt").wait_for()
+        assert names.all_text_contents() == ["Books"]
+        assert shop.page.text_content("#sessions .excerpt") == "This is the logo of the shop."
+        shop.page.press("#search", "Escape")
+        assert names.count() == 3

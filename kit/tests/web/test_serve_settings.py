@@ -19,6 +19,7 @@ from claude_wire_kit.commands.guide.project import PICTURE, write_project
 from claude_wire_kit.supervisor.frames import INITIALIZE_ID
 from claude_wire_kit.web import Profile
 from claude_wire_kit.web import files as files_module
+from claude_wire_kit.web import search as search_module
 from claude_wire_kit.web.abilities import Abilities
 from claude_wire_kit.web.files import find_files
 from served import EventReader, Served, served
@@ -165,6 +166,23 @@ async def test_files_of_the_folder(tmp_path: Path) -> None:
         assert "error" in await session.get(f"files?q={'x' * 201}")
 
 
+async def test_a_search_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with served(tmp_path) as service, service.client() as client:
+        ids = [await service.create({"lines": 2, "mark": number}) for number in range(2)]
+        for id in ids:
+            async with service.events(id) as events:
+                await events.until("turn_complete")
+        assert [(await client.get(f"/search{query}")).status_code for query in ("", "?q=%20", f"?q={'x' * 201}")] == [
+            400
+        ] * 3
+        found = (await client.get("/search", params={"q": '"MARK": 1'})).json()
+        assert ([one["id"] for one in found["found"]], found["cut"]) == ([ids[1]], False)
+        assert len(found["found"][0]["excerpts"]) == 3  # of the prompt, and of two texts
+        assert (await client.get("/search", params={"q": "nothing has this"})).json() == {"found": [], "cut": False}
+        monkeypatch.setattr(search_module, "MAX_BYTES", 1)
+        assert (await client.get("/search", params={"q": "nothing has this"})).json() == {"found": [], "cut": True}
+
+
 async def test_each_needs_a_token_and_the_page_its_own_origin(tmp_path: Path) -> None:
     acts = ["settings", "withdraw", "rename", "stop", "remove", "prompts", "answers"]
     async with served(tmp_path) as service:
@@ -184,6 +202,7 @@ async def _refused(service: Served, id: str, acts: list[str], headers: dict[str,
     async with service.client(**headers) as client:
         replies = [await client.post(f"/sessions/{id}/{act}", json={}) for act in acts]
         replies += [await client.get(f"/sessions/{id}/{what}") for what in ("files", "abilities")]
+        replies.append(await client.get("/search?q=x"))
         return {reply.status_code for reply in replies}
 
 

@@ -6,6 +6,7 @@ import { Conversation, dollars } from "./conversation.js";
 import { Images } from "./images.js";
 import { Manage } from "./manage.js";
 import { Queue } from "./queue.js";
+import { Search } from "./search.js";
 import { Settings } from "./settings.js";
 import { themes } from "./theme.js";
 import { Stream, words } from "./stream.js";
@@ -113,6 +114,13 @@ const complete = new Complete(at("prompt"), at("complete"), {
   },
 });
 
+const search = new Search(at("search"), {
+  find: (text) => call("GET", `search?q=${encodeURIComponent(text)}`),
+  changed: list,
+  say: (text) => (at("say").textContent = text),
+  fault,
+});
+
 themes(at("theme"));
 
 // --- the service
@@ -200,7 +208,8 @@ function locked() {
 }
 
 function list() {
-  const rows = sessions.toSorted((a, b) => b.began - a.began).map((info) => {
+  const wanted = sessions.filter((info) => search.has(info));
+  const rows = wanted.toSorted((a, b) => b.began - a.began).map((info) => {
     const row = make("li");
     const button = make("button", "session");
     button.type = "button";
@@ -214,6 +223,7 @@ function list() {
       foreign("span", "name", info.name || lastOf(info.cwd)),
       make("span", "life", LIVES[life] ?? life),
       path,
+      ...search.excerpts(info.id),
     );
     row.append(button);
     return row;
@@ -222,6 +232,7 @@ function list() {
   at("sessions").replaceChildren(...rows);
   if (focus) at("sessions").querySelector(`[data-id="${CSS.escape(focus)}"]`)?.focus();
   at("no-sessions").hidden = rows.length > 0;
+  at("no-sessions").textContent = sessions.length ? "No session has that." : "There is no session yet.";
 }
 
 /** What a session does. The conversation knows it sooner than the list. */

@@ -1,0 +1,93 @@
+"""Search the prompts and texts of sessions. Reads journals, within a limit of bytes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from claude_wire.codec import decode
+from claude_wire.messages import AssistantMessage, UserMessage
+from claude_wire_kit.supervisor.errors import SupervisorError
+from claude_wire_kit.supervisor.frames import Attach
+from claude_wire_kit.web.lines import Lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from claude_wire_kit.supervisor.attach import Supervisor
+    from claude_wire_kit.supervisor.frames import SessionInfo
+
+#: At most this many bytes of journals are read for one search.
+MAX_BYTES = 64 * 1024 * 1024
+#: Excerpts of a session, and characters before and after a match.
+MAX_EXCERPTS = 3
+AROUND = 60
+
+
+class Found(msgspec.Struct, frozen=True):
+    """A session in which a text was found, or in whose name it is."""
+
+    id: str
+    excerpts: list[str]
+
+
+class Search:
+    """One search.
+
+    Args:
+        supervisor: the supervisor.
+        sought: the text; its case does not count.
+    """
+
+    def __init__(self, supervisor: Supervisor, sought: str) -> None:
+        self._host = supervisor
+        self._sought = sought.casefold()
+        self._left = MAX_BYTES
+        #: The sessions that have the text, after :meth:`run`.
+        self.found: list[Found] = []
+        #: True if not all lines were read.
+        self.is_cut: bool = False
+
+    async def run(self, sessions: Iterable[SessionInfo]) -> None:
+        """Find the sessions that have the text, the newest first. Raises SupervisorError."""
+        for info in sorted(sessions, key=lambda one: -one.began):
+            excerpts = await self._excerpts(info)
+            if excerpts or self._sought in f"{info.name or ''}\n{info.cwd}".casefold():
+                self.found.append(Found(info.id, excerpts))
+
+    async def _excerpts(self, info: SessionInfo) -> list[str]:
+        excerpts: list[str] = []
+        try:
+            async with Lines(self._host, Attach(attach=info.id)) as lines:
+                number, last = lines.answer.after, lines.answer.line
+                while number < last and len(excerpts) < MAX_EXCERPTS:
+                    if self._left <= 0:
+                        self.is_cut = True
+                        break
+                    received = await lines.receive()
+                    if not received:
+                        break
+                    for one in received:
+                        if isinstance(one, tuple):
+                            number = one[0]
+                            self._left -= len(one[1])
+                            excerpts += self._look(one[1])
+        except SupervisorError as error:
+            if error.error not in ("unknown", "gone", "system"):
+                raise
+        except OSError as error:
+            raise SupervisorError("lost", f"the connection with the supervisor failed: {error}") from error
+        return excerpts[:MAX_EXCERPTS]
+
+    def _look(self, line: bytes) -> list[str]:
+        if b'"assistant"' not in line and b'"user"' not in line:
+            return []
+        message = decode(line)
+        if not isinstance(message, (AssistantMessage, UserMessage)):
+            return []
+        text = message.text
+        at = text.casefold().find(self._sought)
+        if at < 0:
+            return []
+        return [" ".join(text[max(0, at - AROUND) : at + len(self._sought) + AROUND].split())]
