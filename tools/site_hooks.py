@@ -57,7 +57,7 @@ def fields_table(cls: type[Wire]) -> str:
     rows = ["| field | type | in the JSON | |", "|---|---|---|---|"]
     for field in wire_fields(cls):
         key = "" if field.name == field.encode_name else f" (`{field.encode_name}`)"
-        hint = str(hints[field.name]).replace("|", "\\|")
+        hint = hints[field.name]
         rows.append(f"| `{field.name}`{key} | `{hint}` | {_presence(field)} | {_meaning(notes.get(field.name))} |")
     return "\n".join(rows)
 
@@ -76,6 +76,11 @@ def _meaning(note: FieldNote | None) -> str:
         return ""
     words = "one of " + ", ".join(f"`{word}`" for word in note.words) if note.words else ""
     return "; ".join(part for part in (note.description.replace("|", "\\|"), words) if part)
+
+
+def on_post_page(output: str, page: Any, **_: Any) -> str:
+    """Take what the search needs in a site on disk from the site itself; the theme has it on another host."""
+    return output.replace("https://unpkg.com/iframe-worker/shim", "../" * page.url.count("/") + "iframe-worker.js")
 
 
 def public_names(module: str) -> list[str]:
