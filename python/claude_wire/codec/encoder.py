@@ -138,11 +138,8 @@ class Encoder:
     def encode_lines(self, messages: Iterable[Wire | dict[str, Any]]) -> bytes:
         """Encode messages one after another. Raises like :func:`encode`; then nothing is returned."""
         messages = list(messages)
-        lines = _writer.encode_lines(messages)
-        if lines is not None:
-            return lines
         if not _writer.why_not:
-            return b"".join(map(encode, messages))
+            return _writer.encode_lines(messages)
         for cls in set(map(type, messages)):
             if not issubclass(cls, (dict, Wire)):
                 return b"".join(map(encode, messages))  # raises for the first value that is not a message

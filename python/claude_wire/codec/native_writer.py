@@ -34,21 +34,20 @@ class NativeWriter:
 
     __slots__ = (
         "_add",
+        "_encode_lines",
         "_fallback",
         "_met",
         "_planning",
         "_slots_of",
         "_stop",
         "encode",
-        "encode_lines",
         "wanted",
         "why_not",
     )
 
     #: Encodes one message, natively or by ``fallback``, whose name and documentation it has.
     encode: Callable[[Any], bytes]
-    #: Encodes a list of messages; None if one of them is left to the fallback.
-    encode_lines: Callable[[list[Any]], bytes | None]
+    _encode_lines: Callable[[tuple[list[Any], int]], tuple[bytes | None, int]]
     #: The class that the last message would have needed a plan of, or None.
     wanted: Callable[[], Any]
 
@@ -64,12 +63,29 @@ class NativeWriter:
             found = {}
         if "new_writer" not in found:
             self.why_not = "msgspec encodes"
-            self.encode, self.encode_lines, self.wanted = fallback, _nothing, lambda: None
+            self.encode, self.wanted = fallback, lambda: None
             return
         doc = f"encode(message)\n--\n\n{fallback.__doc__ or ''}".encode()
         arguments = (fallback, fallback.__module__, doc, type(Wire), msgspec.UNSET)
-        self.encode, self.encode_lines, self._add, self.wanted, self._stop = found["new_writer"](arguments)
+        self.encode, self._encode_lines, self._add, self.wanted, self._stop = found["new_writer"](arguments)
         self._slots_of = found["slots_of"]
+
+    def encode_lines(self, messages: list[Any]) -> bytes:
+        """Encode messages, natively or by the fallback."""
+        lines, end = self._encode_lines((messages, 0))
+        if lines is not None and end == len(messages):
+            return lines
+        parts = [lines or b""]
+        while end < len(messages):
+            parts.append(self._fallback(messages[end]))
+            lines, end = self._encode_lines((messages, end + 1))
+            parts.append(lines or b"")
+        return b"".join(parts)
+
+    def write(self, message: Any) -> bytes | None:
+        """Encode a message natively; None if it is left to the fallback."""
+        lines, end = self._encode_lines(([message], 0))
+        return lines if end else None
 
     def learn(self, wanted: type, message: Any, encoded: bytes) -> None:
         """Plan a class, unless few messages wanted that. ``encoded`` is what the fallback made of the last of them."""
@@ -101,7 +117,7 @@ class NativeWriter:
             if not self._add((wanted, shape)):
                 return None
             self._met.pop(wanted, None)
-            line = self.encode_lines([message])
+            line = self.write(message)
             if line is not None:
                 return line
             wanted = self.wanted()
@@ -146,7 +162,3 @@ def _omitted(default: Any) -> Any:
     if default.factory in (list, dict, set):  # left out when empty
         raise Unplannable
     return msgspec.UNSET
-
-
-def _nothing(messages: list[Any]) -> None:
-    return None

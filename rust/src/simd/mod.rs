@@ -4,7 +4,7 @@
 //! the processor has it, [`Level::Plain`] and everything else words of 8 bytes. All engines give the same answers; the
 //! tests compare them.
 //!
-//! Knows bytes, and which of them end a run within a JSON string. It and its engines are all that has `unsafe` beside `ffi`.
+//! Knows bytes, which of them end a run within a JSON string, and how such a string has them. It and its engines are all that has `unsafe` beside `ffi`.
 //!
 //! [`Operation`]: crate::simd::Operation
 //! [`Engine`]: crate::simd::Engine
@@ -17,11 +17,13 @@
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
+mod output;
 mod plain;
 mod short;
 
+pub use output::{escape_of, Output, Words};
 pub use plain::Plain;
-pub use short::{begins, difference, escape, escape_of, escaped_room, string_end, Key, PAD};
+pub use short::{begins, difference, string_end, Key, PAD};
 
 /// How much of the processor to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -106,10 +106,11 @@ mod lanes {
     }
 }
 
-use lanes::WIDTH;
+pub(super) use lanes::specials;
+pub(super) use lanes::WIDTH;
 
 #[inline(always)]
-fn vector(data: &[u8], at: usize) -> Option<&[u8; WIDTH]> {
+pub(super) fn vector(data: &[u8], at: usize) -> Option<&[u8; WIDTH]> {
     data.get(at..at + WIDTH)?.try_into().ok()
 }
 
@@ -152,167 +153,6 @@ pub fn difference(data: &[u8], at: usize, part: &[u8]) -> usize {
     let rest = data.get(at + same..).unwrap_or_default().iter();
     let rest = rest.zip(&part[same..]);
     same + rest.take_while(|(one, other)| one == other).count()
-}
-
-/// How many bytes [`escape`] may need to write so many.
-#[inline(always)]
-#[must_use]
-pub fn escaped_room(len: usize) -> usize {
-    6 * len + WIDTH
-}
-
-/// Writes `bytes` to `out` from `to` on as a JSON string has them, and returns where they end there. U+2028 and U+2029 are escaped
-/// if they are `UTF8`, or else the bytes are ASCII.
-///
-/// # Panics
-///
-/// If `out` has not [`escaped_room`] there.
-#[inline(always)]
-pub fn escape<const UTF8: bool>(bytes: &[u8], out: &mut [u8], to: usize) -> usize {
-    let is_plain = |block: &[u8; WIDTH]| lanes::specials(block, also::<UTF8>()) == 0;
-    let len = bytes.len();
-    let mut at = 0;
-    if let Some(last) = bytes.last_chunk::<WIDTH>() {
-        loop {
-            let Some(block) = vector(bytes, at) else {
-                // Some of the last vector was written before.
-                out[to + len - WIDTH..to + len].copy_from_slice(last);
-                if is_plain(last) {
-                    return to + len;
-                }
-                break;
-            };
-            out[to + at..to + at + WIDTH].copy_from_slice(block);
-            if !is_plain(block) {
-                break;
-            }
-            at += WIDTH;
-        }
-    } else if let (Some(first), Some(last)) = (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
-        out[to..to + 8].copy_from_slice(first);
-        out[to + len - 8..to + len].copy_from_slice(last);
-        let both = [u64::from_le_bytes(*first), u64::from_le_bytes(*last)];
-        if is_plain(&(u128::from(both[0]) | u128::from(both[1]) << 64).to_le_bytes()) {
-            return to + len;
-        }
-    } else if let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
-        out[to..to + 4].copy_from_slice(first);
-        out[to + len - 4..to + len].copy_from_slice(last);
-        let both =
-            u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << 32;
-        if is_plain(&(u128::from(both) | u128::from(both) << 64).to_le_bytes()) {
-            return to + len;
-        }
-    } else if len == 0 {
-        return to;
-    }
-    escape_from::<UTF8>(bytes, at, out, to + at)
-}
-
-/// The byte that is looked for beside those that every string escapes: the first of U+2028 and U+2029.
-#[inline(always)]
-fn also<const UTF8: bool>() -> u8 {
-    if UTF8 {
-        0xe2
-    } else {
-        b'"'
-    }
-}
-
-/// As [`escape`], from `at` on.
-#[inline(never)]
-fn escape_from<const UTF8: bool>(
-    bytes: &[u8],
-    mut at: usize,
-    out: &mut [u8],
-    mut to: usize,
-) -> usize {
-    loop {
-        let (block, count) = match vector(bytes, at) {
-            Some(block) => (*block, WIDTH),
-            None => (rest(bytes, at), bytes.len() - at),
-        };
-        out[to..to + WIDTH].copy_from_slice(&block);
-        let found = lanes::specials(&block, also::<UTF8>()) & ((1 << count) - 1);
-        if found == 0 {
-            at += count;
-            to += count;
-            if count < WIDTH {
-                return to;
-            }
-            continue;
-        }
-        let index = found.trailing_zeros() as usize;
-        at += index;
-        to += index;
-        if UTF8 && bytes[at] == 0xe2 {
-            let separator = match bytes.get(at + 1..at + 3) {
-                Some([0x80, 0xa8]) => b"\\u2028",
-                Some([0x80, 0xa9]) => b"\\u2029",
-                _ => {
-                    // It is there already.
-                    at += 1;
-                    to += 1;
-                    continue;
-                }
-            };
-            out[to..to + 6].copy_from_slice(separator);
-            at += 3;
-            to += 6;
-        } else {
-            let (written, len) = &ESCAPES[usize::from(bytes[at]) % ESCAPES.len()];
-            out[to..to + 8].copy_from_slice(written);
-            at += 1;
-            to += len;
-        }
-    }
-}
-
-/// The bytes from `at` on, fewer than 16, with zeros behind.
-fn rest(bytes: &[u8], at: usize) -> [u8; WIDTH] {
-    if let Some(last) = bytes.last_chunk() {
-        // In two steps, for at least one byte goes and perhaps all do.
-        let all = u128::from_le_bytes(*last) >> 8 >> (8 * (WIDTH - 1 - (bytes.len() - at)));
-        return all.to_le_bytes();
-    }
-    let mut block = [0; WIDTH];
-    block[..bytes.len() - at].copy_from_slice(&bytes[at..]);
-    block
-}
-
-/// How a string has the bytes that it does not have as they are, and how many bytes that takes.
-static ESCAPES: [([u8; 8], usize); 128] = {
-    let mut all = [([0; 8], 0); 128];
-    let mut byte = 0;
-    while byte < 128 {
-        #[allow(clippy::cast_possible_truncation)] // It is below 128.
-        let plain = byte as u8;
-        let short = match plain {
-            b'"' | b'\\' => plain,
-            8 => b'b',
-            9 => b't',
-            10 => b'n',
-            12 => b'f',
-            13 => b'r',
-            _ => 0,
-        };
-        let digits = b"0123456789abcdef";
-        let (high, low) = (digits[byte >> 4], digits[byte & 15]);
-        all[byte] = if short == 0 {
-            ([b'\\', b'u', b'0', b'0', high, low, 0, 0], 6)
-        } else {
-            ([b'\\', short, 0, 0, 0, 0, 0, 0], 2)
-        };
-        byte += 1;
-    }
-    all
-};
-
-/// How a string has the byte of ASCII that it does not have as it is.
-#[must_use]
-pub fn escape_of(byte: u8) -> &'static [u8] {
-    let (written, len) = &ESCAPES[usize::from(byte) % ESCAPES.len()];
-    &written[..*len]
 }
 
 /// A key of an object with its quotes and colon, as it is looked for.

@@ -113,16 +113,16 @@ proptest! {
     }
 }
 
-/// As [`escape`], character by character.
-fn escaped(text: &str, separators: bool) -> String {
+/// A string without its quotes, character by character.
+fn escaped(text: &str) -> String {
     let escape_one = |character: char| match character {
         '"' | '\\' | '\0'..='\x1f' => {
             let mut buffer = [0; 4];
             let byte = character.encode_utf8(&mut buffer).as_bytes()[0];
             String::from_utf8(escape_of(byte).to_vec()).unwrap()
         }
-        '\u{2028}' if separators => "\\u2028".to_owned(),
-        '\u{2029}' if separators => "\\u2029".to_owned(),
+        '\u{2028}' => "\\u2028".to_owned(),
+        '\u{2029}' => "\\u2029".to_owned(),
         other => other.to_string(),
     };
     text.chars().map(escape_one).collect()
@@ -139,21 +139,28 @@ fn control_characters_are_escaped_as_json_has_them() {
 
 proptest! {
     #[test]
+    fn whole_numbers_are_written(value: i64, shift in 0u32..64) {
+        for value in [value >> shift, i64::MIN, i64::MAX, 0] {
+            let mut out = Output::default();
+            out.int(value).unwrap();
+            out.words_and_int(&Words::new(&[b'w'; 40]), value).unwrap();
+            prop_assert_eq!(std::str::from_utf8(out.written()).unwrap(), format!("{value}{}{value}", "w".repeat(40)));
+        }
+    }
+
+    #[test]
     fn strings_are_escaped_whatever_their_length(
         text in "[a-z]{0,40}[a-z\"\\\\\n\u{0}\u{1f}\u{7f}]{0,4}[a-z]{0,20}[\"a]{0,2}",
         wide in "[a\"\u{e9}\u{2014}\u{2027}\u{2028}\u{2029}\u{e2}\u{1f980}]{0,40}",
-        before in 0usize..20,
+        before in "[a-z]{0,20}",
     ) {
-        for (text, is_utf8) in [(text.clone(), false), (text.clone(), true), (text + &wide, true)] {
-            let mut out = vec![b'-'; before + escaped_room(text.len())];
-            let end = if is_utf8 {
-                escape::<true>(text.as_bytes(), &mut out, before)
-            } else {
-                escape::<false>(text.as_bytes(), &mut out, before)
-            };
-            let expected = escaped(&text, is_utf8);
-            prop_assert_eq!(std::str::from_utf8(&out[before..end]), Ok(expected.as_str()));
-            prop_assert!(out[..before].iter().all(|&byte| byte == b'-'));
+        for (text, is_ascii) in [(text.clone(), true), (text.clone(), false), (text + &wide, false)] {
+            let mut out = Output::default();
+            out.bytes(before.as_bytes()).unwrap();
+            out.text([b','], text.as_bytes(), is_ascii, [b':']).unwrap();
+            out.words_and_text(&Words::new(b"words"), b"end").unwrap();
+            let expected = format!("{before},\"{}\":words\"end\"", escaped(&text));
+            prop_assert_eq!(std::str::from_utf8(out.written()), Ok(expected.as_str()));
         }
     }
 }

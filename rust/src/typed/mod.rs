@@ -29,7 +29,7 @@ mod write;
 
 pub use host::Host;
 pub use read::{Line, Reader};
-pub use write::{Seen, Shape, Source, Text, Unwritten, Words, Writer};
+pub use write::{Seen, Shape, Source, Text, Unwritten, Writer};
 
 #[cfg(test)]
 mod tests;

@@ -68,6 +68,8 @@ macro_rules! api {
             pub counting: Counting,
             /// Where the characters of a string of ASCII begin.
             pub characters: usize,
+            /// How a whole number of one digit is read.
+            pub digit: Digit,
             /// Where those of other strings begin; `None` if strings are not as [`flags`] has them.
             pub wide_characters: Option<usize>,
         }
@@ -83,6 +85,7 @@ macro_rules! api {
                 $( $object: symbol(concat!(stringify!($object), "\0"))?, )*
                 counting: Counting::Functions,
                 characters: 0,
+                digit: Digit::Function,
                 wide_characters: None,
             })
         }
@@ -235,6 +238,7 @@ pub unsafe fn load() -> bool {
             return false;
         };
         api.characters = characters;
+        api.digit = probe_digit(&api);
         api.wide_characters = probe_wide_characters(&api);
         api.counting = probe_counting(&api, minor);
         (*API.0.get()).write(api);
@@ -265,6 +269,65 @@ unsafe fn probe_characters(api: &Api) -> Option<usize> {
         }
         (found[0] == found[1] && (16..=128).contains(&found[0])).then_some(found[0])
     }
+}
+
+/// How a whole number has its value, if it is below 2 to the power of 30: its digit is in the word after the next.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Digit {
+    /// The word says how many digits there are, below 0 for a negative number. Up to CPython 3.11.
+    Size,
+    /// The word says so from its fourth bit on; before are 0, 1 for zero, and 2 for a negative number. CPython 3.12 and 3.13.
+    Tag,
+    /// A function says the value.
+    Function,
+}
+
+impl Digit {
+    /// The words before the digit.
+    const WORDS: usize = 3;
+
+    /// The value of a number, if it is known by its words.
+    ///
+    /// # Safety
+    ///
+    /// It is an int, and as was tried out.
+    #[inline(always)]
+    #[must_use]
+    pub unsafe fn value(self, number: Pointer) -> Option<i64> {
+        // SAFETY: a number has a digit, though that of 0 may not be written: it counts for nothing.
+        unsafe {
+            let size = number.cast::<i64>().add(Self::WORDS - 1).read();
+            let digit = || i64::from(number.cast::<u32>().add(2 * Self::WORDS).read());
+            match self {
+                Self::Size if size == 0 => Some(0),
+                Self::Size if size == 1 || size == -1 => Some(size * digit()),
+                Self::Tag if (0..16).contains(&size) => Some((1 - (size & 3)) * digit()),
+                _ => None,
+            }
+        }
+    }
+}
+
+/// How whole numbers have their values, if some show it.
+unsafe fn probe_digit(api: &Api) -> Digit {
+    const MOST: i64 = (1 << 30) - 1;
+    const TRIED: [i64; 9] = [0, 1, -1, 7, 1000, MOST, -MOST, MOST + 1, i64::MIN];
+    [Digit::Size, Digit::Tag]
+        .into_iter()
+        .find(|digit| {
+            // SAFETY: as of `load`; a number has at least the words of an object, a size and a digit.
+            TRIED.iter().all(|&tried| unsafe {
+                let number = (api.PyLong_FromLongLong)(tried);
+                if number.is_null() {
+                    (api.PyErr_Clear)();
+                    return false;
+                }
+                let value = digit.value(number);
+                (api.Py_DecRef)(number);
+                value == (tried.unsigned_abs() <= MOST.unsigned_abs()).then_some(tried)
+            })
+        })
+        .unwrap_or(Digit::Function)
 }
 
 /// How a string says what it is: its length is in a word, then follow its hash and these bits. Two words may stand where the

@@ -57,7 +57,8 @@ impl Object {
         pointer
     }
 
-    fn class(&self) -> Pointer {
+    /// Its class.
+    pub fn class(&self) -> Pointer {
         // SAFETY: the object is alive as long as this reference is.
         unsafe { class_of(self.pointer()) }
     }

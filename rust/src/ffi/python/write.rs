@@ -13,7 +13,8 @@ use super::api::{api, flags, Method, Pointer, Size};
 use super::object::{size, AddressHashing, Object, HEADER};
 use super::plan::{bytes_at, index_at, item, items_at};
 use super::{body, bool, none, tuple, TAKES_NONE, TAKES_ONE};
-use crate::typed::{Seen, Shape, Source, Text, Unwritten, Words, Writer};
+use crate::simd::Words;
+use crate::typed::{Seen, Shape, Source, Text, Unwritten, Writer};
 
 /// An object that stays as it is, and alive, as long as `'a` lasts: somebody has a reference to it or to what holds it, this thread
 /// has the interpreter's lock, and no function is called by which other code might run.
@@ -63,8 +64,27 @@ impl<'a> Still<'a> {
         unsafe { self.pointer().cast::<u32>().add(2 * flags::WORD).read() }
     }
 
-    /// The text of a string, if its characters follow it.
-    #[inline]
+    /// The text of a string of ASCII, if its characters follow it.
+    ///
+    /// # Safety
+    ///
+    /// It is a string.
+    #[inline(always)]
+    unsafe fn ascii(self) -> Option<&'a [u8]> {
+        // SAFETY: strings are as `flags` says, which was tried out; they have as many characters as they say, and do not change.
+        unsafe {
+            if self.flags() & flags::ASCII_TOO != flags::ASCII_TOO {
+                return None;
+            }
+            let from = self.pointer().cast::<u8>().add(api().characters);
+            Some(std::slice::from_raw_parts(
+                from,
+                self.word(flags::LENGTH) as usize,
+            ))
+        }
+    }
+
+    /// The text of a string that is not ASCII, if its characters follow it.
     fn text(self) -> Option<Text<'a>> {
         // SAFETY: strings are as `flags` says, which was tried out; they have as many characters as they say, and as many bytes of
         // UTF-8, and do not change.
@@ -74,10 +94,6 @@ impl<'a> Still<'a> {
             let at = |from: usize| self.pointer().cast::<u8>().add(from);
             if bits & flags::COMPACT == 0 {
                 return None;
-            }
-            if bits & flags::ASCII != 0 {
-                let bytes = std::slice::from_raw_parts(at(api().characters), len);
-                return Some(Text::Ascii(bytes));
             }
             let utf8 = api().characters / size_of::<Pointer>();
             let made = self.word(utf8 + 1);
@@ -93,6 +109,20 @@ impl<'a> Still<'a> {
                 _ => return None,
             })
         }
+    }
+}
+
+/// A whole number of any size.
+#[inline(never)]
+fn whole_number(value: Still<'_>) -> Seen<'_, Still<'_>> {
+    let mut overflow: c_int = 0;
+    // SAFETY: see `api`.
+    let number =
+        unsafe { (api().PyLong_AsLongLongAndOverflow)(value.pointer(), &raw mut overflow) };
+    if overflow == 0 {
+        Seen::Int(number)
+    } else {
+        Seen::Other
     }
 }
 
@@ -119,6 +149,26 @@ struct Objects {
     unset: Object,
 }
 
+impl Objects {
+    /// What a value is whose class is none of the most usual.
+    #[inline(never)]
+    fn of_class<'a>(&self, class: Still<'a>) -> Seen<'a, Still<'a>> {
+        if let Some((_, shape)) = self.shapes.get(&(class.pointer() as usize)) {
+            return shape.map_or(Seen::Other, Seen::Record);
+        }
+        if class.class() == self.meta.pointer() {
+            return Seen::Unplanned(class);
+        }
+        // As msgspec does: what such a class does otherwise than a dict is not asked for.
+        // SAFETY: see `api`.
+        #[allow(clippy::useless_conversion)] // Where a long has 64 bits.
+        if u64::from(unsafe { (api().PyType_GetFlags)(class.pointer()) }) & IS_DICT != 0 {
+            return Seen::Dict;
+        }
+        Seen::Other
+    }
+}
+
 impl<'a> Source<'a> for Objects {
     type Value = Still<'a>;
     type Fields = Fields;
@@ -130,7 +180,11 @@ impl<'a> Source<'a> for Objects {
         // SAFETY: see `api`; each is called with an object of its class, and runs no code of others.
         unsafe {
             if class == api.PyUnicode_Type {
-                return value.text().map_or(Seen::Other, Seen::Text);
+                // SAFETY: it is a string.
+                return match value.ascii() {
+                    Some(text) => Seen::Text(Text::Ascii(text)),
+                    None => value.text().map_or(Seen::Other, Seen::Text),
+                };
             }
             if value.pointer() == api._Py_NoneStruct {
                 return Seen::Null;
@@ -142,13 +196,10 @@ impl<'a> Source<'a> for Objects {
                 return Seen::Dict;
             }
             if class == api.PyLong_Type {
-                let mut overflow: c_int = 0;
-                let number = (api.PyLong_AsLongLongAndOverflow)(value.pointer(), &raw mut overflow);
-                return if overflow == 0 {
-                    Seen::Int(number)
-                } else {
-                    Seen::Other
-                };
+                if let Some(number) = api.digit.value(value.pointer()) {
+                    return Seen::Int(number);
+                }
+                return whole_number(value);
             }
             if class == api.PyFloat_Type {
                 return Seen::Float((api.PyFloat_AsDouble)(value.pointer()));
@@ -159,20 +210,8 @@ impl<'a> Source<'a> for Objects {
             if value.pointer() == api._Py_FalseStruct {
                 return Seen::Bool(false);
             }
-            if let Some((_, shape)) = self.shapes.get(&(class as usize)) {
-                return shape.map_or(Seen::Other, Seen::Record);
-            }
-            let class = Still::new(class);
-            if class.class() == self.meta.pointer() {
-                return Seen::Unplanned(class);
-            }
-            // As msgspec does: what such a class does otherwise than a dict is not asked for.
-            #[allow(clippy::useless_conversion)] // Where a long has 64 bits.
-            if u64::from((api.PyType_GetFlags)(class.pointer())) & IS_DICT != 0 {
-                return Seen::Dict;
-            }
+            self.of_class(Still::new(class))
         }
-        Seen::Other
     }
 
     #[inline(always)]
@@ -212,24 +251,6 @@ impl<'a> Source<'a> for Objects {
                 let odd = api()._Py_TrueStruct;
                 Still::new(if extra.is_null() { odd } else { extra })
             })
-        }
-    }
-
-    #[inline(always)]
-    fn ascii(&self, value: Still<'a>) -> Option<&'a [u8]> {
-        if value.class() != api().PyUnicode_Type {
-            return None;
-        }
-        // SAFETY: strings are as `flags` says, which was tried out; they have as many characters as they say, and do not change.
-        unsafe {
-            if value.flags() & flags::ASCII_TOO != flags::ASCII_TOO {
-                return None;
-            }
-            let from = value.pointer().cast::<u8>().add(api().characters);
-            Some(std::slice::from_raw_parts(
-                from,
-                value.word(flags::LENGTH) as usize,
-            ))
         }
     }
 
@@ -304,7 +325,7 @@ static ENCODE_LINES: Method = Method {
     name: c"encode_lines".as_ptr(),
     function: encode_lines,
     flags: TAKES_ONE,
-    doc: c"encode_lines(messages) -> lines, or None if they are to be encoded otherwise.".as_ptr(),
+    doc: c"encode_lines((messages, start)) -> (lines, end): the lines of a list up to the first that is to be encoded otherwise; None if there are none.".as_ptr(),
 };
 
 static ADD: Method = Method {
@@ -401,39 +422,38 @@ fn appended(bytes: Option<(Object, usize)>, more: &[u8], is_last: bool) -> Optio
     }
 }
 
-/// The lines of messages, one after another; `None` if one is not written here.
-fn lines<'a>(messages: impl IntoIterator<Item = Still<'a>>) -> Option<Object> {
+/// The lines of messages up to the first that is not written here, and how many they are; `None` without memory, and while the
+/// writer is in use.
+fn lines<'a>(messages: impl IntoIterator<Item = Still<'a>>) -> Option<(Object, usize)> {
     // SAFETY: the functions that call this are called by CPython, and `is_busy` is set back.
     let state = unsafe { state()? };
-    let mut lines = None;
-    let mut written = Ok(());
-    for message in messages {
-        let len = state.writer.written().len();
-        if len > PART {
-            lines = appended(lines, state.writer.written(), false);
-            written = lines.as_ref().map(drop).ok_or(Unwritten::FallsThrough);
-            state.writer.clear();
+    let (mut before, mut count) = (None, 0);
+    let write = |writer: &mut Writer<Objects, Fields>| {
+        let mut lines = None;
+        for message in messages {
+            match writer.line(message) {
+                Ok(()) => count += 1,
+                Err(Unwritten::FallsThrough) => break,
+                Err(Unwritten::Wants(class)) => {
+                    // SAFETY: the class is alive as long as the message is.
+                    let class = unsafe { Object::borrowed(class.pointer()) };
+                    before = state.wanted.replace(class);
+                    break;
+                }
+            }
+            if writer.written().len() > PART {
+                lines = Some(appended(lines, writer.written(), false)?);
+                writer.clear();
+            }
         }
-        written = written.and_then(|()| state.writer.line(message));
-        if written.is_err() {
-            break;
-        }
-    }
-    let mut before = None;
-    if let Err(Unwritten::Wants(class)) = written {
-        // SAFETY: the class is alive as long as the message is.
-        before = state
-            .wanted
-            .replace(unsafe { Object::borrowed(class.pointer()) });
-    }
-    let lines = written
-        .ok()
-        .and_then(|()| appended(lines, state.writer.written(), true));
+        appended(lines, writer.written(), true)
+    };
+    let lines = write(&mut state.writer);
     state.writer.clear();
     state.is_busy = false;
     // After that, for what this frees may encode.
     drop(before);
-    lines.map(|(lines, _)| lines)
+    lines.map(|(lines, _)| (lines, count))
 }
 
 unsafe extern "C" fn encode(
@@ -446,8 +466,8 @@ unsafe extern "C" fn encode(
     unsafe {
         if count == 1 && names.is_null() {
             let run = || lines([Still::new(*arguments)]);
-            if let Ok(Some(encoded)) = catch_unwind(AssertUnwindSafe(run)) {
-                return encoded.release();
+            if let Ok(Some((line, 1))) = catch_unwind(AssertUnwindSafe(run)) {
+                return line.release();
             }
         }
         let Some(fallback) = (*STATE.0.get())
@@ -460,16 +480,21 @@ unsafe extern "C" fn encode(
     }
 }
 
-unsafe extern "C" fn encode_lines(_: Pointer, messages: Pointer) -> Pointer {
+unsafe extern "C" fn encode_lines(_: Pointer, argument: Pointer) -> Pointer {
     // SAFETY: CPython calls this with an argument that is alive; of a list the items are, too, as long as no other code runs.
     body(|| unsafe {
-        let messages = Still::new(messages);
+        let argument = Object::borrowed(argument);
+        let messages = item(&argument, 0)?;
+        let start = index_at(&argument, 1)?;
         if messages.class() != api().PyList_Type {
-            return Some(none());
+            return None;
         }
-        let items = (0..(api().PyList_Size)(messages.pointer()))
+        let count = (api().PyList_Size)(messages.pointer());
+        let items = (size(start)..count)
             .map(|index| Still::new((api().PyList_GetItem)(messages.pointer(), index)));
-        Some(lines(items).unwrap_or_else(none))
+        let (lines, count) = lines(items).unzip();
+        let end = super::number(start + count.unwrap_or(0));
+        tuple([lines.unwrap_or_else(none), super::int(end)?])
     })
 }
 

@@ -88,13 +88,6 @@ impl<'a> Source<'a> for Values {
         }
     }
 
-    fn ascii(&self, value: &'a Plain) -> Option<&'a [u8]> {
-        match value {
-            Plain::Text(text) => text.is_ascii().then_some(text),
-            _ => None,
-        }
-    }
-
     fn next(
         &self,
         record: &'a Plain,
@@ -363,8 +356,8 @@ fn numbers_have_as_many_digits_as_they_need() {
     ];
     for (number, expected) in cases {
         let mut out = Output::default();
-        out.float(number).unwrap();
-        assert_eq!(std::str::from_utf8(&out.bytes[..out.len]), Ok(expected));
+        write_float(&mut out, number).unwrap();
+        assert_eq!(std::str::from_utf8(out.written()), Ok(expected));
     }
 }
 
@@ -409,8 +402,8 @@ proptest! {
     fn numbers_are_read_as_they_were(number: f64) {
         prop_assume!(number.is_finite());
         let mut out = Output::default();
-        out.float(number).unwrap();
-        let text = std::str::from_utf8(&out.bytes[..out.len]).unwrap();
+        write_float(&mut out, number).unwrap();
+        let text = std::str::from_utf8(out.written()).unwrap();
         prop_assert_eq!(text.parse(), Ok(number));
         prop_assert!(text.contains(['.', 'e']));
     }
