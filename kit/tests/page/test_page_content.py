@@ -113,7 +113,7 @@ def test_pictures_of_prompts_and_results_are_drawn(browser: Any, server: PageSer
         tab.page.get_by_text("[image/png that cannot be shown]").wait_for()
         assert tab.page.get_by_role("img", name="A picture of the conversation").count() == 2
         hints = tab.page.locator("[data-id=t] .output .hint").all_text_contents()
-        assert hints == ["Output", "[image]", "[document]", "[image/png that cannot be shown]"]
+        assert hints == ["[image]", "[document]", "[image/png that cannot be shown]"]
         colour = "[...document.querySelector('canvas').getContext('2d').getImageData(5, 5, 1, 1).data]"
         assert tab.page.evaluate(colour) == [0x20, 0x80, 0x40, 255]
 

@@ -123,7 +123,8 @@ export function about({ input, change, content, decision }) {
   const output = parts(content ?? []);
   if (output.length) {
     const box = make("div", "output");
-    box.append(make("p", "hint", "Output"), ...output);
+    if (found.length) box.append(make("p", "hint", "Output"));
+    box.append(...output);
     found.push(box);
   }
   return found;
