@@ -8,6 +8,7 @@
 - ``usage``: tokens and cost.
 - ``survey``: what recordings hold and add up to.
 - ``tap``: records what an SDK and the CLI say to each other.
+- ``conform``: holds hosts, in any language, against scenarios of an agent.
 - ``fleet``: supervisors on the nodes of a Ray cluster.
 - ``commands``: the command ``claude-wire``, with a module for each subcommand.
 """

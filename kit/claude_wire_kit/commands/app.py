@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "agent": "Run an agent that a Python file defines.",
     "check": "Check recorded lines, and list what is unknown.",
+    "conform": "Hold a host against scenarios of an agent.",
     "demo": "Talk to an agent, then measure decoders on a recording.",
     "export": "Write sessions as Parquet or CSV files.",
     "replay": "Play a recording in place of the CLI.",

@@ -49,6 +49,7 @@ def test_help_lists_the_commands() -> None:
         *(
             "agent",
             "check",
+            "conform",
             "demo",
             "export",
             "replay",

@@ -58,6 +58,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "search": ["e", str(projects)],
         "check": [str(recording)],
         "stats": [str(recording)],
+        "conform": ["--only", "prompt", "--", "true"],
     }
     found = {name: RUNNER.invoke(cli, [name, "--json", *arguments]).stdout for name, arguments in commands.items()}
     session = SessionInfo(
@@ -78,7 +79,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return {**{name: json.loads(output) for name, output in found.items()}, "supervisor ps": ps}
 
 
-@pytest.mark.parametrize("command", ["usage", "sessions", "search", "check", "stats", "supervisor ps"])
+@pytest.mark.parametrize("command", ["usage", "sessions", "search", "check", "stats", "conform", "supervisor ps"])
 def test_the_page_has_the_keys_of_each_command(command: str, outputs: dict[str, Any]) -> None:
     keys = {key for key, _ in items(outputs[command])}
     wanted = documented(command)

@@ -1,0 +1,99 @@
+"""The command ``claude-wire conform``: hold a host, in any language, against scenarios of an agent."""
+
+from __future__ import annotations
+
+import json
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import click
+
+from claude_wire_kit.commands.shared.failure import Failure
+from claude_wire_kit.commands.shared.sources import display_name
+from claude_wire_kit.conform.report import as_json, in_words, table
+from claude_wire_kit.conform.running import Expected, Outcome, Runner
+from claude_wire_kit.conform.scenarios import SCENARIOS
+from claude_wire_kit.terminal.columns import printed, terminal_width
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.argument("command", metavar="-- COMMAND...", nargs=-1, type=click.UNPROCESSED)
+@click.option("--only", metavar="NAME", multiple=True, type=click.Choice(list(SCENARIOS)), help="Run this scenario.")
+@click.option("--list", "listed", is_flag=True, help="List the scenarios, and end.")
+@click.option("--json", "json_wanted", is_flag=True, help="Print one JSON object instead of text.")
+@click.option("--timeout", type=click.FloatRange(min=1), default=60, show_default=True, help="Seconds for a scenario.")
+@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Scenarios at a time.")
+@click.option("--expect", type=click.Path(exists=True, dir_okay=False), help="Rules that the host breaks by design.")
+@click.option("--keep", type=click.Path(file_okay=False), metavar="DIR", help="Keep a recording of each scenario.")
+def conform(
+    command: tuple[str, ...],
+    only: tuple[str, ...],
+    listed: bool,
+    json_wanted: bool,
+    timeout: float,
+    jobs: int,
+    expect: str | None,
+    keep: str | None,
+) -> None:
+    """Hold a host against scenarios of an agent.
+
+    A host is a program, in any language, that starts the CLI. COMMAND is started once for each scenario. It starts the
+    program that it is given as its CLI, does what its task says, and prints a line of JSON for each thing that it has
+    understood. What it prints and what it writes to the CLI is judged. docs/how-to/conform.md says what a host has to
+    do.
+
+    The path of the CLI is in the environment variable CLAUDE_WIRE_CONFORM_CLI, the task in CLAUDE_WIRE_CONFORM_TASK;
+    {cli} and {task} in COMMAND stand for them, too.
+
+    The file of --expect names rules that the host does not keep by design, with the reason for each. A reason that
+    begins with "fault:" is a known fault. A rule in there that holds is reported: the file is out of date.
+
+    Exit code: 0 if each rule holds or is in that file, 1 if not, 2 for wrong usage, or if COMMAND cannot be started.
+
+    The keys of --json are in docs/how-to/command-line.md.
+    """
+    if os.name != "posix":
+        raise Failure("conform needs pipes and signals as POSIX has them")
+    if listed:
+        printed([f"{scenario.name}: {scenario.does}" for scenario in SCENARIOS.values()], terminal_width())
+        return
+    if not command:
+        raise click.UsageError("the command of a host is missing: claude-wire conform -- COMMAND")
+    chosen = [scenario for scenario in SCENARIOS.values() if scenario.name in only or not only]
+    runner = Runner(command, timeout, _read(expect) if expect is not None else None, keep)
+    outcomes: list[Outcome] = []
+    pool = ThreadPoolExecutor(jobs)
+    try:
+        for outcome in pool.map(runner.run, chosen):
+            outcomes.append(outcome)
+            if not json_wanted:
+                printed([*in_words(outcome), ""], terminal_width())
+    except OSError as error:
+        raise Failure(f"{display_name(error.filename or command[0])}: {error.strerror}") from error
+    finally:  # after Ctrl-C, too
+        pool.shutdown(wait=False, cancel_futures=True)
+        runner.kill()
+        pool.shutdown()
+    if json_wanted:
+        click.echo(json.dumps(as_json(command, outcomes)))
+    else:
+        click.echo("\n".join(table(outcomes)))
+    if not all(outcome.ok for outcome in outcomes):
+        click.get_current_context().exit(1)
+
+
+def _read(path: str) -> Expected:
+    """Read the rules that a host does not keep by design."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            found: Any = json.load(file)
+        rules = {name: {rule.name for rule in scenario.rules} for name, scenario in SCENARIOS.items()}
+        for scenario, reasons in found.items():
+            for rule, reason in reasons.items():
+                if rule not in rules.get(scenario, ()) or not isinstance(reason, str):
+                    raise Failure(f"{display_name(path)}: there is no rule {rule!r} of a scenario {scenario!r}")
+    except (OSError, ValueError, AttributeError) as error:
+        raise Failure(f"{display_name(path)} is no JSON object of scenarios with rules: {error}") from error
+    expected: Expected = found
+    return expected

@@ -1,0 +1,360 @@
+"""The rules that a host is held against. Each function returns a rule; a scenario has a list of them.
+
+A rule says in one sentence what must hold, and its check returns None, or what is wrong.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from claude_wire import InvalidLine, UnknownMessage, decode
+from claude_wire.errors import InvalidLineError
+from claude_wire.support import fields_of, items_of, one_line
+from claude_wire_kit.conform.evidence import Evidence, Object
+from claude_wire_kit.conform.plays import UNKNOWN_REQUEST
+
+#: Types of lines that a host may write to its CLI.
+HOST_TYPES = {"user", "control_request", "control_response", "control_cancel_request", "keep_alive"}
+
+
+class Rule(NamedTuple):
+    """What must hold after a scenario."""
+
+    #: Unique within the scenario.
+    name: str
+    says: str
+    #: Returns what is wrong, or None.
+    check: Callable[[Evidence], str | None]
+
+
+def _rule(name: str, says: str) -> Callable[[Callable[[Evidence], str | None]], Rule]:
+    def made(check: Callable[[Evidence], str | None]) -> Rule:
+        return Rule(name, says, check)
+
+    return made
+
+
+def _equal(found: Any, wanted: Any) -> str | None:
+    return None if found == wanted else f"{shown(found)} in place of {shown(wanted)}"
+
+
+def shown(value: Any) -> str:
+    """A value in few words, safe to print."""
+    return one_line(json.dumps(value), 120)
+
+
+# --- of every scenario
+
+
+def starts() -> Rule:
+    @_rule("starts", "The host starts the program that it was given as its CLI.")
+    def check(seen: Evidence) -> str | None:
+        return None if seen.recording is not None else "it was never started"
+
+    return check
+
+
+def ends() -> Rule:
+    @_rule("ends", "The host ends by itself within the time limit, with exit code 0.")
+    def check(seen: Evidence) -> str | None:
+        if seen.code is None:
+            return f"it was killed after {seen.limit:g} s"
+        return None if seen.code == 0 else f"exit code {seen.code}"
+
+    return check
+
+
+def prints_lines() -> Rule:
+    @_rule("lines", "All that the host prints is lines of this page.")
+    def check(seen: Evidence) -> str | None:
+        wrong = seen.wrong_lines
+        return f"{len(wrong)} other lines, the first: {one_line(repr(wrong[0]), 120)}" if wrong else None
+
+    return check
+
+
+def writes_messages() -> Rule:
+    @_rule("wire", "Each line that the host writes to the agent is a message of a host.")
+    def check(seen: Evidence) -> str | None:
+        for line in seen.sent_lines:
+            try:
+                message = decode(line)
+            except InvalidLineError as error:
+                return f"a line that cannot be read: {error.line.reason}"
+            known = not isinstance(message, (InvalidLine, UnknownMessage))
+            if not known or json.loads(line).get("type") not in HOST_TYPES:
+                return f"a line of type {shown(json.loads(line).get('type'))}"
+        return None
+
+    return check
+
+
+def flags(**wanted: Any) -> Rule:
+    names = "".join(f", `--{name.replace('_', '-')}`" for name in wanted)
+    streams = "`--input-format stream-json`, `--output-format stream-json`, `--verbose`"
+
+    @_rule("flags", f"The agent is started with {streams}{names}.")
+    def check(seen: Evidence) -> str | None:
+        options = seen.options
+        if options is None:
+            return "flags that cannot be read"
+        needed = {"input_format": "stream-json", "output_format": "stream-json", "verbose": True, **wanted}
+        for name, value in needed.items():
+            if getattr(options, name) != value:
+                return f"--{name.replace('_', '-')} is {shown(getattr(options, name))}"
+        return None
+
+    return check
+
+
+def prompts(*texts: str) -> Rule:
+    @_rule("prompts", "Each prompt is written to the agent once, in order, as it was given.")
+    def check(seen: Evidence) -> str | None:
+        return _equal(seen.prompts, list(texts))
+
+    return check
+
+
+def leaves(*, killed: bool = False) -> Rule:
+    says = (
+        "The host ends the agent, which goes on after the end of its input."
+        if killed
+        else ("The host ends the agent by ending its input, and leaves it the time to end by itself.")
+    )
+
+    @_rule("leaves", says)
+    def check(seen: Evidence) -> str | None:
+        if not seen.end:
+            return "the agent was killed without the chance to end, or goes on without its host"
+        if killed:
+            return None if seen.end["rc"] == 143 else f"the agent ended with exit code {seen.end['rc']}"
+        return None if seen.end["rc"] < 128 else f"the agent was ended by signal {seen.end['rc'] - 128}"
+
+    return check
+
+
+def no_error() -> Rule:
+    @_rule("no_error", "The host reports no error.")
+    def check(seen: Evidence) -> str | None:
+        errors = seen.of("error")
+        return f"an error: {shown(errors[0]['message'])}" if errors else None
+
+    return check
+
+
+# --- what is printed
+
+
+def texts(*wanted: str) -> Rule:
+    @_rule("text", "The texts of the model are printed, whole, each once, in order.")
+    def check(seen: Evidence) -> str | None:
+        return _equal([line["text"] for line in seen.of("text")], list(wanted))
+
+    return check
+
+
+def deltas(*wanted: str) -> Rule:
+    @_rule("delta", "Each piece of a text is printed as it comes.")
+    def check(seen: Evidence) -> str | None:
+        found = [line["text"] for line in seen.of("delta")]
+        return _equal(found, list(wanted)) if len(found) == len(wanted) else f"{len(found)} pieces of {len(wanted)}"
+
+    return check
+
+
+def half_characters() -> Rule:
+    @_rule("delta", "The pieces come, with the halves of the character as they are, or as U+FFFD.")
+    def check(seen: Evidence) -> str | None:
+        found = _paired("".join(line["text"] for line in seen.of("delta")))
+        wanted = ("Smile: \U0001f600.", "Smile: \ufffd\ufffd.")
+        return None if found.startswith(wanted) and found.endswith("Cut: \ufffdAfter.") else shown(found)
+
+    return check
+
+
+def half_text() -> Rule:
+    @_rule("text", "The texts come, with the half of the character as it is, or as U+FFFD.")
+    def check(seen: Evidence) -> str | None:
+        found = [_paired(line["text"]) for line in seen.of("text")]
+        return _equal(found, ["Smile: \U0001f600.", "Cut: \ufffd", "After."])
+
+    return check
+
+
+def _paired(text: str) -> str:
+    """Join halves of characters that stand together, and write U+FFFD for others."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def thinking(text: str) -> Rule:
+    @_rule("thinking", "What the model thinks is printed, before its text.")
+    def check(seen: Evidence) -> str | None:
+        kinds = [line["type"] for line in seen.printed if line["type"] in ("thinking", "text")]
+        wrong = _equal([line["thinking"] for line in seen.of("thinking")], [text])
+        return wrong or _equal(kinds, ["thinking", "text"])
+
+    return check
+
+
+def tool_uses(*wanted: tuple[str, Object]) -> Rule:
+    @_rule("tool_use", "Each use of a tool is printed with its name and its input.")
+    def check(seen: Evidence) -> str | None:
+        return _equal([[line["name"], line["input"]] for line in seen.of("tool_use")], [list(one) for one in wanted])
+
+    return check
+
+
+def tool_results(*wanted: tuple[str | None, bool], of: Sequence[int] | None = None) -> Rule:
+    """Args: text (None for any) and ``is_error`` of each; ``of``: which tool use each belongs to, if not in order."""
+
+    @_rule("tool_result", "Each result of a tool is printed with its content, and with the id of its use.")
+    def check(seen: Evidence) -> str | None:
+        found = seen.of("tool_result")
+        contents = [[_plain(line["content"]), bool(line.get("is_error"))] for line in found]
+        for content, (text, _) in zip(contents, wanted, strict=False):
+            content[0] = content[0] if text is not None else None
+        wrong = _equal(contents, [list(one) for one in wanted])
+        ids = [line["id"] for line in seen.of("tool_use")]
+        order = range(len(wanted)) if of is None else of
+        if wrong is None and [line["tool_use_id"] for line in found] != [
+            ids[place] for place in order if place < len(ids)
+        ]:
+            return "a result has not the id of its use"
+        return wrong
+
+    return check
+
+
+def _plain(content: Any) -> Any:
+    """The text of a tool's result, which is a text or blocks."""
+    blocks = items_of(content)
+    return "".join(str(fields_of(block).get("text", block)) for block in blocks) if blocks else content
+
+
+def users(*wanted: str) -> Rule:
+    @_rule("user", "The prompt that the agent sends back is printed as the user's.")
+    def check(seen: Evidence) -> str | None:
+        return _equal([line["text"] for line in seen.of("user")], list(wanted))
+
+    return check
+
+
+def session(id: str) -> Rule:
+    @_rule("init", "The id of the session is printed.")
+    def check(seen: Evidence) -> str | None:
+        return _equal([line["session_id"] for line in seen.of("init")], [id])
+
+    return check
+
+
+def results(*wanted: tuple[str, bool], text: str | None = None, output: Any = None) -> Rule:
+    """Args: subtype and ``is_error`` of each result; text and structured output of the last."""
+    what = "The result is printed" if len(wanted) == 1 else f"{len(wanted)} results are printed"
+
+    @_rule("result", f"{what}: {', '.join(subtype for subtype, _ in wanted)}.")
+    def check(seen: Evidence) -> str | None:
+        found = seen.of("result")
+        wrong = _equal([[line["subtype"], line["is_error"]] for line in found], [list(one) for one in wanted])
+        if wrong is None and text is not None:
+            wrong = _equal(found[-1].get("result"), text)
+        return _equal(found[-1].get("structured_output"), output) if wrong is None and output is not None else wrong
+
+    return check
+
+
+def no_result() -> Rule:
+    @_rule("result", "No result is printed: none came.")
+    def check(seen: Evidence) -> str | None:
+        return _equal([line["subtype"] for line in seen.of("result")], [])
+
+    return check
+
+
+def error() -> Rule:
+    @_rule("error", "The host reports an error: the agent ended in the middle of a turn.")
+    def check(seen: Evidence) -> str | None:
+        return None if seen.of("error") else "no error was printed"
+
+    return check
+
+
+def rate_limit(status: str) -> Rule:
+    @_rule("rate_limit", "The state of the rate limit is printed.")
+    def check(seen: Evidence) -> str | None:
+        return _equal([line["status"] for line in seen.of("rate_limit")], [status])
+
+    return check
+
+
+def unknown(*names: str) -> Rule:
+    @_rule("unknown", f"What the host does not know is given to its user: {', '.join(f'`{name}`' for name in names)}.")
+    def check(seen: Evidence) -> str | None:
+        return _equal([line["name"] for line in seen.of("unknown")], list(names))
+
+    return check
+
+
+def called(kind: str, *wanted: Object) -> Rule:
+    @_rule("callback", "The callback is called once for each question, with what the agent asked.")
+    def check(seen: Evidence) -> str | None:
+        return _equal([{key: line.get(key) for key in wanted[0]} for line in seen.of(kind)], list(wanted))
+
+    return check
+
+
+# --- what is on the wire
+
+
+def answered(subtype: str, says: str, wanted: Object) -> Rule:
+    """The one question of a subtype has one answer, a success whose payload has these keys with these values."""
+
+    @_rule("answer", says)
+    def check(seen: Evidence) -> str | None:
+        questions = seen.asked(subtype)
+        if len(questions) != 1:
+            return f"the agent asked {len(questions)} times, and should have asked once"
+        given = seen.answers.get(questions[0][0], [])
+        if len(given) != 1:
+            return f"the question has {len(given)} answers"
+        payload = given[0].get("response")
+        if given[0].get("subtype") == "success" and isinstance(payload, dict) and payload.items() >= wanted.items():
+            return None
+        return f"the answer is {shown(given[0].get('response', given[0].get('error')))}"
+
+    return check
+
+
+def refused_unknown() -> Rule:
+    @_rule("answer", "The request that nobody knows is answered once, with an error.")
+    def check(seen: Evidence) -> str | None:
+        return _equal([one.get("subtype") for one in seen.answers.get(UNKNOWN_REQUEST, [])], ["error"])
+
+    return check
+
+
+def interrupted() -> Rule:
+    @_rule("interrupt", "The host asks for an interrupt once, before the next prompt.")
+    def check(seen: Evidence) -> str | None:
+        if len(seen.requests("interrupt")) != 1:
+            return f"{len(seen.requests('interrupt'))} requests"
+        kinds = [_kind(line) for line in seen.sent]
+        return _equal([kind for kind in kinds if kind in ("user", "interrupt")], ["user", "interrupt", "user"])
+
+    return check
+
+
+def _kind(line: Object) -> Any:
+    return fields_of(line.get("request")).get("subtype", line.get("type"))
+
+
+def schema(wanted: Object) -> Rule:
+    @_rule("schema", "The agent gets the schema: by `--json-schema`, or as `jsonSchema` of `initialize`.")
+    def check(seen: Evidence) -> str | None:
+        given: list[Any] = [request.get("jsonSchema") for request in seen.requests("initialize")]
+        if seen.options is not None:
+            given.append(seen.options.json_schema)
+        return None if wanted in given else f"it got {shown([one for one in given if one is not None])}"
+
+    return check

@@ -1,0 +1,155 @@
+"""The pipes between the host and the agent of a scenario, recorded as they are used.
+
+The folder that is written is a recording, as :class:`claude_wire.testing.Recording` reads it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import suppress
+from time import monotonic
+from typing import Any, NoReturn
+
+import anyio
+from anyio.abc import ByteSendStream
+
+from claude_wire.agent import Turn
+from claude_wire.agent.main import take_standard_streams
+from claude_wire.limits import BLOCK_BYTES
+from claude_wire.support import fields_of
+
+#: The line that holds the place of bytes which are no message; see :meth:`Wire.put`.
+_PLACE = b'{"type":"conform_place"}\n'
+
+#: One line of the host, as JSON.
+Sent = dict[str, Any]
+
+
+class Wire(ByteSendStream):
+    """The standard streams of the agent: the host's lines in :meth:`receive`, the agent's lines by :meth:`send`.
+
+    Args:
+        folder: of the recording.
+        flags: the flags that the host gave.
+    """
+
+    def __init__(self, folder: str, flags: Sequence[str]) -> None:
+        self._stdin, self._stdout = take_standard_streams()
+        # Unbuffered: all is there even if the agent is killed.
+        names = ("stdin.ndjson", "stdout.ndjson", "order.jsonl")
+        self._files = {name: os.open(os.path.join(folder, name), os.O_WRONLY | os.O_CREAT, 0o600) for name in names}
+        # Bytes of a line that is not complete yet, by direction.
+        self._unfinished = {"in": 0, "out": 0}
+        self._folder = folder
+        self._began = monotonic()
+        self._news = anyio.Event()
+        self._raw: list[tuple[bytes, anyio.Event]] = []
+        #: The lines of the host so far; those that are JSON but no objects as empty ones.
+        self.sent: list[Sent] = []
+        #: True after the host has ended the agent's input.
+        self.input_ended = False
+        #: Seconds for which the agent goes on after the end of its input.
+        self.linger = 0.0
+        self._save("cmd.json", {"argv": ["claude", *flags], "pid": os.getpid()})
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda number, _: self.exit(128 + number))
+
+    async def receive(self) -> AsyncGenerator[bytes, None]:
+        """Yield the host's lines, and the rest at the end of the input."""
+        rest: list[bytes] = []
+        while True:
+            await anyio.wait_readable(self._stdin)
+            chunk = os.read(self._stdin, BLOCK_BYTES)
+            *lines, last = chunk.split(b"\n")
+            if lines:
+                lines[0] = b"".join([*rest, lines[0]])
+                rest = []
+                for line in lines:
+                    self._heard(line + b"\n")
+                    yield line + b"\n"
+            rest.append(last)
+            if not chunk:
+                break
+        self.input_ended = True
+        if end := b"".join(rest):
+            self._heard(end)
+            yield end
+        self._tell()
+
+    def _heard(self, line: bytes) -> None:
+        self._keep("stdin.ndjson", "in", line)
+        with suppress(ValueError, RecursionError):
+            self.sent.append(fields_of(json.loads(line)))
+            self._tell()
+
+    def _tell(self) -> None:
+        news, self._news = self._news, anyio.Event()
+        news.set()
+
+    async def until(self, found: Callable[[Sent], bool], count: int = 1, seconds: float = 5.0) -> bool:
+        """Wait for lines of the host. Returns False if they did not come in time, or the input has ended."""
+        with anyio.move_on_after(seconds):
+            while sum(map(found, self.sent)) < count:
+                if self.input_ended:
+                    return False
+                await self._news.wait()
+            return True
+        return False
+
+    async def send(self, item: bytes) -> None:
+        """Write a line of the agent."""
+        if item != _PLACE:
+            await self._write(item)
+            return
+        data, written = self._raw.pop(0)
+        await self._write(data)
+        written.set()
+
+    async def put(self, turn: Turn, data: bytes = b"") -> None:
+        """Write any bytes, after all that the turn has said. Returns when all is written."""
+        written = anyio.Event()
+        self._raw.append((data, written))
+        await turn.emit({"type": "conform_place"})
+        await written.wait()
+
+    async def _write(self, data: bytes) -> None:
+        os.set_blocking(self._stdout, False)
+        rest = memoryview(data)
+        while rest:
+            try:
+                rest = rest[os.write(self._stdout, rest) :]
+            except BlockingIOError:
+                await anyio.wait_writable(self._stdout)
+        if data:
+            self._keep("stdout.ndjson", "out", data)
+
+    async def aclose(self) -> None:
+        """Leave the streams as they are: they end with the process."""
+
+    def exit(self, code: int) -> NoReturn:
+        """End the process at once, with this exit code."""
+        self.close(code)
+        os._exit(code)
+
+    def close(self, code: int) -> None:
+        """Write down how the agent has ended."""
+        sys.stderr.flush()
+        self._save("exit.json", {"rc": code, "input_ended": self.input_ended})
+
+    def _keep(self, name: str, direction: str, data: bytes) -> None:
+        os.write(self._files[name], data)
+        self._unfinished[direction] += len(data)
+        if data.endswith(b"\n"):
+            size, self._unfinished[direction] = self._unfinished[direction] - 1, 0
+            entry = json.dumps([round(monotonic() - self._began, 4), direction, size])
+            os.write(self._files["order.jsonl"], f"{entry}\n".encode())
+
+    def _save(self, name: str, value: object) -> None:
+        path = os.path.join(self._folder, name)
+        with open(f"{path}.new", "w", encoding="utf-8") as file:
+            json.dump(value, file)
+        os.replace(f"{path}.new", path)
