@@ -9,7 +9,7 @@ UV := $(shell command -v uv 2> /dev/null)
 INSTALL := $(if $(UV),$(UV) pip install --python $(BIN)/python,$(BIN)/python -m pip install --disable-pip-version-check) --quiet
 RUST := Cargo.toml Cargo.lock $(shell find rust -name '*.rs')
 
-.PHONY: help demo drift test test-msgspec test-tables test-page soak sshd e2e lint bench docs instructions rust-test python-test fuzz memcheck wheel wheels cross-toolchain test-pythons test-arm64 licenses generate protocol format clean cargo
+.PHONY: help demo drift test test-msgspec test-tables test-page soak sshd e2e conform conform-host lint bench docs instructions rust-test python-test fuzz memcheck wheel wheels cross-toolchain test-pythons test-arm64 licenses generate protocol format clean cargo
 
 ## Show a recorded session decoded, and how fast that goes.
 demo: $(VENV)/.native
@@ -45,14 +45,23 @@ test-page: $(VENV)/.native $(VENV)/.dev $(VENV)/.page
 
 ## The real CLI against a fake API, agents of ours against both official SDKs, and the page in Chromium with the real CLI behind
 ## it, in a network namespace of its own: Linux, and leave to make one. With PICTURES=1 the pictures of docs are taken anew.
-e2e: $(VENV)/.native $(VENV)/.dev $(VENV)/.page $(VENV)/.typescript
+e2e: $(VENV)/.native $(VENV)/.dev $(VENV)/.page $(VENV)/.typescript conform-host
 	browser=$$(sh tools/browser.sh) || echo "The tests of the page are skipped: there is no Chromium."; \
 	  CLAUDE_WIRE_BROWSER="$$browser" $(if $(PICTURES),CLAUDE_WIRE_PICTURES=1) $(BIN)/python tests/e2e/run.py
+
+## The table of docs/how-to/conform.md anew: the hosts of examples/conform, held against the scenarios.
+conform: $(VENV)/.native $(VENV)/.dev $(VENV)/.typescript conform-host
+	$(BIN)/python tools/conform_page.py
+
+# The host in Rust, which is no part of the workspace.
+conform-host: | cargo
+	cargo build --quiet --locked --manifest-path examples/conform/rust/Cargo.toml --target-dir target/conform
 
 ## All linters and type checkers, warnings being errors; every public name has a type.
 lint: $(VENV)/.native $(VENV)/.dev | cargo
 	cargo fmt --check
 	cargo clippy --quiet --all-targets -- -D warnings
+	cd examples/conform/rust && cargo fmt --check && cargo clippy --quiet --locked --target-dir $(abspath target/conform) -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-deps --document-private-items
 	$(BIN)/python tools/licenses.py
 	$(BIN)/python tools/generate.py --check

