@@ -352,7 +352,7 @@ _TABLE = (
     Scenario(
         "rate_limit",
         "It tells how far the rate limit is used up.",
-        "recording rate_limit_events",
+        "session rate_limit_events",
         plays.rate_limit,
         _sends("Go."),
         (rules.rate_limit("allowed_warning"), rules.texts("Before.", "After."), rules.results(SUCCESS)),
