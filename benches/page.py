@@ -35,7 +35,7 @@ DECISIVE = (
     ("decode(line)", "claude-agent-sdk", "decode one live line, against claude-agent-sdk"),
     ("feed, typed, mixed sessions", "claude-agent-sdk", "decode whole sessions, against claude-agent-sdk"),
     ("feed, typed, mixed sessions", "orjson", "the same, against orjson, which makes dicts"),
-    ("feed, typed, mixed sessions", "msgspec by hand, rfind", "the same, against msgspec used by hand"),
+    ("feed, typed, mixed sessions", "msgspec by hand at its best, by", "the same, against msgspec used by hand"),
     ("feed, all lines unknown deltas", "orjson", "decode lines that no class knows, against orjson"),
     ('feed, only={"result", "assistant"}', "claude-agent-sdk", "wait for results, against claude-agent-sdk"),
     ("open_process, child writes lines, async for", "claude-agent-sdk", "read a process, against claude-agent-sdk"),
@@ -78,9 +78,9 @@ ratios are claimed. What is lost is bold: a bound that this run did not meet, an
   is one object but those that read line by line; the others take two objects on a line for two messages.
   claude-agent-sdk is its own framing, `json` and message parser, without its process and queues; through a pipe it is
   its whole transport.
-- "msgspec by hand" is what an application would write: the same classes, tracked by the garbage collector, one for all
-  `system` messages and one for all results. pydantic has the same classes as models, in discriminated unions. json,
-  orjson, jiter, pysimdjson and fastsimdjson make dicts.
+- "msgspec by hand at its best" is what an application would write: the same classes, tracked by the garbage collector,
+  one for all `system` messages and one for all results. pydantic has the same classes as models, in discriminated
+  unions. json, orjson, jiter, pysimdjson and fastsimdjson make dicts.
 """
 
 

@@ -45,7 +45,7 @@ def decoder(engine: Engine, family: Any = None) -> Decoder[Any]:
     lines = made._lines
     assert isinstance(lines, TypedLines)
     lines.engine = engine
-    made._read = engine.feed_of(made._buffer)
+    made._read = made._read_natively = engine.feed_of(made._buffer)
     return made
 
 
@@ -503,6 +503,26 @@ def test_a_difference_is_noticed_and_ends_the_use_of_the_reader(
     assert message.session_id == "s"
     assert native.read(DELTA) is None
     assert engine_of(MESSAGES).read is not native.read
+
+
+def test_after_a_bug_msgspec_decodes_and_nothing_is_lost(
+    caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    of_reader = functions()["new_reader"]()
+    broken = Engine(MESSAGES, {**functions(), "new_reader": lambda: of_reader})
+    # A line of a class that the plan does not have: the reader stops at an index.
+    assert of_reader[0]((0, 1, (), (), ((b"stream_event", None, 7),), (), None))
+    lines = b'{"type":"keep_alive"}\n' + DELTA % (b"x", b"u") + b"bad\n" + DELTA % (b"y", b"v")
+    expected = decoder(Engine(MESSAGES, {})).feed(lines)
+    made = decoder(broken)
+    assert all(map(are_same, made.feed(lines), expected))
+    assert "panicked" in capfd.readouterr().err
+    assert broken.why_not == "the native reader has a bug"
+    assert "messages are decoded with msgspec: the native reader has a bug" in caplog.text
+    assert made.stats.messages == 3
+    (event,) = made.feed(DELTA % (b"x", b"u"))
+    assert are_same(event, expected[1])
+    assert broken.read_line(lines) is None
 
 
 # --- single lines -----------------------------------------------------------------------------------------------------

@@ -106,6 +106,7 @@ class Decoder(Generic[T]):
         "_on_invalid",
         "_only",
         "_read",
+        "_read_natively",
         "_ready",
         "_returned",
     )
@@ -204,10 +205,12 @@ class Decoder(Generic[T]):
         # Indexes in `_ready`: all messages before the first were returned; no invalid line is left before the second.
         self._returned = self._checked = 0
         self._in_turn = False
-        #: Reads chunks natively; None for what others must take.
-        self._read: Callable[[Any], Fed] = read_nothing
+        # Reads chunks natively; None for what others must take.
+        self._read_natively: Callable[[Any], Fed] = read_nothing
         if isinstance(self._lines, TypedLines) and only is None and not coalesce:
-            self._read = self._lines.engine.feed_of(self._buffer)
+            self._read_natively = self._lines.engine.feed_of(self._buffer)
+        # The same while the decoder is not in use, and nothing is held back.
+        self._read = self._read_natively
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[T]:
         """Decode the next bytes of the stream, cut anywhere. Returns the messages of the lines that they complete.
@@ -226,8 +229,10 @@ class Decoder(Generic[T]):
                 over.
         """
         # Most reads of a live process give one short line, so each operation counts here.
-        read = None if self._busy or self._ready else self._read(data)
-        return read if isinstance(read, list) else self._take(data, read)
+        read = self._read(data)
+        if type(read) is list:
+            return read
+        return self._take(data, cast("tuple[list[Any], list[Fall]] | None", read))
 
     def close(self) -> list[T]:
         """End the stream: decode a last line without line feed. Returns its message, with any that were held back.
@@ -320,6 +325,7 @@ class Decoder(Generic[T]):
             raise self._refusal()
         try:
             self._busy = True
+            self._read = read_nothing
             held = bool(self._ready)
             invalid = self._invalid
             if read is not None:
@@ -334,6 +340,8 @@ class Decoder(Generic[T]):
             return self._without_invalid()
         finally:
             self._busy = False
+            if not self._ready:
+                self._read = self._read_natively
 
     def _complete(self, messages: list[Any], falls: list[Fall]) -> list[Any]:
         """Decode the lines that the native reader has left."""

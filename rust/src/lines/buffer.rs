@@ -250,6 +250,16 @@ impl Buffer {
     /// [`completed`](Self::completed) lends. Else all of `data` is kept.
     pub(crate) fn complete(&mut self, data: &[u8]) -> Result<Option<Completed>, TryReserveError> {
         let (at, ascii) = frame::line_end(data);
+        self.complete_at(data, at, ascii)
+    }
+
+    /// The same, where the first LF of `data` is known, or its length if it has none, and perhaps that all before it is ASCII.
+    pub(crate) fn complete_at(
+        &mut self,
+        data: &[u8],
+        at: usize,
+        ascii: bool,
+    ) -> Result<Option<Completed>, TryReserveError> {
         if at == data.len() {
             self.keep(data, ascii)?;
             return Ok(None);

@@ -5,6 +5,8 @@
 //!
 //! They read whole vectors, so [`PAD`] bytes must follow what is looked at. Where fewer follow, they find nothing.
 
+use super::{Engine, Level, Operation};
+
 /// The bytes that must follow a line.
 pub const PAD: usize = 32;
 
@@ -120,6 +122,7 @@ pub(super) fn vector(data: &[u8], at: usize) -> Option<&[u8; WIDTH]> {
 #[must_use]
 pub fn string_end(data: &[u8], mut at: usize) -> (usize, bool) {
     let mut high = 0;
+    let long = at + LONG;
     while let Some(bytes) = vector(data, at) {
         let (ends, more) = lanes::look(bytes);
         if ends != 0 {
@@ -128,8 +131,29 @@ pub fn string_end(data: &[u8], mut at: usize) -> (usize, bool) {
         }
         high |= more;
         at += WIDTH;
+        if at >= long {
+            let (end, ascii) = super::run(Level::Fast, LongString { data, at });
+            return (end, ascii && high == 0);
+        }
     }
     (data.len(), true)
+}
+
+/// After so many bytes of a string the call for wider vectors pays.
+const LONG: usize = 256;
+
+struct LongString<'a> {
+    data: &'a [u8],
+    at: usize,
+}
+
+impl Operation for LongString<'_> {
+    type Output = (usize, bool);
+
+    #[inline(always)]
+    fn run<E: Engine>(self, engine: E) -> (usize, bool) {
+        engine.special_ascii(self.data, self.at)
+    }
 }
 
 /// Whether `data` from `at` on begins with `part`.

@@ -110,13 +110,14 @@ api! {
     PyObject_Vectorcall: fn(Pointer, *const Pointer, usize, Pointer) -> Pointer;
     PyObject_GetBuffer: fn(Pointer, *mut Buffer, c_int) -> c_int;
     PyBuffer_Release: fn(*mut Buffer);
-    PyObject_SetAttrString: fn(Pointer, *const c_char, Pointer) -> c_int;
+    PyObject_SetAttr: fn(Pointer, Pointer, Pointer) -> c_int;
     PyLong_FromLongLong: fn(i64) -> Pointer;
     PyLong_AsLongLong: fn(Pointer) -> i64;
     PyLong_AsUnsignedLongLong: fn(Pointer) -> u64;
     PyLong_AsLongLongAndOverflow: fn(Pointer, *mut c_int) -> i64;
     PyFloat_FromDouble: fn(f64) -> Pointer;
     PyFloat_AsDouble: fn(Pointer) -> f64;
+    PyUnicode_InternFromString: fn(*const c_char) -> Pointer;
     PyUnicode_New: fn(Size, u32) -> Pointer;
     PyUnicode_DecodeUTF8: fn(*const c_char, Size, *const c_char) -> Pointer;
     PyUnicode_AsUTF8AndSize: fn(Pointer, *mut Size) -> *const c_char;

@@ -170,7 +170,8 @@ fn take(lines: &mut Lines, state: &mut State, data: &[u8]) -> Result<bool, TryRe
         }
     }
     if buffer.is_unfinished() && !rest.is_empty() {
-        let Some(completed) = buffer.complete(rest)? else {
+        let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+        let Some(completed) = buffer.complete_at(rest, end, false)? else {
             position.taken += rest.len() as u64;
             return Ok(true);
         };

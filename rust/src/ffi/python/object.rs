@@ -109,6 +109,34 @@ unsafe fn increase(object: Pointer) {
     }
 }
 
+/// Counts a reference to each of these objects. False if one is missing: a program can empty a slot of a message, by what
+/// `type(message)` has for a field.
+#[inline]
+unsafe fn increase_all(objects: &[Pointer]) -> bool {
+    let mut is_complete = true;
+    // SAFETY: as above.
+    unsafe {
+        if api().counting == Counting::Word {
+            for &object in objects {
+                if object.is_null() {
+                    is_complete = false;
+                } else {
+                    *object.cast::<i64>() += 1;
+                }
+            }
+        } else {
+            for &object in objects {
+                if object.is_null() {
+                    is_complete = false;
+                } else {
+                    increase(object);
+                }
+            }
+        }
+    }
+    is_complete
+}
+
 #[inline(always)]
 unsafe fn decrease(object: Pointer) {
     // SAFETY: as above; the last reference is given up by the function, which frees the object.
@@ -149,6 +177,8 @@ pub const HEADER: usize = 2;
 pub struct Python {
     /// The words of an instance, by the address of its class.
     words: HashMap<usize, usize, AddressHashing>,
+    /// The name of the attribute for the reason of an unknown object, once it was needed.
+    reason: Option<Object>,
 }
 
 /// For maps by address.
@@ -280,9 +310,12 @@ impl Host for Python {
         unsafe {
             let dict = Object::owned((api().PyObject_CallNoArgs)(kind.pointer()))?;
             fill(&dict, pairs)?;
-            if (api().PyObject_SetAttrString)(dict.pointer(), c"_reason".as_ptr(), reason.pointer())
-                != 0
-            {
+            if self.reason.is_none() {
+                let name = (api().PyUnicode_InternFromString)(c"_reason".as_ptr());
+                self.reason = Object::owned(name);
+            }
+            let name = self.reason.as_ref()?.pointer();
+            if (api().PyObject_SetAttr)(dict.pointer(), name, reason.pointer()) != 0 {
                 (api().PyErr_Clear)();
                 return None;
             }
@@ -330,17 +363,11 @@ impl Host for Python {
             for &(slot, index) in changes {
                 copy.slot(slot).write(values[index].pointer());
             }
-            let mut is_complete = true;
-            for slot in HEADER..words {
-                let value = *copy.slot(slot);
-                // A program can empty a slot of a message, by what `type(message)` has for a field.
-                if value.is_null() {
-                    is_complete = false;
-                } else {
-                    increase(value);
-                }
-            }
-            is_complete.then_some(copy)
+            increase_all(std::slice::from_raw_parts(
+                copy.slot(HEADER),
+                words - HEADER,
+            ))
+            .then_some(copy)
         }
     }
 
