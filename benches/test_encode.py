@@ -41,7 +41,7 @@ def by_lines(chunks: list[bytes], loads: Callable[[bytes], Any] | None, dumps: C
     return job
 
 
-@pytest.mark.parametrize(("text", "claim"), [("ASCII", 1.05), ("CJK", 1.3)])
+@pytest.mark.parametrize(("text", "claim"), [("ASCII", 0.85), ("CJK", 0.9)])
 def test_encode_lines(contest: Contest, text: str, claim: float) -> None:
     """``Encoder.encode_lines`` of typed messages."""
     data = workloads.deltas() if text == "ASCII" else workloads.deltas(workloads.IN_CJK, 1)
@@ -65,31 +65,54 @@ def test_encode_lines(contest: Contest, text: str, claim: float) -> None:
     )
 
 
-def test_encode_one(contest: Contest) -> None:
-    """``encode(message)``: a prompt, an answer."""
-    message = claude_wire.UserMessage.of("Fix the failing test, please, and tell me what was wrong with it.")
-    plain = message.to_dict()
+def messages(kind: str) -> list[Any]:
+    """Messages of a kind of traffic, as many as a session has of it."""
+    if kind == "prompt":
+        return [claude_wire.UserMessage.of("Fix the failing test, please, and tell me what was wrong with it.")]
+    if kind == "initialize":
+        return [claude_wire.decode(workloads.initialized("1"))]
+    if kind == "delta":
+        return list(claude_wire.Decoder().feed(workloads.deltas())[:200])
+    session: list[Any] = claude_wire.Decoder().feed(workloads.mixed())
+    if kind == "tool use":
+        return [one for one in session if isinstance(one, claude_wire.AssistantMessage) and one.tool_uses][:20]
+    if kind == "result":
+        return [one for one in session if isinstance(one, claude_wire.ResultMessage)][:20]
+    return session[:400]
 
-    def times(function: Callable[[Any], object] | None, what: Any) -> Job | None:
+
+@pytest.mark.parametrize(
+    ("kind", "claim"),
+    [("prompt", 1.0), ("delta", 1.2), ("tool use", 1.0), ("result", 1.0), ("initialize", None), ("session", 1.2)],
+)
+def test_encode_each(contest: Contest, kind: str, claim: float | None) -> None:
+    """``encode(message)`` of each kind: a prompt, a delta, a tool use, a result, an answer, and a whole session."""
+    chosen = messages(kind)
+    assert chosen
+    plain = [message.to_dict() for message in chosen]
+    turns = max(1, workloads.LINES // 4 // len(chosen))
+
+    def times(function: Callable[[Any], object] | None, what: list[Any]) -> Job | None:
         if function is None:
             return None
 
         def job() -> None:
-            for _ in range(workloads.LINES):
-                function(what)
+            for _ in range(turns):
+                for one in what:
+                    function(one)
 
         return job
 
-    ours = times(claude_wire.encode, message)
+    ours = times(claude_wire.encode, chosen)
     assert ours is not None
     contest(
-        "encode(message)",
-        workloads.LINES,
+        f"encode(message), {kind}",
+        turns * len(chosen),
         ours,
-        at_most={"msgspec encode": (times(msgspec.json.Encoder().encode, message), None)},
+        at_most={"msgspec encode": (times(msgspec.json.Encoder().encode, chosen), 0.9)},
         faster_than={
             "json.dumps (dict)": (times(json_dumps, plain), None),
-            "orjson.dumps (dict)": (times(peers.orjson and peers.orjson.dumps, plain), None),
+            "orjson.dumps (dict)": (times(peers.orjson and peers.orjson.dumps, plain), claim),
         },
     )
 

@@ -398,25 +398,32 @@ unsafe extern "C" fn new_writer(_: Pointer, argument: Pointer) -> Pointer {
 /// So many bytes are written before they are moved to where they stay.
 const PART: usize = 32 * 1024;
 
-/// `more` behind the bytes that are there, perhaps with room for others; `None` without memory.
-fn appended(bytes: Option<(Object, usize)>, more: &[u8], is_last: bool) -> Option<(Object, usize)> {
+/// `more` behind the bytes that are there, with room for `room` in all, or for no others if that is 0; `None` without memory.
+fn appended(bytes: Option<(Object, usize)>, more: &[u8], room: usize) -> Option<(Object, usize)> {
     // SAFETY: see `api`. Nobody else has the bytes yet, which are written where they have room; if that cannot be made, the pointer
     // to them is null.
     unsafe {
-        let Some((bytes, len)) = bytes else {
-            let bytes = (api().PyBytes_FromStringAndSize)(more.as_ptr().cast(), size(more.len()));
-            return Some((Object::owned(bytes)?, more.len()));
+        let (bytes, len) = match bytes {
+            Some(bytes) => bytes,
+            None if room == 0 => {
+                let bytes =
+                    (api().PyBytes_FromStringAndSize)(more.as_ptr().cast(), size(more.len()));
+                return Some((Object::owned(bytes)?, more.len()));
+            }
+            None => {
+                let bytes = (api().PyBytes_FromStringAndSize)(std::ptr::null(), size(room));
+                (Object::owned(bytes)?, 0)
+            }
         };
-        let mut bytes = bytes.release();
-        let (mut data, mut room) = (null_mut(), 0);
-        (api().PyBytes_AsStringAndSize)(bytes, &raw mut data, &raw mut room);
         let end = len + more.len();
-        if is_last || room < size(end) {
-            let room = if is_last { end } else { 2 * end };
-            (api()._PyBytes_Resize)(&raw mut bytes, size(room));
+        let (mut data, mut there) = (null_mut(), 0);
+        (api().PyBytes_AsStringAndSize)(bytes.pointer(), &raw mut data, &raw mut there);
+        let mut bytes = bytes.release();
+        if there < size(end) || room == 0 {
+            (api()._PyBytes_Resize)(&raw mut bytes, size(room.max(end)));
         }
         let bytes = Object::owned(bytes)?;
-        (api().PyBytes_AsStringAndSize)(bytes.pointer(), &raw mut data, &raw mut room);
+        (api().PyBytes_AsStringAndSize)(bytes.pointer(), &raw mut data, &raw mut there);
         std::ptr::copy_nonoverlapping(more.as_ptr(), data.cast::<u8>().add(len), more.len());
         Some((bytes, end))
     }
@@ -424,12 +431,13 @@ fn appended(bytes: Option<(Object, usize)>, more: &[u8], is_last: bool) -> Optio
 
 /// The lines of messages up to the first that is not written here, and how many they are; `None` without memory, and while the
 /// writer is in use.
-fn lines<'a>(messages: impl IntoIterator<Item = Still<'a>>) -> Option<(Object, usize)> {
+fn lines<'a>(messages: impl ExactSizeIterator<Item = Still<'a>>) -> Option<(Object, usize)> {
     // SAFETY: the functions that call this are called by CPython, and `is_busy` is set back.
     let state = unsafe { state()? };
     let (mut before, mut count) = (None, 0);
     let write = |writer: &mut Writer<Objects, Fields>| {
-        let mut lines = None;
+        let mut lines: Option<(Object, usize)> = None;
+        let all = messages.len();
         for message in messages {
             match writer.line(message) {
                 Ok(()) => count += 1,
@@ -442,11 +450,18 @@ fn lines<'a>(messages: impl IntoIterator<Item = Still<'a>>) -> Option<(Object, u
                 }
             }
             if writer.written().len() > PART {
-                lines = Some(appended(lines, writer.written(), false)?);
+                // As if the others were like these, within bounds.
+                let end = lines.as_ref().map_or(0, |(_, end)| *end) + writer.written().len();
+                let room = (end / count + 1).saturating_mul(all);
+                lines = Some(appended(
+                    lines,
+                    writer.written(),
+                    room.clamp(2 * end, 16 * end),
+                )?);
                 writer.clear();
             }
         }
-        appended(lines, writer.written(), true)
+        appended(lines, writer.written(), 0)
     };
     let lines = write(&mut state.writer);
     state.writer.clear();
@@ -465,7 +480,7 @@ unsafe extern "C" fn encode(
     // SAFETY: CPython calls this with so many arguments that are alive, and with those that have names after them.
     unsafe {
         if count == 1 && names.is_null() {
-            let run = || lines([Still::new(*arguments)]);
+            let run = || lines([Still::new(*arguments)].into_iter());
             if let Ok(Some((line, 1))) = catch_unwind(AssertUnwindSafe(run)) {
                 return line.release();
             }
