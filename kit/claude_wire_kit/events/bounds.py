@@ -5,10 +5,11 @@ A text keeps its beginning and its end, and says how much is left out between th
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from msgspec.structs import replace
 
+from claude_wire.support import fields_of, items_of
 from claude_wire_kit.events.changes import without_change
 from claude_wire_kit.events.events import Notice, Operation, Part, UiEvent, UserPrompt
 
@@ -75,17 +76,14 @@ class _Room:
         """Return a JSON value with its texts, lists and objects cut."""
         if isinstance(value, str):
             return self.text(value)
-        if not isinstance(value, (dict, list)) or not value:
+        self._chars -= 10
+        items, members = items_of(value), list(fields_of(value).items())
+        if not items and not members:
             return value
         if depth == MAX_DEPTH or self._chars <= 0:
             return "…"
-        if isinstance(value, list):
-            items: list[Any] = value
-            return [
-                *(self.value(item, depth + 1) for item in items[:MAX_MEMBERS]),
-                *(["…"] * (len(items) > MAX_MEMBERS)),
-            ]
-        members = list(cast("dict[str, Any]", value).items())
+        if items:
+            more = ["…"] if len(items) > MAX_MEMBERS else []
+            return [*(self.value(item, depth + 1) for item in items[:MAX_MEMBERS]), *more]
         kept = {self.text(name): self.value(member, depth + 1) for name, member in members[:MAX_MEMBERS]}
-        self._chars -= 10 * len(kept)
         return {**kept, "…": f"{len(members) - MAX_MEMBERS:,} more"} if len(members) > MAX_MEMBERS else kept

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from functools import cache
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,8 +38,7 @@ def _parser() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("js-default", {"html": False, "linkify": True, "breaks": True, "highlight": _highlight})
-    assert parser.linkify is not None
-    parser.linkify.set({"fuzzy_link": False, "fuzzy_email": False})
+    cast("Any", parser.linkify).set({"fuzzy_link": False, "fuzzy_email": False})
     parser.validateLink = _may_be_a_link  # type: ignore[method-assign] # markdown-it says to do so
     parser.core.ruler.push("ours", _ours)
     parser.add_render_rule("table_open", lambda *_: '<div class="table" tabindex="0"><table>\n')
@@ -108,15 +107,13 @@ def _picture(renderer: object, tokens: Sequence[Token], at: int, *_: object) -> 
 
 
 def _highlight(code: str, language: str, attributes: Any) -> str:
-    from pygments import highlight
-    from pygments.formatters.html import HtmlFormatter
-    from pygments.lexers import get_lexer_by_name
+    from pygments import formatters, highlight, lexers
     from pygments.util import ClassNotFound
 
     if not language or len(code) > MAX_HIGHLIGHTED:
         return ""
     try:
-        lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
+        lexer = cast("Any", lexers).get_lexer_by_name(language, stripnl=False, ensurenl=False)
     except ClassNotFound:
         return ""
-    return str(highlight(code, lexer, HtmlFormatter(nowrap=True, classprefix="hl-")))
+    return str(highlight(code, lexer, cast("Any", formatters).HtmlFormatter(nowrap=True, classprefix="hl-")))

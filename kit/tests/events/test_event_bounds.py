@@ -40,12 +40,13 @@ def test_a_text_keeps_its_beginning_and_its_end() -> None:
         operation(input={"a": LONG, "b": [LONG] * 500, LONG: {"c": LONG}}),
         operation(input={str(number): {"x": [number] * 1000} for number in range(1000)}),
         operation(input=nested(500)),
+        operation(input=[[[1] * 200] * 200] * 200),
         operation(change=[f"+{LONG}", "-x"] * 100),
         operation(name="Write", input={"file_path": "f", "content": LONG}, change=[f"+{LONG}"]),
         UserPrompt(content="x", parts=[Part(text=LONG)] * 20),
         Notice(kind="hook", text="x", detail=LONG, fields={"a": [LONG] * 20}),
     ],
-    ids=range(9),
+    ids=range(10),
 )
 def test_no_event_is_larger_than_its_bound(event: UiEvent) -> None:
     assert len(encode(bounded(event))) < EVENT_CHARS + PICTURE_CHARS + 100_000
