@@ -150,6 +150,9 @@ def create_app(supervisor: Supervisor, config: Config, token: str, *, port: int)
             Route("/sessions", _sessions, methods=["GET"]),
             _post("/sessions", _create),
             Route("/search", _search, methods=["GET"]),
+            Route("/past", _past, methods=["GET"]),
+            Route("/past/{id}/events", _act(_past_events), methods=["GET"]),
+            _post("/past/{id}/resume", _act(_go_on)),
             Route("/sessions/{id}/abilities", _act(_abilities), methods=["GET"]),
             _post("/sessions/{id}/prompts", _act(_prompt), MAX_PROMPT_BYTES),
             _post("/sessions/{id}/withdraw", _act(_withdraw)),
@@ -256,6 +259,19 @@ async def _search(request: Request) -> Response:
         raise HTTPException(400, "q is empty")
     search = await service.search(sought)
     return Response(msgspec.json.encode({"found": search.found, "cut": search.is_cut}), media_type="application/json")
+
+
+async def _past(request: Request) -> Response:
+    service: Service = request.state.service
+    return JSONResponse({"sessions": msgspec.to_builtins(await service.past())})
+
+
+async def _past_events(request: Request, service: Service, id: str) -> Response:
+    return JSONResponse({"events": await service.past_events(id)})
+
+
+async def _go_on(request: Request, service: Service, id: str) -> Response:
+    return JSONResponse(_info(await service.go_on(id)), 201)
 
 
 def _sought(request: Request) -> str:

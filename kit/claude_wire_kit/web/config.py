@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Annotated, Any
 
 import msgspec
@@ -63,18 +64,25 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             raise FolderError("there is no such folder below the roots of the profile")
         return found
 
-    def spec(self, folder: str, name: str | None) -> Spec:
+    def spec(self, folder: str, name: str | None, resume: str | None = None) -> Spec:
         """Return what the supervisor needs to start the CLI.
 
         Args:
             folder: a folder from :meth:`folder`.
+            resume: the id of a session of the CLI to go on with.
 
         Raises:
             CLINotFoundError: there is no CLI.
         """
         names = {*BASIC_ENVIRONMENT, *self.env}
+        command = self.command()
+        if resume is not None:
+            if isinstance(command, ClaudeOptions):
+                command = replace(command, resume=resume)
+            else:
+                command = [*command, "--resume", resume]
         return spec_of(
-            self.command(),
+            command,
             cwd=folder,
             env={name: value for name, value in os.environ.items() if name in names},
             name=name,

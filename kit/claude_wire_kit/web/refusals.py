@@ -19,6 +19,7 @@ _STATUS = {
     "refused": 409,
     "running": 409,
     "taken": 409,
+    "unreadable": 409,
     "epoch": 410,
     "gone": 410,
     "absent": 503,

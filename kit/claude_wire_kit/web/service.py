@@ -33,6 +33,7 @@ from claude_wire_kit.supervisor.frames import Accepted, Attach, Cursor, Ended, R
 from claude_wire_kit.web.feed import BEAT_SECONDS, Feed
 from claude_wire_kit.web.files import find_files
 from claude_wire_kit.web.lines import Lines
+from claude_wire_kit.web.past import list_past, past_events
 from claude_wire_kit.web.search import Search
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from claude_wire_kit.supervisor.attach import Supervisor
     from claude_wire_kit.supervisor.frames import SessionInfo
     from claude_wire_kit.web.config import Config, Profile
+    from claude_wire_kit.web.past import PastSession
 
 #: At most this many feeds without a connection are kept. The feed that is unused for longest goes first.
 MAX_IDLE_FEEDS = 16
@@ -104,6 +106,34 @@ class Service:
         for info in await self.sessions():
             if info.id == id:
                 return info
+        raise SupervisorError("unknown", "there is no such session")
+
+    async def past(self) -> list[PastSession]:
+        """Return the sessions that the CLI keeps on disk."""
+        async with self._searching:
+            return await anyio.to_thread.run_sync(list_past, self._config)
+
+    async def past_events(self, id: str) -> list[dict[str, Any]]:
+        """Return the last events of a session that the CLI keeps on disk.
+
+        Raises:
+            SupervisorError: there is no such session, or it cannot be read.
+        """
+        try:
+            async with self._searching:
+                events = await anyio.to_thread.run_sync(past_events, self._config, id)
+        except (OSError, ValueError) as error:
+            raise SupervisorError("unreadable", f"the session cannot be read: {error}") from error
+        if events is None:
+            raise SupervisorError("unknown", "there is no such session")
+        return events
+
+    async def go_on(self, id: str) -> SessionInfo:
+        """Start a session that goes on with one that the CLI keeps on disk. Raises as :meth:`create` does."""
+        for one in await self.past():
+            if one.id == id:
+                chosen = self._profile(one.profile)
+                return await self._host.start(chosen.spec(chosen.folder(one.cwd), one.title, one.id))
         raise SupervisorError("unknown", "there is no such session")
 
     async def create(self, profile: str, folder: str, name: str | None) -> SessionInfo:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import base64
+import os
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from claude_wire_kit.commands.guide.project import BROKEN, FIXED, PICTURE, SOURCE
 from guided_page import guided
+from past_sessions import keep_session
 
 #: Stands for a person who looks elsewhere, and keeps what the page tells.
 AWAY = """
@@ -256,3 +260,21 @@ def test_search_over_names_and_texts(browser: Any, tmp_path: Path) -> None:
         assert shop.page.text_content("#sessions .excerpt") == "This is the logo of the shop."
         shop.page.press("#search", "Escape")
         assert names.count() == 3
+
+
+def test_sessions_of_the_cli_on_disk(browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Opened to be read, and gone on with."""
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", os.fspath(tmp_path / "cli"))
+    keep_session(tmp_path / "cli", tmp_path)
+    with guided(browser, tmp_path) as shop:
+        shop.page.get_by_text("Earlier, on disk").click()
+        shop.page.locator("#past .session", has_text="Count the pens").click()
+        shop.wait_for("There are three pens.")
+        assert shop.page.text_content("#name") == "Count the pens"
+        assert shop.tab.shown()["prompts"] == ["Count the pens"]
+        assert shop.page.is_disabled("#prompt")
+        shop.page.get_by_role("button", name="Resume").click()
+        shop.page.wait_for_selector("#prompt:focus:enabled")
+        shop.say("Which model?")
+        shop.tab.wait_for_turns(1)
+        assert [one["name"] for one in shop.sessions()] == ["The shop", "Count the pens"]

@@ -57,6 +57,7 @@ ROWS: dict[str, dict[str, list[str]]] = {
         "events of a session": ["kit/tests/web/test_serve_events.py"],
         "the head of a request": ["kit/tests/web/test_serve_attacks.py"],
         "the body of a request": ["kit/tests/web/test_serve_attacks.py", "kit/tests/web/test_serve_sessions.py"],
+        "sessions on disk": ["kit/tests/web/test_serve_settings.py"],
         "commands and models of a session": ["kit/tests/web/test_serve_settings.py"],
         "a connection that takes nothing": ["kit/tests/web/test_serve_attacks.py"],
         "connections, at once": ["kit/tests/web/test_serve_attacks.py"],

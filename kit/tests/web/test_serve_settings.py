@@ -19,9 +19,11 @@ from claude_wire_kit.commands.guide.project import PICTURE, write_project
 from claude_wire_kit.supervisor.frames import INITIALIZE_ID
 from claude_wire_kit.web import Profile
 from claude_wire_kit.web import files as files_module
+from claude_wire_kit.web import past as past_module
 from claude_wire_kit.web import search as search_module
 from claude_wire_kit.web.abilities import Abilities
 from claude_wire_kit.web.files import find_files
+from past_sessions import PAST, keep_session
 from served import EventReader, Served, served
 
 pytestmark = pytest.mark.anyio
@@ -183,6 +185,40 @@ async def test_a_search_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert (await client.get("/search", params={"q": "nothing has this"})).json() == {"found": [], "cut": True}
 
 
+async def test_sessions_on_disk_of_allowed_folders_are_read_and_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", os.fspath(tmp_path / "cli"))
+    inside, outside = tmp_path / "inside", tmp_path.parent
+    inside.mkdir()
+    keep_session(tmp_path / "cli", inside)
+    keep_session(tmp_path / "cli", outside, "elsewhere")
+    async with served(tmp_path) as service, service.client() as client:
+        (one,) = (await client.get("/past")).json()["sessions"]
+        assert (one["id"], one["title"], one["cwd"], one["profile"]) == (PAST, "Count the pens", str(inside), "agent")
+        events = (await client.get(f"/past/{PAST}/events")).json()["events"]
+        said = [event["content"] for event in events if event["type"] in ("user_prompt", "claude_response")]
+        assert said == ["Count the pens", "There are three pens."]
+        monkeypatch.setattr(past_module, "MAX_EVENTS", 1)
+        assert len((await client.get(f"/past/{PAST}/events")).json()["events"]) == 1
+        monkeypatch.setattr(past_module, "MAX_BYTES", 10)
+        assert (await client.get(f"/past/{PAST}/events")).json()["error"] == "unreadable"
+        for id in ("elsewhere", "..%2f..%2fx", "nothing"):
+            assert (await client.get(f"/past/{id}/events")).status_code == 404
+            assert (await client.post(f"/past/{id}/resume")).status_code == 404
+        made = (await client.post(f"/past/{PAST}/resume")).json()
+        assert (made["name"], made["cwd"]) == ("Count the pens", str(inside))
+        monkeypatch.setattr(past_module, "MAX_FILES", 0)
+        assert (await client.get("/past")).json()["sessions"] == []
+        record = json.loads((tmp_path / "state" / "sessions" / made["id"] / "session.json").read_text())
+        assert record["argv"][-2:] == ["--resume", PAST]
+
+
+def test_the_options_of_a_profile_resume_too(tmp_path: Path) -> None:
+    profile = Profile(roots=[os.fspath(tmp_path)], options={"cli_path": "/bin/true"})
+    assert f"--resume={PAST}" in profile.spec(os.fspath(tmp_path), None, PAST).argv
+
+
 async def test_each_needs_a_token_and_the_page_its_own_origin(tmp_path: Path) -> None:
     acts = ["settings", "withdraw", "rename", "stop", "remove", "prompts", "answers"]
     async with served(tmp_path) as service:
@@ -202,7 +238,8 @@ async def _refused(service: Served, id: str, acts: list[str], headers: dict[str,
     async with service.client(**headers) as client:
         replies = [await client.post(f"/sessions/{id}/{act}", json={}) for act in acts]
         replies += [await client.get(f"/sessions/{id}/{what}") for what in ("files", "abilities")]
-        replies.append(await client.get("/search?q=x"))
+        replies += [await client.get(path) for path in ("/search?q=x", "/past", "/past/x/events")]
+        replies.append(await client.post("/past/x/resume"))
         return {reply.status_code for reply in replies}
 
 

@@ -5,6 +5,7 @@ import { Complete } from "./complete.js";
 import { Conversation, dollars } from "./conversation.js";
 import { Images } from "./images.js";
 import { Manage } from "./manage.js";
+import { Past } from "./past.js";
 import { Queue } from "./queue.js";
 import { Search } from "./search.js";
 import { Settings } from "./settings.js";
@@ -121,6 +122,10 @@ const search = new Search(at("search"), {
   fault,
 });
 
+/** A session of the CLI on disk that is shown in place of one of the supervisor; null for none. */
+let read = null;
+new Past(at("past"), { list: () => call("GET", "past"), open: openPast, fault });
+
 themes(at("theme"));
 
 // --- the service
@@ -190,6 +195,7 @@ async function look() {
   at("new").title = found.profiles.length ? "" : "The configuration of the service has no profile.";
   profiles(found.profiles);
   list();
+  if (read !== null) return;
   if (shown === null) {
     const wanted = new URLSearchParams(location.hash.slice(1)).get("session");
     const one = sessions.find((info) => info.id === wanted) ?? sessions.toSorted((a, b) => b.began - a.began)[0];
@@ -270,10 +276,28 @@ function attend() {
 
 // --- the session that is shown
 
+/** Show a session on disk, to be read. Resume makes it one of the supervisor. */
+async function openPast(session) {
+  try {
+    const { events } = await call("GET", `past/${encodeURIComponent(session.id)}/events`);
+    if (document.body.classList.contains("side-open")) side(false);
+    leave();
+    read = session;
+    for (const event of events) conversation.add(event);
+    conversation.add({ type: "session_state", ended: true, exitCode: null, open: [] });
+    at("name").textContent = session.title;
+    at("folder").textContent = session.cwd;
+    link("idle", "On disk");
+    at("resume").focus();
+  } catch (error) {
+    fault(error.message);
+  }
+}
+
 /** The session that is shown is not there any more. */
 function leave() {
   stream?.close();
-  stream = shown = null;
+  stream = shown = read = null;
   level(false);
   conversation.clear();
   settings.clear();
@@ -294,6 +318,7 @@ function show(id) {
   if (shown === id) return;
   stream?.close();
   shown = id;
+  read = null;
   level(false);
   fault("");
   history.replaceState(null, "", `#session=${encodeURIComponent(id)}`);
@@ -365,9 +390,9 @@ function changed() {
     at("now").hidden = places.progress.hidden && places.agents.hidden;
     const prompt = at("prompt");
     prompt.disabled = shown === null || hasEnded;
-    prompt.placeholder = shown === null ? "Choose a session first" : hasEnded ? "The session has ended" : "Ask Claude …";
+    prompt.placeholder = (shown ?? read) === null ? "Choose a session first" : hasEnded ? "The session has ended" : "Ask Claude …";
     at("send").disabled = prompt.disabled || !(prompt.value.trim() || images.count);
-    at("send").hidden = shown !== null && hasEnded;
+    at("send").hidden = (shown ?? read) !== null && hasEnded;
     at("resume").hidden = !at("send").hidden;
     at("resume").disabled = resumed !== null && resumed === shown;
     if (!hasEnded && resumed === shown && resumed !== null) {
@@ -459,8 +484,25 @@ async function stop() {
   }
 }
 
+/** Have a CLI go on with a session on disk. */
+async function goOn({ id }) {
+  try {
+    const info = await call("POST", `past/${encodeURIComponent(id)}/resume`);
+    read = null;
+    isPromptWanted = true;
+    show(info.id);
+    look();
+  } catch (error) {
+    fault(`The session was not resumed: ${error.message}`);
+  }
+}
+
 /** Have a CLI go on with the session that has ended. The supervisor has its environment, unless that was started anew. */
 async function resume(profile) {
+  if (read !== null) {
+    await goOn(read);
+    return;
+  }
   const session = shown;
   resumed = session;
   fault("");
