@@ -350,6 +350,15 @@ def test_whatever_a_program_does_to_messages_the_next_are_right(native: Engine, 
         require_same(lines, native, 4096)
 
 
+def test_values_that_came_before_make_no_line_nested_more_deeply_than_what_is_read(native: Engine) -> None:
+    value = b"[%s]" % (b"1," * 20 + b"1")
+    for turn in range(300):
+        line = b'{"type":"later","%s":%s}\n' % (b"one" if turn % 2 else b"other", value)
+        fed(decoder(native), line * 3, 64 * 1024)
+        assert (native.read_line(line) is None) == (turn > 1)
+        value = b"[" * 60 + line[:-1] + b"]" * 60
+
+
 def repeated(block: bytes) -> Callable[[], None]:
     def decode() -> None:
         Decoder().feed(block)

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
+import datetime
+import enum
 import json
+import math
+import pickle
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, get_args
@@ -12,7 +18,7 @@ import msgspec
 import pytest
 
 import recordings
-from claude_wire import Decoder, Encoder, TextBlock, UnknownMessage, decode, encode
+from claude_wire import Decoder, EncodeError, Encoder, TextBlock, UnknownMessage, decode, encode
 from claude_wire.codec.encoder import encode_value
 from claude_wire.errors import InvalidLineError
 from claude_wire.messages import (
@@ -233,6 +239,108 @@ def test_a_class_of_a_family_must_leave_the_place_for_extra_free() -> None:
 
     with pytest.raises(TypeError, match="Entry has a field 'extra'"):
         Decoder(Log)
+
+
+@pytest.mark.parametrize("option", [{"forbid_unknown_fields": False}, {"array_like": True}])
+@pytest.mark.parametrize("of_part", [False, True])
+def test_a_class_of_a_family_must_be_able_to_keep_extra(option: dict[str, bool], of_part: bool) -> None:
+    class Log(Family, frozen=True): ...
+
+    part = msgspec.defstruct("Part", [("a", int, 0)], bases=(Wire,), frozen=True, **(option if of_part else {}))
+    fields = [("parts", dict[str, list[part]] | None, None)]  # type: ignore[valid-type]  # a class made here
+    msgspec.defstruct("Entry", fields, bases=(Log,), tag="entry", frozen=True, **({} if of_part else option))
+    with pytest.raises(TypeError, match=f"{'Part' if of_part else 'Entry'} has {next(iter(option))}="):
+        Decoder(Log)
+
+
+def test_a_class_that_writes_its_defaults_writes_no_empty_extra() -> None:
+    class Log(Family, frozen=True): ...
+
+    class Entry(Log, tag="entry", frozen=True, omit_defaults=False):
+        text: str = ""
+
+    for line in (b'{"type":"entry","text":""}\n', b'{"type":"entry","text":"","new":[{"(extra)":{}}]}\n'):
+        for message in Decoder(Log).feed(line * 3):
+            assert isinstance(message, Entry)
+            assert encode(message) == line
+            assert Encoder().encode_lines([message]) == line
+            assert message.to_dict() == json.loads(line)
+
+
+# --- What a program puts there ----------------------------------------------------------------------------------------
+
+
+class Colour(enum.Enum):
+    RED = "red"
+
+
+class Plain(msgspec.Struct):
+    """No message."""
+
+    inner: Any
+
+
+@dataclasses.dataclass
+class Data:
+    inner: Any
+
+
+BLOCK = TextBlock("a", extra={"b": 1})
+
+
+@pytest.mark.parametrize(
+    ("extra", "written"),
+    [
+        ({EXTRA_KEY: {"a": 1}, "b": "\ud83d"}, b'"(extra)":{"a":1},"b":"\\ud83d"'),
+        ({"a": TextBlock("\ud83d", extra={EXTRA_KEY: {}})}, b'"a":{"type":"text","text":"\\ud83d","(extra)":{}}'),
+        ({"\ud83d": 2**70}, b'"\\ud83d":1180591620717411303424'),
+        ({"": None}, b'"":null'),
+        ({1: 2, 2.5: 3}, b'"1":2,"2.5":3'),
+        ({Colour.RED: [BLOCK]}, b'"red":[{"type":"text","text":"a","b":1}]'),
+        ({datetime.date(2020, 1, 2): Colour.RED}, b'"2020-01-02":"red"'),
+        ({"a": msgspec.Raw(b"[ 1 ]")}, b'"a":[ 1 ]'),
+        ({"a": (BLOCK,)}, b'"a":[{"type":"text","text":"a","b":1}]'),
+        ({"a": {TextBlock("c")}}, b'"a":[{"type":"text","text":"c"}]'),
+        ({"a": Plain(BLOCK)}, b'"a":{"inner":{"type":"text","text":"a","b":1}}'),
+        ({"a": Data([BLOCK])}, b'"a":{"inner":[{"type":"text","text":"a","b":1}]}'),
+        ({"a": math.nan, "b": "\u2028"}, b'"a":null,"b":"\\u2028"'),
+        ({"type": "other", "a": UnknownMessage({EXTRA_KEY: {}})}, b'"a":{"(extra)":{}}'),
+    ],
+)
+def test_extra_of_a_program_is_written_as_a_dict_with_it_is(extra: dict[Any, Any], written: bytes) -> None:
+    message, line = TextBlock("x", extra=extra), b'{"type":"text","text":"x",' + written + b"}\n"
+    assert encode(message) == line
+    assert Encoder().encode_lines([message, message]) == line * 2
+    assert encode_value([message]) == b"[" + line[:-1] + b"]"
+    assert encode({"type": "text", "text": "x", **{k: v for k, v in extra.items() if k != "type"}}) == line
+
+
+@pytest.mark.parametrize("value", [object(), 1j, msgspec.UNSET, {(1,): 2}, {None: 1}])
+def test_extra_that_json_cannot_express_is_refused(value: Any) -> None:
+    extra = value if isinstance(value, dict) else {"a": value}
+    for encoded in (encode, encode_value, lambda message: Encoder().encode_lines([message])):
+        with pytest.raises(EncodeError, match="no JSON for this message: TypeError"):
+            encoded(TextBlock("x", extra=extra))
+
+
+def test_extra_may_be_nested_as_deeply_as_a_dict() -> None:
+    deep: Any = []
+    for _ in range(sys.getrecursionlimit() // 2):
+        deep = [deep]
+    message = TextBlock("x", extra={"a": deep})
+    assert encode(message) == encode({"type": "text", "text": "x", "a": deep})
+    assert message.to_dict()["a"] == deep
+
+
+def test_a_message_with_extra_can_be_pickled_copied_and_replaced() -> None:
+    message = TextBlock("x", extra={"a": [1]})
+    for other in (pickle.loads(pickle.dumps(message)), copy.copy(message), copy.deepcopy(message)):
+        assert other == message
+        assert encode(other) == encode(message)
+    assert copy.deepcopy(message).extra["a"] is not message.extra["a"]  # type: ignore[index]  # it has one
+    assert encode(msgspec.structs.replace(message, text="y")) == b'{"type":"text","text":"y","a":[1]}\n'
+    assert repr(message) == "TextBlock(text='x', extra={'a': [1]})"
+    assert hash(TextBlock("x")) == hash(TextBlock("x"))
 
 
 # --- Permission in the dialect where it is no control request ---------------------------------------------------------

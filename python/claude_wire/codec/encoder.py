@@ -65,10 +65,10 @@ def encode(message: Wire | dict[str, Any]) -> bytes:
         # A list of one message: so msgspec writes the line feed in place, while adding one would copy the line. For a
         # prompt this takes 1.4 times as long as msgspec's encode() alone; encode() and an addition took 1.8 times.
         encoded = _encode_json_lines([message])
+        if _EXTRA in encoded:
+            encoded = _encode_json_lines([to_plain(message, keep_raw=True)])
     except _REFUSED_TO_ENCODE as error:
         encoded = _encode_otherwise(message, error)
-    if _EXTRA in encoded:
-        encoded = _encode_json_lines([to_plain(message)])
     if not encoded.isascii():
         encoded = _escape_separators(encoded)
     wanted = _writer.wanted()
@@ -91,10 +91,10 @@ def encode_value(value: Any) -> bytes:
     """
     try:
         encoded = _encode_json(value)
+        if _EXTRA in encoded:
+            encoded = _encode_json(to_plain(value, keep_raw=True))
     except _REFUSED_TO_ENCODE as error:
         encoded = _encode_otherwise(value, error)[:-1]
-    if _EXTRA in encoded:
-        encoded = _encode_json(to_plain(value))
     return encoded if encoded.isascii() else _escape_separators(encoded)
 
 

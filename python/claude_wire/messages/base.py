@@ -176,29 +176,37 @@ def wire_fields(cls: type[Wire]) -> list[msgspec.structs.FieldInfo]:
     return [field for field in msgspec.structs.fields(cls) if field.encode_name != EXTRA_KEY]
 
 
-def to_plain(value: Any) -> Any:
-    """Return plain Python objects for a value that may be or contain messages, each ``extra`` among the other keys."""
-    plain = msgspec.to_builtins(value)
+def to_plain(value: Any, *, keep_raw: bool = False) -> Any:
+    """Return plain Python objects for a value that may be or contain messages, each ``extra`` among the other keys.
+
+    Args:
+        keep_raw: leave each ``msgspec.Raw`` as it is, which has no plain object.
+    """
+    plain = msgspec.to_builtins(value, builtin_types=(msgspec.Raw,) if keep_raw else ())
     _put_extra(value, plain)
     return plain
 
 
 def _put_extra(value: Any, plain: Any) -> None:
-    """Move what msgspec wrote for ``extra`` up into the object that it belongs to."""
-    if isinstance(value, Wire):
-        for name, key in zip(value.__struct_fields__, value.__struct_encode_fields__, strict=True):
-            if key in plain:
-                _put_extra(getattr(value, name), plain[key])
-        # None in a class that writes defaults.
-        extra = plain.pop(EXTRA_KEY, None)
-        for key, item in extra.items() if isinstance(extra, dict) else ():
-            plain.setdefault(key, item)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            _put_extra(item, plain[key])
-    elif isinstance(value, (list, tuple)):
-        for item, of_item in zip(value, plain, strict=True):
-            _put_extra(item, of_item)
+    """Move what msgspec wrote for each ``extra`` up into the object that it belongs to."""
+    pairs = [(value, plain)]
+    while pairs:
+        value, plain = pairs.pop()
+        if isinstance(value, dict):
+            # By their places: a key may have become another. Where two became one, which is left cannot be told.
+            if len(value) == len(plain):
+                pairs += zip(value.values(), plain.values(), strict=True)
+        elif isinstance(value, (list, tuple, set, frozenset)):
+            pairs += zip(value, plain, strict=True)
+        elif isinstance(plain, dict):  # a Struct or a dataclass
+            is_struct = isinstance(value, msgspec.Struct)
+            keys, names = (value.__struct_encode_fields__, value.__struct_fields__) if is_struct else (plain, plain)
+            at = zip(keys, names, strict=True)
+            pairs += [(getattr(value, name), plain[key]) for key, name in at if key in plain]
+            # None in a class that writes defaults.
+            extra = plain.pop(EXTRA_KEY, None) if isinstance(value, Wire) else None
+            for key, item in extra.items() if isinstance(extra, dict) else ():
+                plain.setdefault(key, item)
 
 
 #: The sender of a message: the CLI or another agent, the host, or both.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, get_args
 
 import msgspec
 
@@ -127,7 +127,8 @@ def vocabulary_of(family: type[Family]) -> Vocabulary:
     """Return the vocabulary of a family. It has the subclasses that exist when this is first called.
 
     Raises:
-        TypeError: the family has no subclass, or a subclass has no tag, or a field of its own named ``extra``.
+        TypeError: the family has no subclass, or a subclass has no tag, or a field of its own named ``extra``, or it
+            or a part of it could not keep keys without a field.
     """
     typed: list[type[Wire]] = []
     subtyped: dict[str, dict[str, type[Wire]]] = {}
@@ -137,8 +138,23 @@ def vocabulary_of(family: type[Family]) -> Vocabulary:
             raise TypeError(f"{cls.__name__} has no type that tells it apart")
         if any("extra" in inspect.get_annotations(base) for base in cls.__mro__ if base is not Wire):
             raise TypeError(f"{cls.__name__} has a field 'extra', which keeps the keys without a field; rename it")
+        _require_keeping(cls, set())
         if subtype is None:
             typed.append(cls)
         else:
             subtyped.setdefault(tag, {})[subtype] = cls
     return Vocabulary(typed, subtyped)
+
+
+def _require_keeping(hint: Any, seen: set[Any]) -> None:
+    """Raise TypeError for a class, or one of its parts, that has no place for keys without a field."""
+    if isinstance(hint, type) and issubclass(hint, Wire) and hint not in seen:
+        seen.add(hint)
+        config = hint.__struct_config__
+        if config.array_like or not config.forbid_unknown_fields:
+            option = "array_like=True" if config.array_like else "forbid_unknown_fields=False"
+            raise TypeError(f"{hint.__name__} has {option}, but keys without a field are kept in 'extra'; leave it out")
+        for field in msgspec.structs.fields(hint):
+            _require_keeping(field.type, seen)
+    for member in get_args(hint):
+        _require_keeping(member, seen)

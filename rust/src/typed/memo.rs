@@ -97,6 +97,8 @@ pub struct Part<V> {
     bytes: Vec<u8>,
     /// What it became, and whether that may be shared; there from the second time on.
     value: Option<(V, bool)>,
+    /// How deep it stood then. Deeper it is read again, lest it be nested more deeply than what is read.
+    depth: usize,
     patience: Patience,
     /// While the value of this field is read, which may hold the same field.
     is_busy: bool,
@@ -107,6 +109,7 @@ impl<V> Default for Part<V> {
         Self {
             bytes: Vec::new(),
             value: None,
+            depth: 0,
             patience: Patience::default(),
             is_busy: false,
         }
@@ -134,16 +137,19 @@ impl<V> Part<V> {
 }
 
 impl<V: Clone> Part<V> {
-    /// What is known of the value at `at`. After [`Found::Again`] and [`Found::Other`], [`Self::done`] must follow.
+    /// What is known of the value at `at`, so many objects and arrays deep. After [`Found::Again`] and [`Found::Other`], [`Self::done`] must follow.
     #[inline]
-    pub fn find(&mut self, data: &[u8], at: usize) -> Found<V> {
+    pub fn find(&mut self, data: &[u8], at: usize, depth: usize) -> Found<V> {
         if self.is_busy || !self.patience.looks() {
             return Found::Nothing;
         }
         if !self.bytes.is_empty() && begins(data, at, &self.bytes) {
             self.patience.misses = 0;
-            if let Some((value, is_shared)) = &self.value {
-                return Found::Same(value.clone(), at + self.bytes.len(), *is_shared);
+            match &self.value {
+                Some((value, is_shared)) if depth <= self.depth => {
+                    return Found::Same(value.clone(), at + self.bytes.len(), *is_shared);
+                }
+                _ => {}
             }
             self.is_busy = true;
             return Found::Again;
@@ -159,10 +165,11 @@ impl<V: Clone> Part<V> {
         self.is_busy = false;
     }
 
-    /// Keeps what the bytes became that came again, unless others were noted meanwhile.
-    pub fn keep(&mut self, bytes: &[u8], value: V, is_shared: bool) {
+    /// Keeps what the bytes became that came again, so deep, unless others were noted meanwhile.
+    pub fn keep(&mut self, bytes: &[u8], value: V, is_shared: bool, depth: usize) {
         if self.bytes == bytes {
             self.value = Some((value, is_shared));
+            self.depth = depth;
         }
     }
 

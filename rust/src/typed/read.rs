@@ -575,7 +575,7 @@ impl<H: Host> Reader<H> {
         place: Place,
         depth: usize,
     ) -> Option<(H::Value, usize)> {
-        let found = self.part_at(place)?.find(data, at);
+        let found = self.part_at(place)?.find(data, at, depth);
         match found {
             Found::Nothing => return self.value(data, at, kind, depth),
             Found::Same(value, end, true) => return Some((value, end)),
@@ -598,9 +598,9 @@ impl<H: Host> Reader<H> {
             self.part_at(place)?.note(bytes, &mut kept);
             self.kept = kept;
         } else if self.changeable == changeable {
-            self.part_at(place)?.keep(bytes, value.clone(), true);
+            self.part_at(place)?.keep(bytes, value.clone(), true, depth);
         } else if let Some(copy) = self.host.copy(&value) {
-            self.part_at(place)?.keep(bytes, copy, false);
+            self.part_at(place)?.keep(bytes, copy, false, depth);
         }
         Some((value, end))
     }

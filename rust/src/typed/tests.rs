@@ -398,6 +398,38 @@ fn keys_without_a_field_are_kept_in_their_record() {
 }
 
 #[test]
+fn what_was_read_before_makes_nothing_deeper_than_what_is_read() {
+    let mut reader = reader();
+    let mut value = "[1,2,3,4,5,6,7,8]".to_owned();
+    for turn in 0..20 {
+        let key = ["one", "other"][turn % 2];
+        let line = format!("{{\"type\":\"new\",\"{key}\":{value}}}\n");
+        for _ in 0..3 {
+            let found = read(&mut reader, line.as_bytes()).remove(0);
+            assert_eq!(found == Line::FallsThrough, turn > 1, "{turn}");
+        }
+        value = format!("{}{{\"{key}\":{value}}}{}", "[".repeat(40), "]".repeat(40));
+    }
+    // At less depth than before it is shared, and at more it is read.
+    let part = format!("{}{}", "[".repeat(60), "]".repeat(60));
+    let line = |depth: usize| {
+        let (open, close) = ("[".repeat(depth), "]".repeat(depth));
+        format!("{{\"type\":\"new\",\"a\":{open}{{\"part\":{part}}}{close}}}\n")
+    };
+    for (depth, is_read) in [
+        (20, true),
+        (20, true),
+        (37, true),
+        (20, true),
+        (38, false),
+        (37, true),
+    ] {
+        let found = read(&mut reader, line(depth).as_bytes()).remove(0);
+        assert_eq!(found != Line::FallsThrough, is_read, "{depth}");
+    }
+}
+
+#[test]
 fn keys_of_any_length_are_found() {
     let long = "a_key_that_has_more_than_thirty_two_bytes";
     let line = format!(r#"{{"type":"event","event":{{"type":"stop"}},"{long}":"x"}}"#);
