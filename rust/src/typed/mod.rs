@@ -32,4 +32,6 @@ pub use read::{Line, Reader};
 pub use write::{Seen, Shape, Source, Text, Unwritten, Writer};
 
 #[cfg(test)]
+mod plain;
+#[cfg(test)]
 mod tests;
