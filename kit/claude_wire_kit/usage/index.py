@@ -457,15 +457,16 @@ class UsageIndex:
         """Read the answers of some files. A file that cannot be read is left out."""
         from claude_wire_kit.usage.rows import answers_in
 
+        none: list[Row] = []
         try:
             names = [os.fsencode(change.news.part.path) for change in group]
             found = answers_in([change.news.part for change in group])
             if len(group) == 1:  # its path need not be UTF-8
-                yield group[0], next(iter(found.values()), [])
+                yield group[0], next(iter(found.values()), none)
                 return
             for name in names:
                 name.decode()
-            yield from ((change, found.get(name, [])) for name, change in zip(names, group, strict=True))
+            yield from ((change, found.get(name, none)) for name, change in zip(names, group, strict=True))
         except (OSError, ValueError):
             if len(group) == 1:
                 self.unreadable.append(self._path(group[0].path))
