@@ -240,6 +240,8 @@ async def test_a_session_goes_on_in_its_tabs_when_its_cli_is_started_again(tmp_p
 async def test_an_id_of_nothing_is_refused(tmp_path: Path, after: str, status: int, error: str) -> None:
     async with served(tmp_path) as service:
         id = await service.create({"lines": 1})
+        async with service.events(id) as events:
+            await events.until("turn_complete")
         async with service.client(**{"Last-Event-ID": after}) as client:
             refused = await client.get(f"/sessions/{id}/events")
             assert (refused.status_code, refused.json()["error"]) == (status, error)
