@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from page_server import Event, PageServer
 
 __all__ = ["scene"]
@@ -22,7 +24,14 @@ I will:
 """
 
 
-def _call(id: str, kind: str, title: str, state: str, **fields: str) -> list[Event]:
+CHANGE = [
+    "@@ -7 +7 @@",
+    "-    return sum(round(item.price * item.count, 2) for item in items)",
+    "+    return round(sum(item.price * item.count for item in items), 2)",
+]
+
+
+def _call(id: str, kind: str, title: str, state: str, **fields: Any) -> list[Event]:
     call = {"type": "operation", "id": id, "kind": kind, "title": title, **fields}
     return [{**call, "state": "started"}] + ([] if state == "started" else [{**call, "state": state}])
 
@@ -40,9 +49,15 @@ def scene(server: PageServer) -> None:
         *_call("t2", "file_read", "Read src/cart.py", "succeeded", path="src/cart.py"),
         {"type": "turn_complete", "ok": True, "costUsd": 0.0312, "durationMs": 41800, "turns": 3},
         {"type": "claude_response", "content": PLAN},
-        *_call("t3", "file_edit", "Edit src/cart.py", "succeeded", path="src/cart.py"),
+        *_call("t3", "file_edit", "Edit src/cart.py", "succeeded", path="src/cart.py", change=CHANGE),
         *_call(
-            "t4", "command", "Run the tests of the cart", "failed", command="python -m pytest -q tests/test_cart.py"
+            "t4",
+            "command",
+            "Run the tests of the cart",
+            "failed",
+            command="python -m pytest -q tests/test_cart.py",
+            exitCode=1,
+            content=[{"text": "Exit code 1\ntests/test_cart.py:12: assert 29.98 == 29.97\n1 failed, 3 passed"}],
         ),
         *_call("t5", "subagent", "Subagent look for other callers", "started"),
         {
