@@ -84,7 +84,7 @@ NAMES = [
     "read",
 ]
 
-#: The names of `claude_wire.messages` that are no message class: open unions, and a function.
+#: The names of `claude_wire.messages` that are no message class: open unions, and functions.
 MESSAGE_NAMES = [
     "AdvisorResult",
     "BashCodeExecutionResult",
@@ -130,6 +130,7 @@ MESSAGE_NAMES = [
     "UserDialogResult",
     "WebFetchResult",
     "from_dict",
+    "wire_fields",
 ]
 
 

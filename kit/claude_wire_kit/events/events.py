@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from claude_wire.codec import encode
-from claude_wire.messages.base import EXTRA_KEY, Wire
+from claude_wire.messages import Wire
 
 __all__ = [
     "Activity",
@@ -337,8 +337,8 @@ UiEvent: TypeAlias = (
 def event_schema() -> dict[str, Any]:
     """Return the JSON schema (2020-12) of all events, made from their classes."""
     schema = msgspec.json.schema(UiEvent)
+    (extra,) = Wire.__struct_encode_fields__  # the place for keys without a field: an event has none
     for part in schema["$defs"].values():
-        # No event has keys without a field.
-        part["properties"].pop(EXTRA_KEY)
+        part["properties"].pop(extra)
         part.pop("additionalProperties")
     return schema

@@ -26,8 +26,7 @@ from typing import Any, NamedTuple, cast, get_args
 import msgspec
 
 from claude_wire import messages
-from claude_wire.messages import Message
-from claude_wire.messages.base import Wire, wire_fields
+from claude_wire.messages import Message, Wire, wire_fields
 from claude_wire.support import one_line
 from claude_wire.transcripts import Record, SystemRecord
 from claude_wire_kit.events.names import tag

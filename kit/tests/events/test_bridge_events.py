@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from claude_wire import AssistantMessage, decode, encode
-from claude_wire.messages.base import Wire, wire_fields
+from claude_wire.messages import Wire, wire_fields
 from claude_wire_kit.events import Bridge, ClaudeResponse, Notice, UiEvent, event_schema
 from folders import DATA
 

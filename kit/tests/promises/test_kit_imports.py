@@ -42,7 +42,6 @@ DEEPER = {
     "claude_wire.dialects.frames.as_stream_json",
     "claude_wire.messages.conversation.results.words_of",
     "claude_wire.streams.sources.open_source",
-    "claude_wire.messages.base.Wire",
     "claude_wire.messages.union.require_message",
     "claude_wire.native.overflow.DrainOptions",
     "claude_wire.process.child.Child",

@@ -22,8 +22,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from claude_wire.messages import registry
+from claude_wire.messages.base import Wire as Wire
+from claude_wire.messages.base import wire_fields as wire_fields
 from claude_wire.messages.registry import *
 from claude_wire.messages.tolerant import from_dict as from_dict
 
 if not TYPE_CHECKING:
-    __all__ = [*registry.__all__, "from_dict"]
+    __all__ = [*registry.__all__, "Wire", "from_dict", "wire_fields"]
