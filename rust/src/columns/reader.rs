@@ -4,7 +4,7 @@
 //! that line has passed. Memory is that buffer, one batch, and what the longest line needs.
 //!
 //! Of 0.56 CPU seconds a GB for the ids and tokens of the table `usage` (transcripts with lines of 1.7 KB, AVX2), the copy of the pages
-//! by the system is 0.19, the look for UTF-8 0.07, and the lines 0.30. 14 columns with text take 0.82. Pieces of 64 KiB were not
+//! by the system is 0.19, the look for UTF-8 0.07, and the lines 0.30. 14 columns with text take 0.74. Pieces of 64 KiB were not
 //! faster. [`crate::lines::frame`] before the walk, which finds the ends of lines as well, took 0.03 more.
 // The operations are inlined into one function per engine: only there the vector instructions may be used.
 #![allow(clippy::inline_always)]
