@@ -40,7 +40,7 @@ class Service:
     def events(self, id: str, turns: int) -> list[dict[str, Any]]:
         """All events of a session, up to the end of so many turns."""
         found: list[dict[str, Any]] = []
-        with self._client.stream("GET", f"/sessions/{id}/events") as reply:
+        with self._client.stream("GET", f"/sessions/{id}/events?details=1") as reply:
             for line in reply.iter_lines():
                 event = json.loads(line[6:]) if line.startswith("data: ") else {"type": "session_state"}
                 if event["type"] != "session_state":
@@ -85,7 +85,7 @@ def test_from_a_new_session_to_its_answers(browser: Any, service: Service) -> No
         tab.wait_for_turns(2)
         id = tab.page.evaluate("location.hash").removeprefix("#session=")
         wanted = shown_of(service.events(id, 2))
-        assert len(wanted["texts"]) == 5
+        assert len(wanted["texts"]) == 7  # the result of each turn is a text that was not said before
         assert [json.loads(text) for text in wanted["prompts"]] == [{"lines": 3}, {"ask": "q1", "tool": "t1"}]
         assert wanted["questions"] == [["q1", "Bash", "allowed"]]
         assert tab.shown() == wanted
@@ -117,7 +117,7 @@ def test_two_tabs_of_one_question(browser: Any, service: Service) -> None:
             page.wait_for_selector("#log [data-id=q1]")
             page.wait_for_selector("[data-kind=turn]")
             assert page.locator("[data-id=q1]").count() == 1
-            assert page.locator("[data-kind=response]").count() == 2
+            assert page.locator("[data-kind=response]").count() == 3
             assert page.get_attribute("[data-id=q1]", "data-outcome") == "denied"
             assert page.locator("[data-kind=prompt]").count() == 1
 

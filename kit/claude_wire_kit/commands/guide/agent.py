@@ -316,7 +316,8 @@ TOPICS = [
 
 async def answer(turn: Turn) -> None:
     await report_background(turn)
-    images = [block for block in blocks_of(turn.prompt.message.content) if isinstance(block, ImageBlock)]
+    content = turn.prompt.message.content
+    images = [] if isinstance(content, str) else [block for block in content if isinstance(block, ImageBlock)]
     if images:
         await say(turn, f"You have sent {len(images)} image{'s' * (len(images) > 1)}. I cannot see, but it arrived.")
         return
@@ -326,10 +327,6 @@ async def answer(turn: Turn) -> None:
             await (plan(turn) if one.answer is fix and turn.session.permission_mode == "plan" else one.answer(turn))
             return
     await greet(turn)
-
-
-def blocks_of(content: Any) -> list[Any]:
-    return content if isinstance(content, list) else []
 
 
 def offer(request: InitializeRequest) -> InitializeResponse:

@@ -84,7 +84,7 @@ async def _edit(folder: Path, given: dict[str, Any]) -> Result:
     if after == before:
         return Result("String to replace not found in file.", is_error=True)
     path.write_text(after, encoding="utf-8")
-    structured = {
+    structured: dict[str, Any] = {
         "filePath": os.fspath(path),
         "oldString": given["old_string"],
         "newString": given["new_string"],
@@ -129,7 +129,7 @@ async def _todo(folder: Path, given: dict[str, Any]) -> Result:
 
 async def _ask(folder: Path, given: dict[str, Any]) -> Result:
     """The host asks the person, and allows the tool with the answers in its input."""
-    answers = given.get("answers") or {}
+    answers: dict[str, str] = given.get("answers") or {}
     said = ", ".join(f'"{question}"="{answer}"' for question, answer in answers.items())
     return Result(f"User has answered your questions: {said or '(no answer)'}", {"answers": answers})
 
