@@ -24,7 +24,7 @@ FUZZ = ROOT / "fuzz"
 BUILT = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 TARGETS = sorted(path.stem for path in (FUZZ / "fuzz_targets").glob("*.rs"))
 #: Bytes in front of an input that say how the target uses it, as many as the target reads.
-OPTIONS = {"buffer": 4, "columns": 2, "filter": 3, "frame": 1, "scan": 1, "stream": 4}
+OPTIONS = {"buffer": 4, "columns": 2, "filter": 3, "frame": 1, "scan": 1, "stream": 4, "typed": 1}
 SEEDS = 60
 
 sys.path.insert(0, str(ROOT / "tests" / "support"))

@@ -1,0 +1,82 @@
+//! Lines read into records: what serde reads, whatever was read before, and wherever the block is cut.
+#![no_main]
+
+use claude_wire::{simd, typed};
+use libfuzzer_sys::fuzz_target;
+use serde_json::Value as Json;
+
+#[path = "../../rust/src/typed/plain.rs"]
+#[allow(dead_code)] // The unit tests use more of it.
+mod plain;
+
+use plain::{reader, Plain, Values};
+use typed::{Line, Reader};
+
+fuzz_target!(|input: &[u8]| {
+    // The first byte says how often the block is read before, and where it is cut.
+    let [how, data @ ..] = input else {
+        return;
+    };
+    let data = &[data, b"\n"].concat();
+    let expected: Vec<Line<Plain>> = data
+        .split_inclusive(|&byte| byte == b'\n')
+        .map(|line| read(&mut reader(), line).remove(0))
+        .collect();
+    for (line, found) in data.split_inclusive(|&byte| byte == b'\n').zip(&expected) {
+        if let Line::Message(message, _) = found {
+            require_json(line, message);
+        }
+    }
+    let mut reader = reader();
+    for _ in 0..how % 5 {
+        assert_eq!(read(&mut reader, data), expected);
+    }
+    let cut = data.len() * usize::from(*how) / 256;
+    let cut = data[..cut].iter().rposition(|&byte| byte == b'\n');
+    let (one, other) = data.split_at(cut.map_or(0, |at| at + 1));
+    let mut found = read(&mut reader, one);
+    found.extend(read(&mut reader, other));
+    assert_eq!(found, expected);
+    let alone = data
+        .split(|&byte| byte == b'\n')
+        .map(|line| reader.one(line));
+    assert!(alone
+        .zip(&expected)
+        .all(|(found, expected)| found == *expected));
+});
+
+fn read(reader: &mut Reader<Values>, block: &[u8]) -> Vec<Line<Plain>> {
+    let mut lines = Vec::new();
+    let mut end = 0;
+    reader.block(block, block.len(), |line, from, to| {
+        assert_eq!(from, end);
+        end = to;
+        lines.push(line);
+    });
+    assert_eq!(end, block.len());
+    lines
+}
+
+/// A line that became a message is JSON, and what it has without a field is that of the line.
+fn require_json(line: &[u8], message: &Plain) {
+    let json: Json = serde_json::from_slice(line).expect("it is JSON");
+    let json = json.as_object().expect("it is an object");
+    match message {
+        Plain::Unknown(_, _, pairs) => {
+            let made: serde_json::Map<String, Json> = pairs
+                .iter()
+                .map(|(key, value)| (key.clone(), value.json()))
+                .collect();
+            assert_eq!(&made, json);
+        }
+        Plain::Record(_, slots) => {
+            let Some(Plain::Dict(extra)) = slots.last() else {
+                return;
+            };
+            for (key, value) in extra.iter() {
+                assert_eq!(json.get(key), Some(&value.json()));
+            }
+        }
+        other => panic!("no message: {other:?}"),
+    }
+}
