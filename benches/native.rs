@@ -14,7 +14,9 @@ use claude_wire::kinds::scan::KindSpans;
 use claude_wire::lines::buffer::{Bom, Buffer};
 use claude_wire::lines::frame;
 use claude_wire::lines::step::{Place, Step};
-use claude_wire::simd::Level;
+use claude_wire::simd::{Key, Level};
+use claude_wire::typed::plan::{may_be, Class, Field, Kind, Member, Plan, Shape, Top};
+use claude_wire::typed::{Host, Line, Reader};
 
 const LINES: usize = 1_600;
 const CHUNK: usize = 64 * 1024;
@@ -59,6 +61,10 @@ const CASES: &[(&str, bool, Case)] = &[
     }),
     ("coalesce, lines unlike each other", true, |i| {
         coalesce(&i.unlike, Level::Fast)
+    }),
+    ("typed", false, |inputs| typed(&inputs.like)),
+    ("typed, lines unlike each other", false, |inputs| {
+        typed(&inputs.unlike)
     }),
 ];
 
@@ -119,6 +125,150 @@ fn filter(data: &[u8], mut filter: Filter) -> usize {
         }
     }
     kept
+}
+
+/// Makes nothing of the lines: what is left is the pass itself.
+struct Nothing;
+
+impl Host for Nothing {
+    type Value = ();
+    type Class = ();
+    type Record = ();
+
+    fn text(&mut self, bytes: &[u8], is_ascii: bool) -> Option<()> {
+        black_box((bytes, is_ascii));
+        Some(())
+    }
+    fn int(&mut self, value: i64) -> Option<()> {
+        black_box(value);
+        Some(())
+    }
+    fn float(&mut self, value: f64) -> Option<()> {
+        black_box(value);
+        Some(())
+    }
+    fn null(&mut self) {}
+    fn bool(&mut self, _: bool) {}
+    fn list(&mut self, _: std::vec::Drain<'_, ()>) -> Option<()> {
+        Some(())
+    }
+    fn dict(&mut self, _: std::vec::Drain<'_, ()>) -> Option<()> {
+        Some(())
+    }
+    fn unknown(&mut self, (): &(), (): &(), _: std::vec::Drain<'_, ()>) -> Option<()> {
+        Some(())
+    }
+    fn begin(&mut self, (): &()) -> Option<()> {
+        Some(())
+    }
+    fn set(&mut self, (): &mut (), slot: usize, (): ()) {
+        black_box(slot);
+    }
+    fn finish(&mut self, (): ()) {}
+    fn slot(&mut self, (): &(), _: usize) -> Option<()> {
+        Some(())
+    }
+    fn copy_with(&mut self, (): &(), changes: &[(usize, usize)], _: &[()]) -> Option<()> {
+        black_box(changes);
+        Some(())
+    }
+    fn copy(&mut self, (): &()) -> Option<()> {
+        Some(())
+    }
+}
+
+fn typed(data: &[u8]) -> usize {
+    let mut reader = Reader::new(Nothing);
+    reader.change_plan(plan_deltas);
+    let (mut start, mut found) = (0, 0);
+    while start < data.len() {
+        let end = data.len().min(start + CHUNK);
+        let lines = data[start..end].iter().rposition(|&byte| byte == b'\n');
+        // A line that is longer than a chunk is read at once.
+        let rest = || data[end..].iter().position(|&byte| byte == b'\n');
+        let lines = lines.map_or_else(|| end + 1 + rest().expect("a line"), |at| start + at + 1);
+        reader.block(&data[start..lines], lines - start, |line, _, _| {
+            found += usize::from(matches!(line, Line::Message((), _)));
+        });
+        start = lines;
+    }
+    assert_eq!(found, LINES, "all lines are read");
+    found
+}
+
+/// Deltas have classes; whole messages are unknown, and become dicts.
+fn plan_deltas(plan: &mut Plan<(), ()>) {
+    let text = kind(plan, may_be::TEXT | may_be::NULL, &[]);
+    let whole = kind(plan, may_be::INT, &[]);
+    let delta = kind(
+        plan,
+        may_be::RECORD,
+        &[(0, "text_delta"), (1, "content_block_delta")],
+    );
+    let event = kind(
+        plan,
+        may_be::RECORD,
+        &[(1, "content_block_delta"), (0, "text_delta")],
+    );
+    class(plan, "text_delta", &[("text", text)]);
+    class(
+        plan,
+        "content_block_delta",
+        &[("index", whole), ("delta", delta)],
+    );
+    class(
+        plan,
+        "stream_event",
+        &[
+            ("event", event),
+            ("session_id", text),
+            ("parent_tool_use_id", text),
+            ("uuid", text),
+            ("api_message_id", text),
+        ],
+    );
+    plan.tops.push(Top {
+        tag: b"stream_event".to_vec(),
+        subtype: None,
+        class: 2,
+    });
+    plan.unknown = Some(((), (), ()));
+}
+
+fn kind(plan: &mut Plan<(), ()>, may_be: u32, classes: &[(usize, &str)]) -> usize {
+    let member = |&(class, tag): &(usize, &str)| Member {
+        class,
+        tag: tag.into(),
+        opening: format!("{{\"type\":\"{tag}\"").into(),
+    };
+    plan.kinds.push(Kind {
+        may_be,
+        item: 0,
+        classes: classes.iter().map(member).collect(),
+        tag_key: b"type".to_vec(),
+        words: Vec::new(),
+        unknown: None,
+    });
+    plan.kinds.len() - 1
+}
+
+fn class(plan: &mut Plan<(), ()>, tag: &str, keys: &[(&str, usize)]) {
+    let start = plan.fields.len();
+    let kinds = keys.iter().map(|&(key, kind)| (key, Some(kind)));
+    for (slot, (key, kind)) in kinds.chain([("type", None)]).enumerate() {
+        plan.fields.push(Field {
+            key: Key::new(key.as_bytes()),
+            kind,
+            slot,
+            default: Some(()),
+        });
+    }
+    plan.classes.push(Class::Planned(Shape {
+        class: (),
+        fields: start..plan.fields.len(),
+        tag: tag.into(),
+        extra: Some(keys.len() + 1),
+    }));
 }
 
 /// A sequence of numbers that is the same everywhere.
