@@ -18,7 +18,7 @@ comparisons in this order, and took 549 in another.
 """
 
 # Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
 
