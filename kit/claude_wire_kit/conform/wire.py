@@ -51,9 +51,9 @@ class Wire(ByteSendStream):
         #: The lines of the host so far; those that are JSON but no objects as empty ones.
         self.sent: list[Sent] = []
         #: True after the host has ended the agent's input.
-        self.input_ended = False
+        self.input_ended: bool = False
         #: Seconds for which the agent goes on after the end of its input.
-        self.linger = 0.0
+        self.linger: float = 0.0
         self._save("cmd.json", {"argv": ["claude", *flags], "pid": os.getpid()})
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda number, _: self.exit(128 + number))

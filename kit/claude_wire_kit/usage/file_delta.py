@@ -79,7 +79,7 @@ class FileDelta:
             end = self._end()
             self._find_cost(end)
             is_open = end < self._size and bool(answers_in([Range(path, end, self._size)]))
-            self.part = Range(path, self._start, self._size)
+            self.part: Range = Range(path, self._start, self._size)
             offset = 0 if is_open else end
             self.state: tuple[int, int, int, int, bytes] = (
                 *(status.st_size, status.st_mtime_ns, status.st_ino),

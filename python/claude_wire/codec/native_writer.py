@@ -53,7 +53,7 @@ class NativeWriter:
 
     def __init__(self, fallback: Callable[[Any], bytes]) -> None:
         #: Why the fallback encodes everything; empty if it does not.
-        self.why_not = ""
+        self.why_not: str = ""
         self._fallback = fallback
         self._planning = threading.Lock()
         self._met: dict[type, int] = {}

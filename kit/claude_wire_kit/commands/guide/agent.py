@@ -339,7 +339,7 @@ def offer(request: InitializeRequest) -> InitializeResponse:
     return InitializeResponse(commands=commands, models=models)
 
 
-agent = Agent(
+agent: Agent = Agent(
     answer,
     requests={InitializeRequest: offer},
     model="guide",
