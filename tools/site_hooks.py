@@ -22,6 +22,9 @@ from protocol.source import FieldNote, field_notes  # noqa: E402  # mkdocs loads
 #: Has the public names of each module of messages.
 REGISTRY = ROOT / "python" / "claude_wire" / "messages" / "registry.py"
 
+#: The packages whose classes have a table of their fields.
+WITH_FIELDS = ("claude_wire.messages", "claude_wire.transcripts.records", "claude_wire_kit.events")
+
 #: ``:class:`~claude_wire.Decoder``` as Markdown leaves it.
 ROLE = re.compile(r":(?:class|func|meth|mod|data|attr|exc|obj):<code>(~?)(?:!?)([\w.]+)</code>")
 
@@ -39,7 +42,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 def _with_fields(entry: re.Match[str]) -> str:
     """The entry of a message class, with the table of its fields; any other as it is."""
-    cls = getattr(importlib.import_module(entry[1]), entry[2], None) if entry[1].startswith("claude_wire.") else None
+    cls = getattr(importlib.import_module(entry[1]), entry[2]) if entry[1].startswith(WITH_FIELDS) else None
     if not (isinstance(cls, type) and issubclass(cls, Wire)):
         return entry[0]
     # The table has all that the signature has.

@@ -107,8 +107,9 @@ def test_a_key_without_a_field_is_kept_where_it_stood(cls: type[Wire]) -> None:
     expected = built(plain, cls).to_dict()
     places = list(objects(plain, built(plain, cls)))
     assert places[0][0] == ()
-    for path, holder in places:
-        for key in KEYS:
+    for index, (path, holder) in enumerate(places):
+        # The object itself gets each of these keys, and those within it take turns.
+        for key in KEYS if path == () else [KEYS[index % len(KEYS)]]:
             if key in at(plain, path):
                 continue
             given, wanted = copy.deepcopy(plain), copy.deepcopy(expected)

@@ -13,7 +13,7 @@ sys.path.append(str(ROOT / "benches"))
 
 import cut_emoji
 
-PAGE = (ROOT / "docs" / "json-test-suite.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "how-to" / "decode.md").read_text(encoding="utf-8")
 START = b'{"type":"stream_event","event":{"type":"message_start","message":{"role":"assistant","content":[]}}}\n'
 BLOCK = (
     b'{"type":"stream_event","event":{"type":"content_block_start","index":0,'

@@ -45,6 +45,6 @@ WHOLE: Mapping[str, set[str]] = {
         *("position", "process_turn_index", "result_index", "search_result_index", "start_block_index"),
         *("start_char_index", "start_line", "start_page_number"),
     },
-    "a status of HTTP or of a process": {"api_error_status", "error_status", "exit_code", "return_code"},
+    "a status of HTTP or of a process": {"api_error_status", "error_status", "exitCode", "exit_code", "return_code"},
     "a name": {"pid", "process_start_tuning", "verifiedPeerPid", "worker_epoch"},
 }

@@ -240,6 +240,9 @@ fn a_class_that_is_not_planned_is_asked_for() {
 #[test]
 fn what_is_unusual_falls_through() {
     for line in [
+        r#"{"type":"event","event":{"type":"stop","seconds":1.}}"#,
+        r#"{"type":"event","event":{"type":"stop","seconds":1.e5}}"#,
+        r#"{"type":"event","event":{"type":"stop","seconds":1e}}"#,
         r#"{"type":"event"}"#,
         r#"{"type":"event","event":null}"#,
         r#"{"type":"event","event":{"type":"delta"}}"#,
