@@ -140,7 +140,8 @@ def test_a_command_without_an_output_writes_nothing_and_succeeds(commands: Comma
 
 
 def test_a_terminal_that_is_closed_ends_a_supervisor_with_all_that_it_has(commands: Commands) -> None:
-    with started(commands, "supervisor", "start", "--foreground") as process:
+    # The tests themselves may run under nohup.
+    with started(commands, "supervisor", "start", "--foreground", preexec_fn=heed_hangups) as process:
         wait_until((commands.folder / "supervisor.json").exists)
         commands.create(lines=1)
         process.send_signal(signal.SIGHUP)
@@ -154,6 +155,10 @@ def test_a_supervisor_under_nohup_outlives_its_terminal(commands: Commands) -> N
         process.send_signal(signal.SIGHUP)
         assert is_ignored(process.pid, signal.SIGHUP)
         assert commands.sessions() == []
+
+
+def heed_hangups() -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def ignore_hangups() -> None:
