@@ -23,6 +23,7 @@ OURS = {
     *("html", "head", "meta", "title", "link", "script", "body", "a", "nav", "div", "h1", "h2", "h3", "span", "button"),
     *("ul", "li", "p", "header", "dl", "dt", "dd", "aside", "section", "progress", "main", "footer", "form", "label"),
     *("textarea", "kbd", "dialog", "select", "option", "input", "noscript", "article", "code", "pre"),
+    *("details", "summary"),
     # Of Markdown; nothing hostile makes a link or a table.
     *("strong", "em", "br", "hr", "h4", "h5", "h6", "ol", "blockquote"),
 }
