@@ -22,7 +22,7 @@ import lief
 lief.disable_leak_warning()
 
 ROOT = Path(__file__).resolve().parent.parent
-MAX_BYTES = 1_000_000
+MAX_BYTES = 1_100_000
 HOMES = {"CARGO_HOME": Path.home() / ".cargo", "RUSTUP_HOME": Path.home() / ".rustup"}
 #: Where the package of a wheel is, by the beginning of the wheel's name.
 PACKAGES = {"claude_wire": ROOT / "python", "claude_wire_kit": ROOT / "kit"}
