@@ -108,7 +108,7 @@ def test_a_turn_is_shown_recorded_and_played_again(place: Place) -> None:
     assert stats["turns"]["ok"] == 1
     assert stats["turns"]["unfinished"] == 0
     assert stats["bytes"] == len(recording.stdout)
-    assert f"${stats['cost_usd']:.6f} in all" in total
+    assert f"${stats['usd']:.6f} in all" in total
     again = command(place, "replay", str(folder(place)))
     assert (again.returncode, again.stdout.encode()) == (0, recording.stdout)
     assert anyio.run(replayed, recording) == for_iterations(recording)
