@@ -10,7 +10,7 @@ import claude_wire
 import peers
 import workloads
 from conftest import Contest
-from test_decode import aligned, feeding, floor
+from test_decode import aligned, by_hand, feeding, floor
 
 
 @pytest.mark.parametrize(
@@ -129,13 +129,13 @@ def test_live_line_of_cjk(contest: Contest) -> None:
     def alone() -> None:
         for _ in range(5):
             for line in lines:
-                floor.decode(line)
+                by_hand.decode(line)
 
     contest(
         "feed(one line), made traffic in CJK",
         5 * len(lines),
         ours,
-        at_most={"msgspec decode, our own decoder": (alone, None)},
+        at_most={"msgspec by hand at its best": (alone, None)},
         faster_than=peers.entered(
             lines * 5, {"claude-agent-sdk": peers.by_agent_sdk, "json.loads (dicts)": peers.by_json}
         ),

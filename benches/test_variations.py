@@ -7,7 +7,7 @@ import pytest
 import peers
 import workloads
 from conftest import Contest
-from test_decode import aligned, feeding, floor
+from test_decode import aligned, by_hand, feeding
 
 
 @pytest.mark.parametrize("variation", workloads.VARIATIONS)
@@ -20,7 +20,7 @@ def test_typed(contest: Contest, variation: str) -> None:
         f"feed, typed, {variation}",
         workloads.count(data) * passes,
         feeding(chunks),
-        at_most={"msgspec decode_lines of aligned blocks, our own decoder": (aligned(floor, data, passes), None)},
+        at_most={"msgspec by hand at its best, blocks": (aligned(by_hand, data, passes), None)},
         faster_than=peers.entered(
             chunks,
             {
