@@ -266,6 +266,23 @@ def test_a_cli_that_is_idle_although_a_result_is_owed_is_waited_for_up_to_the_ce
 
 
 @every_backend
+def test_a_loop_of_runs_without_a_prompt_lets_other_tasks_run(backend: Backend) -> None:
+    async def main() -> None:
+        async with opened() as (_, session), anyio.create_task_group() as group:
+
+            async def runs() -> None:
+                for _ in range(1_000):
+                    assert [message async for message in session.receive_run()] == []
+                raise AssertionError("no other task ran")
+
+            group.start_soon(runs)
+            await anyio.lowlevel.checkpoint()
+            group.cancel_scope.cancel()
+
+    backend.run(main)
+
+
+@every_backend
 @pytest.mark.parametrize("how", ["raises", "cancelled"])
 def test_a_prompt_that_was_not_sent_can_be_sent_again_under_its_uuid(backend: Backend, how: str) -> None:
     async def main() -> None:

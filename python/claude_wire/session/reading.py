@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from anyio import current_time
+from anyio.lowlevel import checkpoint
 
 from claude_wire.errors import HandleError, ProcessError, TurnError
 from claude_wire.messages import (
@@ -138,6 +139,8 @@ class Reading:
                     wait.note(message, self.run)
                 return message
         wait.close(self.run)
+        # Without a checkpoint a loop around an idle session would let no other task run.
+        await checkpoint()
         raise StopAsyncIteration
 
     @contextmanager
