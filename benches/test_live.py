@@ -16,13 +16,15 @@ from conftest import Contest, Job
 floor = union_decoder(SUBTYPED)
 
 
-def each_of(lines: list[bytes], function: Callable[[bytes], object] | None) -> Job | None:
+def each_of(
+    lines: list[bytes], function: Callable[[bytes], object] | None, passes: int = workloads.PASSES
+) -> Job | None:
     """Calls it with each line, some lines at a time so that all are in the cache."""
     if function is None:
         return None
 
     def job() -> None:
-        for _ in range(workloads.PASSES):
+        for _ in range(passes):
             for line in lines:
                 function(line)
 
@@ -48,6 +50,7 @@ def test_decode(contest: Contest) -> None:
         at_most={"msgspec decode, our own decoder": (each_of(lines, floor.decode), 1.2)},
         faster_than={
             "msgspec by hand at its best": (each_of(lines, msgspec_by_hand.decoder().decode), 1.4),
+            "takopi": (each_of(lines, peers.by_takopi), 1.7),
             "claude-agent-sdk": (by_agent_sdk(workloads.lines(workloads.deltas())), 7),
             "pydantic, discriminated unions": (each_of(lines, peers._validate), None),
             "json.loads (dicts)": (each_of(lines, json.loads), None),
@@ -56,6 +59,23 @@ def test_decode(contest: Contest) -> None:
             "fastsimdjson.loads (dicts)": (each_of(lines, peers.fastsimdjson and peers.fastsimdjson.loads), None),
         },
         charted=True,
+    )
+
+
+def test_decode_mixed_sessions(contest: Contest) -> None:
+    """``decode(line)`` of whole recorded sessions, also against a program whose parser it would replace."""
+    lines = workloads.mixed().splitlines()
+    ours = each_of(lines, claude_wire.decode, passes=1)
+    assert ours is not None
+    contest(
+        "decode(line), mixed sessions",
+        len(lines),
+        ours,
+        faster_than={
+            "msgspec by hand at its best": (each_of(lines, msgspec_by_hand.decoder().decode, passes=1), 1.6),
+            "takopi": (each_of(lines, peers.by_takopi, passes=1), 1.0),
+            "claude-agent-sdk": (peers.of(peers.by_agent_sdk, [line + b"\n" for line in lines]), 3),
+        },
     )
 
 
