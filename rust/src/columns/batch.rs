@@ -1,8 +1,8 @@
-//! Columns that grow, and batches of them, laid out as Arrow wants it: see "Arrow Columnar Format".
+//! Growing columns, and batches of them, in the layout of the "Arrow Columnar Format".
 
 use std::mem;
 
-/// An allocation failed. Nothing here aborts the process for that: the host decides.
+/// An allocation failed. Nothing here aborts the process: the caller decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoMemory;
 
@@ -33,7 +33,7 @@ pub fn push<T>(values: &mut Vec<T>, value: T) -> Result<(), NoMemory> {
     if values.len() == values.capacity() {
         return grow(values, value);
     }
-    // Here the compiler knows that there is room, and does not check it again.
+    // The compiler knows here that there is room, and omits a second check.
     values.push(value);
     Ok(())
 }
@@ -77,7 +77,7 @@ fn reserve_exact<T>(values: &mut Vec<T>, length: usize) -> Result<(), NoMemory> 
     values.try_reserve_exact(more).map_err(|_| NoMemory)
 }
 
-/// Rows that there is room for from the first one on.
+/// Rows that the first allocation has room for.
 const FIRST_ROWS: usize = 16;
 
 /// A value of a row.
@@ -93,12 +93,12 @@ pub enum Cell<'a> {
     Bool(bool),
 }
 
-/// What the values of a column are.
+/// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {
     /// UTF-8, with offsets of 32 bits.
     Text,
-    /// JSON as it stands in the line, as UTF-8.
+    /// JSON as in the line, as UTF-8.
     Json,
     /// 64 bits, signed.
     Int,
@@ -126,7 +126,7 @@ impl Type {
     }
 }
 
-/// Bits, from the lowest of each byte on.
+/// Bits, beginning at the lowest of each byte.
 #[derive(Debug, Default)]
 pub struct Bits {
     bytes: Vec<u8>,
@@ -172,7 +172,7 @@ impl Bits {
         self.bytes[index / 8] >> (index % 8) & 1 == 1
     }
 
-    /// The bytes, the last one filled up with zeros.
+    /// The bytes. Unused bits of the last byte are zero.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
@@ -182,7 +182,7 @@ impl Bits {
 /// The values of a column.
 #[derive(Debug)]
 pub enum Values {
-    /// Of each text where it begins, and where the last one ends; and their bytes.
+    /// The start of each text and the end of the last; and their bytes.
     Text(Vec<i32>, Vec<u8>),
     /// Numbers and times by their bits.
     Words(Vec<u64>),
@@ -195,14 +195,14 @@ pub enum Values {
 pub struct Column {
     /// What the values are.
     pub values: Values,
-    /// Which of them are there.
+    /// Which rows have a value.
     pub valid: Bits,
-    /// How many are not.
+    /// Number of rows without a value.
     pub nulls: usize,
 }
 
 impl Column {
-    /// An empty one, with room for `rows` rows, and `bytes` bytes of text.
+    /// An empty column, with room for `rows` rows and `bytes` bytes of text.
     ///
     /// # Errors
     ///
@@ -275,7 +275,7 @@ impl Column {
         }
     }
 
-    /// Adds a row. [`Batch::begin_row`] comes first, once for all columns: without it this may abort the process where there is no memory.
+    /// Adds a row. Call [`Batch::begin_row`] first, once for all columns: otherwise this may abort the process when there is no memory.
     /// The same holds for the methods below.
     ///
     /// # Errors
@@ -312,7 +312,7 @@ impl Column {
         self.nulls += 1;
     }
 
-    /// The bytes of all texts, to which those of the next are added before [`Self::end_text`].
+    /// The bytes of all texts. Add those of the next text, then call [`Self::end_text`].
     #[inline]
     pub fn text(&mut self) -> Option<&mut Vec<u8>> {
         match &mut self.values {
@@ -321,7 +321,7 @@ impl Column {
         }
     }
 
-    /// Adds a row with the text that was written since the last.
+    /// Adds a row with the text written since the last row.
     #[inline]
     pub fn end_text(&mut self) {
         if let Values::Text(starts, bytes) = &mut self.values {
@@ -346,7 +346,7 @@ impl Column {
         }
     }
 
-    /// Takes back the rows from `rows` on.
+    /// Removes the rows from `rows` on.
     pub fn truncate(&mut self, rows: usize) {
         match &mut self.values {
             Values::Text(starts, bytes) => {
@@ -363,7 +363,7 @@ impl Column {
     }
 }
 
-/// Where the next text begins. A batch has fewer bytes than 32 bits can count: the reader sees to that.
+/// Where the next text begins. The reader keeps a batch below the number of bytes that 32 bits can count.
 #[inline]
 fn offset(bytes: &[u8]) -> i32 {
     debug_assert!(i32::try_from(bytes.len()).is_ok());
@@ -374,16 +374,16 @@ fn offset(bytes: &[u8]) -> i32 {
 /// Rows of a table.
 #[derive(Debug, Default)]
 pub struct Batch {
-    /// One for each column of the scan.
+    /// The columns.
     pub columns: Vec<Column>,
     /// Rows that each column has.
     pub rows: usize,
-    /// Rows that each column has room for, but for their texts.
+    /// Rows that each column has room for, without their texts.
     room: usize,
 }
 
 impl Batch {
-    /// An empty one.
+    /// An empty batch.
     ///
     /// # Errors
     ///
@@ -447,7 +447,7 @@ impl Batch {
         self.columns.iter().map(Column::bytes).sum()
     }
 
-    /// Takes back the rows from `rows` on, of which some columns may have more than others.
+    /// Removes the rows from `rows` on. Some columns may have more of them than others.
     pub fn truncate(&mut self, rows: usize) {
         for column in &mut self.columns {
             column.truncate(rows);
@@ -455,7 +455,7 @@ impl Batch {
         self.rows = rows;
     }
 
-    /// Takes what is there, and leaves an empty batch that has room for about as much.
+    /// Takes the rows, and leaves an empty batch with room for about as many.
     ///
     /// # Errors
     ///

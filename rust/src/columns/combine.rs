@@ -1,10 +1,10 @@
-//! Answers that stand in several rows of tables `usage`, once.
+//! Picks one row of each answer that has several rows in tables `usage`.
 //!
 //! An answer of several content blocks is several lines, each with the usage of all; a fork copies lines into another file; and a stream has
-//! the same answers as the transcript. The key of an answer is its message id and its request id. Of its rows one counts: one of a
+//! the same answers as the transcript. The key of an answer is its message id and its request id. One of its rows counts: a row of a
 //! transcript before one of a stream, which has only the output tokens that the answer began with; the original, which has
-//! no `request_session_id`, before a copy; and then the last. A row without a message id is an answer by its `uuid`, and one without that, too,
-//! by itself.
+//! no `request_session_id`, before a copy; and of equals the last. The key of a row without a message id is its `uuid`; a row without
+//! either is an answer of its own.
 
 use std::collections::HashMap;
 use std::mem;
@@ -12,7 +12,7 @@ use std::mem;
 use super::batch::{append, push, reserve, with_room, Batch, Cell, NoMemory, Type};
 use super::reader::BATCH_ROWS;
 
-/// Rows that come from elsewhere, and stay where they are.
+/// A table of rows that the caller owns.
 pub trait Rows {
     /// How many.
     fn rows(&self) -> usize;
@@ -20,7 +20,7 @@ pub trait Rows {
     fn cell(&self, column: usize, row: usize) -> Cell<'_>;
 }
 
-/// The row of an answer that counts so far.
+/// The row of an answer that counts, so far.
 #[derive(Clone, Copy, Debug)]
 struct Best {
     table: usize,
@@ -28,16 +28,16 @@ struct Best {
     rank: u8,
 }
 
-/// Rows of which each answer has one.
+/// The counting rows, one for each answer.
 #[derive(Debug)]
 pub struct Combine<T> {
     types: Vec<Type>,
-    /// Where the columns are that make the key and the rank of a row: those of [`NAMES`].
+    /// Indexes of the columns that make the key and the rank of a row: those of [`NAMES`].
     places: [Option<usize>; 5],
     tables: Vec<T>,
-    /// Of each row of each table, whether it counts.
+    /// For each row of each table, whether it counts.
     counts: Vec<Vec<bool>>,
-    /// By its key, which of the answers it is.
+    /// Key -> index of its answer.
     known: HashMap<Box<[u8]>, usize>,
     answers: Vec<Best>,
 }
@@ -51,7 +51,7 @@ const NAMES: [&str; 5] = [
 ];
 
 impl<T: Rows> Combine<T> {
-    /// Of rows with these columns; `None` if there is no `message_id` or no `request_id` among them.
+    /// For rows with these columns. `None` if `message_id` or `request_id` is missing.
     #[must_use]
     pub fn new(columns: &[(String, Type)]) -> Option<Self> {
         let find = |name| {
@@ -75,7 +75,7 @@ impl<T: Rows> Combine<T> {
     ///
     /// # Errors
     ///
-    /// [`NoMemory`]. Then all of the rows count that were not looked at.
+    /// [`NoMemory`]. All rows that were not looked at then count.
     pub fn add(&mut self, rows: T) -> Result<(), NoMemory> {
         let mut counts = with_room(rows.rows())?;
         counts.resize(rows.rows(), true);
@@ -103,13 +103,13 @@ impl<T: Rows> Combine<T> {
             push(&mut key, u8::from(message.is_some()))?;
             append(&mut key, id)?;
             if message.is_some() {
-                // No text has this byte, so that the two never run into each other.
+                // No text has this byte, so the two ids cannot be confused.
                 push(&mut key, 0xff)?;
                 append(&mut key, text(1).unwrap_or(b"\xff"))?;
             }
             let rank = 2 * u8::from(text(3) != Some(b"stream")) + u8::from(text(4).is_none());
             let best = Best { table, row, rank };
-            // Most rows of an answer stand next to each other: then it needs no look-up.
+            // Most rows of an answer are neighbours: no look-up is needed for them.
             if key != last_key {
                 last = self
                     .known
@@ -139,7 +139,7 @@ impl<T: Rows> Combine<T> {
         Ok(())
     }
 
-    /// The rows that count of the tables from `next` on, which is set to the table that comes then; `None` after the last.
+    /// The counting rows of the next tables. Advances `next`; `None` after the last table.
     ///
     /// # Errors
     ///

@@ -2,12 +2,12 @@
 //!
 //! * `tree`: which keys are wanted; `walk`: where in an object their values stand.
 //! * `values`: those values as text, numbers, times.
-//! * `spec`: which columns there are, and by which rules they are made; `rows`: the rows that a line gives; `batch`: columns that grow.
-//! * `source`: where lines come from; `reader`: files and ranges of them, line by line, to batches, and what did not fit.
-//! * `combine`: answers that stand in several rows, once.
+//! * `spec`: the columns of a table and their rules; `rows`: the rows of a line; `batch`: growing columns.
+//! * `source`: where lines come from; `reader`: files and ranges of files, line by line, to batches and a report.
+//! * `combine`: picks one row of each answer that has several.
 //!
-//! Whoever asks says which keys. What is promised of a line: its structure, UTF-8, and the validity of each value that is taken. Values that are
-//! skipped are not judged. What is not understood is left to a decoder that is given.
+//! The caller says which keys. Checked of a line: its structure, its UTF-8, and each value that is taken. Skipped values are not checked.
+//! A line that is not understood here goes to the decoder that the caller gives.
 
 pub mod batch;
 pub mod combine;

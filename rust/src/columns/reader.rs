@@ -1,7 +1,7 @@
-//! Files and ranges of them, line by line, to batches, and what did not fit.
+//! Reads files and ranges of files line by line into batches, and reports values that did not fit.
 //!
-//! One buffer is used for all: a piece of 256 KiB is still in the cache when its lines are walked. A line that is longer makes it grow, until
-//! that line has passed. Memory is that buffer, one batch, and what the longest line needs.
+//! One buffer serves all files: a piece of 256 KiB is still in the cache when its lines are walked. A longer line makes the buffer grow
+//! until that line is done. Memory is this buffer, one batch, and what the longest line needs.
 //!
 //! Of 0.56 CPU seconds a GB for the ids and tokens of the table `usage` (transcripts with lines of 1.7 KB, AVX2), the copy of the pages
 //! by the system is 0.19, the look for UTF-8 0.07, and the lines 0.30. 14 columns with text take 0.74. Pieces of 64 KiB were not
@@ -25,20 +25,20 @@ use crate::simd::{run, Engine, Level, Operation};
 
 /// Bytes that are read at once.
 pub const BUFFER_BYTES: usize = 256 * 1024;
-/// A batch ends with the line that makes it so many rows, or more.
+/// A batch ends with the line that gives it this many rows or more.
 pub const BATCH_ROWS: usize = 16 * 1024;
-/// A batch ends when its values have so many bytes; this is looked at once for each piece that is read.
+/// A batch ends when its values have this many bytes. Checked once for each piece that is read.
 pub const BATCH_BYTES: usize = 2 * 1024 * 1024;
-/// Cases that are kept, the first ones.
+/// Problems to keep: the first ones.
 pub const MAX_CASES: usize = 100;
 
 /// A byte order mark.
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// What the decoder made of a line.
+/// The decoder's verdict on a line.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// The same object, written so that it is clear.
+    /// The same object, written in a form that this module understands.
     Line(Vec<u8>),
     /// It is no JSON object.
     Refused,
@@ -48,26 +48,26 @@ pub enum Reply {
     Failed,
 }
 
-/// What is asked of a line that is not understood here.
+/// The decoder, asked about a line that is not understood here.
 pub type Decode = Box<dyn Fn(&[u8]) -> Reply + Send + Sync>;
 
-/// What is read, and what of it.
+/// What to read, and how.
 pub struct Plan {
     /// The table.
     pub spec: Spec,
-    /// Kinds of lines that are wanted; `None` for all.
+    /// The wanted kinds of lines; `None` for all.
     pub only: Option<Names>,
-    /// Whether the first thing that does not fit ends it.
+    /// Whether the first problem ends the pass.
     pub strict: bool,
-    /// Most bytes of a line, without its LF.
+    /// Limit for a line in bytes, without its LF.
     pub max_line: usize,
-    /// How much of the processor to use.
+    /// Which instructions of the processor to use.
     pub level: Level,
     /// The decoder.
     pub decode: Decode,
 }
 
-/// What was the matter.
+/// Which problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Problem {
@@ -75,18 +75,18 @@ pub enum Problem {
     Surrogate,
     /// A value is of another type than its column, or out of its range: it became null.
     Misfit,
-    /// A line is no JSON object, by the decoder.
+    /// The decoder says that a line is not a JSON object.
     Invalid,
-    /// A line is longer than may be.
+    /// A line is over the limit.
     TooLong,
-    /// A line has more content blocks than may be.
+    /// A line has too many content blocks.
     TooManyBlocks,
 }
 
 /// A problem, and where it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Case {
-    /// What was the matter.
+    /// Which problem.
     pub problem: Problem,
     /// Index of the column, of a surrogate and a misfit.
     pub column: Option<usize>,
@@ -96,18 +96,18 @@ pub struct Case {
     pub offset: u64,
 }
 
-/// What one pass over all sources came to.
+/// Counts of one pass over all sources.
 #[derive(Debug, Default)]
 pub struct Report {
     /// Bytes that were read.
     pub bytes: u64,
-    /// Lines that were looked at; blank lines are none.
+    /// Lines, without blank ones.
     pub lines: u64,
-    /// Lines that are of other kinds than those wanted.
+    /// Lines of kinds that are not wanted.
     pub skipped: u64,
     /// Rows that were made.
     pub rows: u64,
-    /// Lines that went through the decoder.
+    /// Lines that the decoder was asked about.
     pub decoded: u64,
     /// Lines without a row because the decoder refused them, because they are too long, or have too many blocks.
     pub invalid: u64,
@@ -115,12 +115,12 @@ pub struct Report {
     pub surrogates: Vec<u64>,
     /// By column: values that did not fit.
     pub misfits: Vec<u64>,
-    /// The first of all these.
+    /// The first problems.
     pub cases: Vec<Case>,
 }
 
 impl Report {
-    /// One for so many columns.
+    /// For a table with this many columns.
     ///
     /// # Errors
     ///
@@ -144,7 +144,7 @@ impl Report {
             _ => &mut self.invalid,
         };
         *count += u64::from(times);
-        // There is room for all of them since the beginning.
+        // The room was reserved at the beginning.
         if self.cases.len() < MAX_CASES.min(self.cases.capacity()) {
             self.cases.push(case);
         }
@@ -176,7 +176,7 @@ pub struct Reader {
     sources: Arc<Vec<Source>>,
     report: Arc<Mutex<Report>>,
     rows: Rows,
-    /// The source that is read, or comes next.
+    /// The source being read, or the next one.
     source: usize,
     open: Option<Open>,
     buffer: Vec<u8>,
@@ -184,25 +184,25 @@ pub struct Reader {
     base: u64,
     /// Where in the buffer the next line begins.
     at: usize,
-    /// Behind the last LF.
+    /// The place after the last LF.
     complete: usize,
     /// Whether all lines up to there are UTF-8.
     clean: bool,
-    /// Behind the bytes that were read.
+    /// The place after the bytes that were read.
     filled: usize,
     /// Whether there is no more to read of the source.
     ended: bool,
-    /// Whether all up to the next LF belongs to a line that is not taken.
+    /// Whether the bytes up to the next LF belong to a line of another range.
     skipping: bool,
 }
 
-/// Locks what a panic cannot have left half done: counters.
+/// Locks the counters, also after a panic: each is complete at any time.
 pub fn lock(report: &Mutex<Report>) -> MutexGuard<'_, Report> {
     report.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Reader {
-    /// One that begins with the first source, and counts in `report`.
+    /// A reader that begins with the first source, and counts in `report`.
     ///
     /// # Errors
     ///
@@ -246,13 +246,13 @@ impl Reader {
                 }
             }
         }
-        // Its columns may have room for many more rows. A copy has none to spare, if there is memory for one.
+        // The columns may have room for many more rows. A copy has no spare room; without memory for a copy, the batch stays as it is.
         let left = mem::take(&mut self.rows.batch);
         let left = left.copy().unwrap_or(left);
         Ok(Some(left).filter(|batch| batch.rows > 0))
     }
 
-    /// Goes on by some lines, or by one read. Whether the batch is full.
+    /// Advances by some lines, or by one read. Returns whether the batch is full.
     fn step(&mut self) -> Result<bool, Failure> {
         if self.at < self.complete {
             self.lines()?;
@@ -299,7 +299,7 @@ impl Reader {
             return Ok(());
         }
         if begins && self.buffer.starts_with(BOM) {
-            // White space, which a line may begin with. So the first line begins with the file, whatever range it is in.
+            // White space, which may begin a line: so the first line still begins where the file does.
             self.buffer[..BOM.len()].fill(b' ');
         }
         let data = &self.buffer[..self.filled];
@@ -323,7 +323,7 @@ impl Reader {
         self.problem(Problem::TooLong, None, 1, begin)
     }
 
-    /// Takes complete lines until there is none, or something is to be done.
+    /// Takes complete lines until there is none, or one needs the decoder or ends the pass.
     fn lines(&mut self) -> Result<(), Failure> {
         if self.skipping {
             self.skipping = false;
@@ -393,7 +393,7 @@ impl Reader {
         match lines.take(&self.report, false).0 {
             Stop::End => Ok(()),
             Stop::Noted(_) => self.notes(begin),
-            // What the decoder writes is clear. If it ever is not, the line is told and not lost without a word.
+            // What the decoder writes is understood here. If it ever is not, the line is reported, not lost in silence.
             Stop::Odd => self.problem(Problem::Invalid, None, 1, begin),
             Stop::NoMemory => Err(Failure::NoMemory),
         }
@@ -427,7 +427,7 @@ impl Reader {
     }
 }
 
-/// Moves what is kept of a buffer to its start, and makes room behind it. Returns where that ends.
+/// Moves the kept part of a buffer to its start, and makes room after it. Returns where that part ends.
 fn make_room(buffer: &mut Vec<u8>, kept: Range<usize>) -> Result<usize, NoMemory> {
     let length = kept.len();
     if buffer.len() > BUFFER_BYTES && length < BUFFER_BYTES / 2 {
@@ -438,7 +438,7 @@ fn make_room(buffer: &mut Vec<u8>, kept: Range<usize>) -> Result<usize, NoMemory
     } else {
         buffer.copy_within(kept, 0);
     }
-    // One byte is for the LF that a last line may lack.
+    // One more byte, for the LF that the last line may lack.
     if length + 1 >= buffer.len() {
         let size = (2 * buffer.len()).max(BUFFER_BYTES);
         let more = buffer.try_reserve_exact(size - buffer.len());
@@ -453,15 +453,15 @@ fn line_end(data: &[u8]) -> usize {
     memchr::memchr(b'\n', data).unwrap_or(data.len())
 }
 
-/// Why some lines were left for later.
+/// Why the lines ended.
 enum Stop {
     /// There are no more.
     End,
-    /// The line at the place is not understood.
+    /// The line at this place is not understood.
     Odd,
     /// Something in the line that began here did not fit.
     Noted(usize),
-    /// There is no memory for the rows of the line at the place.
+    /// There is no memory for the rows of the line at this place.
     NoMemory,
 }
 
@@ -478,7 +478,7 @@ struct Lines<'a> {
 }
 
 impl Lines<'_> {
-    /// Takes lines until there is none or one is odd, and counts them; those that the decoder gives are counted already.
+    /// Takes lines until there is none or one is not understood, and counts them. Lines from the decoder are counted already.
     fn take(mut self, report: &Mutex<Report>, counts: bool) -> (Stop, usize) {
         let before = self.rows.batch.rows;
         let (stop, taken, skipped) = run(self.plan.level, &mut self);

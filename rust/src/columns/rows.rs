@@ -11,7 +11,7 @@ use super::values::{json, text, timestamp, word, Fault, Word};
 use super::walk::{space, walk, Form, Found, Item, List, Value};
 use crate::simd::{Engine, Operation};
 
-/// Most content blocks of a line that become rows, so that a batch has a bound.
+/// Limit for the content blocks of a line, so that a batch has a bound.
 pub const MAX_BLOCKS: usize = 1 << 16;
 
 /// Most bytes of these rows, beyond twice the line: each repeats what the line has beside its blocks. With a line of at most 512 MiB, a column's offsets have 32 bits.
@@ -20,15 +20,15 @@ pub const MAX_REPEATED: usize = 64 << 20;
 /// Something in a line that did not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// What is the matter.
+    /// Which problem.
     pub problem: Problem,
     /// Index of the column, of a surrogate and a misfit.
     pub column: Option<usize>,
-    /// How often.
+    /// How many times.
     pub times: u32,
 }
 
-/// A line, and what of it is not in it.
+/// A line, and what its bytes do not say.
 #[derive(Clone, Copy)]
 pub struct Line<'a> {
     /// Bytes, up to an LF or the end.
@@ -66,7 +66,7 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Of a table.
+    /// For a table.
     ///
     /// # Errors
     ///
@@ -101,7 +101,7 @@ impl Rows {
         self.batch.take(&self.types)
     }
 
-    /// Takes what did not fit in the last line.
+    /// Takes the problems of the last line.
     pub fn take_notes(&mut self) -> Vec<Note> {
         std::mem::take(&mut self.work.notes)
     }
@@ -192,14 +192,14 @@ impl Rows {
                 }
             }
         }
-        // What belongs to a column that nobody asked for is nobody's problem.
+        // Ignore problems of columns that nobody asked for.
         if texts.is_some() {
             self.work.note(Problem::Misfit, texts, strays.into())?;
         }
         Ok(())
     }
 
-    /// Adds a row; `bare` says that it is of a string where a list of blocks may stand.
+    /// Adds a row. `bare`: the row is for a string in place of a list of blocks.
     #[inline(always)]
     fn add_row<E: Engine>(
         &mut self,
@@ -249,7 +249,7 @@ impl Rows {
             if !value.is_some(data) {
                 column.push_null();
             } else if of.kind == Type::Text && value.is_text() {
-                // Not by a closure: that would be a function of its own, without vectors.
+                // Not a closure: that would be a function of its own, without vectors.
                 let mut surrogates = 0;
                 if let Some(out) = column.text() {
                     surrogates = text(engine, data, value, out)?;
@@ -300,7 +300,7 @@ impl Work {
         Ok(())
     }
 
-    /// The first value that is there and not null.
+    /// The first value that is present and not null.
     #[inline(always)]
     fn first(&self, data: &[u8], places: &[Place]) -> Value {
         for place in places {
@@ -364,7 +364,7 @@ impl Work {
     }
 }
 
-/// A value that is there, as a cell of a type; `None` if it is of another.
+/// A value as a cell of this type; `None` if the value has another type.
 #[inline(always)]
 fn cell<'a, E: Engine>(
     engine: E,

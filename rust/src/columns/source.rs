@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// The bytes of a source.
 #[derive(Debug)]
 pub enum Input {
-    /// A file, which is opened when its turn has come.
+    /// A file, opened when its turn has come.
     File(PathBuf),
     /// Bytes.
     Bytes(Arc<Vec<u8>>),
@@ -21,9 +21,9 @@ pub struct Source {
     pub input: Input,
     /// The name of the file, as UTF-8.
     pub name: Option<Vec<u8>>,
-    /// A line before this byte belongs to another range.
+    /// Lines that begin before this byte belong to another range.
     pub start: u64,
-    /// So does a line from this byte on.
+    /// So do lines that begin at this byte or after it.
     pub stop: u64,
 }
 
@@ -45,7 +45,7 @@ impl Read for Open {
     }
 }
 
-/// Bytes that a source and its open ones share.
+/// Bytes shared by a source and its open form.
 #[derive(Debug)]
 pub struct Shared(Arc<Vec<u8>>);
 
@@ -60,7 +60,7 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// Those of the system; and what is there is not a regular file.
+    /// Those of the system; or it is not a regular file.
     pub fn open(&self, at: u64) -> io::Result<Open> {
         Ok(match &self.input {
             Input::File(path) => {

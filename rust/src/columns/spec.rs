@@ -1,7 +1,7 @@
-//! Which columns a table has, and by which rules they are made.
+//! The columns of a table, and the rules that make them.
 //!
-//! A table is described by text, one column a line: its name, its type, a rule, and what that needs. A path is keys with dots between; one that
-//! begins with `*.` is in a content block.
+//! A text describes a table, one column a line: its name, its type, a rule, and what the rule needs. A path is keys with dots between. A path
+//! that begins with `*.` is in a content block.
 //!
 //! ```text
 //! !where assistant user                     only lines of these types have rows
@@ -28,7 +28,7 @@ pub enum Place {
     Block(Slot),
 }
 
-/// How a column is made. See above.
+/// The rule of a column. See the module.
 #[allow(missing_docs)]
 #[derive(Debug)]
 pub enum Rule {
@@ -57,27 +57,27 @@ pub struct Column {
 pub struct Spec {
     /// Its columns.
     pub columns: Vec<Column>,
-    /// The keys that are wanted of a line.
+    /// The wanted keys of a line.
     pub line: Tree,
-    /// The keys that are wanted of a content block.
+    /// The wanted keys of a content block.
     pub block: Tree,
     /// The type of the line.
     pub tag: Slot,
-    /// The types of lines that have rows; all if there is none.
+    /// The types of lines that have rows; empty for all.
     pub types: Vec<Vec<u8>>,
-    /// What must be an object.
+    /// The value that must be an object.
     pub need: Option<Slot>,
-    /// The lists of which the first that is there has a row for each object in it.
+    /// Lists: each object in the first one present gives a row.
     pub each: Vec<Slot>,
 }
 
 impl Spec {
-    /// The table that `text` describes; `None` if it describes none.
+    /// The table that `text` describes; `None` if the text is invalid.
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
         let mut line = Tree::default();
         let mut spec = Self {
-            // What a line is must be clear in any table.
+            // Every table needs the type of a line.
             tag: line.want("type")?,
             columns: Vec::new(),
             block: Tree::default(),

@@ -1,16 +1,16 @@
-//! The keys that are wanted of an object, and of the objects in it.
+//! The wanted keys of an object, and of the objects in it.
 
 use crate::kinds::string::decoded;
 use crate::simd::{Engine, Plain};
 
-/// A key that is wanted, by its number in its tree.
+/// A wanted key, by its number in its tree.
 pub type Slot = u8;
 
-/// Most keys of a tree: one bit of a word for each.
+/// Limit for the keys of a tree: each has one bit of a word.
 pub const MAX_SLOTS: usize = 64;
 const NONE: u8 = u8::MAX;
 
-/// The keys that are wanted of an object, at any depth; not of those in lists.
+/// The wanted keys of an object, at any depth, but not of objects in lists.
 #[derive(Debug)]
 pub struct Tree {
     nodes: Vec<Node>,
@@ -22,7 +22,7 @@ pub struct Tree {
 struct Node {
     parent: u8,
     keys: Vec<Key>,
-    /// By a hash, the first of the keys that have it.
+    /// Hash -> the first key with it.
     heads: [u8; 64],
 }
 
@@ -32,7 +32,7 @@ pub struct Key {
     name: Box<[u8]>,
     /// Its number.
     pub slot: Slot,
-    /// The node of the object that is its value, if keys of that are wanted.
+    /// The node for the object that is its value, if keys of that object are wanted.
     pub inner: Option<u8>,
     next: u8,
 }
@@ -76,7 +76,7 @@ impl Node {
 }
 
 impl Tree {
-    /// Wants the value at a path, which is keys with dots between; `None` if there are too many.
+    /// Adds the value at a path: keys with dots between. `None` if there are too many.
     pub fn want(&mut self, path: &str) -> Option<Slot> {
         let (mut node, mut slot) = (0_usize, None);
         for (depth, name) in path.split('.').enumerate() {
@@ -123,13 +123,13 @@ impl Tree {
         Some(new)
     }
 
-    /// How many keys are wanted.
+    /// Number of wanted keys.
     #[must_use]
     pub fn slots(&self) -> usize {
         usize::from(self.slots)
     }
 
-    /// The node that has a node in it.
+    /// The parent of a node.
     #[inline]
     #[must_use]
     pub fn parent(&self, node: u8) -> u8 {
@@ -149,7 +149,7 @@ impl Tree {
     #[inline(never)]
     #[must_use]
     pub fn key_of_escaped(&self, node: u8, name: &[u8]) -> Option<&Key> {
-        // Each key in turn, without a copy of the name, which may be as long as the line. A name that means something is ASCII.
+        // Compare with each key in turn, without a copy of the name, which may be as long as the line. All known names are ASCII.
         let mut keys = self.nodes[usize::from(node)].keys.iter();
         keys.find(|key| decoded(name).eq(key.name.iter().copied().map(u16::from)))
     }

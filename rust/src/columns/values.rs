@@ -1,4 +1,4 @@
-//! Values of lines as text, numbers and times. What is taken is valid, byte for byte.
+//! Values of lines as text, numbers and times. Each value taken is checked byte by byte.
 // The operations are inlined into one function per engine: only there the vector instructions may be used.
 #![allow(clippy::inline_always)]
 
@@ -10,9 +10,9 @@ use crate::simd::{Engine, Operation};
 /// Why a value was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// It is no valid JSON: the line that it stands in is none.
+    /// It is not valid JSON, and so the line is not.
     Odd,
-    /// There is no memory for it.
+    /// There is no memory.
     NoMemory,
 }
 
@@ -22,14 +22,14 @@ impl From<NoMemory> for Fault {
     }
 }
 
-/// What stands for half of a surrogate pair, which UTF-8 has no form for.
+/// U+FFFD, for half a surrogate pair: UTF-8 cannot express one.
 const REPLACEMENT: &[u8] = "\u{fffd}".as_bytes();
 
-/// Writes the text of a string to `out`, behind what is there, and counts the lone surrogates that became U+FFFD.
+/// Appends the text of a string to `out`. Returns how many lone surrogates became U+FFFD.
 ///
 /// # Errors
 ///
-/// A control byte, an escape that is none, or no memory; then `out` has more than it had.
+/// A control byte, an invalid escape, or no memory. `out` may then have part of the text.
 #[inline(always)]
 pub fn text<E: Engine>(
     engine: E,
@@ -61,7 +61,7 @@ impl Operation for Unescape<'_> {
 
 #[inline(always)]
 fn unescape<E: Engine>(engine: E, raw: &[u8], out: &mut Vec<u8>) -> Result<u32, Fault> {
-    // No text is longer than its escapes are, so that no other write here needs memory.
+    // A text is never longer than its escaped form, so no other write here needs memory.
     reserve(out, raw.len())?;
     let (mut at, mut replaced) = (0, 0);
     loop {
@@ -118,15 +118,15 @@ pub enum Word {
     Null,
     /// true or false
     Bool(bool),
-    /// A number, as a whole one if it is one of 64 bits: `1.0` is one, too. And as a float.
+    /// A number: as an integer of 64 bits if it is one (`1.0` is), and as a float.
     Number(Option<i64>, f64),
 }
 
-/// What a word says.
+/// The value of a word.
 ///
 /// # Errors
 ///
-/// It is no word of JSON, or a fraction out of range, which the decoder refuses as well.
+/// Not a word of JSON, or a fraction out of range, which the decoder refuses, too.
 pub fn word(word: &[u8]) -> Result<Word, Fault> {
     match word {
         b"null" => return Ok(Word::Null),
@@ -166,7 +166,7 @@ pub fn word(word: &[u8]) -> Result<Word, Fault> {
         return Err(Fault::Odd);
     }
     if is_whole && whole <= 18 {
-        // So many digits fit into 64 bits.
+        // This many digits fit into 64 bits.
         let number = decimal(&word[sign..]).ok_or(Fault::Odd)? * if sign == 0 { 1 } else { -1 };
         #[allow(clippy::cast_precision_loss)] // It is rounded as the parser would.
         return Ok(Word::Number(Some(number), number as f64));
@@ -187,7 +187,7 @@ pub fn word(word: &[u8]) -> Result<Word, Fault> {
 }
 
 /// Microseconds since 1970 of a time in ISO 8601: a date, or a date, `T` or a space, and a time to the minute, the second or a fraction
-/// of it, with `Z`, an offset, or nothing, which means UTC. What is below a microsecond is cut off.
+/// of it, with `Z`, an offset, or nothing, which means UTC. Digits below a microsecond are dropped.
 #[must_use]
 pub fn timestamp(text: &[u8]) -> Option<i64> {
     let (date, rest) = text.split_at_checked(10)?;
@@ -281,11 +281,11 @@ fn days_before(year: i64, month: i64, day: i64) -> i64 {
     year * 365 + leap_days + (month * 153 + 2) / 5 + day - 1 - 719_468
 }
 
-/// `data`, if it is one valid JSON value.
+/// Checks that `data` is one valid JSON value, and returns it.
 ///
 /// # Errors
 ///
-/// It is none; or there is no memory for its depth.
+/// It is not; or there is no memory for its depth.
 #[inline(always)]
 pub fn json<E: Engine>(engine: E, data: &[u8]) -> Result<&[u8], Fault> {
     engine.call(IsJson(data)).map(|()| data)
@@ -355,7 +355,7 @@ fn is_json<E: Engine>(engine: E, data: &[u8]) -> Result<(), Fault> {
     }
 }
 
-/// Behind the key and its colon at `at`.
+/// The place after the key at `at` and its colon.
 #[inline(always)]
 fn key<E: Engine>(engine: E, data: &[u8], at: usize) -> Option<usize> {
     let at = space(data, at);

@@ -1,8 +1,8 @@
-//! Where the values stand: an object is walked from key to key, as in [`crate::kinds::scan`], with any [`Tree`] of keys.
+//! Finds the values of wanted keys: walks an object from key to key, as [`crate::kinds::scan`] does, with any [`Tree`] of keys.
 //!
-//! Objects of which keys are wanted are walked, all other values skipped by their quotes and brackets alone. Lists are skipped, too; [`List`] walks
-//! the objects in one. What is not an object by that structure is unclear, and so is one in which a wanted key stands twice: which
-//! of the two counts is for the decoder to say.
+//! Objects with wanted keys are walked; all other values are skipped by their quotes and brackets alone. Lists are skipped, too; [`List`]
+//! walks the objects in one. A value that is not an object by that structure is unclear, and so is an object that has a wanted key
+//! twice: the decoder decides which of the two counts.
 //!
 //! Linear in the object, without recursion. Every search ends at the line's LF.
 // The operations are inlined into one function per engine: only there the vector instructions may be used.
@@ -16,29 +16,29 @@ use crate::simd::Engine;
 /// What a value looks like.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
-    /// There is none.
+    /// No value.
     #[default]
     Absent,
     /// A string without a backslash.
     Plain,
-    /// A string with one.
+    /// A string with a backslash.
     Escaped,
-    /// A number, true, false or null, or something that is none of these.
+    /// A number, true, false or null, or something invalid.
     Word,
-    /// An object. One that was walked has its start only.
+    /// An object. A walked object has its start only.
     Object,
     /// An array.
     Array,
 }
 
-/// Where a value stands. Of a string that is what stands between its quotes.
+/// The place of a value. For a string: the bytes between its quotes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Value {
     /// What it looks like.
     pub form: Form,
     /// Where it begins.
     pub start: usize,
-    /// Behind it.
+    /// The place after it.
     pub end: usize,
 }
 
@@ -50,7 +50,7 @@ impl Value {
         &data[self.start..self.end]
     }
 
-    /// Its bytes as they stand in the line, with the quotes of a string.
+    /// Its bytes as in the line, with the quotes of a string.
     #[must_use]
     pub fn whole(self, data: &[u8]) -> &[u8] {
         let quote = usize::from(self.is_text());
@@ -95,7 +95,7 @@ pub struct Found {
 }
 
 impl Found {
-    /// Of no object yet.
+    /// Values of no object yet.
     ///
     /// # Errors
     ///
@@ -116,7 +116,7 @@ impl Found {
         self.values[usize::from(slot)]
     }
 
-    /// Makes it that of an object that has one key.
+    /// Sets it to the values of an object that has one key.
     pub fn set_only(&mut self, slot: Option<Slot>, value: Value) {
         self.seen = 0;
         if let Some(slot) = slot {
@@ -126,7 +126,7 @@ impl Found {
     }
 }
 
-/// Walks the object whose `{` is at `at`, writes what is wanted of it to `found`, and returns the place behind it; `None` if it is unclear.
+/// Walks the object whose `{` is at `at`, and writes its wanted values to `found`. Returns the place after it; `None` if it is unclear.
 #[inline(always)]
 pub fn walk<E: Engine>(
     engine: E,
@@ -145,7 +145,7 @@ pub fn walk<E: Engine>(
     Some(walker.at)
 }
 
-/// Where the line that begins at `at` has its first byte that is no white space.
+/// The first byte of the line at `at` that is not white space.
 #[inline(always)]
 #[must_use]
 pub fn space(data: &[u8], mut at: usize) -> usize {
@@ -155,14 +155,14 @@ pub fn space(data: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// What comes next in a list.
+/// The next item of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Item {
-    /// An object, which was walked.
+    /// An object. It has been walked.
     Object,
-    /// Something that is none.
+    /// Something else.
     Other,
-    /// Nothing.
+    /// The end of the list.
     End,
 }
 
@@ -196,7 +196,7 @@ impl List {
     ) -> Option<Item> {
         self.at = space(data, self.at);
         if data.get(self.at) == Some(&b']') {
-            // That the array ends where its brackets said.
+            // The array ends where its brackets said.
             return (self.at + 1 == self.end).then_some(Item::End);
         }
         if !self.first {
@@ -312,7 +312,7 @@ impl<E: Engine> Walker<'_, E> {
         }
     }
 
-    /// Passes a string whose opening quote is behind us.
+    /// Passes a string whose opening quote has been passed.
     #[inline(always)]
     fn string(&mut self, engine: E) -> Option<Value> {
         let start = self.at;
@@ -352,7 +352,7 @@ impl<E: Engine> Walker<'_, E> {
     }
 }
 
-/// Whether a byte ends a value that is no string, object or array, and cannot begin one.
+/// Whether a byte ends a number or a word, and cannot begin a value.
 #[inline(always)]
 pub(super) fn ends_word(byte: u8) -> bool {
     const ENDS: [bool; 256] = {

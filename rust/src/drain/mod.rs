@@ -1,7 +1,7 @@
 //! Keeps pipes from filling up while nobody reads them.
 //!
-//! The Claude Code CLI exits 2 seconds after it has finished although its pipe is still full, and what it had not
-//! written by then is gone. So a host that is busy, or holds Python's lock, must not leave a pipe full.
+//! The Claude Code CLI exits 2 seconds after it has finished, even if its pipe is still full, and what it has not written by
+//! then is lost. So a host that is busy, or holds Python's lock, must not leave a pipe full.
 //!
 //! *The reader first.* A [`Drain`] is read by whoever owns it, straight from the descriptor, without a thread between:
 //! real traffic is one small event at a time, and a thread would cost a wake-up for each.
@@ -29,7 +29,7 @@
 //! leaks the other one. Since it also keeps the parent's descriptors open, closing them does not take them out of an
 //! epoll instance: that is always done explicitly.
 //!
-//! There is none where there is no epoll. What this module must not know: lines, Python.
+//! This module exists only where there is epoll. It knows nothing of lines and of Python.
 //!
 //! [`Drain`]: crate::drain::Drain
 //! [`TICK`]: crate::drain::TICK
@@ -55,7 +55,7 @@ pub use reader::Drain;
 pub use shared::Shared;
 pub use stream::Broken;
 
-/// Bytes of one read, and of one piece of a queue. What a pipe of Linux holds.
+/// Bytes of one read, and of one piece of a queue: the size of a Linux pipe.
 pub const CHUNK: usize = 64 * 1024;
 
 /// How long a descriptor may be readable and unread before it is rescued, and how often the rescuer looks.
@@ -65,7 +65,7 @@ pub const TICK: Duration = Duration::from_millis(10);
 /// gets 64 MB/s at most.
 pub const FAST_TICK: Duration = Duration::from_millis(1);
 
-/// See [`FAST_TICK`]. The smallest pipe is full with that: it has one page, and takes no line that would not fit whole.
+/// See [`FAST_TICK`]. This fills the smallest pipe, which has one page and takes no line that does not fit whole.
 pub const FAST: usize = 2048;
 
 /// How long a descriptor may be found readable at nearly every look although its reader reads.
@@ -74,35 +74,35 @@ pub const PATIENCE: Duration = Duration::from_secs(1);
 /// Budget of a process that sets none.
 pub const DEFAULT_LIMIT: usize = 256 * 1024 * 1024;
 
-/// What becomes of a stream whose bytes find no room in the budget.
+/// What happens to a stream whose bytes do not fit into the budget.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// It is left alone, so that the writer has to wait, until the queues of the process are half empty.
+    /// It is not read, so that its writer has to wait, until the queues of the process are half empty.
     Pause,
-    /// As [`Mode::Pause`], and the next [`Drain::read`] says [`Got::Budget`].
+    /// As [`Mode::Pause`], and the next [`Drain::read`] returns [`Got::Budget`].
     Error,
-    /// They go to an unlinked file in that directory, up to so many bytes; above, [`Mode::Pause`] until the file is read.
+    /// The bytes go to an unlinked file in this directory, up to this many; above that, [`Mode::Pause`] until the file is read.
     Spill(u64, std::path::PathBuf),
-    /// There is no queue: only the last so many bytes are kept, for [`Drain::tail`]. Not counted in the budget.
+    /// There is no queue: only this many of the last bytes are kept, for [`Drain::tail`]. They do not count in the budget.
     KeepLast(usize),
 }
 
-/// What a read gave.
+/// The result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Got {
-    /// So many bytes, at least 1.
+    /// This many bytes, at least 1.
     Bytes(usize),
     /// None are there now.
     Nothing,
-    /// The stream has ended. Again at every further read.
+    /// The stream has ended. Every further read returns this, too.
     End,
-    /// Reading failed with this number of the system. Again at every further read.
+    /// Reading failed with this errno. Every further read returns this, too.
     Failed(i32),
-    /// The budget was exceeded; said once each time that the stream is paused for it.
+    /// The budget was exceeded. Returned once for each pause.
     Budget,
 }
 
-/// What there is to know beside what a read gave.
+/// What else a read tells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Notes {
     /// Whether the stream is or was paused.
@@ -111,7 +111,7 @@ pub struct Notes {
     pub watched: bool,
 }
 
-/// What a drain has done.
+/// Counts of a drain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Bytes given to the reader.
@@ -120,7 +120,7 @@ pub struct Stats {
     pub rescued: u64,
     /// Times that the queue was empty before the rescuer filled it.
     pub rescues: u64,
-    /// Times that the stream was left alone for want of room, or of memory.
+    /// Times that the stream was paused for want of room or memory.
     pub pauses: u64,
     /// Bytes that went to a file.
     pub spilled: u64,
@@ -132,6 +132,6 @@ pub struct Stats {
     pub queued: u64,
     /// Bytes in the file now that were not read yet.
     pub in_file: u64,
-    /// Whether the stream is left alone now.
+    /// Whether the stream is paused now.
     pub paused: bool,
 }

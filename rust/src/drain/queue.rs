@@ -1,7 +1,7 @@
 //! Bytes that wait for their reader, in memory or in a file.
 //!
-//! The rescuer calls all of this. An allocation that fails must not abort the host, so all of them may fail, and fail
-//! before bytes are read that would be lost by it.
+//! The rescuer calls these functions. A failed allocation must not abort the host: each function that allocates may fail, and
+//! does so before it reads bytes that would be lost.
 
 use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
@@ -11,15 +11,15 @@ use rustix::io::Errno;
 
 use super::CHUNK;
 
-/// A piece with less room than this is not read into any more: a read of few bytes costs as much as one of many.
+/// A piece with less room than this is not read into: a read of a few bytes costs as much as one of many.
 const ROOM: usize = 8 * 1024;
 
 /// Bytes in memory, first in, first out.
 #[derive(Default)]
 pub struct Queue {
-    /// None of them is empty.
+    /// The pieces. None is empty.
     chunks: VecDeque<Vec<u8>>,
-    /// Bytes of the first one that were taken already.
+    /// Bytes of the first piece that were taken already.
     taken: usize,
     len: usize,
 }
@@ -33,8 +33,8 @@ impl Queue {
         self.len == 0
     }
 
-    /// Reads once, at most as many bytes as `scratch` has room for, into which it reads if that is less than [`CHUNK`].
-    /// Returns how many bytes were read, and whether there may be more. [`Errno::NOMEM`] before anything was read.
+    /// Reads once, at most as many bytes as `scratch` has room for. It reads into `scratch` if that is shorter than [`CHUNK`].
+    /// Returns the number of bytes, and whether there may be more. [`Errno::NOMEM`] comes before anything is read.
     pub fn fill(
         &mut self,
         from: BorrowedFd<'_>,
@@ -66,7 +66,7 @@ impl Queue {
         Ok((bytes, bytes == most))
     }
 
-    /// Memory for [`CHUNK`] bytes that are to be appended by [`push`](Self::push).
+    /// Reserves memory for [`CHUNK`] bytes, to be appended by [`push`](Self::push).
     pub fn reserve(&mut self) -> Result<Vec<u8>, Errno> {
         let mut chunk = Vec::new();
         chunk
@@ -76,7 +76,7 @@ impl Queue {
         Ok(chunk)
     }
 
-    /// Appends what [`reserve`](Self::reserve) gave, filled. That needs no memory.
+    /// Appends the filled memory that [`reserve`](Self::reserve) gave. This allocates nothing.
     pub fn push(&mut self, chunk: Vec<u8>) {
         self.len += chunk.len();
         if !chunk.is_empty() {
@@ -84,7 +84,7 @@ impl Queue {
         }
     }
 
-    /// Moves as many bytes to `out` as there are, or as it has room for.
+    /// Moves bytes to `out`: all, or as many as it has room for.
     pub fn pop(&mut self, out: &mut [u8]) -> usize {
         let mut at = 0;
         while let Some(first) = self.chunks.front() {
@@ -101,7 +101,8 @@ impl Queue {
         }
         self.len -= at;
         if self.len == 0 {
-            // Its own memory may lie above that of a hundred megabytes of chunks, which would then not be given back.
+            // The memory of the deque itself may lie above a hundred megabytes of freed chunks, and the allocator could then not
+            // return those to the system.
             self.chunks = VecDeque::new();
         }
         at
@@ -118,7 +119,7 @@ impl Queue {
     }
 }
 
-/// One read, which a signal does not end.
+/// One read, repeated when a signal interrupts it.
 pub fn read(from: BorrowedFd<'_>, out: &mut [u8]) -> Result<usize, Errno> {
     rustix::io::retry_on_intr(|| rustix::io::read(from, &mut *out))
 }

@@ -1,4 +1,4 @@
-//! A stream as its reader has it.
+//! The reader's side of a stream.
 
 use std::ffi::CString;
 use std::io;
@@ -21,10 +21,10 @@ use super::state::{Overflow, Sink, State, PIPE, READY, WATCHED};
 use super::stream::{Broken, Stream};
 use super::{Got, Mode, Notes, Stats};
 
-/// Bytes of one read by [`Drain::tail`], on the stack.
+/// Bytes of one read by [`Drain::tail`]. They are on the stack.
 const TAIL_READ: usize = 8 * 1024;
 
-/// Takes the bytes of a pipe, socket or terminal off the system's hands, whatever the reader does.
+/// Empties a pipe, socket or terminal while its reader is busy.
 pub struct Drain(pub(super) Arc<Stream>);
 
 impl Drain {
@@ -32,7 +32,7 @@ impl Drain {
     ///
     /// # Errors
     ///
-    /// `EPERM` for what cannot be waited for, as regular files; `EBADF` for the writing end of a pipe; `EMFILE` and others of the system.
+    /// `EPERM` for a descriptor that cannot be waited for, such as a regular file; `EBADF` for the writing end of a pipe; `EMFILE` and others of the system.
     pub fn new(shared: &'static Shared, fd: BorrowedFd<'_>, mode: Mode) -> io::Result<Self> {
         let pipe = fcntl_dupfd_cloexec(fd, 3)?;
         let flags = fcntl_getfl(&pipe)?;
@@ -110,7 +110,7 @@ impl Drain {
     pub fn read(&self, out: &mut [u8]) -> Result<(Got, Notes), Broken> {
         let stream = &*self.0;
         stream.with(|state| {
-            // Under the lock, so that a rescuer that sees it also sees what was read.
+            // Under the lock: a rescuer that sees the new count also sees what was read.
             stream.reads.fetch_add(1, Ordering::Relaxed);
             stream.shared.count_read();
             let got = state.read(stream, out);
@@ -145,10 +145,10 @@ impl Drain {
                 return Err(Errno::BUSY.into());
             }
             let data = epoll::EventData::new_u64(WATCHED);
-            // Once it was seen it is switched off, and need not be taken out.
+            // It was switched off when it fired, and need not be removed.
             let flags = epoll::EventFlags::IN | epoll::EventFlags::ONESHOT;
             match epoll::add(&state.poll, fd, data, flags) {
-                // Watched before, and switched off since.
+                // It was watched before, and switched off when it fired.
                 Err(Errno::EXIST) => epoll::modify(&state.poll, fd, data, flags)?,
                 added => added?,
             }
@@ -158,7 +158,7 @@ impl Drain {
         })
     }
 
-    /// Throws away what is queued, and all that comes from now on.
+    /// Throws away the queued bytes, and all that come from now on.
     ///
     /// # Errors
     ///
@@ -171,7 +171,7 @@ impl Drain {
             }
             state.stats.discarded += state.drop_waiting(stream);
             if matches!(state.sink, Sink::Queue(_)) {
-                // Fails only if it is not there.
+                // Fails only if the descriptor is not registered.
                 let _ = epoll::delete(&state.poll, &state.pipe);
             }
             state.sink = Sink::Nowhere;
@@ -202,7 +202,7 @@ impl Drain {
         })
     }
 
-    /// What was done so far.
+    /// Counts so far.
     ///
     /// # Errors
     ///

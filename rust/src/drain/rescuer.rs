@@ -27,8 +27,8 @@ const WAKE: u64 = 0;
 /// Reads of one stream at one look, so that no stream waits for another one's flood.
 const READS_A_LOOK: usize = 16;
 
-/// Streams that share one of [`Rescuer::ready`]. Linux limits the ways that lead to one descriptor: to 500 from epoll
-/// instances (of event loops) over others (of streams), and to 100 from instances which those of event loops are in.
+/// Streams that share one eventfd of [`Rescuer::ready`]. Linux limits how many chains of epoll instances may lead to one
+/// descriptor: 500 of two instances (an event loop's, then a stream's), and 100 of three.
 const MAX_SHARING: usize = 50;
 
 /// What the rescuer shares with the streams. It lives as long as one of them, the thread as long as it has members.
@@ -42,17 +42,17 @@ pub struct Rescuer {
     ended: Condvar,
 }
 
-/// Looks at which a stream may be found empty and still count as always readable: its reader may just have taken all,
-/// and its writer not yet be back.
+/// Looks in a row that may find a stream empty while it still counts as always readable: its reader may just have taken
+/// everything, and its writer may not have run since.
 const MAX_MISSED: u32 = 2;
 
-/// Most events of one wait, on the stack.
+/// Events that one wait returns at most. They are on the stack.
 const EVENTS: usize = 1024;
 
-/// Streams for which there is memory from the beginning.
+/// Streams for which memory is reserved when the thread starts.
 const FEW: usize = 64;
 
-/// What the thread works with.
+/// The thread's own memory.
 pub struct Work {
     found: Vec<Arc<Stream>>,
     sightings: HashMap<u64, Sighting>,
@@ -78,16 +78,16 @@ impl Work {
     }
 }
 
-/// When a stream was found readable, look after look.
+/// How often, and since when, a stream was found readable.
 struct Sighting {
-    /// Reads by its reader until now.
+    /// Number of reads that its reader had made.
     reads: u64,
-    /// Since when that number is the same.
+    /// When that number changed last.
     unread_since: Instant,
     readable_since: Instant,
-    /// Looks since the last one at which it was.
+    /// Looks since the stream was last readable.
     missed: u32,
-    /// Whether it was at this one.
+    /// Whether the stream was readable at this look.
     seen: bool,
 }
 
@@ -105,19 +105,19 @@ impl Rescuer {
         Ok(rescuer)
     }
 
-    /// Waits for a descriptor of a stream.
+    /// Adds a descriptor of a stream to those that the thread waits for.
     pub fn add(&self, fd: BorrowedFd<'_>, id: u64) -> io::Result<()> {
         let data = epoll::EventData::new_u64(id);
         Ok(epoll::add(&self.epoll, fd, data, epoll::EventFlags::IN)?)
     }
 
-    /// Waits for it no more.
+    /// Removes it.
     pub fn delete(&self, fd: BorrowedFd<'_>) {
         // Fails only for a descriptor that is not there.
         let _ = epoll::delete(&self.epoll, fd);
     }
 
-    /// A descriptor that is always readable, for one more stream.
+    /// An eventfd that is always readable, for one more stream.
     pub fn ready(&self) -> io::Result<Arc<OwnedFd>> {
         let mut all = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|it| it.strong_count() > 0);
@@ -136,7 +136,7 @@ impl Rescuer {
         let _ = rustix::io::retry_on_intr(|| rustix::io::write(&self.wake, &1u64.to_ne_bytes()));
     }
 
-    /// Asks the thread to end, and waits for that at most so long, or not at all. Returns whether it has ended.
+    /// Asks the thread to end, and waits for its end until the timeout, or not at all. Returns whether it has ended.
     pub fn stop(&self, timeout: Option<Duration>) -> bool {
         self.stop.store(true, Ordering::SeqCst);
         self.kick();
@@ -148,7 +148,7 @@ impl Rescuer {
         }
     }
 
-    /// Streams that would wake the thread now, if it waited.
+    /// Streams that would wake the thread now if it were waiting.
     #[cfg(test)]
     pub fn sees(&self) -> usize {
         let mut events = Vec::with_capacity(64);
@@ -162,7 +162,7 @@ impl Rescuer {
         streams.count()
     }
 
-    /// Whether it was kicked since the thread, or this, last looked.
+    /// Whether the thread was kicked since the last call of this, or since the thread last looked.
     #[cfg(test)]
     pub fn kicked(&self) -> bool {
         rustix::io::read(&self.wake, &mut [0; 8]).is_ok()
@@ -173,7 +173,7 @@ impl Rescuer {
         self.stop.load(Ordering::SeqCst)
     }
 
-    /// What the thread does.
+    /// The loop of the thread.
     pub fn rescue_until_stopped(&self, shared: &'static Shared, mut work: Work) {
         struct End<'a>(&'a Rescuer);
         impl Drop for End<'_> {
@@ -186,9 +186,9 @@ impl Rescuer {
         let mut reads = shared.reads();
         let mut sleep = None;
         loop {
-            // Where more are readable than fit, the system begins with others at the next wait.
+            // When more are readable than fit, the system begins the next wait with the others.
             let room = work.found.capacity().min(EVENTS);
-            // It fails only if somebody closed a descriptor that is not theirs. Readers read for themselves then.
+            // This fails only if somebody closed a descriptor that they do not own. Readers then read for themselves.
             let Ok(events) = self.wait(&mut events[..room], sleep) else {
                 return;
             };
@@ -199,7 +199,7 @@ impl Rescuer {
             shared.find(ids.filter(|id| *id != WAKE), &mut work.found);
             let most = look(&mut work);
             let again = resume(shared, &mut work.paused);
-            // The next event is slept for only if there was no traffic since the last look: else it would wake this
+            // Sleep until the next event only if there was no traffic since the last look: otherwise it would wake this
             // thread at the same moment as the reader.
             let reads_before = std::mem::replace(&mut reads, shared.reads());
             sleep = if most >= FAST {
@@ -216,7 +216,7 @@ impl Rescuer {
         }
     }
 
-    /// Without `sleep`, waits until anything is readable. With it, sleeps so long, or until kicked, and then looks what is.
+    /// Without `sleep`, waits until anything is readable. With it, sleeps that long or until kicked, then looks what is readable.
     fn wait<'a>(
         &self,
         events: &'a mut [MaybeUninit<epoll::Event>],
@@ -229,7 +229,7 @@ impl Rescuer {
                 tv_nsec: sleep.subsec_nanos().into(),
             };
             let mut wake = [PollFd::new(&self.wake, PollFlags::IN)];
-            // Whether it fails or not, what is readable is looked at next.
+            // The result does not matter: the next step looks what is readable.
             let _ = poll(&mut wake, Some(&sleep));
         }
         let events: &[epoll::Event] = match epoll::wait(&self.epoll, events, timeout.as_ref()) {
@@ -251,7 +251,8 @@ impl Rescuer {
     }
 }
 
-/// Rescues what must be, of the streams that were found readable. Returns the most bytes that one of them gave.
+/// Rescues those of the readable streams that their readers have left for too long. Returns the largest number of bytes that
+/// one stream gave.
 fn look(work: &mut Work) -> usize {
     let now = Instant::now();
     let mut most = 0;
@@ -259,13 +260,13 @@ fn look(work: &mut Work) -> usize {
         if work.paused.try_reserve(1).is_err() {
             continue;
         }
-        // A stream for whose sighting there is no memory is not waited for.
+        // Without memory to note the stream, it is left for the next look.
         let due = work.sightings.try_reserve(1).is_err()
             || sighted(&mut work.sightings, stream, now)
             || stream.behind.load(Ordering::Relaxed);
         if due {
             let (paused, scratch) = (&mut work.paused, &mut work.scratch);
-            // A panic leaves the stream's lock poisoned, which its reader is told. The others go on.
+            // A panic poisons the stream's lock, and its reader gets an error. The other streams go on.
             let taken = catch_unwind(AssertUnwindSafe(|| rescue(stream, paused, scratch)));
             most = most.max(taken.unwrap_or(0));
         }
@@ -274,7 +275,7 @@ fn look(work: &mut Work) -> usize {
         let seen = std::mem::replace(&mut sighting.seen, false);
         if !seen {
             sighting.missed += 1;
-            // It was read, or it would be readable.
+            // It is not readable any more, so its reader has read it.
             sighting.unread_since = now;
         }
         sighting.missed <= MAX_MISSED
@@ -282,7 +283,7 @@ fn look(work: &mut Work) -> usize {
     most
 }
 
-/// Notes that a stream is readable now. Returns whether its reader has left it so for too long.
+/// Notes that a stream is readable now. Returns whether its reader has left it unread for too long.
 fn sighted(sightings: &mut HashMap<u64, Sighting>, stream: &Stream, now: Instant) -> bool {
     let reads = stream.reads.load(Ordering::Relaxed);
     let sighting = sightings.entry(stream.id).or_insert(Sighting {
@@ -301,7 +302,7 @@ fn sighted(sightings: &mut HashMap<u64, Sighting>, stream: &Stream, now: Instant
     now - sighting.unread_since >= TICK || now - sighting.readable_since >= PATIENCE
 }
 
-/// Reads what one stream has now, and returns how many bytes that was. The lock is given back after each read.
+/// Reads what one stream has now, and returns the number of bytes. The lock is released after each read.
 fn rescue(stream: &Stream, paused: &mut Vec<u64>, scratch: &mut [u8]) -> usize {
     let mut bytes = 0;
     for _ in 0..READS_A_LOOK {
@@ -317,7 +318,7 @@ fn rescue(stream: &Stream, paused: &mut Vec<u64>, scratch: &mut [u8]) -> usize {
     bytes
 }
 
-/// Takes streams up again that may go on. Returns whether one of them must be tried again.
+/// Resumes paused streams that may go on. Returns whether one of them must be tried again.
 fn resume(shared: &'static Shared, paused: &mut Vec<u64>) -> bool {
     let mut failed = false;
     paused.retain(|id| {
@@ -366,7 +367,7 @@ mod tests {
         assert!(!resume(shared, &mut paused));
         assert_eq!(paused, [stream.id], "there is no room yet");
         shared.give_back_kept(10);
-        // What the system refuses: a descriptor that is there already.
+        // The system refuses a descriptor that it has already.
         stream.see_again().unwrap();
         assert!(resume(shared, &mut paused));
         assert_eq!(paused, [stream.id]);

@@ -20,8 +20,8 @@ impl Ring {
         self.bytes.len()
     }
 
-    /// Appends; returns how many bytes fell out at the other end. Without memory to grow it keeps as many of the last
-    /// bytes as it has room for.
+    /// Appends, and returns how many old bytes were dropped. Without memory to grow, it keeps as many of the last bytes as it
+    /// has room for.
     pub fn push(&mut self, data: &[u8]) -> usize {
         let wanted = self.limit.min(self.bytes.len() + data.len());
         let _ = self.bytes.try_reserve(wanted - self.bytes.len());

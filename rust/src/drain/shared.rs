@@ -9,14 +9,14 @@ use std::time::Duration;
 use super::rescuer::{Rescuer, Work};
 use super::stream::Stream;
 
-/// Starts a thread. It must take no signals, which are meant for the threads of the host.
+/// Starts a thread that takes no signals: signals are for the threads of the host.
 pub type Spawn = fn(Box<dyn FnOnce() + Send>) -> io::Result<()>;
 
 /// One per process. A forked child needs another.
 pub struct Shared {
     spawn: Spawn,
     limit: AtomicUsize,
-    /// Bytes in all queues, to which the rescuer alone adds, and bytes that readers keep.
+    /// Bytes in all queues, which the rescuer alone adds, and bytes that readers keep.
     queued: AtomicUsize,
     /// Streams that wait for room.
     paused: AtomicUsize,
@@ -69,14 +69,14 @@ impl Shared {
         self.kick();
     }
 
-    /// Gives back bytes that somebody kept outside of any queue, and has [added](Self::add).
+    /// Takes bytes off the count that somebody kept outside of any queue and had [added](Self::add).
     pub fn give_back_kept(&self, bytes: usize) {
         if self.give_back(bytes) {
             self.kick();
         }
     }
 
-    /// Ends the rescuer for good and waits for it, at most so long. Drains go on without one. Returns whether it has ended.
+    /// Ends the rescuer for good and waits for it until the timeout. Drains go on without a rescuer. Returns whether it has ended.
     pub fn stop(&self, timeout: Duration) -> bool {
         let rescuer = {
             let mut members = self.members();
@@ -142,7 +142,7 @@ impl Shared {
         self.members().streams.get(&id).map(Arc::clone)
     }
 
-    /// Appends streams by their numbers to `found`, as far as that has room; those that have left are left out.
+    /// Appends the streams with these numbers to `found`, up to its capacity. Skips those that have left.
     pub(super) fn find(&self, ids: impl Iterator<Item = u64>, found: &mut Vec<Arc<Stream>>) {
         let members = self.members();
         let room = found.capacity() - found.len();
@@ -159,19 +159,19 @@ impl Shared {
         self.queued() <= self.limit() / 2
     }
 
-    /// Counts bytes that were put into a queue, or that somebody keeps outside of any for the reader of a drain.
+    /// Counts bytes that were put into a queue, or that somebody keeps for the reader of a drain outside of any queue.
     pub fn add(&self, bytes: usize) {
         self.queued.fetch_add(bytes, Ordering::SeqCst);
     }
 
-    /// Gives bytes back. Returns whether the rescuer is to be kicked, as paused streams may go on.
+    /// Takes bytes off the count. Returns whether to kick the rescuer because paused streams may go on.
     pub(super) fn give_back(&self, bytes: usize) -> bool {
         if bytes == 0 {
             return false;
         }
         self.queued.fetch_sub(bytes, Ordering::SeqCst);
-        // A rescuer that pauses a stream counts it first and looks at `queued` afterwards; this is the other way around,
-        // so that one of both sees the other.
+        // A rescuer that pauses a stream counts the stream first and reads `queued` afterwards. The order here is the other way
+        // around, so that one of the two sees the other.
         self.paused.load(Ordering::SeqCst) > 0 && self.has_room_again()
     }
 
@@ -198,7 +198,7 @@ impl Shared {
         self.reads.load(Ordering::Relaxed)
     }
 
-    /// Every change of the members is whole before anything that could panic.
+    /// A change of the members is complete before anything that could panic.
     fn members(&self) -> MutexGuard<'_, Members> {
         self.members.lock().unwrap_or_else(PoisonError::into_inner)
     }

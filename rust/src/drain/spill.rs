@@ -12,8 +12,8 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::path::DecInt;
 
-/// Bytes in a file without a name, mode 0600, which is gone with this value. It is only appended to; when it has been
-/// read to its end it is to be dropped.
+/// Bytes in a file without a name, mode 0600, which is deleted with this value. It is only appended to. Its owner drops it when
+/// it has been read to its end.
 pub struct Spill {
     file: File,
     read: u64,
@@ -21,13 +21,13 @@ pub struct Spill {
 }
 
 impl Spill {
-    /// Takes no memory of the process.
+    /// Allocates nothing.
     pub fn create(directory: &CStr) -> Result<Self, Errno> {
         let (how, mode) = (OFlags::RDWR | OFlags::CLOEXEC, Mode::from_raw_mode(0o600));
-        // With EXCL nobody can give it a name, by /proc.
+        // EXCL: nobody can give the file a name through /proc.
         let unnamed = how | OFlags::TMPFILE | OFlags::EXCL;
         let file = match rustix::fs::open(directory, unnamed, mode) {
-            // Not every file system has files without names. Errors are those that open(2) names for that.
+            // Not every file system has files without names. open(2) names these errors for that case.
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT) => {
                 create_unlinked(directory, how, mode)?
             }
@@ -40,17 +40,17 @@ impl Spill {
         })
     }
 
-    /// Bytes that the file has.
+    /// Length of the file.
     pub fn written(&self) -> u64 {
         self.written
     }
 
-    /// Bytes that were not read yet.
+    /// Bytes not read yet.
     pub fn unread(&self) -> u64 {
         self.written - self.read
     }
 
-    /// Appends. Returns the bytes written, which are fewer if writing failed.
+    /// Appends. Returns the number of bytes written, fewer if writing failed.
     pub fn push(&mut self, data: &[u8]) -> usize {
         let mut done = 0;
         while done < data.len() {
@@ -85,9 +85,9 @@ impl Spill {
     }
 }
 
-/// A file whose name is taken away at once.
+/// Makes a file and deletes its name at once.
 fn create_unlinked(directory: &CStr, how: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
-    /// Names that are tried. Whoever knows the next ones may have taken them.
+    /// Names to try. Somebody who guesses the next names may have taken them.
     const TRIES: u32 = 100;
     static NEXT: AtomicU32 = AtomicU32::new(0);
 

@@ -1,4 +1,4 @@
-//! What both sides of a stream change, under its lock.
+//! The state of a stream that its reader and the rescuer share, under its lock.
 
 use std::ffi::CString;
 use std::mem::MaybeUninit;
@@ -16,7 +16,7 @@ use super::spill::Spill;
 use super::stream::Stream;
 use super::{Got, Stats};
 
-/// What an event of a stream's own epoll instance is of.
+/// Which descriptor an event of a stream's own epoll instance is about.
 pub const PIPE: u64 = 0;
 pub const READY: u64 = 1;
 pub const WATCHED: u64 = 2;
@@ -25,13 +25,13 @@ pub const WATCHED: u64 = 2;
 /// the caller.
 const MAX_READS: usize = 64;
 
-/// What the rescuer got by one read.
+/// The result of one read by the rescuer.
 pub enum Rescued {
-    /// So many bytes, and there may be more.
+    /// This many bytes, and there may be more.
     Some(usize),
-    /// So many bytes, and there are no more for now, or ever.
+    /// This many bytes, and there are no more for now, or ever.
     Last(usize),
-    /// There is no room. The stream is out of the rescuer's sight until [`Stream::resume`].
+    /// There is no room. The rescuer does not watch the stream until [`Stream::resume`].
     Paused,
 }
 
@@ -48,12 +48,12 @@ pub enum Overflow {
     Spill { limit: u64, directory: CString },
 }
 
-/// Where the next bytes go, and how many of them.
+/// Where the next bytes go, and how many.
 #[derive(Clone, Copy)]
 enum Destination {
     Memory(usize),
     File(usize),
-    /// Not to the reader.
+    /// Thrown away.
     Sink,
 }
 
@@ -68,7 +68,7 @@ pub struct State {
     pub(super) sink: Sink,
     /// Bytes that wait in memory: they are read first.
     pub(super) queue: Queue,
-    /// Bytes that wait in a file: they are read next. None if all of it was read.
+    /// Bytes that wait in a file: they are read next. None if the file was read to its end.
     pub(super) file: Option<Spill>,
     /// Bytes that the file could not take: they are read last.
     pub(super) after: Queue,
@@ -76,11 +76,11 @@ pub struct State {
     pub(super) paused: bool,
     /// Whether spilling failed since the last resume.
     pub(super) spill_failed: bool,
-    /// Whether the reader has still to be told [`Got::Budget`].
+    /// Whether the reader still has to get [`Got::Budget`].
     pub(super) say_budget: bool,
-    /// Whether the reader is woken by the eventfd now.
+    /// Whether the eventfd wakes the reader now.
     pub(super) signalled: bool,
-    /// Whether a descriptor is watched that has not fired yet.
+    /// Whether a watched descriptor has not become readable yet.
     pub(super) watching: bool,
     pub(super) watched: bool,
     /// Whether the reader's last read gave nothing.
@@ -108,7 +108,7 @@ impl State {
                 let read = read(self.pipe.as_fd(), out);
                 self.judge(stream, read)
             }
-            // The rescuer does it. But it may have been stopped.
+            // This is the rescuer's work, but the rescuer may have been stopped.
             _ => {
                 self.take_all(stream, out);
                 0
@@ -118,14 +118,14 @@ impl State {
             self.idle = false;
             return Got::Bytes(read);
         }
-        // A reader that got nothing, waited, and got nothing again was perhaps woken by what is watched.
+        // A reader that got nothing, waited, and got nothing again: perhaps the watched descriptor woke it.
         if std::mem::replace(&mut self.idle, true) {
             self.is_watching();
         }
         self.end.unwrap_or(Got::Nothing)
     }
 
-    /// Takes what waits.
+    /// Moves waiting bytes to `out`.
     fn pop(&mut self, stream: &Stream, out: &mut [u8]) -> Got {
         let bytes;
         if !self.queue.is_empty() {
@@ -155,7 +155,7 @@ impl State {
         Got::Bytes(bytes)
     }
 
-    /// One read by the rescuer, or in its place.
+    /// One read by the rescuer, or by the reader when there is no rescuer.
     pub(super) fn take(&mut self, stream: &Stream, scratch: &mut [u8]) -> Rescued {
         if self.end.is_some() {
             return Rescued::Last(0);
@@ -169,7 +169,7 @@ impl State {
         };
         let scratch = &mut scratch[..asked];
         let pipe = self.pipe.as_fd();
-        // What a file does not take must find its place in memory, so that comes before the read.
+        // Memory for the bytes that the file may not take is reserved before the read.
         let mut spare = Vec::new();
         let read = match place {
             Destination::Memory(_) => self.queue.fill(pipe, scratch),
@@ -180,7 +180,7 @@ impl State {
             Destination::Sink => read(pipe, scratch).map(|bytes| (bytes, bytes == asked)),
         };
         let short = read == Err(Errno::NOMEM);
-        // The reader is told as of a pause. The rescuer tries again at its next look.
+        // The reader is told of a pause. The rescuer tries again at its next look.
         self.stats.pauses += u64::from(short && !self.short);
         self.short = short;
         if short {
@@ -210,7 +210,7 @@ impl State {
         }
     }
 
-    /// Until nothing is left in the descriptor.
+    /// Reads and throws away until the descriptor is empty.
     pub(super) fn take_all(&mut self, stream: &Stream, scratch: &mut [u8]) {
         for _ in 0..MAX_READS {
             if !matches!(self.take(stream, scratch), Rescued::Some(_)) {
@@ -249,7 +249,7 @@ impl State {
         Some(Destination::Memory(room))
     }
 
-    /// Writes to the file. What it does not take stays in memory, in `spare`, beyond the budget if need be.
+    /// Writes to the file. Bytes that it does not take stay in memory, in `spare`, if need be above the budget.
     fn spill(&mut self, stream: &Stream, data: &[u8], mut spare: Vec<u8>) {
         let Some(file) = &mut self.file else { return };
         let written = file.push(data);
@@ -266,13 +266,13 @@ impl State {
         }
     }
 
-    /// The bytes that a read of the descriptor gave. 0 if there are none now, or if it was the last one.
+    /// Handles the result of a read of the descriptor: the number of bytes, 0 if there are none now or no more.
     fn judge(&mut self, stream: &Stream, read: Result<usize, Errno>) -> usize {
         match read {
             Ok(bytes) if bytes > 0 => return bytes,
             Err(Errno::AGAIN) => {}
             Ok(_) => self.finish(stream, Got::End),
-            // A terminal ends so when its other side is closed.
+            // A terminal says this when its other side is closed.
             Err(Errno::IO) if self.is_terminal => self.finish(stream, Got::End),
             Err(error) => self.finish(stream, Got::Failed(error.raw_os_error())),
         }
@@ -281,7 +281,7 @@ impl State {
 
     fn finish(&mut self, stream: &Stream, end: Got) {
         self.end = Some(end);
-        // Else it would be readable for ever.
+        // Otherwise it would stay readable for ever.
         stream.rescuer.delete(self.pipe.as_fd());
         self.go_on(stream.shared);
         self.settle(stream);
@@ -291,7 +291,7 @@ impl State {
         self.paused = true;
         self.stats.pauses += 1;
         stream.shared.count_paused(true);
-        // A descriptor that is in the rescuer's sight wakes it whenever its writer hangs up.
+        // A descriptor that the rescuer watches wakes it whenever its writer hangs up.
         stream.rescuer.delete(self.pipe.as_fd());
         self.settle(stream);
         Rescued::Paused
@@ -320,7 +320,7 @@ impl State {
         !self.queue.is_empty() || self.file.is_some() || !self.after.is_empty()
     }
 
-    /// Forgets what waits, and returns how many bytes that was.
+    /// Drops the waiting bytes, and returns their number.
     pub(super) fn drop_waiting(&mut self, stream: &Stream) -> u64 {
         let in_memory = self.queue.len() + self.after.len();
         let in_file = self.file.take().map_or(0, |file| file.unread());
@@ -330,7 +330,7 @@ impl State {
         in_memory as u64 + in_file
     }
 
-    /// Says to the rescuer whether it is to read, and to the reader whether it has something to read.
+    /// Tells the rescuer whether to read, and the reader whether there is something to read.
     pub(super) fn settle(&mut self, stream: &Stream) {
         let waits = self.waits();
         let nobody_reads = !matches!(self.sink, Sink::Queue(_));
@@ -346,12 +346,12 @@ impl State {
                 epoll::EventFlags::empty()
             };
             let data = epoll::EventData::new_u64(READY);
-            // It was added when the stream was made, and to modify it takes no memory: this does not fail.
+            // It was added when the stream was made. Modifying it takes no memory, so this does not fail.
             let _ = epoll::modify(&self.poll, &self.ready, data, flags);
         }
     }
 
-    /// Whether a descriptor is watched, and has not become readable.
+    /// Whether a watched descriptor has not become readable yet.
     pub(super) fn is_watching(&mut self) -> bool {
         if self.watching {
             let mut events = [const { MaybeUninit::uninit() }; 4];

@@ -10,18 +10,18 @@ use super::rescuer::Rescuer;
 use super::shared::Shared;
 use super::state::{Rescued, State};
 
-/// A stream as both sides see it.
+/// A stream, shared by its reader and the rescuer.
 pub struct Stream {
     pub(super) id: u64,
     pub(super) shared: &'static Shared,
     pub(super) rescuer: Arc<Rescuer>,
-    /// What its descriptor is of: device and inode.
+    /// Device and inode of its descriptor.
     pub(super) file: (u64, u64),
     /// Whether the descriptor was blocking before.
     pub(super) was_blocking: AtomicBool,
     /// Reads by the reader, with or without result.
     pub(super) reads: AtomicU64,
-    /// Whether the descriptor is left to the rescuer: because something is queued, or nobody else reads it.
+    /// Whether the rescuer alone reads the descriptor: something is queued, or nobody else reads it.
     pub(super) behind: AtomicBool,
     /// None once it is closed.
     pub(super) state: Mutex<Option<State>>,
@@ -31,7 +31,7 @@ pub struct Stream {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Broken;
 
-/// What became of a paused stream.
+/// Whether a paused stream goes on.
 #[derive(PartialEq, Eq)]
 pub enum Resumed {
     /// It is read again, has ended or is closed.
@@ -51,7 +51,7 @@ impl Stream {
                 None => Rescued::Last(0),
             },
             Err(poisoned) => {
-                // What it has is not to be trusted any more. Its reader is told so.
+                // Its state cannot be trusted any more. Its reader gets an error.
                 if let Some(state) = poisoned.into_inner().as_ref() {
                     self.rescuer.delete(state.pipe.as_fd());
                 }
@@ -60,7 +60,7 @@ impl Stream {
         }
     }
 
-    /// Puts the descriptor into the rescuer's sight, whatever the stream does.
+    /// Has the rescuer watch the descriptor, whatever the state of the stream.
     #[cfg(test)]
     pub fn see_again(&self) -> std::io::Result<()> {
         let guard = self.state.lock().unwrap();
@@ -68,14 +68,14 @@ impl Stream {
             .add(guard.as_ref().unwrap().pipe.as_fd(), self.id)
     }
 
-    /// Takes it out again.
+    /// Ends that.
     #[cfg(test)]
     pub fn see_no_more(&self) {
         let guard = self.state.lock().unwrap();
         self.rescuer.delete(guard.as_ref().unwrap().pipe.as_fd());
     }
 
-    /// Takes a paused stream up again if it may go on.
+    /// Resumes a paused stream if it may go on.
     pub fn resume(&self) -> Resumed {
         let Ok(mut guard) = self.state.lock() else {
             return Resumed::Done;
@@ -95,13 +95,13 @@ impl Stream {
         }
     }
 
-    /// Gives everything back. Nobody touches its descriptors afterwards.
+    /// Releases everything. Nobody touches its descriptors afterwards.
     pub fn close(&self) {
         // A broken stream is closed as any other.
         let mut guard = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         self.state.clear_poison();
         if let Some(mut state) = guard.take() {
-            // A forked child may hold the same open file, so that closing it would not do.
+            // A forked child may hold the same open file, so closing the descriptor would not remove it.
             self.rescuer.delete(state.pipe.as_fd());
             state.drop_waiting(self);
             state.go_on(self.shared);
@@ -119,7 +119,7 @@ impl Stream {
         }
     }
 
-    /// As the owner of the drain, who alone can close it.
+    /// For the owner of the drain, who alone can close it.
     pub(super) fn with<R>(&self, f: impl FnOnce(&mut State) -> R) -> Result<R, Broken> {
         let mut guard = self.state.lock().map_err(|_| Broken)?;
         guard.as_mut().map(f).ok_or(Broken)

@@ -3,15 +3,14 @@
 //! # Goals
 //!
 //! 1. Linear cost at any chunking: one byte at a time, 64 KiB at a time, or one line of 100 MB in small pieces.
-//! 2. No copy of what need not be copied: lines that are complete within the caller's chunk stay there.
-//! 3. Memory that the caller has been lent does not change, move or go away before the caller comes back.
-//! 4. Bounded memory: a line longer than the limit is dropped while it arrives, and a huge line leaves nothing behind. So is
-//!    a line for which memory cannot be had, and the lines around it are not touched by that.
+//! 2. No needless copy: lines that are complete within the caller's chunk stay there.
+//! 3. Memory lent to the caller does not change, move or go away before the caller's next call.
+//! 4. Bounded memory: a line longer than the limit is dropped while it arrives, and a huge line leaves nothing behind. A line
+//!    for which there is no memory is dropped, too, and the lines around it are unharmed.
 //!
 //! # Plan
 //!
-//! The caller pulls: it passes what it has not consumed of its chunk to `Buffer::next` until all is consumed, and
-//! gets one `Step` each time. Lines that are complete within the chunk come back as a range of it
+//! The caller pulls: it passes the rest of its chunk to `Buffer::next` until all is consumed, and gets one `Step` each time. Lines that are complete within the chunk come back as a range of it
 //! (`Step::Body`), at most `BLOCK_BYTES` of them at a time so that they are still in the cache when they are
 //! decoded. Only the piece after the last LF is copied, into `tail`. When its line is completed by a later chunk, `tail` and
 //! `lent` are swapped, and the line is lent from there (`Step::Carry`): the next piece is written to other memory.
@@ -35,18 +34,18 @@ use super::frame;
 use super::step::Step;
 use crate::simd::PAD;
 
-/// Most bytes in a block of more than one line.
+/// The largest block of more than one line, in bytes.
 pub const BLOCK_BYTES: usize = 64 * 1024;
-/// Most bytes that are kept of a line over the limit.
+/// Bytes to keep of a line over the limit.
 pub const HEAD_BYTES: usize = 1024;
-/// Most bytes of memory that each of the two halves keeps for later.
+/// Bytes of memory that each of the two halves keeps for later at most.
 pub const KEEP_BYTES: usize = 32 * 1024;
-/// The first allocation: several lines of the usual length.
+/// Size of the first allocation: several lines of the usual length.
 const FIRST_BYTES: usize = 4 * 1024;
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// An unfinished line whose end has come.
+/// An unfinished line whose end has been found.
 pub(crate) struct Completed {
     /// Bytes of the data up to its end.
     pub(crate) consumed: usize,
@@ -67,23 +66,23 @@ pub struct Stats {
     pub held: u64,
 }
 
-/// What becomes of a byte order mark (the UTF-8 one, EF BB BF) at the very start of a stream.
+/// How to treat a byte order mark (of UTF-8: EF BB BF) at the very start of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bom {
-    /// It is no part of the first line, which then begins at offset 3.
+    /// Skip it. The first line then begins at offset 3.
     Skip,
-    /// It belongs to the first line, like any other bytes.
+    /// Leave it in the first line, like any other bytes.
     Keep,
 }
 
 /// See the [module](self).
 #[derive(Debug)]
 pub struct Buffer {
-    /// The unfinished line: what came of it, or its first [`HEAD_BYTES`] if it is over the limit.
+    /// The received part of the unfinished line, or its first [`HEAD_BYTES`] if it is over the limit.
     tail: Vec<u8>,
-    /// What the last call lent.
+    /// The line lent by the last call.
     lent: Vec<u8>,
-    /// Whether all that came of the unfinished line is known to be ASCII.
+    /// Whether the unfinished line is known to be ASCII so far.
     ascii: bool,
     /// Length so far of the unfinished line, once it is over the limit.
     too_long: Option<u64>,
@@ -114,15 +113,15 @@ impl Buffer {
         }
     }
 
-    /// Takes the next step through `data`, the rest of the caller's chunk, and says how many bytes of it are done with: the
-    /// next call begins behind them.
+    /// Takes the next step through `data`, the rest of the caller's chunk. Returns how many bytes of it were consumed: the next call
+    /// begins after them.
     ///
-    /// Consumes at least one byte unless `data` is empty. Takes back what the call before it lent, also when
+    /// Consumes at least one byte unless `data` is empty. Ends the loan of the previous call, also when
     /// `data` is empty.
     ///
     /// # Errors
     ///
-    /// When memory for the head of an unfinished line cannot be had. Nothing is consumed then, and the call may be repeated.
+    /// There is no memory for the head of an unfinished line. Nothing is consumed, and the call may be repeated.
     pub fn next<'a>(&'a mut self, data: &'a [u8]) -> Result<(usize, Step<'a>), TryReserveError> {
         self.release();
         if let Some(consumed) = self.skip_bom(data)? {
@@ -154,7 +153,7 @@ impl Buffer {
     ///
     /// # Errors
     ///
-    /// When memory cannot be had (for two bytes of a BOM cut short). The stream goes on then.
+    /// There is no memory (for two bytes of an incomplete BOM). The stream then goes on.
     pub fn close(&mut self) -> Result<Step<'_>, TryReserveError> {
         self.release();
         if let Some(seen) = self.bom.filter(|&seen| seen > 0) {
@@ -195,7 +194,7 @@ impl Buffer {
         }
     }
 
-    /// Takes back what was lent.
+    /// Ends the loan of the last call.
     pub(crate) fn release(&mut self) {
         if self.lent.capacity() > KEEP_BYTES {
             self.lent = Vec::new();
@@ -204,8 +203,8 @@ impl Buffer {
         }
     }
 
-    /// How much of `data` is the stream's BOM, if any of it is. It may come byte by byte, and what began like one may
-    /// turn out to be none.
+    /// How much of `data` is part of the stream's BOM. A BOM may come byte by byte, and the bytes may turn out to be something
+    /// else.
     pub(crate) fn skip_bom(&mut self, data: &[u8]) -> Result<Option<usize>, TryReserveError> {
         let Some(seen) = self.bom else {
             return Ok(None);
@@ -246,14 +245,15 @@ impl Buffer {
         Ok((consumed, step))
     }
 
-    /// Adds to the unfinished line, which ends at the first LF of `data` if there is one: then it is what
-    /// [`completed`](Self::completed) lends. Else all of `data` is kept.
+    /// Adds to the unfinished line. If `data` has an LF, the line ends at the first one, and [`completed`](Self::completed) lends
+    /// it. Otherwise all of `data` is kept.
     pub(crate) fn complete(&mut self, data: &[u8]) -> Result<Option<Completed>, TryReserveError> {
         let (at, ascii) = frame::line_end(data);
         self.complete_at(data, at, ascii)
     }
 
-    /// The same, where the first LF of `data` is known, or its length if it has none, and perhaps that all before it is ASCII.
+    /// As above. `end` is the place of the first LF in `data`, or its length if there is none; `ascii` says whether all before it is
+    /// known to be ASCII.
     pub(crate) fn complete_at(
         &mut self,
         data: &[u8],
@@ -279,7 +279,7 @@ impl Buffer {
         &self.lent
     }
 
-    /// The same with its length, and followed by so many LFs: for readers that look at several bytes at a time. `None` without memory.
+    /// As above, followed by this many LFs, for readers that look at several bytes at a time; and its length. `None` without memory.
     pub(crate) fn completed_and(&mut self, pad: usize) -> Option<(&[u8], usize)> {
         let len = self.lent.len();
         self.lent.try_reserve_exact(pad).ok()?;
@@ -304,7 +304,7 @@ impl Buffer {
         self.max_line_bytes
     }
 
-    /// Counts bytes that somebody else has searched.
+    /// Counts bytes that were searched elsewhere.
     pub(crate) fn count_searched(&mut self, bytes: usize) {
         self.searched += bytes as u64;
     }
@@ -316,7 +316,7 @@ impl Buffer {
         if found.lines > 0 {
             return self.block(data, window.len(), &found);
         }
-        // The first line is longer than the limit, or than the window: then look on behind it.
+        // The first line is longer than the limit or than the window: look further.
         let end = found
             .too_long
             .or_else(|| memchr(b'\n', &data[window.len()..]).map(|at| window.len() + at));
@@ -342,7 +342,7 @@ impl Buffer {
         Ok((consumed, step))
     }
 
-    /// Lends the block that was `found`. What is left of the chunk is kept in the same call if it was `searched`, too.
+    /// Lends the block that was `found`. Keeps the rest of the chunk in the same call if it was `searched`.
     fn block<'a>(
         &mut self,
         data: &'a [u8],
@@ -369,7 +369,7 @@ impl Buffer {
         Ok((consumed, step))
     }
 
-    /// Keeps all of `data`, which was searched and has no LF. `ascii` says whether it is known to be ASCII.
+    /// Keeps all of `data`, which has no LF. `ascii` says whether it is known to be ASCII.
     pub(crate) fn keep(&mut self, data: &[u8], ascii: bool) -> Result<(), TryReserveError> {
         self.append(data, ascii)?;
         self.searched += data.len() as u64;
@@ -388,8 +388,8 @@ impl Buffer {
         Ok(())
     }
 
-    /// Adds a piece without LF to the unfinished line, which is over the limit or more than there is memory for: keeps its head, and
-    /// counts the rest.
+    /// Adds a piece without LF to an unfinished line that is over the limit or larger than memory: keeps its head, and counts the
+    /// rest.
     fn drop_line(&mut self, piece: &[u8]) -> Result<(), TryReserveError> {
         let length = self.too_long.unwrap_or(self.tail.len() as u64) + piece.len() as u64;
         let head = &piece[..piece.len().min(HEAD_BYTES.saturating_sub(self.tail.len()))];

@@ -3,8 +3,8 @@
 //! # The fast path, and why it is sound
 //!
 //! A streaming JSON parser is not line-based: given a block of n lines it reads values one after another, and line
-//! feeds are white space to it. It takes two objects on one line, or one object over two lines, and both in numbers
-//! that cancel out. So "n values from n lines" alone proves nothing. It does together with this check. A block is
+//! feeds are white space to it. It accepts two objects on one line and one object over two lines, and the numbers of both may
+//! cancel out. So "n values from n lines" alone proves nothing. Together with this check it does. A block is
 //! *clean* if and only if
 //!
 //! 1. every line begins with `{` and ends with `}`, where one CR may stand between the `}` and the LF
@@ -21,13 +21,13 @@
 //! line feed is a border between top-level values. Each line is therefore a whole number of values; at least one,
 //! because it is not blank; and n values over n lines make one each. It begins with `{`, so it is an object. ∎
 //!
-//! Where the check is not clean, or the parser fails or counts differently, the caller goes line by line.
+//! If the block is not clean, or the parser fails or counts differently, the caller goes line by line.
 //!
 //! # Costs
 //!
-//! Linear in the block, without allocation. `check_plain` does the same one byte at a time; it is there to be
-//! compared with. Nanoseconds a line of ASCII in blocks of 64 KiB, AVX2, in one run; beside it what memchr for the line feeds and then
-//! simdutf8 cost. Other text costs that second pass, too.
+//! Linear in the block, without allocation. `check_plain` does the same one byte at a time, for comparison. Nanoseconds for a line
+//! of ASCII in blocks of 64 KiB, AVX2, in one run; beside it the cost of two passes, memchr for the line feeds and then simdutf8.
+//! Text that is not ASCII costs the second pass here, too.
 //!
 //! | bytes a line | `check` | in two passes | `check_plain` |
 //! |---|---|---|---|
@@ -47,7 +47,7 @@ pub const SHAPE: u32 = 1;
 /// The block is not valid UTF-8.
 pub const UTF8: u32 = 2;
 
-/// What one pass over the start of some data found.
+/// The result of one pass over the start of some data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Frame {
     /// Complete lines, each ended by its LF.
@@ -61,7 +61,7 @@ pub struct Frame {
 }
 
 /// Checks the complete lines at the start of `data`, up to the first that is longer than `max_line` bytes (without
-/// its LF). What follows the last LF is searched and found to have none, but not checked.
+/// its LF). The bytes after the last LF are searched for an LF, but not checked.
 #[must_use]
 pub fn check(data: &[u8], max_line: usize) -> Frame {
     run(Level::Fast, Check { data, max_line })
@@ -150,7 +150,7 @@ pub fn line_starts(block: &[u8], starts: &mut [u64]) -> bool {
     written == starts.len()
 }
 
-/// What was found from line feed to line feed.
+/// The state of the pass, from line feed to line feed.
 struct Checker<'a> {
     data: &'a [u8],
     max_line: usize,
@@ -168,7 +168,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Goes on to the next line feed, and says whether to go on from there.
+    /// Goes on to the next line feed. Returns whether to go on from there.
     #[inline(always)]
     fn line_feed(&mut self, at: usize) -> bool {
         let line = &self.data[self.frame.bytes..at];

@@ -1,4 +1,4 @@
-//! Lines: where they end, and whether a block of them may be decoded at once. Knows bytes and line feeds, not JSON.
+//! Where lines end, and whether a block of lines may be decoded at once. This module knows bytes and line feeds, not JSON.
 
 pub mod buffer;
 pub mod frame;

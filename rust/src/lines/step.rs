@@ -1,4 +1,4 @@
-//! The steps through a chunk. Where in the stream a step stands is for the caller to count.
+//! The steps through a chunk. The caller counts where in the stream a step stands.
 
 /// Where a line began: in the stream, or as seen from the first line that its step passed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -9,10 +9,10 @@ pub struct Place {
     pub lines: u64,
 }
 
-/// What came next in a stream.
+/// The next thing in a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step<'a> {
-    /// Nothing came of the lines that were passed, if there were any.
+    /// Nothing to decode; lines may have been passed.
     Nothing {
         /// Lines that a filter skipped, or that were blank.
         passed: usize,
@@ -33,20 +33,20 @@ pub enum Step<'a> {
         /// See [`Frame::defects`](super::frame::Frame::defects).
         defects: u32,
     },
-    /// Lines that a filter let through.
+    /// Lines that a filter passed.
     Filtered {
         /// Lines, each with its LF, in memory of the filter.
         block: &'a [u8],
         /// Number of lines, at least 1.
         lines: usize,
-        /// Number of lines of the stream that they were let through from.
+        /// Number of lines of the stream that the filter looked at for them.
         passed: usize,
         /// Bytes of the first of these that came in earlier chunks.
         begun: usize,
         /// See [`Frame::defects`](super::frame::Frame::defects).
         defects: u32,
     },
-    /// A line over the limit, or for which there was no memory, now that its end has been seen.
+    /// A line over the limit, or without memory for it. Its end has now been seen.
     TooLong {
         /// Its first bytes, at most [`HEAD_BYTES`](super::buffer::HEAD_BYTES).
         head: &'a [u8],
@@ -88,7 +88,7 @@ impl Position {
         self.taken - self.start
     }
 
-    /// Goes on by a step that has taken so many bytes. Returns where its first line began.
+    /// Advances by a step that has taken this many bytes. Returns where its first line began.
     pub fn pass(&mut self, bytes: usize, step: &Step<'_>) -> Place {
         let before = self.offset();
         self.taken += bytes as u64;

@@ -24,7 +24,7 @@ impl Avx2 {
 
 const WIDTH: usize = 32;
 
-/// The 32 bytes of `data` from `at` on, if there are so many.
+/// The 32 bytes of `data` from `at` on, if there are that many.
 #[inline(always)]
 fn chunk(data: &[u8], at: usize) -> Option<&[u8; WIDTH]> {
     if data.len() < WIDTH || at > data.len() - WIDTH {
@@ -69,7 +69,7 @@ fn zero(_: Avx2) -> __m256i {
     unsafe { _mm256_setzero_si256() }
 }
 
-/// Index within a page of the lowest of `bits`, which stand for the bytes from `base` on; if there is none, any.
+/// Index within a page of the lowest set bit of `bits`, which stand for the bytes from `base` on. Any index if no bit is set.
 #[inline(always)]
 #[allow(clippy::cast_possible_truncation)]
 fn index(base: usize, bits: u64) -> u16 {
@@ -88,7 +88,7 @@ fn is_zero(_: Avx2, bytes: __m256i) -> bool {
     unsafe { _mm256_testz_si256(bytes, bytes) == 1 }
 }
 
-/// The bytes of two places that differ.
+/// The bytes that differ between two places.
 #[inline(always)]
 fn differing(engine: Avx2, one: &[u8; WIDTH], other: &[u8; WIDTH]) -> __m256i {
     let (one, other) = (load(engine, one), load(engine, other));
@@ -103,7 +103,7 @@ struct Bits {
     feeds: u64,
 }
 
-/// The 64 bytes of `data` from `at` on, with LFs behind the end of the data.
+/// The 64 bytes of `data` from `at` on, filled up with LFs after the end of the data.
 #[inline(always)]
 fn block(data: &[u8], at: usize) -> [[u8; WIDTH]; 2] {
     match (chunk(data, at), chunk(data, at + WIDTH)) {
@@ -150,13 +150,13 @@ impl Bits {
         }
     }
 
-    /// Which bytes are escaped: each that follows an odd number of backslashes. `carry` says so of the first byte, and
-    /// then of the first byte of the next block.
+    /// Which bytes are escaped: each that follows an odd number of backslashes. `carry` says whether the first byte is, and is set
+    /// for the first byte of the next block.
     #[inline(always)]
     fn escaped(&self, carry: &mut u64) -> u64 {
         // There is no branch for blocks without a backslash: in text the processor guesses it wrongly too often.
-        // After simdjson: a run of backslashes that begins at an odd bit, added to, carries through it; where
-        // it ends tells whether its length is odd.
+        // As simdjson does it: adding to a run of backslashes that begins at an odd bit carries through the run. The bit where the
+        // carry ends tells whether the length is odd.
         let backslashes = self.backslashes & !*carry;
         let follows = backslashes << 1 | *carry;
         let odd_starts = backslashes & !EVEN & !follows;
@@ -169,17 +169,17 @@ impl Bits {
 /// Every other bit, from the lowest on.
 const EVEN: u64 = 0x5555_5555_5555_5555;
 
-/// The block that was looked at last.
+/// The last block.
 #[derive(Debug, Default)]
 pub struct Ahead {
     /// Where it begins.
     base: usize,
-    /// Behind it.
+    /// The place after it.
     end: usize,
     /// Its quotes that are not escaped, and its LFs.
     stops: u64,
     backslashes: u64,
-    /// Whether the first byte behind it is escaped.
+    /// Whether the first byte after it is escaped.
     carry: u64,
 }
 
@@ -246,13 +246,13 @@ impl Engine for Avx2 {
             let bits = Bits::of(self, &block);
             let quotes = bits.quotes & !bits.escaped(&mut carry);
             if in_string != 0 && quotes | bits.feeds == 0 {
-                // All of it is in one string, as most bytes are of what is skipped.
+                // The whole block is in one string. Most skipped bytes are.
                 base += 64;
                 continue;
             }
             let strings = parity(quotes) ^ in_string;
             if bits.backslashes & !strings != 0 {
-                // Not an escape: what follows was read wrongly.
+                // Not an escape: the bits after it are wrong.
                 return Plain.container_end(data, at);
             }
             in_string = 0_u64.wrapping_sub(strings >> 63);

@@ -4,7 +4,8 @@
 //! the processor has it, [`Level::Plain`] and everything else words of 8 bytes. All engines give the same answers; the
 //! tests compare them.
 //!
-//! Knows bytes, which of them end a run within a JSON string, and how such a string has them. It and its engines are all that has `unsafe` beside `ffi`.
+//! This module knows bytes, which bytes end a run within a JSON string, and how such a string escapes them. Only this folder and `ffi`
+//! have `unsafe`.
 //!
 //! [`Operation`]: crate::simd::Operation
 //! [`Engine`]: crate::simd::Engine

@@ -9,7 +9,7 @@ pub struct Plain;
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGHS: u64 = 0x8080_8080_8080_8080;
 
-/// The high bit of each byte of `word` that is special; above the lowest such byte also of some that are not.
+/// The high bit of each special byte of `word`. Above the lowest such byte, other bytes may have it, too.
 #[inline(always)]
 fn special_bytes(word: u64) -> u64 {
     let quote = word ^ (ONES * 0x22);
