@@ -21,6 +21,7 @@ from claude_wire.protocol import (
     RequestAnswered,
     RunFinished,
 )
+from claude_wire.protocol.questions import MAX_OPEN
 from claude_wire.protocol.run import State
 
 IDS = st.sampled_from(["a", "b", 1, 2.5])
@@ -84,6 +85,26 @@ def test_questions_without_an_id_are_several(id: Any) -> None:
     for _ in range(2):
         assert kinds(protocol.receive(message(**fields))) == [CallbackWanted]
     assert len(protocol.questions) == 2
+
+
+def test_a_withdrawal_without_an_id_withdraws_nothing() -> None:
+    protocol = HostProtocol()
+    protocol.receive(permission(None))
+    protocol.receive(permission("None"))
+    assert protocol.receive(withdrawal(None)) == []
+    assert len(protocol.questions) == 2
+
+
+def test_of_questions_that_are_too_many_the_log_tells_once(caplog: pytest.LogCaptureFixture) -> None:
+    protocol = HostProtocol()
+    for id in range(MAX_OPEN):
+        assert protocol.receive(permission(id))
+    assert not caplog.records
+    for id in range(MAX_OPEN, MAX_OPEN + 3):
+        assert protocol.receive(permission(id)) == []
+    assert [record.getMessage() for record in caplog.records] == [
+        f"requests above {MAX_OPEN} that wait at a time are not answered"
+    ]
 
 
 def test_a_question_that_cannot_be_read_is_owed_an_error() -> None:
@@ -162,6 +183,13 @@ def test_an_emptied_queue_may_have_had_prompts_without_a_uuid() -> None:
     assert before is not None
     assert after is not None
     assert (before.state, after.state) == (State.UNCERTAIN, State.SENT)
+
+
+def test_a_request_that_empties_no_queue_keeps_no_prompts() -> None:
+    """Up to 4,096 prompts would be kept until its answer."""
+    protocol = HostProtocol()
+    protocol.send_prompt(None, 0.0)
+    assert protocol.send_request(McpStatusRequest())[0].before is None
 
 
 def test_a_prompt_is_owed_by_its_uuid_until_its_result() -> None:

@@ -1,4 +1,4 @@
-"""When a run is over: each event of each state of a prompt, and the order in which a CLI says things."""
+"""Runs and prompts of a session: which results it waits for, who gets them, and callers that take turns."""
 
 from __future__ import annotations
 
@@ -10,194 +10,13 @@ import anyio.lowlevel
 import pytest
 
 from async_backends import Backend, every_backend
-from claude_wire import HandleError, PromptError, ResultMessage, Session, UserMessage, decode
+from claude_wire import HandleError, PromptError, ResultMessage, Session, UserMessage
 from claude_wire.errors import PromptAnsweredError, PromptCancelledError
 from claude_wire.messages import CancelAsyncMessageRequest
-from claude_wire.protocol.run import MARKS, SETTLE_SECONDS, TRANSITIONS, Event, Run, SentPrompt, State
-from session_peer import INIT, RESULT, Peer, line, opened
+from claude_wire.protocol.run import SETTLE_SECONDS
+from run_messages import IDLE, RUNNING, lifecycle, result
+from session_peer import INIT, RESULT, Peer, opened
 from virtual_time import VirtualBackend, every_virtual_backend
-
-
-def state(name: str) -> dict[str, Any]:
-    return {"type": "system", "subtype": "session_state_changed", "state": name, "sdk_host_only": True}
-
-
-def lifecycle(uuid: str, name: str) -> dict[str, Any]:
-    return {"type": "command_lifecycle", "command_uuid": uuid, "state": name}
-
-
-def result(*names: str, text: str = "done", **fields: Any) -> dict[str, Any]:
-    """A result that names these prompts; one that says of no names if there are none."""
-    named = {"user_message_uuids": list(names), "user_message_uuid": names[-1]} if names else {}
-    return {**RESULT, "result": text, **named, **fields}
-
-
-BACKGROUND = {"origin": {"kind": "task-notification"}}
-RUNNING, IDLE = state("running"), state("idle")
-
-
-def seen(run: Run, *messages: dict[str, Any]) -> None:
-    for message in messages:
-        typed = decode(line(message))
-        if type(typed) in MARKS:
-            run.see(typed)
-
-
-def asked(run: Run, uuid: str | None = None, now: float = 0.0) -> SentPrompt:
-    prompt = run.ask(uuid, now)
-    assert prompt is not None
-    return prompt
-
-
-# --- the table --------------------------------------------------------------------------------------------------------
-
-
-def test_every_state_has_its_row_and_every_row_leads_to_an_end() -> None:
-    assert set(TRANSITIONS) == set(State)
-    for start in State:
-        reached, todo = {start}, [start]
-        while todo:
-            for after in TRANSITIONS[todo.pop()].values():
-                if after not in reached:
-                    reached.add(after)
-                    todo.append(after)
-        assert any(not TRANSITIONS[one] for one in reached)
-    used = {event for events in TRANSITIONS.values() for event in events}
-    assert used == set(Event)
-
-
-#: What becomes of prompts: the uuids of those that are sent, what the CLI says, and their states after it.
-FATES: dict[str, tuple[list[str | None], list[dict[str, Any]], list[State]]] = {
-    "a result names its prompt": (["a"], [INIT, result("a")], [State.ANSWERED]),
-    "a result names another prompt": (["a", None], [INIT, result("a")], [State.ANSWERED, State.UNCERTAIN]),
-    "a result names nobody that waits": (["a"], [INIT, result("z")], [State.SENT]),
-    "a result says that it names nobody": (
-        ["a", None],
-        [INIT, result("a"), INIT, {**RESULT, "user_message_uuids": []}],
-        [State.ANSWERED, State.ANSWERED],
-    ),
-    "one that names nobody leaves those with a uuid": (["a"], [{**RESULT, "user_message_uuids": []}], [State.SENT]),
-    "a named one was behind one without a uuid": ([None, "b"], [INIT, result("b")], [State.ANSWERED] * 2),
-    "a CLI that names the last one only": (
-        ["a", "b", "c"],
-        [INIT, {**RESULT, "user_message_uuid": "b"}],
-        [State.ANSWERED, State.ANSWERED, State.SENT],
-    ),
-    "merged prompts without a uuid": ([None, None], [INIT, result()], [State.ANSWERED, State.UNCERTAIN]),
-    "one result for each": ([None, None], [INIT, result(), INIT, result()], [State.ANSWERED] * 2),
-    "an agent that names nobody": (["a", "b"], [result(), result()], [State.ANSWERED] * 2),
-    "background work answers nobody": (["a"], [INIT, result(**BACKGROUND)], [State.UNCERTAIN]),
-    "background work that took a prompt in": (["a"], [INIT, result("a", **BACKGROUND)], [State.ANSWERED]),
-    "the CLI tells of a queue": (["a"], [lifecycle("a", "queued")], [State.QUEUED]),
-    "of a turn": (["a"], [lifecycle("a", "queued"), lifecycle("a", "started")], [State.STARTED]),
-    "of nothing known": (["a"], [lifecycle("a", "dreaming")], [State.SENT]),
-    "of another prompt": (["a"], [lifecycle("b", "completed")], [State.SENT]),
-    "one that was answered before": (["a"], [lifecycle("a", "completed")], [State.REPEATED]),
-    "one that was cancelled": (["a"], [lifecycle("a", "queued"), lifecycle("a", "cancelled")], [State.CANCELLED]),
-    "one that was refused": (["a"], [lifecycle("a", "refused")], [State.CANCELLED]),
-    "one that was discarded": (["a"], [lifecycle("a", "queued"), lifecycle("a", "discarded")], [State.CANCELLED]),
-    "one that was put into a turn": (
-        ["a", "b"],
-        [INIT, *(lifecycle("b", name) for name in ("queued", "started", "completed"))],
-        [State.SENT, State.FOLDED],
-    ),
-    "the result of that turn": (
-        ["a", "b"],
-        [INIT, *(lifecycle("b", name) for name in ("queued", "started", "completed")), result("a", "b")],
-        [State.ANSWERED, State.ANSWERED],
-    ),
-    "the result of that turn, at its limit": (
-        ["a", "b"],
-        [INIT, *(lifecycle("b", name) for name in ("queued", "started", "completed")), result("a")],
-        [State.ANSWERED, State.ANSWERED],
-    ),
-    "one that was put back": (
-        ["a"],
-        [INIT, *(lifecycle("a", name) for name in ("queued", "started", "queued"))],
-        [State.QUEUED],
-    ),
-    "a queued one is no merged one": (["a", "b"], [lifecycle("b", "queued"), result()], [State.ANSWERED, State.QUEUED]),
-    "injected ones": (
-        ["a", "b", "c"],
-        [{"type": "system", "subtype": "injected", "message_count": 1, "content_length": 9}, result()],
-        [State.ANSWERED, State.ANSWERED, State.UNCERTAIN],
-    ),
-}
-
-
-@pytest.mark.parametrize("fate", FATES)
-def test_what_becomes_of_prompts(fate: str) -> None:
-    uuids, said, states = FATES[fate]
-    run = Run()
-    prompts = [asked(run, uuid) for uuid in uuids]
-    seen(run, *said)
-    assert [prompt.state for prompt in prompts] == states
-
-
-def test_the_error_of_a_subagents_message_is_not_that_of_the_turn() -> None:
-    def assistant(parent: str | None, error: str | None) -> dict[str, Any]:
-        return {"type": "assistant", "message": {"content": []}, "parent_tool_use_id": parent, "error": error}
-
-    run = Run()
-    seen(run, INIT, assistant(None, "rate_limit"), assistant("toolu_1", "authentication_failed"))
-    assert run.reason == "rate_limit"
-    seen(run, assistant(None, None), assistant("toolu_1", "authentication_failed"))
-    assert run.reason is None
-
-
-def test_of_a_state_and_of_a_reason_little_is_kept() -> None:
-    """Both are the peer's, and a line may have 128 MiB."""
-    run = Run()
-    message = {"id": "m", "type": "message", "role": "assistant", "model": "m", "content": [], "usage": {}}
-    assistant = {"type": "assistant", "message": message, "parent_tool_use_id": None, "error": "e" * 100_000}
-    seen(run, state("s" * 100_000), assistant)
-    assert run.reason == "e" * 128
-    assert run._state == "s" * 128
-
-
-@pytest.mark.parametrize("count", [-5, -1, 0, 2**63, 2**80])
-def test_a_count_of_injected_prompts_may_be_any_number(count: int) -> None:
-    run = Run()
-    prompts = [asked(run), asked(run)]
-    seen(run, {"type": "system", "subtype": "injected", "message_count": count, "content_length": 1})
-    assert [prompt.state for prompt in prompts] == [State.SENT, State.FOLDED if count > 0 else State.SENT]
-
-
-def test_how_long_is_waited() -> None:
-    run = Run()
-    assert run.patience(600, 0) == 600
-    prompt = asked(run, "a", 10.0)
-    assert run.patience(600, 10) is None
-    seen(run, IDLE)
-    assert run.patience(600, 10) == 600  # the CLI is idle although a turn is owed: it may have dropped the prompt
-    seen(run, RUNNING, INIT)
-    assert run.patience(600, 10) is None
-    seen(run, result("a"), IDLE)
-    assert prompt.ended
-    # Two without a uuid, of which the second may have been merged into the first.
-    asked(run, None, 20.0)
-    asked(run, None, 21.0)
-    seen(run, RUNNING, INIT, result(), IDLE)
-    assert run.patience(600, 21.5) == 21.0 + SETTLE_SECONDS - 21.5
-    assert 0 < (run.patience(600, 99) or 0) < SETTLE_SECONDS
-    assert run.patience(0.05, 21.5) == 0.05
-    assert not run.over
-    run.settle()
-    assert run.over
-
-
-def test_a_cli_that_says_no_state_is_given_time_if_it_tells_of_turns() -> None:
-    run = Run()
-    asked(run), asked(run)
-    seen(run, result())
-    assert run.patience(600, 0) == 600
-    seen(run, INIT)
-    assert run.patience(600, 0) is None
-    seen(run, result())
-    asked(run), asked(run)
-    seen(run, result())
-    assert run.patience(600, 0) == SETTLE_SECONDS
-
 
 # --- receive_run ------------------------------------------------------------------------------------------------------
 
@@ -409,44 +228,6 @@ def test_a_prompt_that_is_taken_out_of_the_queue_has_no_other_prompts_result(bac
             peer.say(INIT, result(text="of the first"), lifecycle("b", "cancelled"))
 
     backend.run(main)
-
-
-def test_a_prompt_keeps_a_result_only_while_that_may_be_its_own() -> None:
-    run = Run()
-    prompts = [asked(run, uuid) for uuid in ("a", "b", "c")]
-    seen(run, result(), lifecycle("b", "queued"))
-    assert [prompt.result is not None for prompt in prompts] == [True, False, True]
-
-
-def test_an_emptied_queue_leaves_prompts_without_a_uuid_uncertain() -> None:
-    """Those that were sent before it was asked for, and had no result since."""
-    run = Run()
-    answered, swept = asked(run), asked(run)
-    before = run.unnamed()
-    seen(run, RUNNING, INIT, result(user_message_uuids=[]))
-    assert answered.state is State.ANSWERED
-    later, named = asked(run, now=9.0), asked(run, "a", now=9.0)
-    run.drop(["a"], before)
-    assert [prompt.state for prompt in (answered, swept, later, named)] == [
-        State.ANSWERED,
-        State.UNCERTAIN,
-        State.SENT,
-        State.CANCELLED,
-    ]
-    assert not run.over
-
-
-def test_an_empty_uuid_is_none() -> None:
-    """The CLI starts a turn for each prompt with it, and names it in no result."""
-    run = Run()
-    prompts = [run.ask("", 0.0), run.ask("", 0.0)]
-    assert not run.had("")
-    for prompt in prompts:
-        assert prompt is not None
-        assert not run.over
-        seen(run, {**RESULT, "user_message_uuids": []})
-        assert prompt.state is State.ANSWERED
-    assert run.over
 
 
 @every_backend

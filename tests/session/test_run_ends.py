@@ -14,36 +14,16 @@ from claude_wire import (
     Session,
     SessionEndedError,
     UserMessage,
-    decode,
 )
 from claude_wire.errors import ExecutionError, PromptCancelledError, SubagentStoppedError
-from claude_wire.protocol.run import MARKS, SETTLE_SECONDS, Run
-from session_peer import INIT, RESULT, Peer, line
+from claude_wire.protocol.run import SETTLE_SECONDS
+from run_messages import BACKGROUND, IDLE, RUNNING, ended, listed, started
+from session_peer import INIT, RESULT, Peer
 from virtual_time import VirtualBackend, every_virtual_backend
 
-RUNNING, IDLE = (
-    {"type": "system", "subtype": "session_state_changed", "state": name, "sdk_host_only": True}
-    for name in ("running", "idle")
-)
 #: The result of a turn that background work began.
-WOKEN = {**RESULT, "result": "woken", "origin": {"kind": "task-notification"}}
+WOKEN = {**RESULT, "result": "woken", **BACKGROUND}
 FAILED = {"type": "result", "subtype": "error_during_execution", "is_error": True, "errors": ["no"]}
-
-
-def started(task: str, kind: str = "local_agent", **more: Any) -> dict[str, Any]:
-    about = {"task_id": task, "description": "d", "task_type": kind, "is_backgrounded": True}
-    return {"type": "system", "subtype": "task_started", **about, **more}
-
-
-def ended(task: str, status: str = "completed") -> dict[str, Any]:
-    about = {"task_id": task, "status": status, "output_file": "", "summary": ""}
-    return {"type": "system", "subtype": "task_notification", **about}
-
-
-def listed(**kinds: str) -> dict[str, Any]:
-    tasks = [{"task_id": task, "task_type": kind, "description": "d"} for task, kind in kinds.items()]
-    return {"type": "system", "subtype": "background_tasks_changed", "tasks": tasks}
-
 
 #: What a CLI says to one prompt: messages, and the seconds that pass before the next ones.
 Script = list[Any]
@@ -219,14 +199,3 @@ def test_what_would_be_without_effect_is_refused(how: dict[str, Any], problem: s
                 await session.ask("go", **how)
 
     anyio.run(main)
-
-
-def test_of_background_work_little_is_kept() -> None:
-    followed = Run()
-    for number in range(5_000):
-        for message in started(f"a{number}"), started(f"s{number}", "local_bash"):
-            typed = decode(line(message))
-            assert type(typed) in MARKS
-            followed.see(typed)
-    background = followed.background
-    assert (len(background.subagents), len(background.shells)) == (4096, 4096)

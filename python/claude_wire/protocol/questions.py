@@ -134,7 +134,7 @@ class Questions:
 
     def find(self, id: Any) -> Question | None:
         """Return the open question with this id, or None."""
-        return self._open.get(key_of(id)) if _has_key(id) else None
+        return self._open.get(key_of(id))  # no question is kept by the key of None
 
     def settle(self, question: Question, event: Event) -> bool:
         """Change the state of a question by an event. Returns True if this settled the question."""
