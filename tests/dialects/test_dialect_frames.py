@@ -37,6 +37,7 @@ from claude_wire.messages import (
     QueuedMessage,
     ResultCancelled,
     ResultError,
+    ResultErrorDuringExecution,
     ResultErrorMaxBudgetUsd,
     ResultSuccess,
     SessionStateChangedMessage,
@@ -119,6 +120,11 @@ WRITTEN: list[tuple[Any, list[str], list[str]]] = [
         ['{"type":"result","subtype":"error","error":{"message":"Invalid API key","code":"auth_error"}}'],
     ),
     (
+        ResultErrorDuringExecution(is_error=True, errors=["No"]),
+        ['{"type":"result","subtype":"error","duration_ms":0,"is_error":true,"num_turns":0,"result":"No"}'],
+        ['{"type":"result","subtype":"error","error":{"message":"No","code":"error_during_execution"}}'],
+    ),
+    (
         SystemErrorMessage(message="wrong"),
         ['{"type":"system","subtype":"error","message":"wrong"}'],
         ['{"type":"system","subtype":"error","error":{"message":"wrong","code":"error"}}'],
@@ -161,6 +167,10 @@ def test_classic_says_at_the_beginning_what_there_is() -> None:
         '{"type":"system","subtype":"init","session_id":"S","model":"m","tools":["Bash"]}'
     )
     assert MIRIAD.connect().to_host(INIT) == JSON_RPC.connect().to_host(INIT) == b""
+
+
+def test_an_agent_of_json_rpc_says_nothing_outside_of_a_run() -> None:
+    assert JSON_RPC.connect().to_host(AssistantMessage.of("Hi")) == b""
 
 
 @pytest.mark.parametrize("dialect", OTHERS)
@@ -301,10 +311,11 @@ def test_a_host_says_nothing_else(dialect: Dialect) -> None:
 
 def test_blocks_of_tools_are_blocks_in_any_place() -> None:
     unknown = read('{"type":"user","message":{"role":"user","content":[{"type":"new","a":1}]}}').content[0]
-    block = ToolResultBlock("t", [ToolUseBlock("u", "Bash", {}), ToolResultBlock("v", "x"), unknown])
+    plain: Any = {"type": "plain"}
+    block = ToolResultBlock("t", [ToolUseBlock("u", "Bash", {}), ToolResultBlock("v", "x"), unknown, plain])
     content = (
         '[{"type":"tool_use","id":"u","name":"Bash","input":{}},{"type":"tool_result","tool_use_id":"v","content":"x"},'
-        '{"type":"new","a":1}]'
+        '{"type":"new","a":1},{"type":"plain"}]'
     )
     assert text(CLASSIC.connect().to_host(user(block))) == (
         f'{{"type":"tool_result","tool_use_id":"t","result":{content}}}'
@@ -324,6 +335,13 @@ def test_a_flat_tool_result_is_a_block_too() -> None:
     assert message.session_id == "S"
     empty = read('{"type":"system","subtype":"tool_result"}')
     assert MIRIAD.connect().from_agent(empty) == [empty]
+
+
+@pytest.mark.parametrize("words", [None, 7, ["no"]])
+def test_an_error_of_json_rpc_has_no_words_if_they_are_no_string(words: object) -> None:
+    line = json.dumps({"jsonrpc": "2.0", "id": "run", "error": {"code": -32603, "message": words}})
+    (failed,) = JSON_RPC.connect().from_agent(read(line))
+    assert failed.error == ErrorInfo(message="", code="-32603")
 
 
 def test_a_failed_result_with_an_error_object_keeps_it() -> None:

@@ -14,6 +14,7 @@ from claude_wire import (
     Decoder,
     PermissionResultAllow,
     PermissionResultDeny,
+    UserMessage,
 )
 from claude_wire.dialects import CLASSIC, JSON_RPC, MIRIAD
 from claude_wire.errors import DialectError
@@ -21,8 +22,10 @@ from claude_wire.messages import (
     AddRules,
     ControlCancelRequest,
     GetStatusRequest,
+    InjectedMessage,
     InterruptedMessage,
     InterruptRequest,
+    ResultCancelled,
     StatusMessage,
 )
 from dialect_lines import RESULT, STOPPED, read, started, text
@@ -75,6 +78,32 @@ def test_miriad_has_nothing_to_interrupt_between_turns() -> None:
     assert len(agent.from_host(read('{"type":"control","action":"interrupt"}'))) == 1
 
 
+def test_miriad_names_the_session_of_the_last_prompt_that_has_one() -> None:
+    agent = MIRIAD.connect()
+    for session in (',"session_id":"S"', ""):
+        agent.from_host(read(f'{{"type":"user","message":{{"role":"user","content":"a"}}{session}}}'))
+        (asked,) = agent.from_host(read('{"type":"control","action":"interrupt"}'))
+        told = agent.to_host(ControlResponse.success(asked.request_id))
+        assert text(told) == '{"type":"system","subtype":"interrupted","session_id":"S"}'
+        agent.to_host(STOPPED)
+
+
+@pytest.mark.parametrize(
+    ("count", "own_result"), [(-1, True), (0, True), (1, False), (5, False)], ids=["fewer", "none", "all", "more"]
+)
+def test_a_prompt_of_miriad_has_a_result_of_its_own_unless_it_was_injected(count: int, own_result: bool) -> None:
+    """After an interrupt, so the result is that of the second prompt, and the first has none; or that of both."""
+    host = MIRIAD.connect()
+    for prompt in ("a", "b"):
+        host.to_agent(UserMessage.of(prompt))
+    injected = InjectedMessage(message_count=count, content_length=1)
+    assert host.from_agent(injected) == [injected]
+    host.from_agent(InterruptedMessage(session_id="S"))
+    missing = [ResultCancelled(is_error=False, session_id="S")] if own_result else []
+    assert host.from_agent(RESULT) == [*missing, RESULT]
+    assert host.interrupt_may_be_unanswered  # no turn is left
+
+
 def test_an_answer_of_miriad_that_never_comes_holds_up_no_other() -> None:
     host = MIRIAD.connect()
     for number, body in enumerate((InterruptRequest(), InterruptRequest(), GetStatusRequest(), GetStatusRequest())):
@@ -117,6 +146,8 @@ def test_json_rpc_cancels_behind_the_result_of_the_run_and_tells_its_status() ->
     told = [agent.from_host(read(sent))[0].request_id for _ in range(70)]
     assert [len(agent.to_host(ControlResponse.success(one, {}))) > 0 for one in told] == [False] * 64 + [True] * 6
     assert agent.to_host(STOPPED).count(b"\n") == 65
+    agent.from_host(read('{"jsonrpc":"2.0","id":8,"method":"run","params":{"prompt":"b"}}'))
+    assert agent.to_host(RESULT).count(b"\n") == 1  # they are told once
     # Answered behind the result, it waits for none.
     agent = started(JSON_RPC)
     (asked,) = agent.from_host(read(sent))
