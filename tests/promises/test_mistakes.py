@@ -43,7 +43,14 @@ from claude_wire import (
 )
 from claude_wire.dialects import CLASSIC, MIRIAD
 from claude_wire.errors import DialectError
-from claude_wire.messages import McpStatusRequest, MessageStopEvent
+from claude_wire.messages import (
+    HookOutput,
+    McpStatusRequest,
+    MessageStopEvent,
+    PermissionResultAllow,
+    PermissionResultDeny,
+    PreToolUseHookSpecificOutput,
+)
 from claude_wire.streams import set_byte_budget
 from claude_wire.testing import Recording, Replay, Stall, open_agent
 from claude_wire.transcripts import Transcript, find_sessions
@@ -585,6 +592,37 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
     (lambda: Recording.from_files({"stdin.ndjson": b""}), ValueError, "a recording has a stdout.ndjson"),
     (lambda: Replay(HERE), FileNotFoundError, f"[Errno 2] no recording: there is no stdout.ndjson in it: '{HERE}'"),
     (lambda: Stall(seconds=-1), ValueError, "Stall takes seconds from 0 up"),
+    (
+        lambda: PermissionResultAllow(updated_input={}),
+        TypeError,
+        "PermissionResultAllow has no field 'updated_input' (did you mean 'updatedInput'?)",
+    ),
+    (
+        lambda: HookOutput(hook_specific_output={}),
+        TypeError,
+        "HookOutput has no field 'hook_specific_output' (did you mean 'hookSpecificOutput'?)",
+    ),
+    (
+        lambda: PreToolUseHookSpecificOutput(permission_decision="deny"),
+        TypeError,
+        "PreToolUseHookSpecificOutput has no field 'permission_decision' (did you mean 'permissionDecision'?)",
+    ),
+    (
+        lambda: PermissionResultDeny(reason="no"),
+        TypeError,
+        "PermissionResultDeny has no field 'reason'; it has message, interrupt, toolUseID, decisionClassification",
+    ),
+    (lambda: PermissionResultDeny(), TypeError, "PermissionResultDeny: Missing required argument 'message'"),
+    (
+        lambda: UserMessage("hello"),
+        TypeError,
+        "UserMessage takes its fields by name; UserMessage.of(...) takes its content",
+    ),
+    (
+        lambda: UserMessage(text="hello"),
+        TypeError,
+        "UserMessage has no field 'text'; UserMessage.of(...) takes its content",
+    ),
     (lambda: command("vieww", "hello"), click.UsageError, "No such command 'vieww'. Did you mean 'view'?"),
     (
         lambda: command("view", "/nosuch.ndjson"),

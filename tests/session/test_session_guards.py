@@ -150,6 +150,20 @@ def test_a_matcher_that_fits_no_tool_is_warned_of_once(backend: Backend, caplog:
 
 
 @every_backend
+def test_an_agent_that_lists_no_tools_is_no_reason_to_warn(backend: Backend, caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        async with opened(hooks={"PreToolUse": [HookMatcher(guard, matcher="Bash")]}) as (peer, session):
+            peer.say({**INIT, "tools": []}, RESULT)
+            with anyio.fail_after(10):
+                async for _ in session.receive_response():
+                    pass
+            assert [one.fits for one in session.guards] == [None]
+
+    backend.run(main)
+    assert caplog.text == ""
+
+
+@every_backend
 def test_a_client_is_told_what_the_cli_of_a_supervisor_was_started_without(
     backend: Backend, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import msgspec
 
 from claude_wire import ClaudeOptions
-from claude_wire.support import type_of
+from claude_wire.support import fields_of, require_one_of, type_of
 from claude_wire_kit.supervisor.attach import spec_of
 from claude_wire_kit.supervisor.frames import Spec
 
@@ -126,10 +126,20 @@ def load_config(path: str | os.PathLike[str]) -> Config:
     """
     with open(path, "rb") as file:
         data = file.read()
+    where = os.fspath(path)
     try:
-        config = msgspec.toml.decode(data, type=Config)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{os.fspath(path)}: {error}") from error
+        plain = msgspec.toml.decode(data, type=dict[str, Any])
+        for key in plain:
+            require_one_of("a key", key, Config.__struct_fields__)
+        for name, profile in fields_of(plain.get("profiles")).items():
+            where = f"{os.fspath(path)}: profile {name!r}"
+            for key in fields_of(profile):
+                require_one_of("a key", key, Profile.__struct_fields__)
+            msgspec.convert(profile, Profile)
+        where = os.fspath(path)
+        config = msgspec.convert(plain, Config)
+    except (msgspec.DecodeError, ValueError) as error:
+        raise ConfigError(f"{where}: {error}") from error
     for name, profile in config.profiles.items():
         where = f"{os.fspath(path)}: profile {name!r}"
         if profile.argv is not None and profile.options:

@@ -157,8 +157,12 @@ def test_without_a_cli_the_advice_is_how_to_install_it(monkeypatch: pytest.Monke
     ("config", "said"),
     [
         ("profiles = 1", "Expected `object`"),
-        ("[profiles.a]\nroots = []", "profiles"),
+        ("[profiles.a]\nroots = []", "profile 'a'"),
         ("[profiles.a]\nroots = ['/']\nshell = true", "shell"),
+        ("[profiles.a]\nroot = ['/']", "profile 'a': a key must be one of"),
+        ("[profiles.a]\nroot = ['/']", "not 'root' (did you mean 'roots'?)"),
+        ("[profiles.a]\nroots = '/'", "profile 'a': Expected `array`, got `str` - at `$.roots`"),
+        ("profile = 1", "did you mean 'profiles'?"),
         ("[profiles.a]\nroots = ['/']\noptions.model = 1", "profile 'a'"),
         ("[profiles.a]\nroots = ['/']\nargv = []", "argv is empty"),
         ("[profiles.a]\nroots = ['/']\nargv = ['x']\noptions.model = 'y'", "give one of them"),

@@ -29,7 +29,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias, 
 
 import msgspec
 
-__all__ = ["MessageBase", "NoOther", "Number", "Sender", "Wire", "constant", "null", "short_repr"]
+from claude_wire.support.arguments import nearest
+
+__all__ = ["ByHand", "MessageBase", "NoOther", "Number", "Sender", "Wire", "constant", "null", "short_repr"]
 
 T = TypeVar("T")
 
@@ -133,6 +135,29 @@ def constant(value: T) -> T:
 def null() -> Any:
     """Make a field that is ``None`` by default, and then written as ``null``, because readers test for it."""
     return constant(None)
+
+
+class ByHand(msgspec.StructMeta):
+    """The metaclass of messages that programs make. A wrong argument is answered with the field that was meant.
+
+    A call of such a class takes 0.7 µs more. Decoding calls no class.
+    """
+
+    if not TYPE_CHECKING:  # which would take the fields from here
+
+        def __call__(cls, *args, **fields):
+            try:
+                return super().__call__(*args, **fields)
+            except TypeError as error:
+                names = [name for name in cls.__struct_fields__ if name != "extra"]
+                content = f"; {cls.__name__}.of(...) takes its content" if hasattr(cls, "of") else ""
+                if len(args) > len(cls.__match_args__):
+                    raise TypeError(f"{cls.__name__} takes its fields by name{content}") from None
+                wrong = [name for name in fields if name not in cls.__struct_fields__]
+                if not wrong:
+                    raise TypeError(f"{cls.__name__}: {error}") from None
+                advice = nearest(wrong[0], names) or content or f"; it has {', '.join(names)}"
+                raise TypeError(f"{cls.__name__} has no field {wrong[0]!r}{advice}") from None
 
 
 class Wire(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, forbid_unknown_fields=True):

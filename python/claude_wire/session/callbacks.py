@@ -318,7 +318,7 @@ class Callbacks:
 
     def see_init(self, message: InitMessage) -> None:
         """A turn has begun: compare the matchers with the tools of the session."""
-        if self._hooks and message.tools is not None:
+        if self._hooks and message.tools:  # an agent of your own need not list its tools
             more = any(server.status == "pending" for server in message.mcp_servers or ())
             for hook in self._hooks.values():
                 hook.state.check_matcher(message.tool_names, more=more)

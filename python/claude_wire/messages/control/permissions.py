@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from msgspec import UnsetType
 
-from claude_wire.messages.base import Wire
+from claude_wire.messages.base import ByHand, Wire
 from claude_wire.messages.control.catalog import SettingsParseError
 from claude_wire.messages.unknown import OrUnknownObject
 
@@ -78,7 +78,7 @@ PermissionUpdate: TypeAlias = (
 )
 
 
-class PermissionResultAllow(Wire, tag_field="behavior", tag="allow", frozen=True):
+class PermissionResultAllow(Wire, tag_field="behavior", tag="allow", frozen=True, metaclass=ByHand):
     """The answer to ``can_use_tool`` that lets the tool run.
 
     ``updatedInput`` is the input that the tool runs with: the input of the request, unchanged or changed. Always send
@@ -93,7 +93,7 @@ class PermissionResultAllow(Wire, tag_field="behavior", tag="allow", frozen=True
     decisionClassification: str | None = None
 
 
-class PermissionResultDeny(Wire, tag_field="behavior", tag="deny", frozen=True):
+class PermissionResultDeny(Wire, tag_field="behavior", tag="deny", frozen=True, metaclass=ByHand):
     """The answer to ``can_use_tool`` that keeps the tool from running.
 
     ``message`` goes to the model as the tool's error result; with ``interrupt`` the turn is stopped as well. The CLI

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec import UNSET, UnsetType
 
-from claude_wire.messages.base import MessageBase, Number, Sender, null
+from claude_wire.messages.base import ByHand, MessageBase, Number, Sender, null
 from claude_wire.messages.blocks.content import ContentBlock, ToolResultBlock, ToolUseBlock
 from claude_wire.messages.blocks.text import TextBlock
 from claude_wire.messages.conversation.api import ApiMessage, MessageParam
@@ -27,7 +27,7 @@ def _blocks(content: Iterable[ContentBlock]) -> list[ContentBlock]:
     return list(content)
 
 
-class UserMessage(MessageBase, tag="user", kw_only=True, frozen=True):
+class UserMessage(MessageBase, tag="user", kw_only=True, frozen=True, metaclass=ByHand):
     """To the agent: a prompt. From the agent: tool results, and prompts that the CLI injects or echoes.
 
     To the agent, ``message`` suffices. A repeated ``uuid`` starts no turn, prompts sent during a turn wait and may be

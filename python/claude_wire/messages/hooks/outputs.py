@@ -10,13 +10,13 @@ from typing import Any, TypeAlias, cast, get_args
 
 from msgspec.structs import asdict
 
-from claude_wire.messages.base import Number, Wire
+from claude_wire.messages.base import ByHand, Number, Wire
 from claude_wire.messages.control.permissions import PermissionUpdate
 from claude_wire.messages.unknown import OrUnknownObject, Unknown
 from claude_wire.support.arguments import nearest, shown
 
 
-class _ForEvent(Wire, tag_field="hookEventName", kw_only=True, frozen=True):
+class _ForEvent(Wire, tag_field="hookEventName", kw_only=True, frozen=True, metaclass=ByHand):
     """The base of hook outputs that are specific to an event."""
 
 
@@ -255,7 +255,7 @@ HookSpecificOutput: TypeAlias = (
 )
 
 
-class HookOutput(Wire, kw_only=True, rename={"continue_": "continue"}, frozen=True):
+class HookOutput(Wire, kw_only=True, rename={"continue_": "continue"}, frozen=True, metaclass=ByHand):
     """The answer of a hook that has finished.
 
     An empty object changes nothing. ``continue_`` is ``continue`` on the wire, and false stops the turn, with
@@ -275,7 +275,7 @@ class HookOutput(Wire, kw_only=True, rename={"continue_": "continue"}, frozen=Tr
     hookSpecificOutput: HookSpecificOutput | None = None
 
 
-class AsyncHookOutput(Wire, kw_only=True, rename={"async_": "async"}, frozen=True):
+class AsyncHookOutput(Wire, kw_only=True, rename={"async_": "async"}, frozen=True, metaclass=ByHand):
     """The answer of a hook that goes on in the background, so that the CLI does not wait.
 
     ``async_`` is ``async`` on the wire and must be true: it distinguishes this answer from a :class:`HookOutput`.
