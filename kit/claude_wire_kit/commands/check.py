@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -12,6 +11,7 @@ import click
 from claude_wire import PROTOCOL_VERSION
 from claude_wire.messages import InvalidLine
 from claude_wire.transcripts import LineDialect
+from claude_wire_kit.commands.shared.json_output import print_json
 from claude_wire_kit.commands.shared.progress import Progress
 from claude_wire_kit.commands.shared.sources import display_name, known_size, pieces, several_sources
 from claude_wire_kit.survey.check import Summary, Survey
@@ -82,7 +82,7 @@ def _check_as_json(files: tuple[str, ...]) -> Summary:
         invalid.clear()
         total.add(found)
     totals = summary_as_json(total, name_sources=True)
-    click.echo(json.dumps({"files": done, "total": totals, "protocol": PROTOCOL_VERSION}))
+    print_json({"files": done, "total": totals, "protocol": PROTOCOL_VERSION})
     return total
 
 

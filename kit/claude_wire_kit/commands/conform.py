@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from claude_wire_kit.commands.shared.failure import Failure
+from claude_wire_kit.commands.shared.json_output import print_json
 from claude_wire_kit.commands.shared.sources import display_name
 from claude_wire_kit.conform.report import as_json, in_words, table
 from claude_wire_kit.conform.running import Expected, Outcome, Runner
@@ -76,7 +77,7 @@ def conform(
         runner.kill()
         pool.shutdown()
     if json_wanted:
-        click.echo(json.dumps(as_json(command, outcomes)))
+        print_json(as_json(command, outcomes))
     else:
         click.echo("\n".join(table(outcomes)))
     if not all(outcome.ok for outcome in outcomes):

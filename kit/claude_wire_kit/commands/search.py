@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from datetime import date, datetime, timezone
@@ -16,6 +15,7 @@ from claude_wire.transcripts import SessionInfo
 from claude_wire.transcripts.sessions import session_files, session_info
 from claude_wire_kit.commands.sessions import headline, resume_line, session_as_json
 from claude_wire_kit.commands.shared.folders import folder_of_project, takes_folder, takes_project
+from claude_wire_kit.commands.shared.json_output import print_json
 from claude_wire_kit.commands.shared.period import Period, period_of, takes_period
 from claude_wire_kit.commands.shared.progress import Progress
 from claude_wire_kit.survey.search import Pattern, Role, Said, files_of, said_in
@@ -103,7 +103,7 @@ def search(
             if len(found) == newest:
                 break
     if as_json:
-        click.echo(json.dumps({"sessions": [_as_json(each) for each in found]}))
+        print_json({"sessions": [_as_json(each) for each in found]})
     if not found:
         click.echo(f"note: nothing found in {printable(folder, keep='')}", err=True)
         click.get_current_context().exit(1)

@@ -17,6 +17,7 @@ from claude_wire.support import one_line, printable, prose
 from claude_wire.transcripts import SessionInfo, find_sessions
 from claude_wire.transcripts.files import read_small
 from claude_wire_kit.commands.shared.folders import folder_of_project, resume_command, takes_folder, takes_project
+from claude_wire_kit.commands.shared.json_output import print_json
 from claude_wire_kit.commands.shared.period import Period, period_of, takes_period
 from claude_wire_kit.terminal.columns import fitted, shortened, terminal_width
 
@@ -82,7 +83,7 @@ def sessions(
             when = "at its next start" if end <= now else f"when it starts after {_local(end)}"
             click.echo(fitted(f"  the CLI deletes this session {when}", width or TEXT_CHARS))
     if as_json:
-        click.echo(json.dumps({"sessions": as_objects}))
+        print_json({"sessions": as_objects})
     if number < 0:
         click.echo(f"note: no sessions found in {printable(folder, keep='')}", err=True)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
@@ -15,6 +14,7 @@ from rich.text import Text
 from claude_wire import PROTOCOL_VERSION
 from claude_wire.support import one_line
 from claude_wire_kit.commands.shared.detect_format import recognised
+from claude_wire_kit.commands.shared.json_output import print_json
 from claude_wire_kit.commands.shared.progress import Progress
 from claude_wire_kit.commands.shared.sources import display_name, known_size, pieces, several_sources
 from claude_wire_kit.survey.totals import Stats, Tally
@@ -61,7 +61,7 @@ def stats(files: tuple[str, ...], as_json: bool) -> None:
         else:
             _print(console, found, ("\n" if number else "") + display_name(file))
     if as_json:
-        click.echo(json.dumps({"files": done, "total": _as_json(total), "protocol": PROTOCOL_VERSION}))
+        print_json({"files": done, "total": _as_json(total), "protocol": PROTOCOL_VERSION})
     elif len(files) > 1:
         _print(console, total, f"\nall {len(files)} files")
     if total.invalid and not total.messages:

@@ -12,6 +12,7 @@ import click
 from claude_wire.support import one_line, printable
 from claude_wire_kit.commands.shared.failure import Failure
 from claude_wire_kit.commands.shared.folders import projects_folder, takes_folder, takes_project
+from claude_wire_kit.commands.shared.json_output import print_json
 from claude_wire_kit.commands.shared.period import period_of, takes_period, zone_named
 from claude_wire_kit.commands.shared.progress import Progress
 from claude_wire_kit.terminal.columns import Column, laid_out, printed, shortened, terminal_width
@@ -109,9 +110,7 @@ def usage(
             where = " within --since, --until and --project" if period.is_limited or project else ""
             click.echo(f"note: no model responses found in {printable(folder, keep='')}{where}", err=True)
     if as_json:
-        import json
-
-        click.echo(json.dumps(_as_json(by, sums, own, index, prices)))
+        print_json(_as_json(by, sums, own, index, prices))
     elif as_csv:
         _print_csv(by, sums)
     else:

@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 pytest.importorskip("click")
@@ -103,3 +104,13 @@ def test_one_kind_of_output_is_printed(tmp_path: Path) -> None:
     done = RUNNER.invoke(cli, ["usage", "--json", "--csv", str(tmp_path)])
     assert (done.exit_code, done.stdout) == (2, "")
     assert "--json and --csv exclude each other" in done.stderr
+
+
+@pytest.mark.parametrize("command", [["sessions"], ["search", "half"]])
+def test_the_strictest_reader_takes_a_session_with_half_an_emoji(tmp_path: Path, command: list[str]) -> None:
+    prompt = "half \ud83d, whole \U0001f600, written \\ud83d"
+    record = {"type": "user", "sessionId": "a", "uuid": "1", "message": {"role": "user", "content": prompt}}
+    (tmp_path / "a.jsonl").write_bytes(line(record))
+    done = RUNNER.invoke(cli, [*command, "--json", str(tmp_path)])
+    [session] = msgspec.json.decode(done.stdout)["sessions"]  # which refuses half of a surrogate pair
+    assert session["first_prompt"] == prompt.replace("\ud83d", "\N{REPLACEMENT CHARACTER}")

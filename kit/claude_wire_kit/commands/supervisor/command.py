@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
@@ -15,6 +14,7 @@ import click
 from claude_wire.support import one_line, printable
 from claude_wire_kit.commands.shared.failure import Failure
 from claude_wire_kit.commands.shared.groups import SuggestingGroup
+from claude_wire_kit.commands.shared.json_output import print_json
 from claude_wire_kit.commands.supervisor.client import (
     Client,
     connect,
@@ -175,7 +175,7 @@ def ps(folder: str | None, show_all: bool, quiet: bool, as_object: bool) -> None
     sessions = [session for session in listed.sessions if show_all or not is_over(session)]
     if as_object:
         about = {"pid": listed.pid, "package": listed.package, "version": listed.version}
-        click.echo(json.dumps({"supervisor": about, "sessions": [as_json(session) for session in sessions]}))
+        print_json({"supervisor": about, "sessions": [as_json(session) for session in sessions]})
         return
     if not (sessions or quiet):
         click.echo("note: no sessions" if show_all else "note: no CLI runs; -a shows all sessions", err=True)

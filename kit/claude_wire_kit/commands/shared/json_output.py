@@ -1,0 +1,28 @@
+"""The output of ``--json``: one object on one line, in ASCII."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from claude_wire.support import fields_of, items_of
+
+
+def print_json(value: dict[str, Any]) -> None:
+    r"""Print an object. Half of a surrogate pair in a text becomes U+FFFD, because many readers refuse it.
+
+    A ``path`` is printed as it is: bytes that are not UTF-8 are ``\udc80`` to ``\udcff``, and lead back to the file.
+    """
+    click.echo(json.dumps(_with_whole_pairs(value)))
+
+
+def _with_whole_pairs(value: object) -> Any:
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if fields := fields_of(value):
+        return {_with_whole_pairs(key): it if key == "path" else _with_whole_pairs(it) for key, it in fields.items()}
+    if items := items_of(value):
+        return [_with_whole_pairs(item) for item in items]
+    return value
