@@ -207,7 +207,7 @@ class Decoder(Generic[T]):
         self._in_turn = False
         # Reads chunks natively; None for what others must take.
         self._read_natively: Callable[[Any], Fed] = read_nothing
-        if isinstance(self._lines, TypedLines) and only is None and not coalesce:
+        if loads is None and only is None and not coalesce:
             self._read_natively = self._lines.engine.feed_of(self._buffer)
         # The same while the decoder is not in use, and nothing is held back.
         self._read = self._read_natively
@@ -345,7 +345,7 @@ class Decoder(Generic[T]):
 
     def _complete(self, messages: list[Any], falls: list[Fall]) -> list[Any]:
         """Decode the lines that the native reader has left."""
-        lines = cast("TypedLines", self._lines)
+        lines = self._lines
         for index, line, offset, line_number, wanted, length in falls:
             if length >= 0:
                 messages[index] = self._too_long(LongLine(line, length, offset, line_number))

@@ -66,9 +66,10 @@ def functions() -> dict[str, Any]:
 
 
 class Engine:
-    """Reads blocks of lines of one vocabulary. All streams share it.
+    """Reads blocks of lines of one vocabulary, or lines as dicts. All streams share it.
 
     Args:
+        vocabulary: None for dicts.
         functions: those of :func:`functions`.
     """
 
@@ -82,7 +83,7 @@ class Engine:
     #: Makes the function that reads what is fed to a line buffer, which is named by its handle.
     _new_feed: Callable[[int], Callable[[Any], Fed]]
 
-    def __init__(self, vocabulary: Vocabulary, functions: dict[str, Any]) -> None:
+    def __init__(self, vocabulary: Vocabulary | None, functions: dict[str, Any]) -> None:
         self._planning = threading.Lock()
         self._why_not = ""
         if not functions:
@@ -95,7 +96,8 @@ class Engine:
             self._new_feed = lambda handle: read_nothing
             return
         change_plan, self.read, self.read_line, self._wanted, self._halt, self._new_feed = functions["new_reader"]()
-        self._plans = Plans(vocabulary, change_plan, functions["slots_of"])
+        if vocabulary is not None:
+            self._plans = Plans(vocabulary, change_plan, functions["slots_of"])
 
     def _planned(self, wanted: int, line: bytes | bytearray | memoryview | str) -> Any:
         """Plan the classes of a line, and return its message from the native reader; None if it makes none."""
@@ -153,8 +155,8 @@ class Engine:
 
 
 @cache
-def engine_of(vocabulary: Vocabulary) -> Engine:
-    """The engine of a vocabulary."""
+def engine_of(vocabulary: Vocabulary | None) -> Engine:
+    """The engine of a vocabulary, or of dicts."""
     return Engine(vocabulary, functions())
 
 

@@ -22,8 +22,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from claude_wire.codec.engines import Engine, engine_of
 from claude_wire.codec.objects import REFUSED, BadLine, Objects
 from claude_wire.messages.invalid import InvalidKind
+from claude_wire.messages.vocabulary import Vocabulary
 from claude_wire.native.block import bare_line, line_starts
 
 if TYPE_CHECKING:
@@ -61,8 +63,10 @@ class Lines(Objects, ABC):
     #: Exceptions by which :meth:`_several` refuses lines.
     _refusals: tuple[type[Exception], ...] = REFUSED
 
-    def __init__(self, surrogates: str) -> None:
+    def __init__(self, surrogates: str, vocabulary: Vocabulary | None = None) -> None:
         super().__init__(surrogates)
+        #: Reads lines natively.
+        self.engine: Engine = engine_of(vocabulary)
         #: Number of invalid lines in the last block. The reader sets it to 0.
         self.bad: int = 0
         # Number of blocks that are still to be decoded in runs.
@@ -83,6 +87,13 @@ class Lines(Objects, ABC):
     def _refused(self, line: bytes) -> Any:
         """Decode a line that :meth:`_several` has refused."""
         return self.line(line)
+
+    def fallen(self, line: bytes, wanted: int) -> Any:
+        """The message of a line that the native reader has left, for want of a class or for -1. Raises BadLine."""
+        message = self.line(bare_line(line))
+        if wanted >= 0:
+            self.engine.plan(wanted, line, message)
+        return message
 
     def block(self, data: Bytes, count: int) -> list[Any]:
         """The messages of ``count`` checked lines, in order, and a :class:`Bad` in the place of an invalid one."""

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any, Union, cast
 
 import msgspec
 
-from claude_wire.codec.engines import Engine, engine_of
 from claude_wire.codec.lines import Bytes, Lines, is_utf8
 from claude_wire.codec.objects import REFUSED, SURROGATE, BadLine, decode_dict
 from claude_wire.messages.base import Wire
@@ -30,7 +29,7 @@ from claude_wire.messages.tolerant import Ambiguous, Findings
 from claude_wire.messages.union import MESSAGES
 from claude_wire.messages.unknown import UnknownMessage
 from claude_wire.messages.vocabulary import Vocabulary
-from claude_wire.native.block import bare_line, line_starts
+from claude_wire.native.block import line_starts
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -158,11 +157,9 @@ class TypedLines(Lines):
     """Lines as typed messages; of a stream if no other vocabulary is given."""
 
     def __init__(self, surrogates: str, vocabulary: Vocabulary = MESSAGES) -> None:
-        super().__init__(surrogates)
+        super().__init__(surrogates, vocabulary)
         self._vocabulary = vocabulary
         self._union = _union_of(vocabulary)
-        #: Reads lines natively.
-        self.engine: Engine = engine_of(vocabulary)
 
     def fresh(self) -> Self:
         return type(self)("keep" if self.keep else "replace", self._vocabulary)
@@ -182,13 +179,6 @@ class TypedLines(Lines):
                 except BadLine as bad:
                     messages[index] = self._noted(bad)
         return messages
-
-    def fallen(self, line: bytes, wanted: int) -> Any:
-        """The message of a line that the native reader has left, for want of a class or for -1. Raises BadLine."""
-        message = self.line(bare_line(line))
-        if wanted >= 0:
-            self.engine.plan(wanted, line, message)
-        return message
 
     def _several(self, data: Bytes, count: int) -> list[Any]:
         before = next(_later_made)

@@ -114,7 +114,7 @@ pub struct Plan<V, C> {
     pub kinds: Vec<Kind<V>>,
     /// The fields of all classes.
     pub fields: Vec<Field<V>>,
-    /// Classes of lines.
+    /// Classes of lines. Without any, each line becomes a dict.
     pub tops: Vec<Top>,
     /// Types with subtypes that also have a class for all others, which this pass does not know.
     pub open_types: Vec<Vec<u8>>,

@@ -109,7 +109,7 @@ pub struct Reader<H: Host> {
 impl<H: Host> Reader<H> {
     /// A reader that has seen nothing.
     pub fn new(host: H) -> Self {
-        Self {
+        let mut reader = Self {
             host,
             plan: Plan::default(),
             memory: Vec::new(),
@@ -127,7 +127,9 @@ impl<H: Host> Reader<H> {
             unknown: 0,
             wanted: None,
             tail: Vec::new(),
-        }
+        };
+        reader.change_plan(|_| ());
+        reader
     }
 
     /// Adds to the plan, or plans a class that was unplanned.
@@ -287,6 +289,11 @@ impl<H: Host> Reader<H> {
     fn message(&mut self, data: &[u8], at: usize) -> Option<(H::Value, usize, Option<ClassId>)> {
         if data.get(at) != Some(&b'{') {
             return None;
+        }
+        if self.plan.tops.is_empty() {
+            let base = self.stack.len();
+            let end = self.pairs(data, at, ANY, 0)?;
+            return Some((self.host.dict(self.stack.drain(base..))?, end, None));
         }
         if let Some(tags) = tags(data, at) {
             let scratch = &mut self.scratch;

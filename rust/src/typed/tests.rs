@@ -74,6 +74,27 @@ fn a_record_has_its_values_and_defaults() {
 }
 
 #[test]
+fn without_classes_of_lines_each_object_is_a_dict() {
+    let mut reader = Reader::new(Values::default());
+    let lines = b"{\"type\":\"word\",\"a\":[{}]}\n[]\n{} \n{\"a\":1}x\n";
+    let found = read(&mut reader, lines);
+    let json: Vec<_> = found
+        .iter()
+        .map(|line| match line {
+            Line::Message(message @ Plain::Dict(_), false) => message.json(),
+            other => json!(format!("{other:?}")),
+        })
+        .collect();
+    let expected = [
+        json!({"type": "word", "a": [{}]}),
+        json!("FallsThrough"),
+        json!({}),
+        json!("FallsThrough"),
+    ];
+    assert_eq!(json, expected);
+}
+
+#[test]
 fn keys_without_a_field_are_kept_in_their_record() {
     let line = r#"{"of":1,"type":"event","event":{"type":"delta","new":{"a":[null]},"text":"hi","of":[]},"session_id":"s","of":"é"}"#;
     let new = dict([("a", Plain::List(Rc::new(vec![Plain::Json(Json::Null)])))]);

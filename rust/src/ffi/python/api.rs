@@ -133,7 +133,7 @@ api! {
     PyList_GetItem: fn(Pointer, Size) -> Pointer;
     PyList_GetSlice: fn(Pointer, Size, Size) -> Pointer;
     PyList_SetItem: fn(Pointer, Size, Pointer) -> c_int;
-    PyDict_New: fn() -> Pointer;
+    _PyDict_NewPresized: fn(Size) -> Pointer;
     PyDict_Size: fn(Pointer) -> Size;
     PyDict_Copy: fn(Pointer) -> Pointer;
     PyDict_Next: fn(Pointer, *mut Size, *mut Pointer, *mut Pointer) -> c_int;

@@ -294,7 +294,7 @@ impl Host for Python {
 
     fn dict(&mut self, pairs: Drain<'_, Object>) -> Option<Object> {
         // SAFETY: see `api`.
-        let dict = unsafe { Object::owned((api().PyDict_New)())? };
+        let dict = unsafe { Object::owned((api()._PyDict_NewPresized)(size(pairs.len() / 2)))? };
         fill(&dict, pairs)?;
         Some(dict)
     }
