@@ -9,6 +9,7 @@ import inspect
 import re
 import sys
 from pathlib import Path
+from types import FunctionType
 from typing import Any, get_args
 
 import msgspec
@@ -21,6 +22,9 @@ from protocol.source import FieldNote, field_notes  # noqa: E402  # mkdocs loads
 
 #: Has the public names of each module of messages.
 REGISTRY = ROOT / "python" / "claude_wire" / "messages" / "registry.py"
+
+#: What of a class has a signature.
+METHODS = (FunctionType, classmethod, staticmethod)
 
 #: The packages whose classes have a table of their fields.
 WITH_FIELDS = ("claude_wire.messages", "claude_wire.transcripts.records", "claude_wire_kit.events")
@@ -43,13 +47,17 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 def _with_fields(entry: re.Match[str]) -> str:
     """The entry of a message class, with the table of its fields; any other as it is."""
     cls = getattr(importlib.import_module(entry[1]), entry[2]) if entry[1].startswith(WITH_FIELDS) else None
-    if not (isinstance(cls, type) and issubclass(cls, Wire)):
+    if not (isinstance(cls, type) and issubclass(cls, Wire) and wire_fields(cls)):
         return entry[0]
-    # The table has all that the signature has.
-    return (
-        f"{entry[0]}\n    options:\n      show_signature: false\n\n{fields_table(cls)}"
-        if wire_fields(cls)
-        else entry[0]
+    # The table has all that the signature has, and the docstrings of fields.
+    methods = [name for name, value in vars(cls).items() if isinstance(value, METHODS) and not name.startswith("_")]
+    hidden = "|".join([*cls.__struct_fields__, *methods])
+    return "\n\n".join(
+        [
+            f"{entry[0]}\n    options:\n      show_signature: false\n      filters: ['!^_', '!^({hidden})$']",
+            fields_table(cls),
+            *(f"{entry[0]}.{name}\n    options:\n      heading_level: 4" for name in methods),
+        ]
     )
 
 
@@ -77,8 +85,8 @@ def _presence(field: msgspec.structs.FieldInfo) -> str:
 def _meaning(note: FieldNote | None) -> str:
     if note is None:
         return ""
-    words = "one of " + ", ".join(f"`{word}`" for word in note.words) if note.words else ""
-    return "; ".join(part for part in (note.description.replace("|", "\\|"), words) if part)
+    words = "One of " + ", ".join(f"`{word}`" for word in note.words) + "." if note.words else ""
+    return f"{note.description} {words}".strip().replace("|", "\\|")
 
 
 def on_post_page(output: str, page: Any, **_: Any) -> str:

@@ -1,7 +1,7 @@
-"""What the source of a message class says in words: its docstring, and the comments above its fields.
+"""What the source of a message class says in words: its docstring, and those of its fields.
 
-A comment ``#: …`` describes the field below it. ``# one of a, b`` lists the words that the CLI is known to write there.
-The set stays open: no class refuses another word.
+A string after a field describes it, and editors show it. ``# one of a, b`` above a field lists the words that the CLI
+is known to write there. The set stays open: no class refuses another word.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["FieldNote", "docstring", "field_notes"]
 
 
 class FieldNote(NamedTuple):
-    """The comments above a field."""
+    """The docstring of a field, and the comment above it."""
 
     description: str = ""
     #: Known words of an open set.
@@ -60,22 +60,26 @@ def _notes_of_module(module: ModuleType) -> Mapping[str, Mapping[str, FieldNote]
     found: dict[str, dict[str, FieldNote]] = {}
     for node in ast.parse(source).body:
         if isinstance(node, ast.ClassDef):
-            for statement in node.body:
+            for statement, after in zip(node.body, [*node.body[1:], None], strict=True):
                 if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-                    note = _note(lines, statement.lineno - 1)
+                    note = FieldNote(_docstring_in(after), _words_above(lines, statement.lineno - 1))
                     if note != FieldNote():
                         found.setdefault(node.name, {})[statement.target.id] = note
     return found
 
 
-def _note(lines: list[str], at: int) -> FieldNote:
+def _docstring_in(statement: ast.stmt | None) -> str:
+    """The text of a statement that is a string alone; empty for any other."""
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+        return _plain(inspect.cleandoc(str(statement.value.value)))
+    return ""
+
+
+def _words_above(lines: list[str], at: int) -> tuple[str, ...]:
     first = at
     while first > 0 and lines[first - 1].lstrip().startswith("#"):
         first -= 1
-    comments = [line.strip() for line in lines[first:at]]
-    described = " ".join(comment[2:].strip() for comment in comments if comment.startswith("#:"))
-    text = " ".join(comment[1:].strip() for comment in comments if not comment.startswith("#:"))
-    return FieldNote(_plain(described), _words(text))
+    return _words(" ".join(line.strip()[1:].strip() for line in lines[first:at]))
 
 
 def _words(text: str) -> tuple[str, ...]:

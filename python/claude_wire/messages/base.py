@@ -172,9 +172,11 @@ class Wire(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, kw_only=Tr
     ``extra`` as an object of its own.
     """
 
-    #: The keys without a field, as plain objects; None if there are none. When encoded, they come after the fields, and
-    #: a key that a field has written is not written again.
     extra: Extra = msgspec.field(default=None, name=EXTRA_KEY)
+    """The keys without a field, as plain objects; None if there are none.
+
+    When encoded, they come after the fields, and a key that a field has written is not written again.
+    """
     # msgspec evaluates the annotations of a base once for each subclass. That takes 5 ms for each one that is a string.
     __annotations__["extra"] = Extra
 

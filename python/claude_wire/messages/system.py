@@ -68,20 +68,32 @@ class InitMessage(SystemMessage, kw_only=True, frozen=True):
 
     subtype: Literal["init"] = constant("init")
     cwd: str | None = None
+    """The working directory."""
     tools: list[str | dict[str, Any]] | None = None
+    """The tools that the model has; :attr:`tool_names` has their names."""
     mcp_servers: list[InitMcpServer] | None = None
+    """The MCP servers, and whether each is connected."""
     model: str | None = None
+    """The model that answers."""
     # one of default, acceptEdits, bypassPermissions, plan, dontAsk, auto
     permissionMode: str | None = None
+    """The permission mode."""
     slash_commands: list[str] | None = None
+    """The commands that a prompt may begin with, without the slash."""
     terminal_slash_commands: list[str] | None = None
     # one of user, none, ANTHROPIC_API_KEY, apiKeyHelper, /login managed key, project, org, temporary, oauth
     apiKeySource: str | None = None
+    """Where the credentials come from."""
     claude_code_version: str | None = None
+    """The version of the CLI."""
     output_style: str | None = None
+    """The name of the output style."""
     agents: list[str] | None = None
+    """The types of subagents."""
     skills: list[str] | None = None
+    """The names of the skills."""
     plugins: list[InitPlugin] | None = None
+    """The plugins that are loaded."""
     capabilities: list[str] | None = None
     analytics_disabled: bool | None = None
     product_feedback_disabled: bool | None = None
@@ -89,6 +101,7 @@ class InitMessage(SystemMessage, kw_only=True, frozen=True):
     memory_paths: dict[str, Any] | None = None
     original_cwd: str | None = None
     additional_directories: list[str] | None = None
+    """Further directories that the session works in."""
     messaging_socket_path: str | None = None
     # one of off, cooldown, on
     fast_mode_state: str | None = None

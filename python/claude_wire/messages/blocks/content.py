@@ -38,7 +38,9 @@ class ThinkingBlock(Wire, tag_field="type", tag="thinking", frozen=True):
     """
 
     thinking: str
+    """The reasoning; empty where it is not shown."""
     signature: str | None = None
+    """Opaque; send it back unchanged."""
 
 
 class RedactedThinkingBlock(Wire, tag_field="type", tag="redacted_thinking", frozen=True):
@@ -56,8 +58,11 @@ class ToolUseBlock(Wire, tag_field="type", tag="tool_use", frozen=True):
     """
 
     id: str
+    """The id of the call, which its result names."""
     name: str
+    """The name of the tool."""
     input: Any
+    """The input of the tool, an object in practice."""
     caller: Caller | None = None
     toolset_name: str | UnsetType | None = UNSET
     cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
@@ -72,8 +77,11 @@ class ToolResultBlock(Wire, tag_field="type", tag="tool_result", frozen=True):
     """
 
     tool_use_id: str
+    """The id of the call that this is the result of."""
     content: str | list[ContentBlock] | UnsetType | None = UNSET
+    """What the tool returned: a text, or blocks."""
     is_error: bool | None = None
+    """True if the tool failed or was refused."""
     cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
     toolset_name: str | UnsetType | None = UNSET
 

@@ -117,5 +117,7 @@ class TextBlock(Wire, tag_field="type", tag="text", frozen=True):
     """
 
     text: str
+    """The text."""
     citations: list[Citation] | UnsetType | None = UNSET
+    """The sources of the text, if any are cited."""
     cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET

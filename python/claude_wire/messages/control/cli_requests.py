@@ -29,31 +29,40 @@ class CanUseToolRequest(ControlRequestBody[PermissionResult], tag="can_use_tool"
     Comes after the assistant message with the ``tool_use`` block, and only when neither a rule nor the mode has
     decided; the CLI must be launched with ``--permission-prompt-tool stdio``. Withdrawn by an interrupt. An answer
     that is neither :class:`PermissionResultAllow` nor :class:`PermissionResultDeny` counts as an error of the tool.
-    ``permission_suggestions`` can be returned in ``updatedPermissions``; ``decision_reason`` and the other
-    texts may hold terminal escapes.
+    The texts may hold terminal escapes.
     """
 
     sent_by: ClassVar[Sender] = "agent"
 
     tool_name: str
+    """The name of the tool; ``mcp__SERVER__TOOL`` for one of an MCP server."""
     mcp_server: McpServerProvenance | None = None
     display_name: str | None = None
+    """The name of the tool for people."""
     input: dict[str, Any]
+    """The input that the tool would run with."""
     description: str | None = None
+    """What the call is about, for people."""
     permission_suggestions: list[PermissionUpdate] | None = None
+    """Changes of permission to offer: give those that are accepted to :meth:`allow`."""
     decision_reason: str | None = None
+    """Why the CLI asks, for people."""
     blocked_path: str | None = None
+    """The path outside of the session's directories, if that is why the CLI asks."""
     server_policy_ask_only: bool | None = None
     # one of rule, mode, subcommandResults, permissionPromptTool, hook, asyncAgent, sandboxOverride, workingDir,
     # safetyCheck, classifier, other
     decision_reason_type: str | None = None
     tool_use_id: str | None = None
+    """The id of the tool call."""
     classifier_approvable: bool | None = None
     suppress_always_allow_rule: bool | None = None
     default_to_no: bool | None = None
     matched_ask_rule: MatchedAskRule | None = None
     title: str | None = None
+    """A title for the question."""
     agent_id: str | None = None
+    """The id of the subagent that asks."""
     requires_user_interaction: bool | None = None
 
     def allow(

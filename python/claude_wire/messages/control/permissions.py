@@ -81,14 +81,15 @@ PermissionUpdate: TypeAlias = (
 class PermissionResultAllow(Wire, tag_field="behavior", tag="allow", frozen=True, metaclass=ByHand):
     """The answer to ``can_use_tool`` that lets the tool run.
 
-    ``updatedInput`` is the input that the tool runs with: the input of the request, unchanged or changed. Always send
-    it, because older CLIs require it. ``updatedPermissions`` means "don't ask again": return one of the request's
-    ``permission_suggestions``, or your own.
+    ``updatedPermissions`` means "don't ask again": return one of the request's ``permission_suggestions``, or your own.
     """
 
     updatedInput: dict[str, Any] | None = None
+    """The input that the tool runs with, changed or not. Send it always, because older CLIs require it."""
     updatedPermissions: list[PermissionUpdate] | None = None
+    """Permissions to grant along with this call."""
     toolUseID: str | None = None
+    """The id of the tool call."""
     # one of user_temporary, user_permanent, user_reject
     decisionClassification: str | None = None
 
@@ -96,13 +97,15 @@ class PermissionResultAllow(Wire, tag_field="behavior", tag="allow", frozen=True
 class PermissionResultDeny(Wire, tag_field="behavior", tag="deny", frozen=True, metaclass=ByHand):
     """The answer to ``can_use_tool`` that keeps the tool from running.
 
-    ``message`` goes to the model as the tool's error result; with ``interrupt`` the turn is stopped as well. The CLI
-    requires it. A received answer may lack it (``UNSET``).
+    The CLI requires ``message``. A received answer may lack it (``UNSET``).
     """
 
     message: str | UnsetType
+    """The reason, which goes to the model as the result of the tool."""
     interrupt: bool | None = None
+    """True also stops the turn."""
     toolUseID: str | None = None
+    """The id of the tool call."""
     # one of user_temporary, user_permanent, user_reject
     decisionClassification: str | None = None
 

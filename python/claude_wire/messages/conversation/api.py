@@ -153,15 +153,21 @@ class ApiMessage(Wire, kw_only=True, frozen=True):
     """
 
     id: str | None = None
+    """The id of the answer. Lines with one block each share it."""
     type: str | None = None
     role: str | None = None
+    """``assistant``."""
     model: str | None = None
+    """The model that answered; ``<synthetic>`` if the CLI wrote the text."""
     content: list[ContentBlock]
+    """The blocks: texts, thinking, uses of tools."""
     # one of end_turn, max_tokens, stop_sequence, tool_use, pause_turn, compaction, refusal,
     # model_context_window_exceeded
     stop_reason: str | None = null()
+    """Why the model stopped; null in an :class:`AssistantMessage` of a stream."""
     stop_sequence: str | None = null()
     usage: Usage | None = None
+    """The tokens, as known when the answer began."""
     context_management: ContextManagementResponse | UnsetType | None = UNSET
     stop_details: RefusalStopDetails | OrUnknownObject | UnsetType | None = UNSET
     container: Container | UnsetType | None = UNSET

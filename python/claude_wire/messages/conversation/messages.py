@@ -30,13 +30,8 @@ def _blocks(content: Iterable[ContentBlock]) -> list[ContentBlock]:
 class UserMessage(MessageBase, tag="user", kw_only=True, frozen=True, metaclass=ByHand):
     """To the agent: a prompt. From the agent: tool results, and prompts that the CLI injects or echoes.
 
-    To the agent, ``message`` suffices. A repeated ``uuid`` starts no turn, prompts sent during a turn wait and may be
-    merged, and ``shouldQuery`` false adds the message without asking the model.
-
-    From the agent, ``tool_use_result`` is the tool's structured output, any JSON. ``isSynthetic`` marks text by the
-    CLI; ``isReplay`` marks an echo of a prompt (``--replay-user-messages``) or of a local command's output. A non-null
-    ``parent_tool_use_id`` means a subagent, which ``agent_id``, ``subagent_type`` and ``task_description`` describe.
-    ``uuid`` and ``session_id`` may be missing in both directions.
+    To the agent, ``message`` suffices. Prompts that are sent during a turn wait, and may be merged. ``uuid`` and
+    ``session_id`` may be missing in both directions.
     """
 
     sent_by: ClassVar[Sender] = "both"
@@ -45,22 +40,37 @@ class UserMessage(MessageBase, tag="user", kw_only=True, frozen=True, metaclass=
     repr_unwraps: ClassVar[str] = "message"
 
     message: MessageParam
+    """The content, with its role."""
     parent_tool_use_id: str | None = null()
+    """The tool call whose subagent speaks; None in the main conversation."""
     agent_id: str | None = None
+    """The id of that subagent."""
     session_id: str | None = None
+    """The id of the session; empty in a prompt if it is not known yet."""
     uuid: str | None = None
+    """The id of this message. A prompt with a uuid that came before starts no turn."""
     timestamp: str | None = None
+    """When it was written, in ISO 8601."""
     tool_use_result: Any = None
+    """The result of the tool in its own structure, any JSON; the model reads ``content``."""
     tool_result_meta: Any = None
     isReplay: bool | None = None
+    """True for a prompt, or the output of a local command, that the CLI sends back."""
     subagent_type: str | None = None
+    """The type of that subagent."""
     task_description: str | None = None
+    """What that subagent is to do, in a few words."""
     isSynthetic: bool | None = None
+    """True for a text that the CLI wrote, and no user."""
     # one of now, next, later
     priority: str | None = None
+    """When a prompt that is sent during a turn is taken."""
     origin: MessageOrigin | None = None
+    """Where the prompt comes from, if no person typed it."""
     shouldQuery: bool | None = None
+    """False adds the message to the conversation without asking the model."""
     client_composed: bool | None = None
+    """True to take the text as written: no ``@path`` is read and no ``/`` command is run."""
     pasted_content: list[str | list[ContentBlock]] | None = None
     inline_pastes: list[str] | None = None
     file_attachments: list[Any] | None = None
@@ -110,44 +120,58 @@ class UserMessage(MessageBase, tag="user", kw_only=True, frozen=True, metaclass=
 class AssistantMessage(MessageBase, tag="assistant", kw_only=True, rename={"model_": "model"}, frozen=True):
     """A finished block of the model's answer, or text that the CLI wrote in the model's place.
 
-    One line comes per block, so several share ``message.id``; ``supersedes`` lists uuids of earlier lines to drop, and
-    ``aborted`` marks a block cut off by an interrupt. ``error`` is an open set. It is beside ``message`` on lines that
-    report an API failure; some dialects put it, or ``model``, on the other level, or write null. Use
-    :attr:`error_reason`. A non-null ``parent_tool_use_id`` names the tool call whose subagent speaks.
+    One line comes per block. ``error`` is an open set. It is beside ``message`` on lines that report an API failure;
+    some dialects put it, or ``model``, on the other level, or write null. Use :attr:`error_reason`.
     """
 
     repr_first: ClassVar[tuple[str, ...]] = ("content", "model", "error_reason")
     repr_unwraps: ClassVar[str] = "message"
 
     message: ApiMessage
+    """The message of the API, with its content, model and usage."""
     parent_tool_use_id: str | None = null()
+    """The tool call whose subagent speaks; None in the main conversation."""
     agent_id: str | None = None
+    """The id of that subagent."""
     local_command_source: str | None = None
     session_id: str | None = None
+    """The id of the session."""
     uuid: str | None = None
+    """The id of this line. Lines of one answer share ``message.id``."""
     timestamp: str | None = None
+    """When it was written, in ISO 8601."""
     request_id: str | None = None
+    """The API's id of the request that this answers."""
     tool_use_meta: list[dict[str, Any]] | None = None
     context_usage: ContextUsage | None = None
     local_command_run: dict[str, Any] | None = None
     user_message_uuid: str | None = None
+    """The uuid of the prompt that this turn answers."""
     user_message_uuids: list[str] | None = None
+    """The uuids of all prompts that this turn answers."""
     subagent_type: str | None = None
+    """The type of that subagent."""
     task_description: str | None = None
+    """What that subagent is to do, in a few words."""
     local_command_outcome: dict[str, Any] | None = None
     aborted: bool | None = None
+    """True for a block that an interrupt cut off."""
     # one of authentication_failed, oauth_org_not_allowed, account_on_hold, verification_required, billing_error,
     # rate_limit, overloaded, invalid_request, model_not_found, server_error, unknown, max_output_tokens,
     # cloud_credential_error
     error: str | UnsetType | None = UNSET
+    """Why the API refused; :attr:`error_reason` also knows where dialects put it."""
     is_api_error_message: bool | None = None
+    """True if the text reports an error of the API."""
     api_error_status: int | None = None
+    """The HTTP status of that error."""
     api_error_type: str | None = None
     thinking_duration_ms: Number | None = None
     thinking_display: str | None = None
     resume_reason: str | None = None
     resumed_from_incomplete_thinking: bool | None = None
     supersedes: list[str] | None = None
+    """The uuids of earlier lines that this one replaces."""
     usage_report: UsageReport | None = None
     model_: str | None = None
     refused_message_id: str | None = None
@@ -195,16 +219,21 @@ class StreamEvent(MessageBase, tag="stream_event", kw_only=True, frozen=True):
     """One event of the model's answer while it streams, sent only with ``--include-partial-messages``.
 
     The finished blocks come as :class:`AssistantMessage` lines among these events, so showing both shows the text
-    twice. ``ttft_ms``, the milliseconds to the first token, is only on message starts; ``api_message_id`` is the
-    ``message.id`` that the event belongs to.
+    twice.
     """
 
     event: Event
+    """The event, as the API streams it."""
     session_id: str | None = None
+    """The id of the session."""
     parent_tool_use_id: str | None = null()
+    """The tool call whose subagent writes; None in the main conversation."""
     uuid: str | None = None
+    """The id of this line."""
     api_message_id: str | None = None
+    """The ``message.id`` that the event belongs to."""
     ttft_ms: Number | None = None
+    """Milliseconds to the first token; only on message starts."""
     thinking_display: str | None = None
     user_message_uuid: str | None = None
     user_message_uuids: list[str] | None = None

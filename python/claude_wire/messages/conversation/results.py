@@ -66,22 +66,26 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
 
     repr_first: ClassVar[tuple[str, ...]] = ("result", "errors", "num_turns", "total_cost_usd", "stop_reason")
 
-    #: A running total of the session.
     duration_api_ms: Number | None = None
+    """Milliseconds of waiting for the API, a running total of the session."""
     stop_reason: str | None = null()
+    """Why the model stopped."""
     session_id: str | None = None
-    #: A running total of the session, in US dollars: not the cost of this turn.
+    """The id of the session; ``ClaudeOptions(resume=)`` takes it."""
     total_cost_usd: Number | None = None
-    #: The usage of this turn's main loop, without subagents.
+    """A running total of the session, in US dollars: not the cost of this turn."""
     usage: Usage | None = None
-    #: Running totals of the session by model, including subagents: not the usage of this turn.
+    """The usage of this turn's main loop, without subagents."""
     modelUsage: dict[str, ModelUsage] | None = None
+    """Running totals of the session by model, including subagents: not the usage of this turn."""
     permission_denials: list[PermissionDenial] | None = None
+    """The tool calls that were refused."""
     # one of blocking_limit, rapid_refill_breaker, prompt_too_long, image_error, model_error, api_error,
     # malformed_tool_use_exhausted, aborted_streaming, aborted_tools, stop_hook_prevented, hook_stopped,
     # tool_deferred, max_turns, background_requested, completed, budget_exhausted, structured_output_retry_exhausted,
     # tool_deferred_unavailable, turn_setup_failed
     terminal_reason: str | None = None
+    """Why the turn ended."""
     # one of off, cooldown, on
     fast_mode_state: str | None = None
     # one of unknown, free, preference, extra_usage_disabled, network_error, not_first_party, disabled_by_env,
@@ -91,30 +95,40 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
     subagent_stats: dict[str, Any] | None = None
     safety_stops: int | None = None
     is_error: bool | None = None
+    """True if the turn failed, also where ``subtype`` is ``success``. Read :attr:`ok`."""
     num_turns: int | None = None
+    """How often the model answered in this turn."""
     subtype: str = ""
+    """How the turn ended, such as ``success`` or ``error_max_turns``."""
     api_error_status: int | UnsetType | None = UNSET
+    """The HTTP status, if the API failed."""
     api_error_type: str | None = None
     result: str | None = None
+    """The last text of the turn, or the text of an API failure."""
     structured_output: Any = None
+    """The output for ``json_schema``, as plain JSON."""
     ttft_ms: Number | None = None
+    """Milliseconds to the first token."""
     duration_ms: Number | None = None
+    """Milliseconds of this turn, waits for permission included."""
     uuid: str | None = None
+    """The id of this line."""
     begun_message_ids: list[str] | None = None
     ttft_stream_ms: Number | None = None
     time_to_request_ms: Number | None = None
     first_content_frame_ms: Number | None = None
     user_message_uuid: str | None = None
+    """The uuid of the prompt that it answers."""
     user_message_uuids: list[str] | None = None
+    """The uuids of all prompts that it answers, merged ones included."""
     local_command: str | None = None
     request_sent_wall_ms: Number | None = None
     first_request_input_tokens: int | None = None
     first_request_cache_read_input_tokens: int | None = None
     queued_turn_count: int | None = None
     result_index: int | None = None
-    #: The usage since the previous result, by model, including subagents. These numbers can be added up. CLIs before
-    #: 2.1.330 may leave them out.
     model_usage_since_last_result: dict[str, ModelUsage] | None = None
+    """The usage since the previous result, by model, subagents included: to be added up. Not in older CLIs."""
     errors: list[str] | None = None
     error: ErrorInfo | None = None
     resume_reason: str | None = None

@@ -122,10 +122,14 @@ class Usage(Wire, kw_only=True, frozen=True):
     """
 
     input_tokens: int | None = None
+    """Tokens read, without those of the cache."""
     cache_creation_input_tokens: int | UnsetType | None = UNSET
+    """Tokens written to the prompt cache."""
     cache_read_input_tokens: int | UnsetType | None = UNSET
+    """Tokens read from the prompt cache."""
     cache_creation: CacheCreation | UnsetType | None = UNSET
     output_tokens: int | None = None
+    """Tokens written by the model."""
     output_tokens_details: OutputTokensDetails | UnsetType | None = UNSET
     server_tool_use: ServerToolUsage | UnsetType | None = UNSET
     # one of standard, priority, batch

@@ -258,21 +258,24 @@ HookSpecificOutput: TypeAlias = (
 class HookOutput(Wire, kw_only=True, rename={"continue_": "continue"}, frozen=True, metaclass=ByHand):
     """The answer of a hook that has finished.
 
-    An empty object changes nothing. ``continue_`` is ``continue`` on the wire, and false stops the turn, with
-    ``stopReason`` shown to the user; ``decision`` ``block`` blocks what the event is about, with ``reason``
-    (``approve`` is an old form). ``systemMessage`` is shown to the user, not to the model; ``hookSpecificOutput`` is
-    specific to the event.
+    An empty object changes nothing.
     """
 
     continue_: bool | None = None
+    """``continue`` on the wire. False stops the turn."""
     suppressOutput: bool | None = None
     stopReason: str | None = None
+    """Shown to the user when the turn is stopped."""
     # one of approve, block
     decision: str | None = None
+    """``block`` blocks what the event is about. ``approve`` is an old form."""
     systemMessage: str | None = None
+    """Shown to the user, not to the model."""
     terminalSequence: str | None = None
     reason: str | None = None
+    """Why it is blocked."""
     hookSpecificOutput: HookSpecificOutput | None = None
+    """What only this event takes, such as ``permissionDecision`` of ``PreToolUse``."""
 
 
 class AsyncHookOutput(Wire, kw_only=True, rename={"async_": "async"}, frozen=True, metaclass=ByHand):
