@@ -90,6 +90,25 @@ def test_what_is_no_prompt_of_a_person(fields: dict[str, Any]) -> None:
     assert Bridge(prompts=True).add(repeated(**fields)) == []
 
 
+@pytest.mark.parametrize(
+    ("content", "fields", "origin", "during"),
+    [
+        ("Good morning", {}, None, None),
+        ("Good morning", {"priority": "now"}, None, None),
+        ("Good morning", {"priority": "next"}, None, True),
+        ("Good morning", {"isSynthetic": True}, "cli", None),
+        ("<local-command-stderr>a</local-command-stderr>", {}, "cli", None),
+        ("[Request interrupted by user for tool use]", {}, "interruption", None),
+    ],
+)
+def test_a_page_is_told_where_a_prompt_comes_from(
+    content: str, fields: dict[str, Any], origin: str | None, during: bool | None
+) -> None:
+    [prompt] = Bridge(details=True).add(repeated(content, isReplay=None, timestamp="2026-11-27", **fields))
+    assert isinstance(prompt, UserPrompt)
+    assert (prompt.origin, prompt.duringTurn, prompt.at) == (origin, during, "2026-11-27")
+
+
 def test_the_prompt_of_a_subagent_is_none_of_a_person() -> None:
     events = Bridge(prompts=True).add(repeated("Look for it", parent_tool_use_id="t1"))
     assert not any(isinstance(event, UserPrompt) for event in events)

@@ -62,3 +62,22 @@ def test_both_halves_have_sentences_of_all_kinds(name: str) -> None:
 
 def test_no_sentence_is_in_both_halves() -> None:
     assert not {text for text, _ in sentences("developed")} & {text for text, _ in sentences("held-out")}
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Subagent Smith is running", "Smith"),
+        ("Subagent smith is running", None),
+        ("Subagent code-review is running", "code-review"),
+        ("Agent code-review is running", "code-review"),
+        ("agent code-review is running", None),
+        ("Agent Smith is running", None),
+        ("Agent 3 is running", "subagent 3"),
+        ("agent 3 is running", None),
+        ("Agent 'smith' is running", "smith"),
+        ("agent 'smith' is running", None),
+    ],
+)
+def test_what_is_a_name_behind_the_word_agent(text: str, name: str | None) -> None:
+    assert found_in(text) == (set() if name is None else {f"{name}=running"})
