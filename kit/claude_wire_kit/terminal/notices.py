@@ -94,7 +94,7 @@ def draw_turn(turn: TurnComplete, cut: Cut = CUT) -> list[Lines]:
         cost, total = f"${turn.costUsd:.6f}", f"${turn.sessionCostUsd:.6f}"
         facts.append(cost if cost == total else f"{cost} of {total} in this session")
     if turn.turns is not None:
-        facts.append(f"turns: {turn.turns}")
+        facts.append(f"answers: {turn.turns}")
     if turn.durationMs is not None:
         facts.append(f"{turn.durationMs / 1000:.2f} s")
     if turn.denied:

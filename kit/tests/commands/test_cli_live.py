@@ -495,7 +495,7 @@ def test_result_has_cost_turns_and_time() -> None:
     )
     third = result(total_cost_usd=9, session_id="t", model_usage_since_last_result={"m": {"costUSD": 0.125}})
     assert show(first, second, third).splitlines() == [
-        "= ok, $0.500000, turns: 2, 1.23 s",
+        "= ok, $0.500000, answers: 2, 1.23 s",
         "  tokens without subagents: 1,000 in and 5 from the cache, 20 out",
         "! Too many",
         "= not ok (max_turns), $0.250000 of $0.750000 in this session",

@@ -48,7 +48,7 @@ ROWS: list[tuple[UiEvent, str, str, bool]] = [
     (SubagentProgress(agentId="a", name="tests", status="started"), "", "", True),
     (PermissionRequest(requestId="r", tool="Bash", input={}, options=[]), "? Bash\n", "Bash", True),
     (PermissionCancelled(requestId="r", reason="withdrawn"), "", "", True),
-    (TurnComplete(ok=True, turns=2), "= ok, turns: 2\n", "ok, turns: 2", True),
+    (TurnComplete(ok=True, turns=2), "= ok, answers: 2\n", "ok, answers: 2", True),
     (Notice(kind="error", text="no"), "! no\n", "no", True),
     (SessionStarted(model="m", folder="/d"), "* m in /d\n", "/d", False),
     (Activity(what="thinking"), "", "", False),

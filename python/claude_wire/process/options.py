@@ -110,7 +110,8 @@ class ClaudeOptions(Flags):
         append_system_prompt_file: the same, as a file.
         tools: the available built-in tools: names, none (an empty list) or ``["default"]``.
         allowed_tools: tools and rules, such as ``"Bash(git *)"``, that need no permission question.
-        max_turns: after this many turns the run ends with the result ``error_max_turns``.
+        max_turns: after this many answers of the model, which the CLI calls turns, the run ends with the result
+            ``error_max_turns``.
         max_budget_usd: after this many dollars the run ends with the result ``error_max_budget_usd``.
         disallowed_tools: tools and rules that are refused.
         task_budget: token budget, which the model sees.
