@@ -51,7 +51,8 @@ __all__ = ["Daemon", "Limits"]
 
 #: How many connections may wait in the system to be accepted.
 BACKLOG = 128
-#: The interval between checks for stalled clients, and between attempts to accept connections without free descriptors.
+#: The interval between checks for stalled clients, at which the order of lines is written, too; and between attempts to
+#: accept connections without free descriptors.
 TICK_SECONDS = 5.0
 ACCEPT_AGAIN_SECONDS = 1.0
 
@@ -197,6 +198,8 @@ class Daemon:
     def _tick(self) -> None:
         if not self._over.done():
             self._loop.call_later(TICK_SECONDS, self._tick)
+        for managed in self._sessions.running:
+            managed.write_order()
         now = self._loop.time()
         for connection in list(self._connections):
             if connection.is_stalled(now):

@@ -190,6 +190,53 @@ def test_what_was_counted_of_another_state_of_a_file_is_counted_again(
     journal.close()
 
 
+def rows(journal_folder: Path) -> list[Any]:
+    """The order of the lines of the first part, as it is on the disk."""
+    data = (folders(journal_folder)[0] / "order.jsonl").read_bytes()
+    return [msgspec.json.decode(row) for row in data.splitlines()]
+
+
+def test_each_line_keeps_its_own_time_though_the_order_is_written_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = begun(tmp_path)
+    for seconds, data in enumerate((b"{}\n", b'{"torn"', b":1}\n{}\n", b"[", b"]\n")):
+        monkeypatch.setattr("time.time", lambda now=float(seconds): now)
+        journal.add_output(data)
+    assert journal.unordered == 4
+    assert rows(tmp_path) == []
+    monkeypatch.setattr("time.time", lambda: 9.0)
+    journal.add_input(b'{"prompt":1}\n')
+    assert journal.unordered == 0
+    assert rows(tmp_path) == [[0, "out", 2], [2, "out", 10], [2, "out", 2], [4, "out", 2], [9, "in", 12]]
+    journal.add_output(b"{}\n")
+    journal.last.end_process(0)
+    assert rows(tmp_path)[5:] == [[9, "out", 2]]
+    journal.close()
+
+
+def test_lines_without_an_order_after_a_crash_came_when_their_file_was_written_last(tmp_path: Path) -> None:
+    journal = begun(tmp_path)
+    journal.add_output(b"{}\n")
+    journal.add_order()
+    journal.add_output(b"[]\n[]\n")
+    journal.close()
+    os.utime(folders(tmp_path)[0] / "stdout.ndjson", (5.0, 5.0))
+    Journal(os.fspath(tmp_path)).close()
+    assert rows(tmp_path)[1:] == [[5, "out", 2], [5, "out", 2]]
+
+
+def test_a_part_that_is_full_of_output_without_an_order_is_followed_by_another(tmp_path: Path) -> None:
+    journal = begun(tmp_path, budget=800)
+    for n in range(30):
+        journal.add_output(b'{"n":%d}\n' % n)
+    journal.close()
+    first, *others = folders(tmp_path)
+    assert others
+    assert 100 <= (first / "stdout.ndjson").stat().st_size < 110
+    assert len(rows(tmp_path)) == len((first / "stdout.ndjson").read_bytes().splitlines())
+
+
 def test_a_full_disk_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     journal = begun(tmp_path)
     write, room = os.write, [10]

@@ -83,7 +83,7 @@ class Journal:
         #: True while output, or its order, cannot be written because the disk is full.
         self.is_blocked: bool = False
         self._unwritten = b""
-        # True if the next line goes into a new part.
+        # True if the next line goes into a new part, because of the size of input and order. The output counts, too.
         self._is_full = False
         try:
             for number in sorted(int(name) for name in os.listdir(self._folder) if name.isdecimal()):
@@ -192,8 +192,6 @@ class Journal:
     def add_output(self, data: bytes) -> None:
         """Append what the CLI wrote, cut anywhere. Begins a new part if the current one is full.
 
-        Call :meth:`add_order` afterwards, when the clients that wait for the lines have them.
-
         Raises:
             OSError: not everything was written. The rest is kept, and the next call writes it, also if that has b"".
                 Until then, the caller must not read from the CLI.
@@ -203,9 +201,10 @@ class Journal:
             data = self._unwritten + data
         size = part.output.size
         try:
-            if self._is_full and size == part.output.end and not self.is_blocked:
+            is_full = self._is_full or size * PARTS >= self._budget
+            if is_full and size == part.output.end and not self.is_blocked:
                 part, size = self._pass_on(part), 0
-            part.output.append(data)
+            part.add_output(data)
             if self._syncs:
                 part.sync()
         except BaseException:
@@ -213,6 +212,12 @@ class Journal:
             raise
         if self.is_blocked:
             self.is_blocked, self._unwritten = False, b""
+
+    @property
+    def unordered(self) -> int:
+        """The number of output lines whose order is not written yet."""
+        output = self.last.output
+        return output.count - output.ordered
 
     def add_order(self) -> None:
         """Write the order of the output lines. Before this, a crash would lose the times of the lines.
@@ -243,6 +248,7 @@ class Journal:
 
     def _pass_on(self, part: Part) -> Part:
         """Begin another part for the same process, and remove the oldest parts above the budget."""
+        part.add_order()
         with open(open_private(os.path.join(part.path, "cmd.json"), os.O_RDONLY), "rb") as file:
             command = file.read()
         self._begin(msgspec.structs.replace(part.info, first=self.next, first_input=self.next_input), command)

@@ -1,10 +1,7 @@
 """One part of a journal: the growing recording of one process of the CLI.
 
-Output and input are written as they come, and the order of their lines afterwards. So a crash can leave an order that
-is too short, or an unfinished line, and no other damage.
-
-Speed matters here, because each line of a CLI goes this way, and most lines come alone. From the read to the order of a
-line with one client, the interpreter takes 27,000 instructions; a turn of asyncio's loop takes 19,000 more.
+Output and input are written as they come. The order of output lines is written for many at once, or before the next
+input. So a crash can leave an order that is too short, or an unfinished line, and no other damage.
 """
 
 from __future__ import annotations
@@ -13,7 +10,7 @@ import os
 import time
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain, groupby
 
 import msgspec
@@ -162,13 +159,20 @@ class Lines:
         start = self._offsets[mark]
         return self._marks[mark] + sum(data.count(b"\n") for data in blocks(self.descriptor, start, offset))
 
-    def rows(self, seconds: float, direction: str) -> bytes:
-        """Return the rows of the order for all lines without one. ``seconds``: time since the process was started."""
-        if self.count == self.ordered + 1:
-            return f'[{seconds:.6f},"{direction}",{self.end - self.ordered_end - 1}]\n'.encode()
-        begin = f'[{seconds:.6f},"{direction}",'
-        # For a block of lines, one join takes 0.4 of the time of formatting each row.
-        return (begin + f"]\n{begin}".join(map(str, self._sizes())) + "]\n").encode()
+    def rows(self, direction: str, times: Iterable[tuple[int, float]], began: float) -> bytes:
+        """Return the rows of the order for all lines without one.
+
+        Args:
+            times: how many lines there were at which times. These and ``began`` are in seconds since 1970.
+        """
+        rows, sizes, at = "", self._sizes(), 0
+        for count, seconds in times:
+            if count - self.ordered > at:
+                begin = f'[{seconds - began:.6f},"{direction}",'
+                # For a block of lines, one join takes 0.4 of the time of formatting each row.
+                rows += begin + f"]\n{begin}".join(map(str, sizes[at : count - self.ordered])) + "]\n"
+                at = count - self.ordered
+        return rows.encode()
 
     def _sizes(self) -> list[int]:
         """Return the sizes of the lines without an order, not counting line feeds."""
@@ -231,8 +235,9 @@ class Part:
             write_whole(os.path.join(path, "part.json"), msgspec.json.encode(info))
         self.info: PartInfo = info
         self._closing: list[Lines] = []
+        # When the lines of output without an order came, in seconds since 1970, with how many lines there were then.
+        self._times: list[tuple[int, float]] = []
         try:
-            #: The CLI's output. Call :meth:`add_order` after appending to it.
             self.output: Lines
             known = load(path, 3)
             self.output, self._input, self._order = map(self._open, (_OUTPUT, _INPUT, _ORDER), known)
@@ -242,6 +247,8 @@ class Part:
                 self._input.keep(self._input.count, self._input.end)
             if self._order.count != self.output.ordered + self._input.ordered:
                 self._read_order()
+            # What came last before a crash changed the file last.
+            self._times.append((self.output.count, os.fstat(self.output.descriptor).st_mtime))
             self.add_order()
         except BaseException:
             self.close()
@@ -308,6 +315,20 @@ class Part:
 
     # --- writing
 
+    def add_output(self, data: bytes) -> None:
+        """Append what the CLI wrote, cut anywhere.
+
+        Raises:
+            OSError: a part of it could not be written. The written part counts.
+        """
+        output = self.output
+        end = output.end
+        try:
+            output.append(data)
+        finally:
+            if output.end != end:
+                self._times.append((output.count, time.time()))
+
     def add_input(self, data: bytes, *, syncs: bool = False) -> None:
         """Append whole lines that are sent to the CLI.
 
@@ -354,11 +375,10 @@ class Part:
             return
         if order.size != order.end or order.count != kept:  # rows that an earlier call wrote before it failed
             order.keep(kept, order.offset_of(kept))
-        seconds = time.time() - self.info.began
-        rows = output.rows(seconds, "out") if output.count > output.ordered else b""
-        if inputs.count > inputs.ordered:
-            rows += inputs.rows(seconds, "in")
+        began = self.info.began
+        rows = output.rows("out", self._times, began) + inputs.rows("in", [(inputs.count, time.time())], began)
         order.append_rows(rows, news)
+        self._times.clear()
         output.ordered, output.ordered_end = output.count, output.end
         inputs.ordered, inputs.ordered_end = inputs.count, inputs.end
 
@@ -369,7 +389,7 @@ class Part:
             OSError: it cannot be written.
         """
         if self.output.size > self.output.end:
-            self.output.append(b"\n")
+            self.add_output(b"\n")
         self.add_order()
         if exit_code is not None:
             write_whole(os.path.join(self.path, "exit.json"), msgspec.json.encode({"rc": exit_code}))
