@@ -20,6 +20,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -279,6 +280,7 @@ class House:
 def main(path: str, loop: str) -> None:
     from claude_wire_kit.supervisor.daemon import Daemon, Limits
     from claude_wire_kit.supervisor.disk.folder import StateFolder
+    from claude_wire_kit.supervisor.loop import SupervisorLoop
 
     folder = StateFolder(path)
     folder.take()
@@ -288,8 +290,11 @@ def main(path: str, loop: str) -> None:
         import uvloop
 
         uvloop.run(run)
-    else:
+    elif loop == "asyncio":
         asyncio.run(run)
+    else:  # as "claude-wire supervisor start" runs it
+        with closing(SupervisorLoop()) as own:
+            own.run_until_complete(run)
     folder.release()
 
 

@@ -16,7 +16,7 @@ import select
 import subprocess
 import sys
 from collections.abc import AsyncGenerator
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Any
 
 from claude_wire_kit.supervisor.attach import connect
@@ -211,10 +211,13 @@ async def _supervise(folder: StateFolder) -> None:
 
 def main() -> None:
     """Run the supervisor of a state folder, unless it has one."""
+    from claude_wire_kit.supervisor.loop import SupervisorLoop  # needs Linux; clients do not
+
     folder = StateFolder(sys.argv[1])
     with suppress(SupervisorError):
         folder.take()
-        asyncio.run(_supervise(folder))
+        with closing(SupervisorLoop()) as loop:
+            loop.run_until_complete(_supervise(folder))
     folder.release()
 
 

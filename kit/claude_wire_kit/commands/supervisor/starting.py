@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import select
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from claude_wire.support import printable
@@ -118,6 +118,7 @@ def in_foreground(folder: StateFolder, limits: Limits, *, syncs: bool, detached:
         Failure: it cannot be started.
     """
     from claude_wire_kit.supervisor.daemon import Daemon
+    from claude_wire_kit.supervisor.loop import SupervisorLoop
 
     try:
         folder.take()
@@ -127,7 +128,8 @@ def in_foreground(folder: StateFolder, limits: Limits, *, syncs: bool, detached:
         raise Failure(str(error)) from error
     try:
         supervisor = Daemon(folder, limits=limits, syncs=syncs)
-        asyncio.run(supervisor.run(_let_go_of_output if detached else lambda: _say(folder)))
+        with closing(SupervisorLoop()) as loop:
+            loop.run_until_complete(supervisor.run(_let_go_of_output if detached else lambda: _say(folder)))
     except OSError as error:
         raise Failure(f"{printable(os.fsdecode(error.filename or folder.path), keep='')}: {error.strerror}") from error
     except Exception as error:

@@ -1,0 +1,80 @@
+"""The event loop of a supervisor: asyncio's, but readers are called as soon as the kernel names them.
+
+asyncio makes a handle of each ready descriptor, and calls the handles in its next step. A supervisor mostly waits for
+one line of one CLI, and after a pause each step of the interpreter costs much more than in a loop that never sleeps.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import select
+import selectors
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from _typeshed import FileDescriptorLike
+    from typing_extensions import TypeVarTuple, Unpack
+
+    _Arguments = TypeVarTuple("_Arguments")
+
+
+class SupervisorLoop(asyncio.SelectorEventLoop):
+    """An asyncio loop whose :meth:`add_reader` makes no handles."""
+
+    def __init__(self) -> None:
+        self._direct = _Selector(self.call_exception_handler)
+        super().__init__(self._direct)
+
+    def add_reader(
+        self, fd: FileDescriptorLike, callback: Callable[[Unpack[_Arguments]], Any], *args: Unpack[_Arguments]
+    ) -> None:
+        self._direct.add(_number(fd), partial(callback, *args))
+
+    def remove_reader(self, fd: FileDescriptorLike) -> bool:
+        return self._direct.remove(_number(fd))
+
+
+def _number(fd: FileDescriptorLike) -> int:
+    return fd if isinstance(fd, int) else fd.fileno()
+
+
+class _Selector(selectors.EpollSelector):
+    """Everything else that asyncio waits for is in an epoll of its own, within the epoll of the readers."""
+
+    def __init__(self, on_error: Callable[[dict[str, Any]], object]) -> None:
+        super().__init__()
+        self._on_error = on_error
+        self._readers: dict[int, Callable[[], object]] = {}
+        self._epoll = select.epoll()
+        self._epoll.register(self.fileno(), select.EPOLLIN)
+
+    def add(self, fd: int, reader: Callable[[], object]) -> None:
+        with suppress(FileExistsError):
+            self._epoll.register(fd, select.EPOLLIN)
+        self._readers[fd] = reader
+
+    def remove(self, fd: int) -> bool:
+        if self._readers.pop(fd, None) is None:
+            return False
+        self._epoll.unregister(fd)
+        return True
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        """Wait, and call the readers. Returns what else is ready."""
+        readers, has_others = self._readers, False
+        for fd, reader in [(fd, readers.get(fd)) for fd, _ in self._epoll.poll(timeout)]:
+            if reader is None:
+                has_others = True
+            elif readers.get(fd) is reader:  # no earlier reader of this turn has removed it
+                try:
+                    reader()
+                except Exception as error:
+                    self._on_error({"message": "Exception in a reader", "exception": error})
+        return super().select(0) if has_others else []  # after the readers, which may close what else was ready
+
+    def close(self) -> None:
+        self._epoll.close()
+        super().close()
