@@ -28,6 +28,7 @@ from claude_wire import (
     UserMessage,
     decode,
 )
+from claude_wire.codec import engine
 from claude_wire.limits import BLOCK_BYTES
 from claude_wire.messages import KeepAlive, PermissionReply, ResultSuccess
 from decoder_lines import ASSISTANT, BOM, EVENT, INIT, KEEP_ALIVE, LONE, NEW_BLOCK, NEW_TYPE, RESULT, decoded, in_pieces
@@ -281,7 +282,10 @@ def test_an_interrupt_at_any_line_of_code_leaves_the_stream_in_step(
         assert (bad.line_number, bad.offset, bad.raw) == (stream.count(b"\n") + 1, len(stream), b"bad")
         return was_interrupted
 
-    at_each_line(interrupted_at)
+    # No code in Python runs for usual lines that are read natively, once their class is planned.
+    Decoder().feed(KEEP_ALIVE + b"\n")
+    natively = engine() == "native" and not options and first + chunk == b"{}\n" + KEEP_ALIVE + b"\n"
+    at_each_line(interrupted_at, some=not natively)
 
 
 STARVED = """

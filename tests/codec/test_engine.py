@@ -45,7 +45,7 @@ def decoder(engine: Engine, family: Any = None) -> Decoder[Any]:
     lines = made._lines
     assert isinstance(lines, TypedLines)
     lines.engine = engine
-    made._read = made._read_natively = engine.feed_of(made._buffer)
+    made._feeder = made._native_feeder = engine.new_feed(made._buffer.handle)
     return made
 
 
@@ -572,7 +572,8 @@ def test_what_is_no_single_usual_line_is_left_to_others(native: Engine, odd: byt
 
 @pytest.mark.parametrize("end", [b"}\n\n", b"\n}", b"}\r\n"])
 def test_the_first_line_may_have_any_white_space(native: Engine, end: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(claude_wire.codec.decoder, "_read_line", native.read_line)
+    native.serve_decode()
     monkeypatch.setattr(claude_wire.codec.decoder, "engine_of", lambda vocabulary: native)
     for _ in range(3):
         assert type(decode(b'{"type":"keep_alive"' + end)) is KeepAlive
+    engine_of(MESSAGES).serve_decode()

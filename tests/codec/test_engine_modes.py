@@ -43,7 +43,7 @@ def engines() -> dict[Any, Engine]:
 def decoder(type_: Any, engine: Engine, options: dict[str, Any]) -> Decoder[Any]:
     made: Decoder[Any] = Decoder(type_, **options)
     made._lines.engine = engine
-    made._read = made._read_natively = engine.feed_of(made._buffer)
+    made._feeder = made._native_feeder = engine.new_feed(made._buffer.handle)
     return made
 
 

@@ -62,9 +62,9 @@ def interrupted(call: Callable[[], object], at: int) -> bool:
     return passed == at
 
 
-def at_each_line(interrupted_at: Callable[[int], bool]) -> None:
-    """Makes a trial for each line of code, of which there are some: the first 300, then fewer and fewer."""
+def at_each_line(interrupted_at: Callable[[int], bool], *, some: bool = True) -> None:
+    """Makes a trial for each line of code: the first 300, then fewer and fewer. There must be ``some``, or none."""
     at = 1
     while interrupted_at(at):
         at += 1 if at < 300 else 1 + at // 3
-    assert at > 1
+    assert (at > 1) == some

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, overload
 
 from claude_wire.codec.dict_lines import DictLines
-from claude_wire.codec.engines import Fall, Fed, engine_of, read_nothing
+from claude_wire.codec.engines import Fall, Rest, engine_of, native_decode, native_feed
 from claude_wire.codec.follower import Follower
 from claude_wire.codec.kind_names import kind_names
 from claude_wire.codec.kinds import Kind
@@ -99,14 +99,14 @@ class Decoder(Generic[T]):
         "_busy",
         "_checked",
         "_coalesce",
+        "_feeder",
         "_in_turn",
         "_invalid",
         "_lines",
         "_messages",
+        "_native_feeder",
         "_on_invalid",
         "_only",
-        "_read",
-        "_read_natively",
         "_ready",
         "_returned",
     )
@@ -205,12 +205,12 @@ class Decoder(Generic[T]):
         # Indexes in `_ready`: all messages before the first were returned; no invalid line is left before the second.
         self._returned = self._checked = 0
         self._in_turn = False
-        # Reads chunks natively; None for what others must take.
-        self._read_natively: Callable[[Any], Fed] = read_nothing
+        # What the native method `feed` needs; None if it leaves everything to the method below.
+        self._native_feeder: object = None
         if loads is None and only is None and not coalesce:
-            self._read_natively = self._lines.engine.feed_of(self._buffer)
+            self._native_feeder = self._lines.engine.new_feed(self._buffer.handle)
         # The same while the decoder is not in use, and nothing is held back.
-        self._read = self._read_natively
+        self._feeder = self._native_feeder
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[T]:
         """Decode the next bytes of the stream, cut anywhere. Returns the messages of the lines that they complete.
@@ -228,11 +228,7 @@ class Decoder(Generic[T]):
             HandleError: another thread is using the decoder, it belongs to another process, or its ``with`` block is
                 over.
         """
-        # Most reads of a live process give one short line, so each operation counts here.
-        read = self._read(data)
-        if type(read) is list:
-            return read
-        return self._take(data, cast("tuple[list[Any], list[Fall]] | None", read))
+        return self._take(data)
 
     def close(self) -> list[T]:
         """End the stream: decode a last line without line feed. Returns its message, with any that were held back.
@@ -240,7 +236,7 @@ class Decoder(Generic[T]):
         An incomplete last line is an :class:`InvalidLine` with the kind ``truncated``. The next bytes begin a new
         stream. Raises like :meth:`feed`; after :class:`InvalidLineError` call it again.
         """
-        return self._take(b"", None, ending=True)
+        return self._take(b"", ending=True)
 
     @property
     def typed(self) -> bool:
@@ -317,15 +313,13 @@ class Decoder(Generic[T]):
             return error
         return HandleError("this decoder is used by two threads at the same time, or from its own on_invalid or loads")
 
-    def _take(
-        self, data: bytes | bytearray | memoryview, read: tuple[list[Any], list[Fall]] | None, *, ending: bool = False
-    ) -> list[T]:
-        """Take a chunk, or what the native reader has left of it."""
+    def _take(self, data: bytes | bytearray | memoryview, read: Rest | None = None, *, ending: bool = False) -> list[T]:
+        """Take a chunk, or what the native method `feed` has left of it."""
         if self._busy:
             raise self._refusal()
         try:
             self._busy = True
-            self._read = read_nothing
+            self._feeder = None
             held = bool(self._ready)
             invalid = self._invalid
             if read is not None:
@@ -341,7 +335,7 @@ class Decoder(Generic[T]):
         finally:
             self._busy = False
             if not self._ready:
-                self._read = self._read_natively
+                self._feeder = self._native_feeder
 
     def _complete(self, messages: list[Any], falls: list[Fall]) -> list[Any]:
         """Decode the lines that the native reader has left."""
@@ -441,6 +435,11 @@ class Decoder(Generic[T]):
         return messages
 
 
+if not TYPE_CHECKING:
+    # Most reads of a live process give one short line, and the frame of a method in Python would cost as much as it.
+    Decoder.feed = native_feed(Decoder, Decoder.feed, Decoder._take, "_feeder")
+
+
 def _decode_first(line: bytes | bytearray | memoryview | str) -> Any:
     # Built on first use, not at import: building takes tens of milliseconds.
     global _decode_one
@@ -459,18 +458,8 @@ def decode(line: bytes | bytearray | memoryview | str) -> Message:
         InvalidLineError: the line is not one JSON object.
         TypeError: neither bytes nor str.
     """
-    message = _read_line(line)
-    return _decode_otherwise(line) if message is None else message
-
-
-#: Reads single lines natively; nothing until the first one.
-_read_line: Callable[[Any], Any] = read_nothing
-
-
-def _decode_otherwise(line: bytes | bytearray | memoryview | str) -> Message:
-    global _read_line
     engine = engine_of(MESSAGES)
-    _read_line = engine.read_line
+    engine.serve_decode()
     try:
         # Check UTF-8 first: msgspec does not check the bytes of fields that it skips.
         is_sound = line.isascii() or is_utf8(line)  # type: ignore[union-attr]  # a memoryview has no isascii()
@@ -479,6 +468,10 @@ def _decode_otherwise(line: bytes | bytearray | memoryview | str) -> Message:
         message = _decode_carefully(line)
     engine.plan_for(line, message)
     return message
+
+
+if not TYPE_CHECKING:
+    decode = native_decode(decode)
 
 
 def _decode_carefully(line: bytes | bytearray | memoryview | str) -> Message:

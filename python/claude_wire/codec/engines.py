@@ -19,11 +19,10 @@ from typing import Any
 
 import msgspec
 
-from claude_wire.codec.plans import Plans
+from claude_wire.codec.plans import WORD_BYTES, Plans
 from claude_wire.messages.union import MESSAGES
 from claude_wire.messages.vocabulary import Vocabulary
 from claude_wire.native.library import lib
-from claude_wire.native.line_buffer import LineBuffer
 
 #: Says which engine to use: ``msgspec``, or ``native``, which is the default where it works.
 ENGINE_VARIABLE = "CLAUDE_WIRE_ENGINE"
@@ -32,9 +31,8 @@ ENGINE_VARIABLE = "CLAUDE_WIRE_ENGINE"
 #: in this place among the messages, without its line feed. The class is that which was not planned, or -1. The length
 #: is -1, or that of a line over the limit, of which only the first bytes are there.
 Fall = tuple[int, bytes, int, int, int, int]
-#: What a chunk gives: messages; or these with None in the place of lines that were not read, and those; or None, if
-#: nothing of it was taken.
-Fed = list[Any] | tuple[list[Any], list[Fall]] | None
+#: What a chunk gives if some of its lines were not read: messages, with None in the places of these lines; and these.
+Rest = tuple[list[Any], list[Fall]]
 
 #: Messages of a block, the number of lines with unknown content, and for each line that was not read
 #: ``(index, start, end, class)``. The class is that which was not planned, or -1.
@@ -73,15 +71,18 @@ class Engine:
         functions: those of :func:`functions`.
     """
 
-    __slots__ = ("_halt", "_new_feed", "_planning", "_plans", "_wanted", "_why_not", "read", "read_line")
+    __slots__ = ("_halt", "_planning", "_plans", "_wanted", "_why_not", "new_feed", "read", "read_line", "serve_decode")
 
     #: Reads a block; None while another thread uses the reader, or if msgspec is to decode.
     read: Callable[[bytes | memoryview], Read | None]
     #: Reads one line, with or without its line feed; None if msgspec is to decode it, or if it is no bytes and no str.
     read_line: Callable[[Any], Any]
+    #: Makes what the native ``Decoder.feed`` needs to feed a line buffer without filters, which is named by its handle;
+    #: None if the method in Python is to be used.
+    new_feed: Callable[[int], object]
+    #: Has the native ``decode`` use this reader.
+    serve_decode: Callable[[], None]
     _wanted: Callable[[], int]
-    #: Makes the function that reads what is fed to a line buffer, which is named by its handle.
-    _new_feed: Callable[[int], Callable[[Any], Fed]]
 
     def __init__(self, vocabulary: Vocabulary | None, functions: dict[str, Any]) -> None:
         self._planning = threading.Lock()
@@ -93,9 +94,11 @@ class Engine:
             )
             self.read = self.read_line = read_nothing
             self._wanted = lambda: -1
-            self._new_feed = lambda handle: read_nothing
+            self.new_feed = read_nothing
+            self.serve_decode = lambda: None
             return
-        change_plan, self.read, self.read_line, self._wanted, self._halt, self._new_feed = functions["new_reader"]()
+        of_reader = functions["new_reader"]()
+        change_plan, self.read, self.read_line, self._wanted, self._halt, self.new_feed, self.serve_decode = of_reader
         if vocabulary is not None:
             self._plans = Plans(vocabulary, change_plan, functions["slots_of"])
 
@@ -121,10 +124,6 @@ class Engine:
         from logging import getLogger
 
         getLogger("claude_wire").warning("messages are decoded with msgspec: %s", why)
-
-    def feed_of(self, buffer: LineBuffer) -> Callable[[Any], Fed]:
-        """The function that reads what is fed to a line buffer without filters."""
-        return self._new_feed(buffer.handle)
 
     def plan_for(self, line: bytes | bytearray | memoryview | str, message: Any) -> None:
         """Plan what the line would need that was read last. ``message`` is what msgspec made of it."""
@@ -152,6 +151,43 @@ class Engine:
             return
         if not are_same(native, message):
             self._stop(f"the native reader makes another {type(message).__name__}")
+
+
+def native_feed(cls: type, feed: Callable[..., Any], take: Callable[..., Any], slot: str) -> Any:
+    """The native method ``feed`` of a class of decoders; the method in Python where there is none.
+
+    Args:
+        feed: the method in Python, which it calls for what it does not do itself.
+        take: the method that it calls with a chunk of which it has read some lines, and with what those gave.
+        slot: the name of the attribute that has what :attr:`Engine.new_feed` has made, or None.
+    """
+    found = _functions_if_any()
+    if not found:
+        return feed
+    marked: Any = object.__new__(cls)
+    mark = object()
+    setattr(marked, slot, mark)
+    (index,) = found["slots_of"]((marked, cls.__basicsize__ // WORD_BYTES, (mark,)))
+    doc = f"feed($self, data)\n--\n\n{feed.__doc__}".encode()
+    return found["new_feed_method"]((cls, index, doc, feed, take))
+
+
+def native_decode(decode: Callable[..., Any]) -> Callable[..., Any]:
+    """The native function ``decode``, which calls the one in Python for what it does not do itself."""
+    found = _functions_if_any()
+    if not found:
+        return decode
+    made: Callable[..., Any] = found["new_decode"](
+        (decode, decode.__module__, f"decode(line)\n--\n\n{decode.__doc__}".encode())
+    )
+    return made
+
+
+def _functions_if_any() -> dict[str, Any]:
+    try:
+        return functions()
+    except ValueError:  # there is no such engine, as decoding will say
+        return {}
 
 
 @cache

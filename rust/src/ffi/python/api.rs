@@ -1,10 +1,11 @@
 //! CPython's functions, found in the running process when they are first asked for, and what is known of its objects.
 //!
-//! The library links none of them, so one file serves all versions and loads where there is no CPython. Beside functions two
-//! things are used that differ between versions, and each is tried out on an object before it is relied on:
+//! The library links none of them, so one file serves all versions and loads where there is no CPython. Beside functions
+//! some things are used that could differ between versions, and each is tried out on an object before it is relied on:
 //!
 //! * how references are counted ([`Counting`]), since a call for each would cost a sixth of the time of a message;
-//! * where a string of ASCII has its characters.
+//! * where a string of ASCII has its characters, and a `bytes` its own;
+//! * that a capsule begins with its pointer and its name.
 //!
 //! # Invariants
 //!
@@ -68,6 +69,10 @@ macro_rules! api {
             pub counting: Counting,
             /// Where the characters of a string of ASCII begin.
             pub characters: usize,
+            /// Where the bytes of a `bytes` begin, whose number is in its third word; `None` if functions have to say both.
+            pub bytes: Option<usize>,
+            /// Whether the third word of a capsule is its pointer, and the fourth its name.
+            pub capsules_are_words: bool,
             /// How a whole number of one digit is read.
             pub digit: Digit,
             /// Where those of other strings begin; `None` if strings are not as [`flags`] has them.
@@ -85,6 +90,8 @@ macro_rules! api {
                 $( $object: symbol(concat!(stringify!($object), "\0"))?, )*
                 counting: Counting::Functions,
                 characters: 0,
+                bytes: None,
+                capsules_are_words: false,
                 digit: Digit::Function,
                 wide_characters: None,
             })
@@ -93,7 +100,7 @@ macro_rules! api {
 }
 
 api! {
-    objects: _Py_NoneStruct, _Py_TrueStruct, _Py_FalseStruct, PyBytes_Type, PyUnicode_Type, PyBool_Type, PyLong_Type, PyFloat_Type, PyList_Type, PyDict_Type, PyExc_SystemError;
+    objects: _Py_NoneStruct, _Py_TrueStruct, _Py_FalseStruct, PyBytes_Type, PyUnicode_Type, PyBool_Type, PyLong_Type, PyFloat_Type, PyList_Type, PyDict_Type, PyCapsule_Type, PyExc_SystemError;
     Py_GetVersion: fn() -> *const c_char;
     Py_IncRef: fn(Pointer);
     Py_DecRef: fn(Pointer);
@@ -104,6 +111,7 @@ api! {
     PyCFunction_NewEx: fn(*const Method, Pointer, Pointer) -> Pointer;
     PyCapsule_New: fn(*mut c_void, *const c_char, Option<unsafe extern "C" fn(Pointer)>) -> Pointer;
     PyCapsule_GetPointer: fn(Pointer, *const c_char) -> *mut c_void;
+    PyDescr_NewMethod: fn(Pointer, *const Method) -> Pointer;
     _PyObject_New: fn(Pointer) -> Pointer;
     PyType_GetFlags: fn(Pointer) -> c_ulong;
     PyObject_CallNoArgs: fn(Pointer) -> Pointer;
@@ -239,6 +247,8 @@ pub unsafe fn load() -> bool {
             return false;
         };
         api.characters = characters;
+        api.bytes = probe_bytes(&api);
+        api.capsules_are_words = probe_capsules(&api);
         api.digit = probe_digit(&api);
         api.wide_characters = probe_wide_characters(&api);
         api.counting = probe_counting(&api, minor);
@@ -269,6 +279,47 @@ unsafe fn probe_characters(api: &Api) -> Option<usize> {
             }
         }
         (found[0] == found[1] && (16..=128).contains(&found[0])).then_some(found[0])
+    }
+}
+
+/// Where a `bytes` has its bytes, if that is the same for two of them.
+unsafe fn probe_bytes(api: &Api) -> Option<usize> {
+    // SAFETY: as of `load`; the third word of an object of variable size is within it.
+    let at = |text: &[u8]| unsafe {
+        #[allow(clippy::cast_possible_wrap)] // It is short.
+        let size = text.len() as Size;
+        let object = (api.PyBytes_FromStringAndSize)(text.as_ptr().cast(), size);
+        if object.is_null() {
+            (api.PyErr_Clear)();
+            return None;
+        }
+        let (mut data, mut len) = (std::ptr::null_mut(), 0);
+        (api.PyBytes_AsStringAndSize)(object, &raw mut data, &raw mut len);
+        let has_size = object.cast::<Size>().add(2).read() == size && len == size;
+        let at = (data as usize).wrapping_sub(object as usize);
+        (api.Py_DecRef)(object);
+        has_size.then_some(at)
+    };
+    let found = at(b"a few bytes")?;
+    (at(&[b'x'; 1000]) == Some(found) && (16..=64).contains(&found)).then_some(found)
+}
+
+/// Whether capsules have their pointers and names where they are looked for.
+unsafe fn probe_capsules(api: &Api) -> bool {
+    const NAME: &CStr = c"claude_wire.probe";
+    let mut value = 0_u8;
+    // SAFETY: as of `load`; a capsule has at least a pointer and a name behind the words of an object.
+    unsafe {
+        let capsule = (api.PyCapsule_New)((&raw mut value).cast(), NAME.as_ptr(), None);
+        if capsule.is_null() {
+            (api.PyErr_Clear)();
+            return false;
+        }
+        let words = capsule.cast::<*const c_void>();
+        let is_so = words.add(2).read() == (&raw const value).cast()
+            && words.add(3).read() == NAME.as_ptr().cast();
+        (api.Py_DecRef)(capsule);
+        is_so
     }
 }
 

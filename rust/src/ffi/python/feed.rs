@@ -5,7 +5,6 @@
 use std::collections::TryReserveError;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
-use super::api::api;
 use super::object::{bytes, Object};
 use super::{int, list, none, number, tuple, State};
 use crate::ffi::buffer::{Lines, BUFFERS};
@@ -105,9 +104,18 @@ impl Sink<'_> {
     }
 }
 
-/// Takes a chunk, if nothing else is to be done with its lines than to read them. Returns what `feed` returns: None if others must
-/// take it.
-pub fn feed(handle: u64, state: &mut State, data: &[u8]) -> Option<Object> {
+/// What a chunk gives.
+pub enum Fed {
+    /// A list of messages.
+    Messages(Object),
+    /// The same with None in the place of lines that were not read, and a list of those: `(messages, falls)`.
+    Rest(Object),
+    /// Nothing of it was taken: others must do that.
+    Nothing,
+}
+
+/// Takes a chunk, if nothing else is to be done with its lines than to read them; `None` without memory.
+pub fn feed(handle: u64, state: &mut State, data: &[u8]) -> Option<Fed> {
     let taken = BUFFERS.with(handle, |lines| {
         if lines.filter.is_some() {
             return None;
@@ -126,24 +134,20 @@ pub fn feed(handle: u64, state: &mut State, data: &[u8]) -> Option<Object> {
     } = state;
     let result = match taken {
         // Who takes it otherwise says what is wrong.
-        Err(_) | Ok(None) => Some(none()),
+        Err(_) | Ok(None) => Some(Fed::Nothing),
         Ok(Some(Ok(true))) => (|| {
             let falls = falls.drain(..).map(Fall::row);
             let falls = falls.collect::<Option<Vec<_>>>()?;
             let messages = list(messages.drain(..).map(|it| it.unwrap_or_else(none)))?;
             if falls.is_empty() {
-                return Some(messages);
+                return Some(Fed::Messages(messages));
             }
-            tuple([messages, list(falls)?])
+            Some(Fed::Rest(tuple([messages, list(falls)?])?))
         })(),
         Ok(Some(_)) => None,
     };
     messages.clear();
     falls.clear();
-    if result.is_none() {
-        // SAFETY: see `api`.
-        unsafe { (api().PyErr_NoMemory)() };
-    }
     result
 }
 

@@ -7,6 +7,7 @@ mod api;
 mod feed;
 mod object;
 mod plan;
+mod public;
 mod write;
 
 use std::ffi::{c_void, CStr};
@@ -43,7 +44,7 @@ static NEW_READER: Method = Method {
     name: c"new_reader".as_ptr(),
     function: new_reader,
     flags: TAKES_NONE,
-    doc: c"new_reader() -> (change_plan, read_block, read_line, wanted, stop, new_feed): the functions of a new reader.".as_ptr(),
+    doc: c"new_reader() -> (change_plan, read_block, read_line, wanted, stop, new_feed, serve_decode): the functions of a new reader.".as_ptr(),
 };
 
 static SLOTS_OF: Method = Method {
@@ -88,14 +89,14 @@ static NEW_FEED: Method = Method {
     name: c"new_feed".as_ptr(),
     function: new_feed,
     flags: TAKES_ONE,
-    doc: c"new_feed(handle) -> the function `feed` for a line buffer.".as_ptr(),
+    doc: c"new_feed(handle) -> what the method `feed` needs to feed this line buffer.".as_ptr(),
 };
 
-static FEED: Method = Method {
-    name: c"feed".as_ptr(),
-    function: feed,
-    flags: TAKES_ONE,
-    doc: c"feed(chunk) -> messages, or (messages, falls), or None if the chunk is to be taken otherwise.".as_ptr(),
+static SERVE_DECODE: Method = Method {
+    name: c"serve_decode".as_ptr(),
+    function: serve_decode,
+    flags: TAKES_NONE,
+    doc: c"serve_decode(): the function `decode` uses this reader from now on.".as_ptr(),
 };
 
 static READ_BLOCK: Method = Method {
@@ -120,7 +121,13 @@ pub unsafe fn install(dict: u64) -> bool {
         let is_known = load() && keep_loaded();
         if is_known {
             let writer = api().wide_characters.map(|_| &write::NEW_WRITER);
-            for method in [&NEW_READER, &SLOTS_OF].into_iter().chain(writer) {
+            let methods = [
+                &NEW_READER,
+                &SLOTS_OF,
+                &public::NEW_FEED_METHOD,
+                &public::NEW_DECODE,
+            ];
+            for method in methods.into_iter().chain(writer) {
                 let function =
                     Object::owned((api().PyCFunction_NewEx)(method, null_mut(), null_mut()));
                 if let Some(function) = function {
@@ -175,6 +182,7 @@ unsafe extern "C" fn new_reader(_: Pointer, _: Pointer) -> Pointer {
             &WANTED,
             &STOP,
             &NEW_FEED,
+            &SERVE_DECODE,
         ];
         let bound = methods.map(|method| bound(method, &capsule));
         tuple(bound.into_iter().collect::<Option<Vec<_>>>()?)
@@ -215,7 +223,15 @@ fn bound(method: &'static Method, capsule: &Object) -> Option<Object> {
 /// It is one of [`capsule`], of this type, and alive as long as the value is used.
 unsafe fn value_of<T>(capsule: Pointer, name: &'static CStr) -> *mut T {
     // SAFETY: see `api`.
-    unsafe { (api().PyCapsule_GetPointer)(capsule, name.as_ptr()).cast() }
+    unsafe {
+        if api().capsules_are_words {
+            let words = capsule.cast::<*mut c_void>().add(HEADER);
+            if words.add(1).read() == name.as_ptr().cast_mut().cast() {
+                return words.read().cast();
+            }
+        }
+        (api().PyCapsule_GetPointer)(capsule, name.as_ptr()).cast()
+    }
 }
 
 unsafe extern "C" fn drop_reader(capsule: Pointer) {
@@ -223,34 +239,36 @@ unsafe extern "C" fn drop_reader(capsule: Pointer) {
     unsafe { drop(Box::from_raw(value_of::<State>(capsule, READER))) }
 }
 
-/// Runs something on a reader. None if it is in use or stopped, or after a panic, which ends the use of it: what it remembers may be
-/// half done.
+/// Runs something on a reader; `otherwise` if it is in use or stopped, or after a panic, which ends the use of it: what it remembers may
+/// be half done.
 ///
 /// # Safety
 ///
 /// The state is alive, and nobody uses it but by this function.
-unsafe fn with_reader(
+#[inline]
+unsafe fn with_reader<T>(
     state: *mut State,
-    run: impl FnOnce(&mut State) -> Option<Object>,
-) -> Option<Object> {
+    otherwise: impl FnOnce() -> T,
+    run: impl FnOnce(&mut State) -> T,
+) -> T {
     // SAFETY: only one has it at a time, which `is_busy` sees to.
     let state = unsafe { &mut *state };
     if state.is_busy || state.is_stopped || state.has_panicked {
-        return Some(none());
+        return otherwise();
     }
     state.is_busy = true;
     let result = catch_unwind(AssertUnwindSafe(|| run(state)));
     state.is_busy = false;
     result.unwrap_or_else(|_| {
         state.has_panicked = true;
-        Some(none())
+        otherwise()
     })
 }
 
 unsafe extern "C" fn change_plan(capsule: Pointer, additions: Pointer) -> Pointer {
     // SAFETY: CPython calls this with the capsule that the function is bound to, and an argument that is alive.
     body(|| unsafe {
-        with_reader(value_of(capsule, READER), |state| {
+        with_reader(value_of(capsule, READER), nothing, |state| {
             let changed = plan::change(&mut state.reader, &Object::borrowed(additions));
             changed.map(|()| bool(true))
         })
@@ -260,46 +278,54 @@ unsafe extern "C" fn change_plan(capsule: Pointer, additions: Pointer) -> Pointe
 unsafe extern "C" fn read_block(capsule: Pointer, lines: Pointer) -> Pointer {
     // SAFETY: as above.
     body(|| unsafe {
-        with_reader(value_of(capsule, READER), |state| {
+        with_reader(value_of(capsule, READER), nothing, |state| {
             with_bytes(lines, |data| read_lines(state, data))?
         })
     })
 }
 
 unsafe extern "C" fn read_line(capsule: Pointer, line: Pointer) -> Pointer {
-    // SAFETY: as above; the bytes of an object are there as long as it is.
+    // SAFETY: as above.
     body(|| unsafe {
-        with_reader(value_of(capsule, READER), |state| {
-            let mut read = |line: &[u8]| {
-                state.wanted = -1;
-                match state.reader.one(line.strip_suffix(b"\n").unwrap_or(line)) {
-                    Line::Message(message, _) => return message,
-                    Line::Wants(class) => state.wanted = number(class),
-                    Line::FallsThrough => {}
-                }
-                none()
-            };
-            let class = class_of(line);
-            let (data, len) = if class == api().PyBytes_Type {
-                let (mut data, mut len) = (null_mut(), 0);
-                (api().PyBytes_AsStringAndSize)(line, &raw mut data, &raw mut len);
-                (data.cast_const(), len)
-            } else if class == api().PyUnicode_Type {
-                let mut len = 0;
-                ((api().PyUnicode_AsUTF8AndSize)(line, &raw mut len), len)
-            } else {
-                let message = with_bytes(line, read);
-                (api().PyErr_Clear)();
-                return Some(message.unwrap_or_else(none));
-            };
-            if data.is_null() {
-                (api().PyErr_Clear)(); // A str that has no UTF-8.
-                return Some(none());
-            }
-            let data = std::slice::from_raw_parts(data.cast::<u8>(), usize::try_from(len).ok()?);
-            Some(read(data))
+        with_reader(value_of(capsule, READER), nothing, |state| {
+            Some(read_one(state, line).unwrap_or_else(none))
         })
     })
+}
+
+/// The message of one line, of bytes or a str, with or without its LF; `None` if it is to be decoded otherwise.
+///
+/// # Safety
+///
+/// The object is alive.
+unsafe fn read_one(state: &mut State, line: Pointer) -> Option<Object> {
+    let mut read = |line: &[u8]| {
+        state.wanted = -1;
+        match state.reader.one(line.strip_suffix(b"\n").unwrap_or(line)) {
+            Line::Message(message, _) => return Some(message),
+            Line::Wants(class) => state.wanted = number(class),
+            Line::FallsThrough => {}
+        }
+        None
+    };
+    // SAFETY: see `api`; the bytes of an object are there as long as it is.
+    unsafe {
+        if let Some(line) = bytes_of(line) {
+            return read(line);
+        }
+        if class_of(line) == api().PyUnicode_Type {
+            let mut len = 0;
+            let data = (api().PyUnicode_AsUTF8AndSize)(line, &raw mut len);
+            if data.is_null() {
+                (api().PyErr_Clear)(); // A str that has no UTF-8.
+                return None;
+            }
+            return read(std::slice::from_raw_parts(data.cast(), len.unsigned_abs()));
+        }
+        let message = with_bytes(line, read);
+        (api().PyErr_Clear)();
+        message?
+    }
 }
 
 unsafe extern "C" fn wanted(capsule: Pointer, _: Pointer) -> Pointer {
@@ -319,7 +345,7 @@ unsafe extern "C" fn stop(capsule: Pointer, _: Pointer) -> Pointer {
     })
 }
 
-/// What the function `feed` of a line buffer is bound to.
+/// What `Decoder.feed` needs to feed a line buffer.
 struct Feed {
     /// Of the line buffer.
     handle: u64,
@@ -336,7 +362,7 @@ unsafe extern "C" fn new_feed(capsule: Pointer, handle: Pointer) -> Pointer {
             reader: value_of(capsule, READER),
             _owner: Object::borrowed(capsule),
         };
-        bound(&FEED, &self::capsule(feed, FEEDER, drop_feed)?)
+        self::capsule(feed, FEEDER, drop_feed)
     })
 }
 
@@ -345,24 +371,11 @@ unsafe extern "C" fn drop_feed(capsule: Pointer) {
     unsafe { drop(Box::from_raw(value_of::<Feed>(capsule, FEEDER))) }
 }
 
-unsafe extern "C" fn feed(capsule: Pointer, chunk: Pointer) -> Pointer {
-    // SAFETY: as above; the reader is alive as long as its owner is.
+unsafe extern "C" fn serve_decode(capsule: Pointer, _: Pointer) -> Pointer {
+    // SAFETY: as above.
     body(|| unsafe {
-        let Feed { handle, reader, .. } = *value_of::<Feed>(capsule, FEEDER);
-        with_reader(reader, |state| {
-            if class_of(chunk) != api().PyBytes_Type {
-                let taken = with_bytes(chunk, |data| feed::feed(handle, state, data));
-                // Who takes it otherwise says what is wrong with it.
-                return taken.unwrap_or_else(|| {
-                    (api().PyErr_Clear)();
-                    Some(none())
-                });
-            }
-            let (mut data, mut len) = (null_mut(), 0);
-            (api().PyBytes_AsStringAndSize)(chunk, &raw mut data, &raw mut len);
-            let data = std::slice::from_raw_parts(data.cast::<u8>(), usize::try_from(len).ok()?);
-            feed::feed(handle, state, data)
-        })
+        public::serve_decode(Object::borrowed(capsule));
+        Some(none())
     })
 }
 
@@ -442,6 +455,11 @@ fn none() -> Object {
     unsafe { Object::borrowed(api()._Py_NoneStruct) }
 }
 
+#[allow(clippy::unnecessary_wraps)] // It is the result of functions that have none.
+fn nothing() -> Option<Object> {
+    Some(none())
+}
+
 fn bool(value: bool) -> Object {
     // SAFETY: they are always alive.
     unsafe {
@@ -486,6 +504,30 @@ fn list(items: impl IntoIterator<Item = Object, IntoIter: ExactSizeIterator>) ->
             (api().PyList_SetItem)(list.pointer(), index as Size, item.release());
         }
         Some(list)
+    }
+}
+
+/// The bytes of a `bytes`, of no class derived from it; `None` of other objects.
+///
+/// # Safety
+///
+/// `object` is alive, as long as `'a` lasts.
+#[inline]
+unsafe fn bytes_of<'a>(object: Pointer) -> Option<&'a [u8]> {
+    // SAFETY: see `api`; bytes do not change.
+    unsafe {
+        if class_of(object) != api().PyBytes_Type {
+            return None;
+        }
+        let (data, len) = if let Some(at) = api().bytes {
+            let len = object.cast::<Size>().add(HEADER).read();
+            (object.cast::<u8>().add(at), len)
+        } else {
+            let (mut data, mut len) = (null_mut(), 0);
+            (api().PyBytes_AsStringAndSize)(object, &raw mut data, &raw mut len);
+            (data.cast(), len)
+        };
+        Some(std::slice::from_raw_parts(data, len.unsigned_abs()))
     }
 }
 

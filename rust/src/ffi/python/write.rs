@@ -4,7 +4,7 @@
 
 use std::cell::UnsafeCell;
 use std::collections::HashMap;
-use std::ffi::{c_int, CString};
+use std::ffi::c_int;
 use std::marker::PhantomData;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::ptr::{null_mut, NonNull};
@@ -12,6 +12,7 @@ use std::ptr::{null_mut, NonNull};
 use super::api::{api, flags, Method, Pointer, Size};
 use super::object::{size, AddressHashing, Object, HEADER};
 use super::plan::{bytes_at, index_at, item, items_at};
+use super::public::method;
 use super::{body, bool, none, tuple, TAKES_NONE, TAKES_ONE};
 use crate::simd::Words;
 use crate::typed::{Seen, Shape, Source, Text, Unwritten, Writer};
@@ -349,11 +350,6 @@ static STOP: Method = Method {
     doc: c"stop(): from now on everything is left to the fallback.".as_ptr(),
 };
 
-/// The flags of a function that takes positional arguments in a row, and the names of others.
-const TAKES_ANY: c_int = 0x80 | 0x02;
-
-type TakesAny = unsafe extern "C" fn(Pointer, *const Pointer, Size, Pointer) -> Pointer;
-
 unsafe extern "C" fn new_writer(_: Pointer, argument: Pointer) -> Pointer {
     // SAFETY: CPython calls this with an argument that is alive.
     body(|| unsafe {
@@ -369,18 +365,7 @@ unsafe extern "C" fn new_writer(_: Pointer, argument: Pointer) -> Pointer {
             fallback: item(&argument, 0)?,
         };
         let module = item(&argument, 1)?;
-        let function: TakesAny = encode;
-        // A function keeps the address of its method, so that lives for ever.
-        let encode: &'static Method = Box::leak(Box::new(Method {
-            name: c"encode".as_ptr(),
-            // SAFETY: the flags say which type it really has.
-            function: std::mem::transmute::<
-                TakesAny,
-                unsafe extern "C" fn(Pointer, Pointer) -> Pointer,
-            >(function),
-            flags: TAKES_ANY,
-            doc: CString::new(bytes_at(&argument, 2)?).ok()?.into_raw(),
-        }));
+        let encode = method(c"encode", encode, bytes_at(&argument, 2)?)?;
         let methods = [encode, &ENCODE_LINES, &ADD, &WANTED, &STOP].map(|method| {
             Object::owned((api().PyCFunction_NewEx)(
                 method,

@@ -1,0 +1,230 @@
+"""``Decoder.feed`` and ``decode`` are native, and look and behave like a method and a function of Python."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import inspect
+import os
+import pickle
+import pydoc
+import subprocess
+import sys
+import threading
+import weakref
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from claude_wire import Decoder, HandleError, InvalidLine, InvalidLineError, UnknownMessage, decode
+from claude_wire.codec.engines import ENGINE_VARIABLE
+from claude_wire.messages import KeepAlive
+
+LINE = b'{"type":"keep_alive"}\n'
+WRONG_ARGUMENTS: tuple[tuple[tuple[Any, ...], dict[str, Any]], ...] = (
+    *(((), {}), ((LINE, 1), {}), ((LINE,), {"other": 1}), ((LINE,), {"data": LINE, "line": LINE}), ((), {"x": LINE})),
+)
+
+
+@pytest.fixture(autouse=True)
+def planned() -> None:
+    """Plan the class of LINE."""
+    Decoder().feed(LINE)
+
+
+def test_feed_is_a_method_like_any_other() -> None:
+    assert (Decoder.feed.__name__, Decoder.feed.__qualname__) == ("feed", "Decoder.feed")
+    assert "Returns the messages of the lines that they complete." in (Decoder.feed.__doc__ or "")
+    assert list(inspect.signature(Decoder.feed).parameters) == ["self", "data"]
+    assert list(inspect.signature(Decoder().feed).parameters) == ["data"]
+    assert inspect.isroutine(Decoder.feed)
+    assert pickle.loads(pickle.dumps(Decoder.feed)) is Decoder.feed
+    assert "cut anywhere" in pydoc.render_doc(Decoder, renderer=pydoc.plaintext)
+    assert Decoder().feed.__self__.stats.lines == 0  # type: ignore[attr-defined]  # of a bound method
+
+
+def test_feed_takes_what_a_method_in_python_takes() -> None:
+    decoder = Decoder()
+    bound = decoder.feed
+    for messages in (
+        bound(LINE),
+        decoder.feed(data=LINE),
+        Decoder.feed(decoder, LINE),
+        Decoder.feed(decoder, data=LINE),
+    ):
+        assert messages == [KeepAlive()]
+
+    for arguments, named in WRONG_ARGUMENTS:
+        with pytest.raises(TypeError, match=r"feed\(\)"):
+            decoder.feed(*arguments, **named)
+    with pytest.raises((TypeError, AttributeError)):
+        Decoder.feed(object(), LINE)  # type: ignore[arg-type]  # it raises
+    with pytest.raises(AttributeError):
+        object.__new__(Decoder).feed(LINE)
+    assert decoder.stats.messages == 4
+
+
+def test_decode_is_a_function_like_any_other() -> None:
+    assert (decode.__name__, decode.__module__) == ("decode", "claude_wire.codec.decoder")
+    assert (decode.__doc__ or "").startswith("Decode one line, with or without its line feed.")
+    assert list(inspect.signature(decode).parameters) == ["line"]
+    assert pickle.loads(pickle.dumps(decode)) is decode
+    assert copy.copy(decode) is decode
+    assert decode(line=LINE) == decode(LINE) == decode(LINE.decode()) == decode(memoryview(LINE)) == KeepAlive()
+    for arguments, named in WRONG_ARGUMENTS:
+        with pytest.raises(TypeError, match=r"decode\(\)"):
+            decode(*arguments, **named)
+
+
+class Counting(Decoder[Any]):
+    """Counts calls."""
+
+    calls = 0
+
+    def feed(self, data: bytes | bytearray | memoryview) -> list[Any]:
+        self.calls += 1
+        return super().feed(data)
+
+
+class Other:
+    __slots__ = ()
+
+
+class Derived(Other, Decoder[Any]):
+    """Has slots beside those of a decoder."""
+
+    __slots__ = ("__weakref__", "one")
+
+
+def test_a_class_may_derive_from_decoder_and_feed_otherwise() -> None:
+    counting = Counting()
+    assert counting.feed(LINE) + counting.feed(b"bad\n")[:0] == [KeepAlive()]
+    assert (counting.calls, counting.stats.lines, Decoder.feed(counting, LINE)) == (2, 2, [KeepAlive()])
+    derived = Derived()
+    derived.one = LINE
+    assert derived.feed(LINE) == [KeepAlive()]
+    assert derived.one is LINE
+
+
+def test_a_test_may_replace_feed() -> None:
+    decoder = Decoder()
+    with mock.patch.object(Decoder, "feed", return_value=[]) as feed:
+        assert decoder.feed(LINE) == []
+    feed.assert_called_once_with(LINE)
+    assert decoder.feed(LINE) == [KeepAlive()]
+    assert mock.create_autospec(Decoder).feed is not None
+
+
+def test_a_decoder_dies_with_its_last_reference() -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        derived = Derived()
+        derived.feed(LINE + b'bad\n{"type":')
+        method, died = derived.feed, weakref.ref(derived)
+        buffer = weakref.ref(derived._buffer)
+        del derived
+        assert died() is not None
+        assert method(b'"keep_alive"}\n') == [KeepAlive()]
+        del method
+        assert (died(), buffer()) == (None, None)
+    finally:
+        gc.enable()
+
+
+def test_what_is_unusual_is_in_its_place() -> None:
+    decoder = Decoder()
+    for _ in range(2):
+        first, bad, unknown, last = decoder.feed(LINE + b"bad\n" + b'{"type":"of_tomorrow"}\n' + LINE)
+        assert isinstance(bad, InvalidLine)
+        assert isinstance(unknown, UnknownMessage)
+        assert first == last == KeepAlive()
+    assert (bad.line_number, bad.offset) == (6, len(LINE) * 3 + len(b'bad\n{"type":"of_tomorrow"}\n'))
+    with pytest.raises(TypeError, match="not str"):
+        decoder.feed("text")  # type: ignore[arg-type]  # it raises
+    with pytest.raises(ValueError, match="contiguous"):
+        decoder.feed(memoryview(LINE)[::2])
+    assert decoder.feed(bytearray(LINE)) == decoder.feed(memoryview(LINE)) == [KeepAlive()]
+
+
+def test_messages_that_are_held_back_come_before_those_of_the_next_chunk() -> None:
+    decoder = Decoder(on_invalid="raise")
+    with pytest.raises(InvalidLineError):
+        decoder.feed(b"bad\n" + LINE)
+    assert decoder.holds_back
+    assert decoder.feed(LINE) == [KeepAlive(), KeepAlive()]
+    assert not decoder.holds_back
+    assert decoder.feed(LINE) == [KeepAlive()]
+
+
+def test_a_decoder_that_is_in_use_or_closed_refuses() -> None:
+    refusals: list[HandleError] = []
+
+    def feed_again(line: InvalidLine) -> None:
+        try:
+            decoder.feed(LINE)
+        except HandleError as error:
+            refusals.append(error)
+
+    with Decoder(on_invalid=feed_again) as decoder:
+        assert decoder.feed(b"bad\n" + LINE) == [KeepAlive()]
+        assert len(refusals) == 1
+    with pytest.raises(HandleError, match="closed"):
+        decoder.feed(LINE)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_forked_child_may_not_feed_the_decoder_of_its_parent() -> None:
+    program = """
+import os
+from claude_wire import Decoder, HandleError
+decoder = Decoder()
+line = b'{"type":"keep_alive"}\\n'
+decoder.feed(line)
+child = os.fork()
+if not child:
+    try:
+        decoder.feed(line)
+    except HandleError as error:
+        os._exit("another process" not in str(error) or len(Decoder().feed(line)) != 1)
+    os._exit(2)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), len(decoder.feed(line)))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "0 1\n"
+
+
+def test_threads_may_feed_whole_lines_at_the_same_time() -> None:
+    decoder = Decoder()
+    counts: list[int] = []
+
+    def feed() -> None:
+        fed = 0
+        for _ in range(2_000):
+            try:
+                fed += len(decoder.feed(LINE * 3))
+            except HandleError:  # another thread decodes an invalid line
+                continue
+            if not fed % 100:
+                decoder.stats.summary()
+        counts.append(fed)
+
+    threads = [threading.Thread(target=feed) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(counts) == 3
+    assert sum(counts) == decoder.stats.messages
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("native", "method_descriptor builtin_function_or_method"), ("msgspec", "function function")],
+)
+def test_where_msgspec_decodes_both_are_in_python(name: str, said: str) -> None:
+    program = "import claude_wire as it; print(type(it.Decoder.feed).__name__, type(it.decode).__name__)"
+    environment = {**os.environ, ENGINE_VARIABLE: name}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == said
