@@ -312,7 +312,7 @@ impl<V: Clone> Pattern<V> {
         Some(())
     }
 
-    /// Finds the strings, lists and dicts of the object at `at`, which is a record of a class. Returns where it ends.
+    /// Finds the strings, lists and dicts of the object at `at`, which is a record of a class. `None` if they are not clear.
     fn walk<H: Host<Value = V>>(
         &mut self,
         plan: &Plan<V, H::Class>,
@@ -321,7 +321,7 @@ impl<V: Clone> Pattern<V> {
         at: usize,
         class: ClassId,
         record: usize,
-    ) -> Option<usize> {
+    ) -> Option<()> {
         let Class::Planned(shape) = &plan.classes[class] else {
             return None;
         };
@@ -371,6 +371,6 @@ impl<V: Clone> Pattern<V> {
                 at = white(data, at + 1);
             }
         }
-        Some(at + 1)
+        Some(())
     }
 }

@@ -53,8 +53,12 @@ impl Plain {
 
 #[derive(Default)]
 pub struct Values {
-    /// Values that were made, other than by sharing.
+    /// Strings that were made.
     pub made: usize,
+    /// Records that were read, field by field.
+    pub begun: usize,
+    /// Records that were made as copies of others with other values.
+    pub copied: usize,
 }
 
 fn pairs_of(drain: Drain<'_, Plain>) -> Vec<(String, Plain)> {
@@ -106,6 +110,7 @@ impl Host for Values {
         (pairs.len() == count).then(|| Plain::Unknown(kind.text(), reason.text(), Rc::new(pairs)))
     }
     fn begin(&mut self, class: &(&'static str, usize)) -> Option<Self::Record> {
+        self.begun += 1;
         Some((class.0, vec![None; class.1]))
     }
     fn set(&mut self, record: &mut Self::Record, slot: usize, value: Plain) {
@@ -130,6 +135,7 @@ impl Host for Values {
         changes: &[(usize, usize)],
         values: &[Plain],
     ) -> Option<Plain> {
+        self.copied += 1;
         let Plain::Record(class, slots) = record else {
             panic!("no record: {record:?}");
         };

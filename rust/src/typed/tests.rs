@@ -364,6 +364,73 @@ fn what_a_key_of_a_dict_had_last_is_copied_wherever_it_comes_again() {
 }
 
 #[test]
+fn what_comes_again_is_not_made_again() {
+    // The strings, records and copies that twenty lines make, after twenty others like them.
+    let makes = |line: &dyn Fn(usize) -> String| {
+        let mut reader = reader();
+        let mut counts = [[0; 3]; 2];
+        for (turn, counts) in counts.iter_mut().enumerate() {
+            for index in 20 * turn..20 * (turn + 1) {
+                let found = read(&mut reader, line(index).as_bytes()).remove(0);
+                assert!(matches!(found, Line::Message(_, false)), "{found:?}");
+            }
+            let Values {
+                made,
+                begun,
+                copied,
+            } = reader.host;
+            *counts = [made, begun, copied];
+        }
+        [0, 1, 2].map(|what| counts[1][what] - counts[0][what])
+    };
+    let long = "longer than the strings that are kept wherever they stand";
+    let list = |index| {
+        format!("{{\"type\":\"system\",\"subtype\":\"init\",\"tools\":[\"{long}\"],\"more\":{index}}}\n")
+    };
+    assert_eq!(makes(&list), [0, 20, 0]);
+    let event = |text: &str, index: usize, session: &str| {
+        format!("{{\"type\":\"event\",\"event\":{{\"type\":\"delta\",\"index\":{index},\"text\":\"{text}\"}},\"session_id\":\"{session}\"}}\n")
+    };
+    let strings = |index| event(["a", long][index % 2], index, "s");
+    assert_eq!(makes(&strings), [0, 40, 0]);
+    // Lines that differ in strings only, from the first character on, are copies down to them.
+    let text = |index| event(&format!("{index:02x}"), 0, "s");
+    assert_eq!(makes(&text), [20, 0, 40]);
+    let session = |index| event("a", 0, &format!("{index:02x}"));
+    assert_eq!(makes(&session), [20, 0, 20]);
+}
+
+#[test]
+fn halves_of_surrogate_pairs_are_found_up_to_the_last() {
+    let line =
+        |text: &str| format!(r#"{{"type":"event","event":{{"type":"delta","text":"{text}"}}}}"#);
+    let whole = r"\ud7ff\ud800\udc00\udbff\udfff\ue000";
+    let event = record(
+        "Event",
+        vec![
+            delta("\u{d7ff}\u{10000}\u{10ffff}\u{e000}"),
+            Plain::Default,
+            Plain::Default,
+        ],
+    );
+    assert_eq!(message(&line(whole)), event);
+    for half in [
+        r"\ud800",
+        r"\udbff",
+        r"\udc00",
+        r"\udfff",
+        r"\ud800a",
+        r"\ud800\n",
+        r"\ud800\ud800",
+        r"\ud800\udbff",
+        r"\ud800\ue000",
+        r"\udc00\udc00",
+    ] {
+        assert_eq!(one(&line(half)), Line::FallsThrough, "{half}");
+    }
+}
+
+#[test]
 fn patterns_are_made_now_and_then_where_all_lines_differ() {
     let mut patterns = Patterns::<u8>::default();
     let first = (0..1_000).filter(|_| patterns.wants(100)).count();
@@ -385,6 +452,13 @@ fn what_is_kept_of_arrays_and_objects_has_a_bound() {
         }
     }
     assert!(kept > MAX_KEPT / 2);
+    // Up to its last byte.
+    let mut kept = MAX_KEPT - 16;
+    for (bytes, is_kept) in [(17, false), (16, true), (16, false)] {
+        let before = kept;
+        Part::<u8>::default().note(&vec![b'x'; bytes], &mut kept);
+        assert_eq!(kept > before, is_kept);
+    }
 }
 
 #[test]
@@ -407,6 +481,16 @@ fn what_is_kept_has_bounds() {
             '\n'
         );
         read(&mut reader, line.repeat(3).as_bytes());
+    }
+    // Lines that begin as one of another class, and so are guessed wrong.
+    let event =
+        r#"{"session_id":"as long as the head","a":1,"type":"event","event":{"type":"stop"}}"#;
+    let init = r#"{"session_id":"as long as the head","a":1,"type":"system","subtype":"init"}"#;
+    for line in read(
+        &mut reader,
+        format!("{event}\n{init}\n").repeat(10_000).as_bytes(),
+    ) {
+        assert!(matches!(line, Line::Message(_, false)));
     }
     let (buffers, parts) = reader.kept();
     assert!(buffers <= 3 * 64 * 1024, "{buffers}");
