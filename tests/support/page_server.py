@@ -14,6 +14,7 @@ from functools import cached_property
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import recordings
 from claude_wire_kit.web.events import Source
@@ -56,6 +57,8 @@ class PlayedSession:
     posts: list[tuple[str, Any]] = field(default_factory=list)
     #: With this status and these words acts are refused, if it is there.
     refusal: tuple[int, str, str] | None = None
+    #: A page that opens the session gets at least so many of the last events.
+    at_once: int = 10_000
     #: Whether prompts become events, as where the CLI repeats them.
     repeats: bool = True
     #: The ``Last-Event-ID`` of each connection.
@@ -170,7 +173,12 @@ class _Handler(BaseHTTPRequestHandler):
         elif path == "sessions":
             self._sessions()
         elif path.startswith("sessions/"):
-            self._events(self.server.sessions[path.split("/")[1]])
+            session = self.server.sessions[path.split("/")[1]]
+            asked = {name: values[0] for name, values in parse_qs(urlsplit(self.path).query).items()}
+            if "before" in asked:
+                self._older(session, asked["before"], int(asked["last"]))
+            else:
+                self._events(session, int(asked.get("last", session.at_once)))
         else:
             self._file(path or "index.html")
 
@@ -225,19 +233,35 @@ class _Handler(BaseHTTPRequestHandler):
             profiles = [{"name": name, "roots": ["/home/user"]} for name in self.server.profiles]
             self._json(200, {"sessions": found, "profiles": profiles})
 
-    def _events(self, session: PlayedSession) -> None:
+    def _older(self, session: PlayedSession, before: str, count: int) -> None:
+        """The events before an id, as JSON."""
+        if not self._is_known():
+            return
+        end = int(before.split(".")[1]) - 1
+        first = max(0, end - count)
+        events = [
+            {"id": f"{session.epoch}.{line}.0", "event": json.loads(event)}
+            for line, event in enumerate(session.events[first:end], first + 1)
+        ]
+        self._json(200, {"events": events, "before": f"{session.epoch}.{first + 1}.0" if first else None})
+
+    def _events(self, session: PlayedSession, count: int) -> None:
         if not self._is_known():
             return
         last = self.headers.get("Last-Event-ID")
         with session.news:
             session.connections.append(last)
             session.news.notify_all()
-        epoch, line = (session.epoch, 0) if last is None else map(int, last.split(".")[:2])
+        older = max(0, len(session.events) - max(count, session.at_once))
+        epoch, line = (session.epoch, older) if last is None else map(int, last.split(".")[:2])
         if epoch != session.epoch:
             self._json(410, {"error": "epoch", "message": "the id is of another journal"})
             return
         self._head(200, {"Content-Type": "text/event-stream", "Connection": "close"})
         self.close_connection = True
+        if last is None and older:
+            before = {"type": "older", "before": f"{session.epoch}.{older + 1}.0"}
+            self.wfile.write(f"event: older\ndata: {json.dumps(before)}\n\n".encode())
         for chunk in self._stream(session, line):
             self.wfile.write(chunk.encode())
 

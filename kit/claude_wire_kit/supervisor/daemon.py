@@ -18,6 +18,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import UNSET
 
 from claude_wire_kit.supervisor.child import raise_descriptors, user_of
 from claude_wire_kit.supervisor.connection import Connection
@@ -292,8 +293,18 @@ class Daemon:
             last = managed.next_line - 1
             message = f"lines were lost, or the cursor is of another journal; the session ends with line {last}"
             raise RefusedError("epoch", message, line=last)
+        tail, before = (command.tail, command.before) if isinstance(command, Attach) else (UNSET, UNSET)
+        if tail is UNSET and before is not UNSET:
+            raise RefusedError("command", "before goes with tail")
+        if tail is not UNSET and after is not None:
+            raise RefusedError("command", "tail takes the place of after")
+        if before is not UNSET and before > managed.next_line:
+            last = managed.next_line - 1
+            raise RefusedError("epoch", f"there is no such line; the session ends with line {last}", line=last)
         try:
             line = journal.first if after is None else after.line + 1
+            if tail is not UNSET:
+                line = journal.tail(tail, managed.next_line if before is UNSET else before)
             place = journal.place_of(line)
             if not journal.is_whole:
                 self._folder.log("journal-damaged", session=managed.id)

@@ -59,6 +59,7 @@ MARKS: tuple[KindName, ...] = (
     "control_cancel_request",
     "result",
     "system/init",
+    "system/status",
     "command_lifecycle",
     *TASK_KINDS,
 )

@@ -17,9 +17,11 @@ import msgspec
 from claude_wire.codec import Decoder, encode
 from claude_wire.messages import (
     ControlRequest,
+    ControlResponse,
     InitializeRequest,
     InitMessage,
     ResultMessage,
+    StatusMessage,
     UserMessage,
     from_dict,
 )
@@ -127,6 +129,9 @@ class ManagedSession:
         # `_turn_line` have their results.
         self._turn_line = self._news_line = journal.next
         self._cost: CostLimit | None = None
+        # The model and the permission mode, as far as the process has said them.
+        self._model: str | None = None
+        self._mode: str | None = None
         self._inlet: StdinWriter | None = None
         self._reads = False
         self._stderr = b""  # the end of standard error
@@ -188,6 +193,7 @@ class ManagedSession:
         self._part_number, self._delivered_end = self.journal.number, 0
         self.next_line = self._turn_line = self._news_line = self.journal.next
         self.ledger.process_started()
+        self._model = self._mode = None
         self._stderr = b""
         self.limit_cost()
         try:
@@ -288,12 +294,25 @@ class ManagedSession:
         if answer is not None:
             with suppress(OSError):  # the CLI waits for an answer that cannot be written, and will give up by itself
                 self._write(answer)
+        self._set(message)
         if isinstance(message, InitMessage) and message.session_id and len(message.session_id) <= LONGEST_ID:
             self.record.cli_session_id = message.session_id
         elif isinstance(message, ResultMessage):
             self._turn_line = self._news_line
         if self._cost is not None:
             self._cost.received(message)
+
+    def _set(self, message: Any) -> None:
+        """Note the model and the permission mode that a message names."""
+        match message:
+            case InitMessage():
+                self._model, self._mode = message.model or self._model, message.permissionMode or self._mode
+            case StatusMessage():
+                self._mode = message.permissionMode or self._mode
+            case ControlResponse() if message.payload.keys() == {"model"}:  # of set_model
+                self._model = str(message.payload["model"])
+            case _:
+                pass
 
     def _cost_reached(self, spent: float) -> None:
         self._folder.log("limit-reached", session=self.id, limit="cost_usd", value=spent)
@@ -479,6 +498,8 @@ class ManagedSession:
             open=[msgspec.Raw(encode(request)[:-1]) for request in ledger.open],
             settled=ledger.last_settled,
             owed=ledger.owed,
+            model=self._model,
+            permission_mode=self._mode,
             initialized=NOTHING if ledger.initialized is None else msgspec.Raw(ledger.initialized),
             handshakes=ledger.handshakes,
             ended=None if self.runs else self.record.ended,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from base64 import b64encode
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
@@ -22,9 +23,10 @@ from claude_wire_kit.supervisor.errors import SupervisorError
 from claude_wire_kit.web.access import COOKIE_SECONDS, Access, Guard, Rate, SecureHeaders
 from claude_wire_kit.web.assets import page_routes
 from claude_wire_kit.web.config import FolderError
+from claude_wire_kit.web.past import PastId
 from claude_wire_kit.web.refusals import refusal, supervisor_refusal, too_many
 from claude_wire_kit.web.service import Service
-from claude_wire_kit.web.streams import events, websocket
+from claude_wire_kit.web.streams import DEFAULT_COUNT, count_of, events, websocket
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -242,7 +244,7 @@ async def _settings(request: Request, service: Service, id: str) -> Response:
 
 
 async def _abilities(request: Request, service: Service, id: str) -> Response:
-    async with service.feed(id, details=True) as feed:  # the page has it already
+    async with service.feed(id, details=True, is_tail=True) as feed:  # the page has it already
         feed.check(None)
         abilities = {"commands": feed.abilities.commands, "models": feed.abilities.models}
         return JSONResponse(msgspec.to_builtins(abilities))
@@ -267,7 +269,20 @@ async def _past(request: Request) -> Response:
 
 
 async def _past_events(request: Request, service: Service, id: str) -> Response:
-    return JSONResponse({"events": await service.past_events(id)})
+    try:
+        count = count_of(request.query_params) or DEFAULT_COUNT
+        given = request.query_params.get("before")
+        before = None if given is None else PastId.of(given)
+    except ValueError as error:
+        return refusal(400, "id", str(error))
+    page = await service.past_events(id, before, count)
+    events = [f'{{"id":{_quoted(one.id)},"event":{one.event.to_json()}}}' for one in page.events]
+    body = f'{{"events":[{",".join(events)}],"before":{_quoted(page.before)}}}'
+    return Response(body, media_type="application/json")
+
+
+def _quoted(id: PastId | None) -> str:
+    return json.dumps(None if id is None else str(id))
 
 
 async def _go_on(request: Request, service: Service, id: str) -> Response:

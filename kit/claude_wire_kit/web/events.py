@@ -18,14 +18,17 @@ from claude_wire.codec import Decoder
 from claude_wire.messages import ControlResponse
 from claude_wire_kit.events.bounds import bounded
 from claude_wire_kit.events.bridge import Bridge
-from claude_wire_kit.events.events import Activity, PermissionCancelled, PermissionRequest
+from claude_wire_kit.events.events import Activity, ClaudeResponse, PermissionCancelled, PermissionRequest, Thinking
 from claude_wire_kit.supervisor.frames import INITIALIZE_ID
 from claude_wire_kit.web.abilities import Abilities
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
 
     from claude_wire_kit.events.events import UiEvent
+
+#: Above this many characters, no further events are given to a client that begins with the last ones.
+WINDOW_CHARS = 1024 * 1024
 
 _ID = re.compile(r"([1-9]\d{0,17})(?:@([1-9]\d{0,17}))?(d?)\.(\d{1,18})\.(\d{1,9})", re.ASCII)
 
@@ -80,11 +83,15 @@ class Event(NamedTuple):
         place: the position of the event.
         id: the id, as clients see it.
         json: the event, on one line.
+        text: tells the text that the event is, or is a piece of, from other texts; None for other events.
+        is_piece: whether it is a piece of this text.
     """
 
     place: Place
     id: str
     json: str
+    text: str | None = None
+    is_piece: bool = False
 
     @property
     def sse(self) -> bytes:
@@ -98,6 +105,35 @@ class Event(NamedTuple):
     def websocket(self) -> str:
         """The event as a WebSocket message: a JSON object with ``id`` and ``event``."""
         return f'{{"id":"{self.id}","event":{self.json}}}'
+
+
+def last_of(events: Sequence[Event], count: int) -> tuple[Batch, Place | None]:
+    """Choose the last events for a client that begins with them: whole lines, with ``count`` events if there are.
+
+    Pieces of a text that is whole are left out. The pieces of another text count as one event. Above
+    :data:`WINDOW_CHARS`, there are fewer events.
+
+    Returns:
+        The events, and the place before which all earlier events are; None for no events at all.
+    """
+    found: list[Event] = []
+    place: Place | None = None
+    # The texts that were met, and whether each is whole.
+    texts: dict[str, bool] = {}
+    counted = size = 0
+    for event in reversed(events):
+        if (counted >= count or size > WINDOW_CHARS) and place is not None and event.place.line != place.line:
+            break
+        place = event.place
+        if event.text is not None:
+            if event.is_piece and texts.get(event.text):
+                continue
+            counted -= event.text in texts
+            texts[event.text] = not event.is_piece
+        found.append(event)
+        counted += 1
+        size += len(event.json)
+    return Batch(reversed(found)), place
 
 
 class RawEvent(Event):
@@ -120,6 +156,18 @@ class Batch(list[Event]):
     def sse(self) -> bytes:
         """The events as bytes of a stream of Server-Sent Events."""
         return b"".join([event.sse for event in self])
+
+    def pieces(self, most: int) -> Iterator[Batch]:
+        """Cut into batches of at most so many characters. A larger event is a batch of its own."""
+        piece, size = Batch(), 0
+        for event in self:
+            if piece and size + len(event.json) > most:
+                yield piece
+                piece, size = Batch(), 0
+            piece.append(event)
+            size += len(event.json)
+        if piece:
+            yield piece
 
 
 def stream_name(epoch: int, first: int, details: bool = False) -> str:
@@ -175,10 +223,43 @@ class Source:
             self.changes += 1
         elif isinstance(event, PermissionCancelled):
             self.settle([event.requestId])
-        return Event(Place(number, k), f"{self.name}.{number}.{k}", event.to_json())
+        text, is_piece = None, False
+        if isinstance(event, (ClaudeResponse, Thinking)) and event.id is not None:
+            text, is_piece = f"{type(event).__name__} {event.id}", event.partial is True
+        return Event(Place(number, k), f"{self.name}.{number}.{k}", event.to_json(), text, is_piece)
 
     def settle(self, ids: Iterable[str | float]) -> None:
         """Remove questions that were answered here. The lines will show it later."""
         for id in ids:
             self.open.pop(id, None)
             self.changes += 1
+
+
+class EarlierQuestions:
+    """Open questions that were asked before the first line of a source. Their events have no id: the line is not there.
+
+    Args:
+        details: give all that a person wants to see of them.
+    """
+
+    def __init__(self, details: bool) -> None:
+        self._ui = Bridge(details=details)
+        self._decoder: Decoder[Any] = Decoder()
+        #: By their ids, as JSON of events.
+        self.open: dict[str | float, str] = {}
+
+    def ask(self, line: bytes) -> None:
+        """Take a question."""
+        for event in self._events(line):
+            if isinstance(event, PermissionRequest):
+                self.open[event.requestId] = event.to_json()
+
+    def add(self, line: bytes) -> list[str | float]:
+        """Take a later line. Returns the ids of the questions that it settles."""
+        if not self.open:
+            return []
+        settled = [event.requestId for event in self._events(line) if isinstance(event, PermissionCancelled)]
+        return [id for id in settled if self.open.pop(id, None) is not None]
+
+    def _events(self, line: bytes) -> list[UiEvent]:
+        return [event for message in self._decoder.feed(line + b"\n") for event in self._ui.add(message)]

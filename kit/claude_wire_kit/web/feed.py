@@ -1,8 +1,27 @@
 """The events of one session, made once for all connections.
 
-A feed reads the session from the beginning of its journal, and keeps the last events. A connection is a position in
-these events, so it costs no memory of its own. For older events, a connection reads the journal again with a bridge of
-its own.
+A feed reads the session from a line of its journal on, and keeps the last events. A connection is a position in these
+events, so it costs no memory of its own. For older events, a connection reads the journal again with a bridge of its
+own.
+
+A connection begins in one of these ways. An event's id names the first line that its feed has read (F; it is not
+written where it is 1), so each id leads back to the same events:
+
+=======================  ================================  =============================================================
+the client gives         its feed begins with              and the client gets
+=======================  ================================  =============================================================
+nothing                  the first line                    all events
+``last=N``               the first line that begins in     ``older`` with an id B, if there may be events before them;
+                         the last :data:`TAIL_BYTES`, or   whole lines with the last N events; then each new event
+                         any line if a feed runs
+``Last-Event-ID: L.K``   the first line                    the events after L.K
+``Last-Event-ID: @F.L.K``  line F                          the events after L.K
+``before=B``             (none: it is read once)           the last events before B, and the next id B
+=======================  ================================  =============================================================
+
+``last`` and ``before`` meet at a line: B names the first line of the events that the client has, and ``before`` gives
+events of the lines before it. So nothing is missing there, and nothing comes twice. Each page is made of its lines
+alone: a tool call that began in one page and ended in the next has its start in one and its end in the other.
 
 A feed must do little for each connection and event, because 500 clients may read: no cancel scope, no generator other
 than :meth:`Feed.follow`, and bytes that are joined once. ``benches/test_serve.py`` has the numbers.
@@ -14,19 +33,21 @@ import asyncio
 import logging
 from bisect import bisect_right
 from collections import deque
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 from sys import getsizeof
 from typing import TYPE_CHECKING, NamedTuple
 
 import anyio
 import anyio.lowlevel
 import msgspec
+from msgspec import UNSET
 
+from claude_wire.codec import decode
 from claude_wire.support import short_id
 from claude_wire_kit.supervisor.errors import SupervisorError
-from claude_wire_kit.supervisor.frames import Attach, Attached, Cut, Ended
+from claude_wire_kit.supervisor.frames import NOTHING, Attach, Attached, Cursor, Cut, Ended
 from claude_wire_kit.web.abilities import Abilities
-from claude_wire_kit.web.events import Batch, Event, EventId, Place, Source, raw_event
+from claude_wire_kit.web.events import Batch, EarlierQuestions, Event, EventId, Place, Source, last_of, raw_event
 from claude_wire_kit.web.lines import Lines
 from claude_wire_kit.web.slots import Slot, Slots
 
@@ -43,6 +64,9 @@ EVENT_BYTES = 350
 MAX_AT_ONCE = 64 * 1024
 #: Limit for connections that read a journal at the same time. Others wait for a slot.
 MAX_OLDER = 4
+#: A client that begins with the last events gets those of the lines in so many bytes, and so does one that asks for
+#: events before them.
+TAIL_BYTES = 1024 * 1024
 #: Total seconds that such a connection may wait for its client, if another connection waits for a slot.
 OLDER_SECONDS = 3.0
 #: Each connection gets a sign of life at this interval in seconds.
@@ -96,12 +120,18 @@ class _Cut(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="cut
     id: str
 
 
+class _Older(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="older"):
+    """There may be events before the first one that the client gets: before the id ``before``."""
+
+    before: str
+
+
 class Feed:
     """The events of a session, for as long as its connections need them.
 
     Args:
         supervisor: the supervisor.
-        session: the id of the session.
+        attach: the command to attach to the session, which says where the events begin.
         room: returns how many bytes of events the feed may keep now; at most :data:`MAX_KEPT`.
         details: whether the events have details.
     """
@@ -109,14 +139,15 @@ class Feed:
     def __init__(
         self,
         supervisor: Supervisor,
-        session: str,
+        attach: Attach,
         room: Callable[[], int] = lambda: MAX_KEPT,
         details: bool = False,
     ) -> None:
         self._host = supervisor
         self._room = room
         self._details = details
-        self.session: str = session
+        self._attach = attach
+        self.session: str = attach.attach
         self._events: deque[Event] = deque()
         # The number of the first kept event, the size of all kept events, and the place of the last event that was
         # dropped.
@@ -125,10 +156,13 @@ class Feed:
         self._dropped = _START
         self._source: Source | None = None
         self._epoch = 0
-        self._begins = 1
+        #: The number of the first line; 0 until it is known.
+        self.begins: int = 0 if self.is_tail else 1 if attach.after is None else attach.after.line + 1
         self._line = self._level_line = 0
         self._ended: Ended | None = None
-        self._is_level = False
+        #: Whether all lines have been read that were there at the beginning.
+        self.is_level: bool = False
+        self._earlier = EarlierQuestions(details)
         # How often the state has changed, and how often all connections were due a sign of life.
         self._states = self._beats = 0
         # The latest batch, and the place that it comes after. Other connections at this place get the same batch.
@@ -146,11 +180,25 @@ class Feed:
         #: The error that ended the feed; None while it runs.
         self.error: SupervisorError | None = None
 
+    @property
+    def details(self) -> bool:
+        return self._details
+
+    @property
+    def is_whole(self) -> bool:
+        """True if the feed begins with the first line that the journal has."""
+        return self._attach.tail is UNSET and self._attach.after is None
+
+    @property
+    def is_tail(self) -> bool:
+        """True if the feed begins near the end of the journal."""
+        return self._attach.tail is not UNSET
+
     async def run(self) -> None:
         """Read the session until the connection to the supervisor ends. Raises nothing."""
         try:
             with self._scope:
-                async with Lines(self._host, Attach(attach=self.session)) as lines:
+                async with Lines(self._host, self._attach) as lines:
                     await self._read(lines)
                 self.error = SupervisorError("lost", "the supervisor has ended the connection")
         except SupervisorError as error:
@@ -167,9 +215,11 @@ class Feed:
 
     async def _read(self, lines: Lines) -> None:
         answer = lines.answer
-        self._epoch, self._begins, self._line = answer.epoch, answer.after + 1, answer.after
-        self._source = source = Source(self._epoch, self._begins, self._details)
+        self._epoch, self.begins, self._line = answer.epoch, answer.after + 1, answer.after
+        self._source = source = Source(self._epoch, self.begins, self._details)
         self._level_line = answer.line
+        if self.begins > 1:
+            _set_abilities(source.abilities, answer)
         self.answered.set()
         self._look(answer)
         while received := await lines.receive():
@@ -178,6 +228,7 @@ class Feed:
                     self._line = one[0]
                     changes = source.changes
                     self._keep(source.add(*one))
+                    source.settle(self._earlier.add(one[1]))
                     if self._ended is not None or changes != source.changes:
                         self._ended = None
                         self._states += 1
@@ -185,6 +236,7 @@ class Feed:
                 elif isinstance(one, Ended):
                     self._ended = one
                     source.settle(list(source.open))
+                    self._earlier.open.clear()
                     self._states += 1
                 elif isinstance(one, Cut):
                     return
@@ -194,13 +246,17 @@ class Feed:
 
     def _look(self, answer: Attached) -> None:
         """Take over the supervisor's state, when all lines that the state includes have been read."""
-        if self._is_level or self._line < answer.line:
+        if self.is_level or self._line < answer.line:
             return
-        self._is_level = True
+        self.is_level = True
         self._ended = answer.ended
         assert self._source is not None
         still = open_ids(answer)
         self._source.settle([id for id in self._source.open if id not in still])
+        for raw, id in zip(answer.open, still, strict=True):
+            if id not in self._source.open:
+                self._earlier.ask(bytes(raw))
+        self._source.open.update(dict.fromkeys(self._earlier.open))
         self._states += 1
 
     def _keep(self, events: Iterable[Event]) -> None:
@@ -237,6 +293,7 @@ class Feed:
         """Note that a client of this service has answered a question."""
         if self._source is not None:
             self._source.settle([request_id])
+            self._earlier.open.pop(request_id, None)
             self._states += 1
             self._tell()
 
@@ -260,24 +317,37 @@ class Feed:
         last = max(self._line, self._level_line)
         if after.epoch != self._epoch or after.place.line > last or after.details != self._details:
             raise SupervisorError("epoch", f"the id is of another journal; this one ends with line {last}", line=last)
-        if after.first != self._begins:
+        if after.first != self.begins:
             raise SupervisorError(
                 "gone",
-                f"the events behind it were made of lines that are gone; they begin with line {self._begins} now",
-                first=self._begins,
+                f"the events behind it were made of lines that are gone; they begin with line {self.begins} now",
+                first=self.begins,
             )
 
-    async def follow(self, after: EventId | None) -> AsyncGenerator[Batch | Signal]:
+    async def follow(self, after: EventId | None, last: int = 0) -> AsyncGenerator[Batch | Signal]:
         """Yield the events after an id, or all events; then each new event. Ends with the feed, or with a ``cut``.
+
+        Args:
+            last: without an id, begin with so many of the last events; 0 for all.
 
         Raises:
             SupervisorError: for the reasons of :meth:`check`, or older events cannot be read. Call :meth:`check` first.
         """
         place = _START if after is None else after.place
         told, beats = -1, self._beats
+        if last and after is None:
+            while not self.is_level and self.error is None:
+                await self._news()
+            window, first = last_of(self._events, last)
+            if first is not None:
+                place = self._events[-1].place
+            if self.begins > 1 or self._dropped != _START or (first is not None and first != self._events[0].place):
+                yield _signal(_Older(before=str(self._id(first or Place(self.begins, 0)))))
+            for events in window.pieces(MAX_AT_ONCE):
+                yield events
         while self.error is None:
             if place < self._dropped:
-                if self._is_level and told >= 0:
+                if self.is_level and told >= 0:
                     yield self._cut(place)
                     return
                 async with aclosing(self._older(place)) as older:
@@ -294,17 +364,25 @@ class Feed:
             if events := self._behind(place):
                 place = events[-1].place
                 yield events
-            elif self._is_level and told != self._states:
+            elif self.is_level and told != self._states:
                 told = self._states
                 assert self._source is not None
+                for asked in self._earlier.open.values():
+                    yield Signal("permission_request", asked)
                 yield _state(self._ended, list(self._source.open), self._source.abilities)
             elif beats != self._beats:
                 beats = self._beats
                 yield BEAT
             else:
-                news: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-                self._waiting.append(news)
-                await news
+                await self._news()
+
+    def _news(self) -> asyncio.Future[None]:
+        news: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(news)
+        return news
+
+    def _id(self, place: Place) -> EventId:
+        return EventId(self._epoch, self.begins, place, self._details)
 
     def _behind(self, place: Place) -> Batch:
         """Return kept events after a place, up to the size of one batch."""
@@ -327,12 +405,8 @@ class Feed:
 
     async def _older(self, place: Place) -> AsyncGenerator[Batch]:
         """Yield the events after a place, made again from the journal. Ends with ``_NOTHING`` after losing the slot."""
-        async with Slot(self._older_readers) as slot, Lines(self._host, Attach(attach=self.session)) as lines:
-            answer = lines.answer
-            if answer.epoch != self._epoch or answer.after + 1 != self._begins:
-                self.is_stale = True
-                raise SupervisorError("gone", "older lines were removed for the byte budget", first=answer.after + 1)
-            source = Source(self._epoch, self._begins, self._details)
+        async with Slot(self._older_readers) as slot, self._again() as lines:
+            source = Source(self._epoch, self.begins, self._details)
             while received := await lines.receive():
                 events = Batch()
                 for one in received:
@@ -346,8 +420,19 @@ class Feed:
                         return
                 await anyio.lowlevel.checkpoint()
 
+    @asynccontextmanager
+    async def _again(self) -> AsyncGenerator[Lines]:
+        """Read once more from the first line of the feed."""
+        try:
+            after = Cursor(self.session, self._epoch, self.begins - 1)
+            async with Lines(self._host, Attach(attach=self.session, after=after)) as lines:
+                yield lines
+        except SupervisorError as error:
+            self.is_stale = self.is_stale or error.error in ("gone", "epoch")
+            raise
+
     def _cut(self, place: Place) -> Signal:
-        return _cut(EventId(self._epoch, self._begins, place, self._details))
+        return _signal(_Cut(id=str(self._id(place))))
 
 
 def _size(event: Event) -> int:
@@ -393,7 +478,7 @@ async def follow_raw(lines: Lines) -> AsyncGenerator[Batch | Signal]:
                     yield events
                     events = Batch()
                 if isinstance(one, Cut):
-                    yield _cut(EventId(answer.epoch, 1, Place(number, 0)))
+                    yield _signal(_Cut(id=str(EventId(answer.epoch, 1, Place(number, 0)))))
                     return
                 yield _state(one, [])
         if events:
@@ -412,8 +497,16 @@ def _state(ended: Ended | None, open: list[str | float], abilities: Abilities | 
             permissionMode=abilities.mode,
             abilities=abilities.changes,
         )
-    return Signal("session_state", msgspec.json.encode(state).decode())
+    return _signal(state)
 
 
-def _cut(id: EventId) -> Signal:
-    return Signal("cut", msgspec.json.encode(_Cut(id=str(id))).decode())
+def _signal(message: _State | _Cut | _Older) -> Signal:
+    return Signal(str(message.__struct_config__.tag), msgspec.json.encode(message).decode())
+
+
+def _set_abilities(abilities: Abilities, answer: Attached) -> None:
+    """Take over what the supervisor knows of lines before the first one of a feed."""
+    if answer.initialized != NOTHING:
+        abilities.add(decode(bytes(answer.initialized)))
+    abilities.model = answer.model or abilities.model
+    abilities.mode = answer.permission_mode or abilities.mode

@@ -3,27 +3,38 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from claude_wire.transcripts import Transcript, find_sessions, messages
+from claude_wire import Decoder
+from claude_wire.messages import InvalidLine, UnknownMessage
+from claude_wire.transcripts import AssistantRecord, Record, Transcript, UserRecord, find_sessions, messages
 from claude_wire_kit.events import Bridge
+from claude_wire_kit.events.bounds import bounded
+from claude_wire_kit.supervisor.disk.files import open_private
 from claude_wire_kit.web.config import FolderError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from claude_wire.transcripts import Node
+    from claude_wire_kit.events.events import UiEvent
     from claude_wire_kit.web.config import Config
 
 #: At most this many files are looked at, and this many sessions are listed.
 MAX_FILES = 2_000
 MAX_LISTED = 100
-#: A larger file is not read, and of its events the last so many are given.
-MAX_BYTES = 64 * 1024 * 1024
-MAX_EVENTS = 2_000
+#: So many bytes of a file are read at once; more where a line is longer, up to this.
+PAGE_BYTES = 1024 * 1024
+MAX_LINE_BYTES = 64 * 1024 * 1024
+#: The file of a subagent that is larger is not read.
+MAX_SUBAGENT_BYTES = 4 * 1024 * 1024
+
+_ID = re.compile(r"(\d{1,18})\.([^\s.]{1,128})", re.ASCII)
 
 
 class PastSession(msgspec.Struct, frozen=True):
@@ -49,18 +60,138 @@ def list_past(config: Config) -> list[PastSession]:
     return [session for session, _ in islice(_sessions(config), MAX_LISTED)]
 
 
-def past_events(config: Config, id: str) -> list[dict[str, Any]] | None:
-    """Return the last events of a session; None if there is no such session.
+class PastId(NamedTuple):
+    """Names a place in a session: before it are the events of lines before ``offset``, on the branch of a record."""
+
+    offset: int
+    leaf: str
+
+    @staticmethod
+    def of(text: str) -> PastId:
+        """Parse an id that a client has sent.
+
+        Raises:
+            ValueError: the text is not an id.
+        """
+        found = _ID.fullmatch(text)
+        if found is None:
+            raise ValueError("the id of an event on disk is an offset and the id of a record: 4096.UUID")
+        return PastId(int(found[1]), found[2])
+
+    def __str__(self) -> str:
+        return f"{self.offset}.{self.leaf}"
+
+
+class PastEvent(NamedTuple):
+    """An event, and an id before which all earlier events are. Events of one answer share it. None: there are none."""
+
+    id: PastId | None
+    event: UiEvent
+
+
+class PastPage(NamedTuple):
+    """Events in order, and the id before which there may be more; None if there are none."""
+
+    events: list[PastEvent]
+    before: PastId | None
+
+
+def past_events(config: Config, id: str, before: PastId | None, count: int) -> PastPage | None:
+    """Return events of a session; None if there is no such session. The file is read from its end, or from an id, back.
+
+    Args:
+        before: the id of an event, for those before it; None for the last events of the session.
+        count: at least so many events are given, if a megabyte of the file has so many.
 
     Raises:
-        OSError, ValueError: its file cannot be read, or is too large.
+        OSError, ValueError: its file cannot be read.
     """
     path = next((path for session, path in islice(_sessions(config), MAX_LISTED) if session.id == id), None)
     if path is None:
         return None
+    leaf = None if before is None else before.leaf
+    with open(open_private(os.fspath(path), os.O_RDONLY), "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        start, lines = _lines_before(file, size if before is None else min(before.offset, size))
+    records, ends = _records(start, lines)
+    transcript = Transcript(records, path)
+    if leaf is not None and leaf not in transcript.tree.nodes:  # its line is further up
+        return PastPage([], PastId(start, leaf) if start else None)
+    groups = _groups(transcript, leaf, ends, start)
+    while len(groups) > 1 and sum(len(events) for _, events in groups[1:]) >= count:
+        del groups[0]
+    return PastPage([PastEvent(id, event) for id, events in groups for event in events], groups[0][0])
+
+
+def _lines_before(file: IO[bytes], end: int) -> tuple[int, list[bytes]]:
+    """Return whole lines before an offset, and where they begin: those of a page, but at least one.
+
+    Raises:
+        ValueError: a line is too long.
+    """
+    size = PAGE_BYTES
+    while True:
+        start = max(0, end - size)
+        file.seek(start)
+        data = file.read(end - start)
+        if start == 0:
+            return 0, data.split(b"\n")
+        # The first line is cut, unless the page happens to begin with one: then it belongs to the next page.
+        at = data.find(b"\n") + 1
+        if 0 < at < len(data):
+            return start + at, data[at:].split(b"\n")
+        if size >= MAX_LINE_BYTES:
+            raise ValueError(f"a line has more than {MAX_LINE_BYTES:,} bytes")
+        size *= 4
+
+
+def _records(start: int, lines: list[bytes]) -> tuple[list[Record | UnknownMessage | InvalidLine], dict[str, int]]:
+    """Decode lines. Returns the records, and for each of the tree the offset after its line."""
+    records: list[Record | UnknownMessage | InvalidLine] = []
+    ends: dict[str, int] = {}
+    decoder = Decoder(Record, on_invalid="return")
+    for line in lines:
+        start += len(line) + 1
+        for record in decoder.feed(line + b"\n"):
+            records.append(record)
+            uuid = None if isinstance(record, InvalidLine) else record.to_dict().get("uuid")
+            if isinstance(uuid, str):
+                ends.setdefault(uuid, start)
+    return records, ends
+
+
+def _groups(
+    transcript: Transcript, leaf: str | None, ends: dict[str, int], start: int
+) -> list[tuple[PastId | None, list[UiEvent]]]:
+    """Return the events of a branch in groups: each begins with a prompt or an answer, and has an id of its own."""
+    begins: dict[str, PastId | None] = {}
+    answer: str | None = None
+    end = start
+    for number, record in enumerate(transcript.branch(leaf)):
+        uuid, parent = _place(record)
+        is_answer = isinstance(record, AssistantRecord) and record.message.id != answer
+        if number == 0 or is_answer or (isinstance(record, UserRecord) and record.is_prompt):
+            begins[uuid] = PastId(end, parent) if parent is not None and end else None
+        if isinstance(record, AssistantRecord):
+            answer = record.message.id
+        end = max(end, ends.get(uuid, 0))
     ui = Bridge(details=True)
-    events = [event for message in messages(Transcript.load(path, max_bytes=MAX_BYTES)) for event in ui.add(message)]
-    return [event.to_dict() for event in (*events, *ui.end())][-MAX_EVENTS:]
+    groups: list[tuple[PastId | None, list[UiEvent]]] = [(next(iter(begins.values()), None), [])]
+    for message in messages(transcript, leaf, max_bytes=MAX_SUBAGENT_BYTES):
+        said: str | None = getattr(message, "uuid", None)
+        if groups[-1][1] and said in begins and getattr(message, "parent_tool_use_id", None) is None:
+            groups.append((begins[said], []))
+        groups[-1][1].extend(map(bounded, ui.add(message)))
+    if leaf is None:
+        groups[-1][1].extend(ui.end())
+    return groups
+
+
+def _place(record: Node) -> tuple[str, str | None]:
+    """Return the ids of a record and of the one before it; of the last one that a summary replaces, for a summary."""
+    fields = record.to_dict()
+    parent = fields.get("parentUuid") or fields.get("logicalParentUuid")
+    return str(fields.get("uuid")), parent if isinstance(parent, str) else None
 
 
 def _sessions(config: Config) -> Iterator[tuple[PastSession, Path]]:

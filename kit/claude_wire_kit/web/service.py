@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 import anyio
+import anyio.lowlevel
 
 from claude_wire.codec import decode, encode
 from claude_wire.errors import AnswerError
@@ -30,7 +31,8 @@ from claude_wire.support import fields_of, items_of, short_id
 from claude_wire_kit.events.bridge import Bridge
 from claude_wire_kit.supervisor.errors import SupervisorError
 from claude_wire_kit.supervisor.frames import Accepted, Attach, Cursor, Ended, Refused
-from claude_wire_kit.web.feed import BEAT_SECONDS, Feed
+from claude_wire_kit.web.events import Batch, EventId, Place, Source, last_of
+from claude_wire_kit.web.feed import BEAT_SECONDS, MAX_OLDER, TAIL_BYTES, Feed
 from claude_wire_kit.web.files import find_files
 from claude_wire_kit.web.lines import Lines
 from claude_wire_kit.web.past import list_past, past_events
@@ -45,7 +47,8 @@ if TYPE_CHECKING:
     from claude_wire_kit.supervisor.attach import Supervisor
     from claude_wire_kit.supervisor.frames import SessionInfo
     from claude_wire_kit.web.config import Config, Profile
-    from claude_wire_kit.web.past import PastSession
+    from claude_wire_kit.web.events import Event
+    from claude_wire_kit.web.past import PastId, PastPage, PastSession
 
 #: At most this many feeds without a connection are kept. The feed that is unused for longest goes first.
 MAX_IDLE_FEEDS = 16
@@ -68,14 +71,16 @@ class Service:
     def __init__(self, supervisor: Supervisor, config: Config) -> None:
         self._host = supervisor
         self._config = config
-        # The feeds of a session, without and with details.
-        self._feeds: dict[tuple[str, bool], Feed] = {}
+        # The feeds for new connections, the one that was used last at the end. A session may have several: without and
+        # with details, and from several lines on.
+        self._feeds: list[Feed] = []
         # All feeds that read a session, including those that get no new connections.
         self._running: set[Feed] = set()
         self._raw: set[Lines] = set()
         # For each session, the lock that is held while a line is sent: a session has one driver at a time.
         self._driving: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
         self._searching = anyio.Semaphore(MAX_SEARCHES)
+        self._reading_older = anyio.Semaphore(MAX_OLDER)
         self._tasks: TaskGroup | None = None
 
     @asynccontextmanager
@@ -113,20 +118,20 @@ class Service:
         async with self._searching:
             return await anyio.to_thread.run_sync(list_past, self._config)
 
-    async def past_events(self, id: str) -> list[dict[str, Any]]:
-        """Return the last events of a session that the CLI keeps on disk.
+    async def past_events(self, id: str, before: PastId | None, count: int) -> PastPage:
+        """Return events of a session that the CLI keeps on disk, as :func:`past_events` does.
 
         Raises:
             SupervisorError: there is no such session, or it cannot be read.
         """
         try:
             async with self._searching:
-                events = await anyio.to_thread.run_sync(past_events, self._config, id)
+                page = await anyio.to_thread.run_sync(past_events, self._config, id, before, count)
         except (OSError, ValueError) as error:
             raise SupervisorError("unreadable", f"the session cannot be read: {error}") from error
-        if events is None:
+        if page is None:
             raise SupervisorError("unknown", "there is no such session")
-        return events
+        return page
 
     async def go_on(self, id: str) -> SessionInfo:
         """Start a session that goes on with one that the CLI keeps on disk. Raises as :meth:`create` does."""
@@ -280,8 +285,9 @@ class Service:
             if answers is not None:
                 said["updated_input"] = _with_answers(asked, answers)
             await _send(lines, encode(ui.answer(request_id, allow, option, **said)))
-        for feed in filter(None, (self._feeds.get((id, False)), self._feeds.get((id, True)))):
-            feed.settle(request_id)
+        for feed in self._running:
+            if feed.session == id:
+                feed.settle(request_id)
 
     @asynccontextmanager
     async def _drive(self, id: str) -> AsyncGenerator[Lines]:
@@ -298,31 +304,87 @@ class Service:
     # --- what comes from a session
 
     @asynccontextmanager
-    async def feed(self, id: str, details: bool = False) -> AsyncGenerator[Feed]:
+    async def feed(
+        self, id: str, details: bool = False, *, after: EventId | None = None, is_tail: bool = False
+    ) -> AsyncGenerator[Feed]:
         """Get the feed of a session, after the supervisor has answered.
 
         Args:
             details: whether the events have details.
+            after: the id of an event; the feed begins with the line that the id names.
+            is_tail: the feed may begin with any line, and begins near the end if there is none yet.
 
         Raises:
             SupervisorError: it refuses the session.
         """
-        key = (id, details)
-        feed = self._feeds.pop(key, None)
-        if feed is None or feed.error is not None or feed.is_stale:
+        first = 1 if after is None else after.first
+        feed = self._find(id, details, first, is_tail)
+        if feed is None:
             assert self._tasks is not None
-            feed = Feed(self._host, id, self._room, details)
+            attach = Attach(attach=id)
+            if is_tail:
+                attach = Attach(attach=id, tail=TAIL_BYTES)
+            elif after is not None and first > 1:
+                attach = Attach(attach=id, after=Cursor(id, after.epoch, first - 1))
+            feed = Feed(self._host, attach, self._room, details)
             self._tasks.start_soon(self._run, feed)
-        self._feeds[key] = feed
+        self._feeds.append(feed)
         feed.users += 1
         try:
             await feed.answered.wait()
             yield feed
         finally:
             feed.users -= 1
-            if not feed.users and self._feeds.get(key) is not feed:  # a new feed has replaced this one
+            if not feed.users and feed not in self._feeds:  # a new feed has replaced this one
                 feed.close()
             self._drop_idle()
+
+    def _find(self, id: str, details: bool, first: int, is_tail: bool) -> Feed | None:
+        """Take a running feed of a session out of the list. A feed of no use for new connections goes, too."""
+        for feed in reversed(self._feeds):
+            if feed.session == id and feed.details == details:
+                fits = feed.begins == first if first > 1 else feed.is_whole
+                if (feed.is_tail or feed.is_level) if is_tail else fits:
+                    self._feeds.remove(feed)
+                    if feed.error is None and not feed.is_stale:
+                        return feed
+        return None
+
+    async def older(self, id: str, before: EventId, count: int) -> tuple[Batch, EventId | None]:
+        """Return events before one of a session, and the id before which there may be more; None if there are none.
+
+        Raises:
+            SupervisorError: the id is of another journal, or the supervisor refuses the session.
+        """
+        last = before.place.line - (before.place.k == 0)
+        events: list[Event] = []
+        if last < 1:
+            return Batch(), None
+        try:
+            async with (
+                self._reading_older,
+                Lines(self._host, Attach(attach=id, tail=TAIL_BYTES, before=last + 1)) as lines,
+            ):
+                if lines.answer.epoch != before.epoch:
+                    raise SupervisorError("epoch", "the id is of another journal")
+                number, first = lines.answer.after, lines.answer.after + 1
+                source = Source(before.epoch, first, before.details)
+                while number < last and (received := await lines.receive()):
+                    for one in received:
+                        if isinstance(one, tuple) and one[0] <= last:
+                            number = one[0]
+                            events += [event for event in source.add(*one) if event.place < before.place]
+                    await anyio.lowlevel.checkpoint()
+        except SupervisorError as error:
+            if error.error == "gone":
+                return Batch(), None
+            raise
+        except OSError as error:
+            raise SupervisorError("lost", f"the connection with the supervisor failed: {error}") from error
+        found, place = last_of(events, count)
+        if first == 1 and (place is None or place == events[0].place):
+            return found, None
+        return found, EventId(before.epoch, first, place or Place(first, 0), before.details)
 
     def _room(self) -> int:
         return MAX_KEPT_IN_ALL // max(1, len(self._running))
@@ -357,18 +419,20 @@ class Service:
 
     def close(self) -> None:
         """End all connections because the service ends."""
-        for feed in {*self._feeds.values(), *self._running}:
+        for feed in {*self._feeds, *self._running}:
             feed.close()
         for lines in self._raw:
             lines.close()
 
     def _drop_idle(self) -> None:
-        for key, feed in list(self._feeds.items()):
+        for feed in list(self._feeds):
             if (feed.error is not None or feed.is_stale) and not feed.users:
-                self._feeds.pop(key).close()
-        idle = [key for key, feed in self._feeds.items() if not feed.users]
-        for key in idle[: max(0, len(idle) - MAX_IDLE_FEEDS)]:
-            self._feeds.pop(key).close()
+                self._feeds.remove(feed)
+                feed.close()
+        idle = [feed for feed in self._feeds if not feed.users]
+        for feed in idle[: max(0, len(idle) - MAX_IDLE_FEEDS)]:
+            self._feeds.remove(feed)
+            feed.close()
 
 
 async def _ask(lines: Lines, request: ControlRequest) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 import msgspec
-from starlette.responses import JSONResponse, StreamingResponse
+from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.websockets import WebSocketDisconnect
 
 from claude_wire_kit.supervisor.errors import SupervisorError
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from starlette.datastructures import QueryParams
     from starlette.requests import HTTPConnection, Request
-    from starlette.responses import Response
     from starlette.types import Message, Receive, Scope, Send
     from starlette.websockets import WebSocket
 
@@ -30,6 +29,9 @@ if TYPE_CHECKING:
 
 #: A client that has lost its connection reconnects after this many milliseconds.
 RETRY = b"retry: 1000\n\n"
+#: A client may ask for at most so many of the last events; without ``last``, so many come before an id.
+MAX_COUNT = 2_000
+DEFAULT_COUNT = 200
 #: Close codes of a WebSocket. After TRY_AGAIN the client may reconnect; after REFUSED its id is of no use any more.
 TRY_AGAIN = 1013
 REFUSED = 1008
@@ -44,23 +46,27 @@ class _Opened(AsyncExitStack):
         """Start after the id that the client has given.
 
         Raises:
-            ValueError: the client gave an invalid id.
+            ValueError: the client gave an invalid id, or number of events.
             SupervisorError: no events after the id are available, or there is no such session.
         """
         service: Service = connection.state.service
+        last = count_of(connection.query_params)
         session = str(connection.path_params["id"])
         # A browser that reconnects repeats the URL. The header has the id of its last event.
         given = connection.headers.get("last-event-id") or connection.query_params.get("lastEventId")
         after = EventId.of(given) if given else None
         if _is_set(connection.query_params, "raw"):
+            if last is not None:
+                raise ValueError("last is for events, and not for raw lines")
             cursor = None if after is None else Cursor(session, after.epoch, after.place.line)
             lines = await self.enter_async_context(service.lines(session, cursor))
             self.events = follow_raw(lines)
         else:
             details = _is_set(connection.query_params, "details")
-            feed = await self.enter_async_context(service.feed(session, details))
+            is_tail = last is not None and after is None
+            feed = await self.enter_async_context(service.feed(session, details, after=after, is_tail=is_tail))
             feed.check(after)
-            self.events = feed.follow(after)
+            self.events = feed.follow(after, last or 0)
         await self.enter_async_context(aclosing(self.events))
 
 
@@ -97,7 +103,9 @@ class _Stream(StreamingResponse):
 
 
 async def events(request: Request) -> Response:
-    """Handle a request for Server-Sent Events."""
+    """Handle a request for Server-Sent Events; with ``before``, for a page of events as JSON."""
+    if "before" in request.query_params:
+        return await _older(request)
     opened = _Opened()
     try:
         await opened.open(request)
@@ -107,6 +115,19 @@ async def events(request: Request) -> Response:
             return refusal(400, "id", str(error))
         raise
     return _Stream(opened)
+
+
+async def _older(request: Request) -> Response:
+    service: Service = request.state.service
+    try:
+        before = EventId.of(request.query_params["before"])
+        count = count_of(request.query_params) or DEFAULT_COUNT
+    except ValueError as error:
+        return refusal(400, "id", str(error))
+    found, more = await service.older(str(request.path_params["id"]), before, count)
+    before_json = "null" if more is None else f'"{more}"'
+    body = f'{{"events":[{",".join(event.websocket for event in found)}],"before":{before_json}}}'
+    return Response(body, media_type="application/json")
 
 
 async def websocket(websocket: WebSocket) -> None:
@@ -148,6 +169,20 @@ async def websocket(websocket: WebSocket) -> None:
             await websocket.close(code)
         except (WebSocketDisconnect, RuntimeError):
             pass  # closed already
+
+
+def count_of(params: QueryParams) -> int | None:
+    """Return how many of the last events a client asks for; None if it asks for all.
+
+    Raises:
+        ValueError: ``last`` is no number of events.
+    """
+    given = params.get("last")
+    if given is None:
+        return None
+    if not (given.isascii() and given.isdigit() and len(given) < 6 and 0 < int(given) <= MAX_COUNT):
+        raise ValueError(f"last is a number of events, at most {MAX_COUNT:,}")
+    return int(given)
 
 
 def _is_set(params: QueryParams, name: str) -> bool:

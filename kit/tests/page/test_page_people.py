@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from claude_wire_kit.commands.guide.project import BROKEN, FIXED, PICTURE, SOURCE
-from guided_page import guided
+from guided_page import Guided, guided
 from past_sessions import keep_session
 
 #: Stands for a person who looks elsewhere, and keeps what the page tells.
@@ -89,16 +92,80 @@ def test_title_icon_and_notification(browser: Any, tmp_path: Path) -> None:
 
 
 def test_done_is_the_run_and_not_the_turn(browser: Any, tmp_path: Path) -> None:
-    """While a subagent works in the background, nothing is done."""
+    """While a subagent works in the background, nothing is done. Its end brings the last turn of the run."""
     with guided(browser, tmp_path, AWAY) as shop:
         shop.say("background")
         shop.tab.wait_for_turns(1)
         shop.page.wait_for_selector("#now .agent-line")
         assert shop.page.title() == "The shop · claude_wire"
         assert shop.page.evaluate("told") == []
-        shop.say("Which model?")
+        assert shop.page.text_content("[data-kind=turn] .facts").startswith("Turn done")
+        shop.wait_for("My subagent is back from the background: The README has no links.")
         shop.page.wait_for_function("() => told.length")
         assert shop.page.evaluate("told") == ["The shop is done"]
+        assert shop.page.locator("[data-kind=turn]").count() == 2
+        assert shop.page.locator("#now .agent-line").count() == 0
+        assert shop.tab.shown()["prompts"] == ["background"]
+
+
+#: Keeps what the page tells a person who looks at it.
+HERE = AWAY.replace("document.hasFocus = () => false;", "")
+
+
+def _open_questions(shop: Guided, id: str) -> list[Any]:
+    with shop.client.stream("GET", f"/sessions/{id}/events?last=50") as events:
+        for line in events.iter_lines():
+            state = json.loads(line[6:]) if line.startswith("data: ") else {}
+            if state.get("type") == "session_state":
+                return list(state["open"])
+    raise AssertionError("the events have ended")
+
+
+def test_a_session_that_is_not_shown_asks_and_is_done(browser: Any, tmp_path: Path) -> None:
+    """The title, the icon and a notification say it, and the list; until the session is opened."""
+    with guided(browser, tmp_path, HERE) as shop:
+        id = shop.client.post("/sessions", json={"profile": "agent", "name": "Books"}).json()["id"]
+        shop.client.post(f"/sessions/{id}/prompts", json={"text": "Run the tests"})
+        shop.page.wait_for_function("() => document.title === '? Books · claude_wire'")
+        assert shop.page.get_attribute("link[rel=icon]", "href") == "icon-asks.svg"
+        (question,) = _open_questions(shop, id)
+        shop.client.post(f"/sessions/{id}/answers", json={"requestId": question, "allow": True})
+        shop.page.wait_for_function("() => document.title === '✓ Books · claude_wire'")
+        assert shop.page.get_attribute("link[rel=icon]", "href") == "icon-done.svg"
+        assert shop.page.text_content("#name") == "The shop"
+        told = shop.page.evaluate("told")
+        assert told == ["Books asks you", "Books is done"]
+        row = shop.page.locator("#sessions .session", has_text="Books")
+        assert row.locator(".life").text_content() == "done"
+        row.click()
+        shop.tab.wait_level()
+        shop.page.wait_for_function("() => document.title === 'Books · claude_wire'")
+        assert shop.page.evaluate("told") == told
+
+
+def test_a_session_that_is_not_shown_is_not_done_while_work_goes_on(browser: Any, tmp_path: Path) -> None:
+    with guided(browser, tmp_path, HERE) as shop:
+        id = shop.client.post("/sessions", json={"profile": "agent", "name": "Books"}).json()["id"]
+        shop.client.post(f"/sessions/{id}/prompts", json={"text": "background"})
+        row = shop.page.locator("#sessions .session", has_text="Books").locator(".life")
+        row.get_by_text("working").wait_for()
+        with shop.client.stream("GET", f"/sessions/{id}/events") as events:
+            for line in events.iter_lines():
+                if '"turn_complete"' in line:
+                    break
+        assert shop.page.evaluate("told") == []
+        row.get_by_text("done").wait_for()
+        assert shop.page.evaluate("told") == ["Books is done"]
+        with shop.client.stream("GET", f"/sessions/{id}/events") as events:
+            found = [line for line in _until_state(events) if '"turn_complete"' in line]
+        assert ['"background":1' in line for line in found] == [True, False]
+
+
+def _until_state(events: httpx.Response) -> Iterator[str]:
+    for line in events.iter_lines():
+        if line == "event: session_state":
+            return
+        yield line
 
 
 def test_model_and_mode(browser: Any, tmp_path: Path) -> None:

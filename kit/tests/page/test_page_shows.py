@@ -144,16 +144,6 @@ def test_progress_and_subagents_under_way(browser: Any, server: PageServer) -> N
         assert tab.shown()["agents"] == [["a", "tests", "completed"]]
 
 
-def test_older_entries_go(browser: Any, server: PageServer) -> None:
-    """The page keeps so many entries; it says how many others there were."""
-    server.add("one", *({"type": "notice", "kind": "info", "text": str(number)} for number in range(3_200)))
-    with open_page(browser, server.entry) as tab:
-        tab.page.get_by_text("3199", exact=True).wait_for()
-        notices = tab.shown()["notices"]
-        assert notices == [str(number) for number in range(200, 3_200)]
-        assert tab.page.text_content(".left") == "200 older entries are not shown."
-
-
 def test_a_settled_question_keeps_its_input(browser: Any, server: PageServer) -> None:
     server.add("one", *events_of("05_perm_allow_deny"))
     with open_page(browser, server.entry) as tab:

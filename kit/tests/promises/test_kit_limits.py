@@ -58,6 +58,7 @@ ROWS: dict[str, dict[str, list[str]]] = {
         "the head of a request": ["kit/tests/web/test_serve_attacks.py"],
         "the body of a request": ["kit/tests/web/test_serve_attacks.py", "kit/tests/web/test_serve_sessions.py"],
         "sessions on disk": ["kit/tests/web/test_serve_settings.py"],
+        "a page of events": ["kit/tests/web/test_serve_windows.py"],
         "commands and models of a session": ["kit/tests/web/test_serve_settings.py"],
         "a connection that takes nothing": ["kit/tests/web/test_serve_attacks.py"],
         "connections, at once": ["kit/tests/web/test_serve_attacks.py"],
@@ -65,7 +66,7 @@ ROWS: dict[str, dict[str, list[str]]] = {
         "pongs of a WebSocket": ["kit/tests/web/test_serve_floods.py"],
         "lines of the log": ["kit/tests/web/test_serve_floods.py"],
         "acts of all clients": ["kit/tests/web/test_serve_attacks.py"],
-        "a session on the page": ["kit/tests/page/test_page_shows.py", "kit/tests/page/test_page_hostile.py"],
+        "a session on the page": ["kit/tests/page/test_page_long.py", "kit/tests/page/test_page_hostile.py"],
     },
     "how-to/tap.md": {
         "output of a CLI behind `claude-wire tap`": ["kit/tests/tap/test_tap.py"],

@@ -173,7 +173,7 @@ async def test_who_does_not_read_older_events_keeps_nobody_from_them(
             one.connect(("127.0.0.1", service.port))
             one.sendall(EVENTS.format(id=id, token=TOKEN, upgrade="").encode())
             stalled.append(one)
-        followed = service.server._app.state.service._feeds[id, False]
+        (followed,) = service.server._app.state.service._feeds
         while followed.users < len(stalled) or len(followed._older_readers._taken) < feed.MAX_OLDER:
             await asyncio.sleep(0.01)
         async with service.events(id) as events:
@@ -200,7 +200,7 @@ async def test_the_events_of_all_sessions_have_one_bound(tmp_path: Path, monkeyp
                 await _idle(service, id)  # a reader of what is being written may be too slow, and would be cut
                 reader = await opened.enter_async_context(service.events(id))
                 await reader.until("turn_complete")
-                assert sum(one._size for one in feeds.values()) < 310_000
+                assert sum(one._size for one in feeds) < 310_000
             assert len(feeds) == 6
 
 

@@ -197,11 +197,19 @@ async def test_sessions_on_disk_of_allowed_folders_are_read_and_resumed(
         (one,) = (await client.get("/past")).json()["sessions"]
         assert (one["id"], one["title"], one["cwd"], one["profile"]) == (PAST, "Count the pens", str(inside), "agent")
         events = (await client.get(f"/past/{PAST}/events")).json()["events"]
-        said = [event["content"] for event in events if event["type"] in ("user_prompt", "claude_response")]
+        said = [one["event"] for one in events]
+        said = [event["content"] for event in said if event["type"] in ("user_prompt", "claude_response")]
         assert said == ["Count the pens", "There are three pens."]
-        monkeypatch.setattr(past_module, "MAX_EVENTS", 1)
-        assert len((await client.get(f"/past/{PAST}/events")).json()["events"]) == 1
-        monkeypatch.setattr(past_module, "MAX_BYTES", 10)
+        last = (await client.get(f"/past/{PAST}/events?last=1")).json()
+        assert [one["event"]["content"] for one in last["events"] if "content" in one["event"]] == said[1:]
+        older = (await client.get(f"/past/{PAST}/events?last=1&before={last['before']}")).json()
+        assert ([one["event"]["content"] for one in older["events"]], older["before"]) == (said[:1], None)
+        assert last["events"][0]["id"] == last["before"]
+        for wrong in ("last=0", "before=x", "before=10"):
+            refused = await client.get(f"/past/{PAST}/events?{wrong}")
+            assert (refused.status_code, refused.json()["error"]) == (400, "id")
+        monkeypatch.setattr(past_module, "PAGE_BYTES", 10)
+        monkeypatch.setattr(past_module, "MAX_LINE_BYTES", 10)
         assert (await client.get(f"/past/{PAST}/events")).json()["error"] == "unreadable"
         for id in ("elsewhere", "..%2f..%2fx", "nothing"):
             assert (await client.get(f"/past/{id}/events")).status_code == 404

@@ -25,11 +25,15 @@ from claude_wire.messages import (
 )
 from claude_wire_kit.commands.guide.project import BROKEN, FIXED, SOURCE
 from claude_wire_kit.commands.guide.tools import TOOLS, use
+from claude_wire_kit.commands.guide.waking import WOKEN, wake
 
 #: Seconds between two words of an answer.
 PACE = 0.015
 #: No model runs. The price of a word is made up, so that there is a cost to show.
 WORD_USD = 0.00002
+
+#: How long the subagent in the background works.
+BACKGROUND_SECONDS = 5.0
 
 #: The parts of a long answer.
 PARTS = 12
@@ -165,9 +169,9 @@ async def todo(turn: Turn, steps: list[str], done: int) -> None:
 
 
 async def background(turn: Turn) -> None:
-    """Leave a subagent at work. It ends when the next prompt comes: an agent writes nothing between two turns."""
+    """Leave a subagent at work. When it has ended, another turn begins, in which the agent says what it has found."""
     if "background" in turn.session.state:
-        await say(turn, "It works already. With your next prompt it will be done.")
+        await say(turn, "It works already. Wait until it reports.")
         return
     about = "Check the links of the README"
     task = {"description": about, "subagent_type": "link-checker", "prompt": about, "run_in_background": True}
@@ -185,21 +189,25 @@ async def background(turn: Turn) -> None:
     )
     await turn.tool_result(call, "Async agent launched successfully.")
     turn.session.state["background"] = ids
+    wake(BACKGROUND_SECONDS)
     await say(
         turn,
-        "A subagent works in the background now, so the run is not over, although I am done. Ask me anything else: "
-        "it reports when your next prompt comes.",
+        f"A subagent works in the background now, for {BACKGROUND_SECONDS:g} seconds: the run is not over, although I "
+        "am done. Look elsewhere, and the page tells you when it is. You can also ask me anything else meanwhile.",
     )
 
 
-async def report_background(turn: Turn) -> None:
+async def report(turn: Turn) -> None:
+    """Say what the subagent in the background has found."""
     ids: dict[str, Any] | None = turn.session.state.pop("background", None)
-    if ids is not None:
-        links = (Path(turn.session.cwd) / "README.md").read_text(encoding="utf-8").count("](")
-        summary = f"The README has {links or 'no'} links."
-        await turn.emit(
-            TaskNotificationMessage(**ids, uuid=str(uuid4()), status="completed", output_file="", summary=summary)
-        )
+    if ids is None:
+        return
+    links = (Path(turn.session.cwd) / "README.md").read_text(encoding="utf-8").count("](")
+    summary = f"The README has {links or 'no'} links."
+    await turn.emit(
+        TaskNotificationMessage(**ids, uuid=str(uuid4()), status="completed", output_file="", summary=summary)
+    )
+    await say(turn, f"My subagent is back from the background: {summary}\n\n")
 
 
 async def plan(turn: Turn) -> None:
@@ -315,14 +323,19 @@ TOPICS = [
 
 
 async def answer(turn: Turn) -> None:
-    await report_background(turn)
+    text = turn.text
+    if WOKEN in text:  # perhaps with a prompt that has waited, too
+        await report(turn)
+        text = text.replace(WOKEN, "").strip()
+        if not text:
+            return
     content = turn.prompt.message.content
     images = [] if isinstance(content, str) else [block for block in content if isinstance(block, ImageBlock)]
     if images:
         await say(turn, f"You have sent {len(images)} image{'s' * (len(images) > 1)}. I cannot see, but it arrived.")
         return
     for one in TOPICS:
-        if re.search(rf"(?<!\w)(?:{one.words})(?!\w)", turn.text, re.IGNORECASE):
+        if re.search(rf"(?<!\w)(?:{one.words})(?!\w)", text, re.IGNORECASE):
             # In plan mode nothing may change before the person agrees.
             await (plan(turn) if one.answer is fix and turn.session.permission_mode == "plan" else one.answer(turn))
             return

@@ -287,6 +287,24 @@ class Journal:
         with self._reading(number) as part:
             return Place(number, part.offset_of(line))
 
+    def tail(self, size: int, end: int) -> int:
+        """Return the number of the first line that begins in the last ``size`` bytes before line ``end``.
+
+        That is at most the line before ``end``, and ``end`` itself if no earlier line is available.
+
+        Raises:
+            GoneError, LookupError: as :meth:`place_of`, for ``end``.
+        """
+        number, offset = self.place_of(end)
+        while offset < size and number - 1 in self._closed:
+            number, size = number - 1, size - offset
+            with self._reading(number) as part:
+                offset = part.output.end
+        with self._reading(number) as part:
+            # The line after the one with the byte before the place.
+            line = part.line_at(offset - size - 1) + 1 if offset > size else part.info.first
+        return max(min(line, end - 1), self.first)
+
     @property
     def is_whole(self) -> bool:
         """Return False if the file that is being written has an unexpected size: then somebody has changed it."""

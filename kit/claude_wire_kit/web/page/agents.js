@@ -65,6 +65,7 @@ export class Agents {
       this.cards.set(event.agentId, card);
       this.place(box, event.agentId);
     }
+    card.event = event;
     card.box.dataset.state = event.status;
     card.box.setAttribute("aria-label", `Subagent ${event.name}`);
     card.parts.name.textContent = event.name;

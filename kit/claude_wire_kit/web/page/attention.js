@@ -4,15 +4,18 @@ const ICONS = { asks: "icon-asks.svg", done: "icon-done.svg", none: "icon.svg" }
 const MARKS = { asks: "? ", done: "✓ ", none: "" };
 
 export class Attention {
-  /** @param {HTMLElement} button asks for leave to notify; hidden where that is decided. */
-  constructor(button) {
+  /**
+   * @param {HTMLElement} button asks for leave to notify; hidden where that is decided.
+   * @param {function} open shows a session, by its id.
+   */
+  constructor(button, open) {
     this.button = button;
+    this.open = open;
     this.icon = document.querySelector('link[rel="icon"]');
-    this.session = null;
-    this.count = 0;
-    this.wasBusy = false;
-    this.isDone = false;
-    this.name = "Sessions";
+    /** What is known of each session, by its id. What is so when the page opens is not told. */
+    this.known = new Map();
+    this.isFirst = true;
+    this.shown = null;
     addEventListener("focus", () => this.seen());
     document.addEventListener("visibilitychange", () => document.hidden || this.seen());
     button.addEventListener("click", async () => {
@@ -26,46 +29,63 @@ export class Attention {
     this.button.hidden = !("Notification" in window) || Notification.permission !== "default";
   }
 
+  /** The person looks at the session that is shown. */
   seen() {
-    this.isDone = false;
+    if (this.known.has(this.shown)) this.known.get(this.shown).isDone = false;
     this.draw();
+  }
+
+  /** Whether a session is done that nobody has looked at since. */
+  isDone(id) {
+    return this.known.get(id)?.isDone === true;
   }
 
   /**
    * What is so now.
-   * @param {object} now the `session` and its `name`; the `count` of open questions and the words of the last `question`; whether
-   *   its run goes on (`isBusy`): a run is not over while a subagent works in the background, or a prompt waits.
+   * @param {string | null} shown the id of the session that is shown.
+   * @param {object[]} sessions all of them: their `id` and `name`; the `count` of open questions and the words of the last
+   *   `question`; whether the run goes on (`isBusy`), and whether the events say so (`isLevel`) or the list. A run is not over
+   *   while a subagent works in the background, or a prompt waits.
    */
-  update({ session, name, count, question, isBusy, isLevel }) {
-    this.name = name;
-    if (!isLevel || session !== this.session) {
-      this.session = isLevel ? session : null;
-      this.isDone = false;
-    } else {
-      const isAway = document.hidden || !document.hasFocus();
-      if (count > this.count && isAway) this.notify("asks you", question);
-      if (this.wasBusy && !isBusy && isAway) {
-        this.isDone = true;
-        this.notify("is done", "");
-      }
-      if (isBusy) this.isDone = false;
-    }
-    this.count = isLevel ? count : 0;
-    this.wasBusy = isLevel && isBusy;
+  update(shown, sessions) {
+    const before = this.known;
+    this.shown = shown;
+    const none = (now) => (this.isFirst ? undefined : { count: 0, isBusy: false, isLevel: now.isLevel });
+    this.known = new Map(sessions.map((now) => [now.id, this.next(before.get(now.id) ?? none(now), now)]));
+    this.isFirst = false;
     this.draw();
   }
 
+  next(was, now) {
+    const isAway = now.id !== this.shown || document.hidden || !document.hasFocus();
+    let isDone = isAway && was?.isDone === true && !now.isBusy;
+    // Events and the list are not of the same moment, so one says nothing new to the other.
+    if (was !== undefined && was.isLevel === now.isLevel) {
+      if (now.count > was.count && isAway) this.notify(now, "asks you", now.question);
+      if (was.isBusy && !now.isBusy && isAway) {
+        isDone = true;
+        this.notify(now, "is done", "");
+      }
+    }
+    return { ...now, isDone };
+  }
+
   draw() {
-    const state = this.count ? "asks" : this.isDone ? "done" : "none";
-    document.title = `${MARKS[state]}${this.name} · claude_wire`;
+    const all = [this.known.get(this.shown), ...this.known.values()].filter((one) => one !== undefined);
+    const asks = all.find((one) => one.count > 0);
+    const done = all.find((one) => one.isDone);
+    const state = asks ? "asks" : done ? "done" : "none";
+    const name = (asks ?? done ?? this.known.get(this.shown))?.name ?? "Sessions";
+    document.title = `${MARKS[state]}${name} · claude_wire`;
     if (this.icon.getAttribute("href") !== ICONS[state]) this.icon.setAttribute("href", ICONS[state]);
   }
 
-  notify(what, body) {
+  notify({ id, name }, what, body) {
     if (!("Notification" in window) || Notification.permission !== "granted") return;
-    const note = new Notification(`${this.name} ${what}`, { body, tag: this.session, icon: "icon.svg" });
+    const note = new Notification(`${name} ${what}`, { body, tag: id, icon: "icon.svg" });
     note.addEventListener("click", () => {
       focus();
+      this.open(id);
       note.close();
     });
   }

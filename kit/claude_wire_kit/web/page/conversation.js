@@ -2,13 +2,11 @@
 
 import { Agents } from "./agents.js";
 import { about, folded, opener, parts, sizeOf } from "./details.js";
+import { Kept } from "./kept.js";
 import { Writer, markdown } from "./markdown.js";
 import { Questions } from "./questions.js";
 import { copier, cutAt, exact, fill, foreign, make, unfolder } from "./text.js";
 
-/** Entries that the page shows, and characters that it keeps for them. Above that the oldest go. */
-const MAX_ENTRIES = 3_000;
-const MAX_CHARS = 32 * 1024 * 1024;
 /** Characters of an answer that are shown; a button gives more. */
 const MAX_ANSWER = 256 * 1024;
 
@@ -26,7 +24,8 @@ const NOTICES = { error: "Error", retry: "Trying again", auth: "Signing in", rat
 export class Conversation {
   /**
    * @param {object} places the elements `log`, `questions`, `now` and those within.
-   * @param {object} on `answer`, `ask` and `left` as Questions has them, `changed()`, and `say(text)` for a screen reader.
+   * @param {object} on `answer`, `ask` and `left` as Questions has them, `changed()`, `say(text)` for a screen reader; and
+   *   `isAtEnd`, `isBelow`, `older` and `newest` as Kept has them.
    */
   constructor(places, on) {
     this.places = places;
@@ -35,9 +34,6 @@ export class Conversation {
     this.texts = new Map();
     this.calls = new Map();
     this.prompts = new Map();
-    this.sizes = [];
-    this.chars = 0;
-    this.left = 0;
     this.cost = 0;
     this.isInTurn = false;
     this.owesTurn = false;
@@ -45,11 +41,17 @@ export class Conversation {
     this.group = null;
     this.lastText = null;
     this.agents = new Agents(places, (entry, agent) => this.addAgent(entry, agent));
+    this.kept = new Kept(places.log, {
+      ...on,
+      forget: (entry) => this.forget(entry),
+      isOpen: (slot) => this.questions.isOpen(slot),
+    });
     this.questions = new Questions(places.questions, {
       answer: on.answer,
       ask: on.ask,
       left: on.left,
-      settled: (entry) => this.count(entry, 200),
+      settled: (slot, entry) => this.kept.replace(slot, entry, 200),
+      find: (selector) => this.log.querySelector(selector),
     });
     this.clear();
   }
@@ -62,8 +64,12 @@ export class Conversation {
     this.prompts.clear();
     this.agents.clear();
     this.questions.clear();
-    this.sizes = [];
-    this.chars = this.left = this.cost = 0;
+    this.kept.clear();
+    /** The id of the event that is being shown. */
+    this.at = null;
+    /** Whether the events begin in the midst of the session, so that their costs are not all. */
+    this.isPart = false;
+    this.cost = 0;
     this.isInTurn = this.owesTurn = false;
     this.ended = null;
     this.group = null;
@@ -82,8 +88,9 @@ export class Conversation {
     this.on.changed();
   }
 
-  /** Show an event. */
-  add(event) {
+  /** Show an event. The id leads to what was before it. */
+  add(event, id = null) {
+    if (id !== null) this.at = id;
     if (event.type !== "claude_response") for (const text of this.texts.values()) text.writer.flush();
     switch (event.type) {
       case "user_prompt":
@@ -121,6 +128,11 @@ export class Conversation {
         break;
       case "session_state":
         this.state(event);
+        break;
+      case "older":
+        this.isPart = true;
+        this.kept.before = event.before;
+        this.kept.mark();
         break;
     }
     this.on.changed();
@@ -165,6 +177,7 @@ export class Conversation {
     const calls = agent === undefined ? null : this.agents.calls(agent);
     if (calls === null) {
       entry.classList.add("entry");
+      if (agent !== undefined) entry.dataset.of = agent; // its card may come with older entries
       this.append(entry, chars);
     } else {
       calls.append(entry);
@@ -261,7 +274,7 @@ export class Conversation {
     const sent = this.prompts.get(id);
     if (sent) {
       if (pictures.length && !sent.querySelector(".picture")) sent.append(...pictures);
-      this.log.append(sent);
+      this.kept.toEnd(sent);
       return;
     }
     const entry = make("article", "entry prompt");
@@ -280,7 +293,7 @@ export class Conversation {
 
   /** Take back a prompt that was not sent. */
   withdraw(id) {
-    this.prompts.get(id)?.remove();
+    if (this.prompts.has(id)) this.kept.remove(this.prompts.get(id));
     this.prompts.delete(id);
   }
 
@@ -299,7 +312,7 @@ export class Conversation {
       item.append(row);
       const detail = event.command ?? event.path;
       if (detail && !event.title.includes(detail)) item.append(this.detail(event, detail));
-      call = { item, state, opened: null, event: null };
+      call = { item, state, opened: null, event: null, last: null };
       this.calls.set(event.id, call);
       const card = event.agentId === undefined ? null : this.agents.calls(event.agentId);
       if (card) {
@@ -310,6 +323,7 @@ export class Conversation {
         this.charge(500, item.closest(".entry"));
       }
     }
+    call.last = event;
     call.item.dataset.state = event.state;
     call.state.textContent = STATES[event.state] ?? event.state;
     if (event.exitCode !== undefined) call.state.textContent += ` · exit code ${event.exitCode}`;
@@ -398,7 +412,7 @@ export class Conversation {
   complete(event) {
     this.isInTurn = this.owesTurn = false;
     this.places.progress.hidden = true;
-    this.cost += event.costUsd ?? 0;
+    this.cost = this.isPart && event.sessionCostUsd !== undefined ? event.sessionCostUsd : this.cost + (event.costUsd ?? 0);
     this.finishAll();
     const facts = [];
     if (event.costUsd !== undefined) facts.push(dollars(event.costUsd));
@@ -478,43 +492,88 @@ export class Conversation {
 
   append(entry, chars) {
     this.log.append(entry);
-    return this.count(entry, chars);
-  }
-
-  count(entry, chars) {
-    this.sizes.push({ entry, chars });
-    entry.entryOf = this.sizes.at(-1);
-    this.charge(chars, null);
-    return entry;
+    return this.kept.count(entry, chars, this.at);
   }
 
   charge(chars, entry) {
-    if (entry?.entryOf) entry.entryOf.chars += chars;
-    this.chars += chars;
-    while (this.sizes.length > 1 && (this.sizes.length > MAX_ENTRIES || this.chars > MAX_CHARS)) this.drop();
+    this.kept.charge(chars, entry);
   }
 
-  drop() {
-    const { entry, chars } = this.sizes.shift();
-    this.chars -= chars;
-    if (!entry.isConnected) return;
-    if (entry.nodeType === Node.ELEMENT_NODE) {
-      for (const one of [entry, ...entry.querySelectorAll("[data-id]")]) {
-        this.calls.delete(one.dataset.id);
-        this.texts.delete(one.dataset.id);
-        this.prompts.delete(one.dataset.id);
-        this.agents.forget(one.dataset.agent);
-      }
-      this.left += 1;
-    } else if (this.questions.isOpen(entry)) {
-      return; // its question stands elsewhere, and comes here when it is settled
+  /** An entry goes. */
+  forget(entry) {
+    for (const one of [entry, ...entry.querySelectorAll("[data-id], [data-agent]")]) {
+      this.calls.delete(one.dataset.id);
+      this.texts.delete(one.dataset.id);
+      this.prompts.delete(one.dataset.id);
+      this.agents.forget(one.dataset.agent);
     }
-    entry.remove();
-    if (!this.note?.isConnected) {
-      this.note = make("p", "left hint");
-      this.log.prepend(this.note);
+  }
+
+  // --- older entries
+
+  /**
+   * Show events that came before all others. They know nothing of what came later: what began there and ended here is brought
+   * together.
+   * @param {object} page its `events`, each with its `id`, and the id `before` which there are more, or null.
+   */
+  prepend({ events, before }) {
+    const log = make("div");
+    const places = { log, questions: make("div"), agents: make("div"), agentList: make("ul"), progress: make("div") };
+    for (const part of ["progressStep", "progressCount", "progressBar"]) places[part] = make("div");
+    const nothing = () => {};
+    const quiet = { changed: nothing, say: nothing, ask: nothing, left: nothing, isAtEnd: () => true };
+    const older = new Conversation(places, quiet);
+    for (const { event, id } of events) older.add(event, id);
+    for (const [key, text] of older.texts) {
+      // Its whole text stands here.
+      if (this.log.querySelector(`[data-id="${CSS.escape(key)}"]`)) older.kept.remove(text.entry);
     }
-    this.note.textContent = `${this.left.toLocaleString("en")} older entries are not shown.`;
+    older.finishAll();
+    for (const [id, call] of older.calls) this.joinCall(older, id, call);
+    for (const [id, card] of older.agents.cards) this.joinAgent(older, id, card);
+    for (const [id, entry] of older.prompts) this.prompts.set(id, this.prompts.get(id) ?? entry);
+    this.questions.join(older.questions);
+    this.kept.prepend(older.kept, before);
+  }
+
+  /** A call that began in older events. Its end, if it came here, stands alone so far. */
+  joinCall(older, id, call) {
+    const later = this.calls.get(id);
+    this.calls.set(id, call);
+    if (later === undefined) return;
+    older.operate(later.last);
+    call.item.append(...later.item.querySelectorAll(":scope > .note, :scope > .agent"));
+    this.takeOut(later.item);
+  }
+
+  /** A subagent that began in older events, and what it did here. */
+  joinAgent(older, id, card) {
+    const later = this.agents.cards.get(id);
+    if (later !== undefined) {
+      older.agents.add(later.event);
+      card.calls.append(...later.calls.childNodes);
+      this.takeOut(later.box);
+      Object.assign(card, { line: later.line, lineParts: later.lineParts });
+    }
+    this.agents.cards.set(id, card);
+    for (const call of this.calls.values()) {
+      if (call.last.agentId !== id || card.calls.contains(call.item)) continue;
+      const group = call.item.closest(".calls");
+      card.calls.append(call.item);
+      this.clean(group);
+    }
+    card.calls.append(...this.log.querySelectorAll(`[data-of="${CSS.escape(id)}"]`));
+  }
+
+  takeOut(element) {
+    const entry = element.closest(".entry");
+    element.remove();
+    this.clean(entry);
+  }
+
+  /** An entry in which nothing is left goes. */
+  clean(entry) {
+    if (entry?.classList.contains("calls") && !entry.querySelector("li, section")) this.kept.remove(entry);
   }
 }
 

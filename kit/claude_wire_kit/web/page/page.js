@@ -13,8 +13,10 @@ import { themes } from "./theme.js";
 import { Stream, words } from "./stream.js";
 import { foreign, make } from "./text.js";
 
-/** Milliseconds between two looks at the list of sessions, while the page is seen. */
+/** Milliseconds between two looks at the list of sessions. */
 const LOOK = 4_000;
+/** Events with which a session opens, and of each page of older ones. */
+const LAST = 200;
 /** Characters of a prompt that a browser sends when its page is gone: it takes 64 KiB, and each has up to 6 bytes. */
 const MAX_KEPT_ALIVE = 10_000;
 const LIVES = {
@@ -22,6 +24,7 @@ const LIVES = {
   idle: "ready",
   running: "working",
   asking: "asks you",
+  done: "done",
   ended: "ended",
   lost: "ended",
 };
@@ -52,19 +55,32 @@ let resumed = null;
 /** Ends when all prompts that were sent have their replies. */
 let repliesToPrompts = Promise.resolve();
 let sessions = [];
+/** When the list of sessions came; null before. */
+let lookedAt = null;
 let isAtEnd = true;
 /** Whether the focus goes to the prompt as soon as one can write there. */
 let isPromptWanted = false;
 
+/** The end of the conversation is in view, and stays in view. */
+function toEnd() {
+  isAtEnd = true;
+  conversation.kept.close();
+  down();
+}
+
 const conversation = new Conversation(places, {
   answer,
+  isAtEnd: () => isAtEnd,
+  isBelow: (entry) => entry.isConnected && topOf(entry) > at("main").clientHeight * 2,
+  older: () => older(true),
+  newest: toEnd,
   ask: (text) => isLevel && (at("ask").textContent = text),
   say: (text) => isLevel && (at("say").textContent = text),
   left: () => (conversation.questions.count ? conversation.questions.focus() : at("prompt").focus()),
   changed,
 });
 
-const attention = new Attention(at("notify"));
+const attention = new Attention(at("notify"), (id) => sessions.some((one) => one.id === id) && show(id));
 
 const settings = new Settings(
   { settings: at("settings"), model: at("model"), mode: at("mode") },
@@ -190,10 +206,12 @@ async function look() {
     return;
   }
   sessions = found.sessions;
+  lookedAt = performance.now();
   at("log").dataset.empty = sessions.length ? "Nothing has been said yet." : "Start a session to begin.";
   at("new").disabled = found.profiles.length === 0;
   at("new").title = found.profiles.length ? "" : "The configuration of the service has no profile.";
   profiles(found.profiles);
+  attend();
   list();
   if (read !== null) return;
   if (shown === null) {
@@ -243,7 +261,7 @@ function list() {
 
 /** What a session does. The conversation knows it sooner than the list. */
 function lifeOf(info) {
-  if (info.id !== shown || !isLevel) return info.life;
+  if (info.id !== shown || !isLevel) return info.life === "idle" && attention.isDone(info.id) ? "done" : info.life;
   if (conversation.ended !== null) return "ended";
   if (conversation.questions.count) return "asking";
   return conversation.isBusy ? "running" : info.life;
@@ -261,17 +279,23 @@ function head() {
   attend();
 }
 
-/** The title, the icon and a notification say what the session does. */
+/** The title, the icon and a notification say what the sessions do. */
 function attend() {
+  if (lookedAt === null) return;
   const { questions, isBusy } = conversation;
-  attention.update({
-    session: shown,
-    name: shown === null ? "Sessions" : at("name").textContent,
-    count: questions.count,
-    question: questions.words,
-    isBusy: isBusy || queue.count > 0,
-    isLevel,
-  });
+  attention.update(
+    shown,
+    sessions.map((info) => {
+      const name = info.name || lastOf(info.cwd);
+      const isWorking = info.life === "running" || info.life === "asking";
+      if (info.id !== shown || !isLevel) {
+        return { id: info.id, name, count: info.life === "asking" ? 1 : 0, question: "", isBusy: isWorking, isLevel: false };
+      }
+      // Of what began before the first event that is here, only the list knows that it goes on.
+      const goesOn = isBusy || queue.count > 0 || (isWorking && conversation.ended === null);
+      return { id: info.id, name, count: questions.count, question: questions.words, isBusy: goesOn, isLevel };
+    }),
+  );
 }
 
 // --- the session that is shown
@@ -279,16 +303,19 @@ function attend() {
 /** Show a session on disk, to be read. Resume makes it one of the supervisor. */
 async function openPast(session) {
   try {
-    const { events } = await call("GET", `past/${encodeURIComponent(session.id)}/events`);
+    const { events, before } = await call("GET", `past/${encodeURIComponent(session.id)}/events?last=${LAST}`);
     if (document.body.classList.contains("side-open")) side(false);
     leave();
     read = session;
-    for (const event of events) conversation.add(event);
+    if (before !== null) conversation.add({ type: "older", before });
+    for (const { event, id } of events) conversation.add(event, id);
     conversation.add({ type: "session_state", ended: true, exitCode: null, open: [] });
     at("name").textContent = session.title;
     at("folder").textContent = session.cwd;
     link("idle", "On disk");
     at("resume").focus();
+    toEnd();
+    older();
   } catch (error) {
     fault(error.message);
   }
@@ -328,14 +355,15 @@ function show(id) {
   complete.close();
   head();
   list();
-  stream = new Stream(urlOf(id, "events?details=1"), {
-    event(event) {
+  stream = new Stream(urlOf(id, `events?details=1&last=${LAST}`), {
+    event(event, place) {
       if (event.type === "session_state" && event.ended) resumed = null; // it has ended again, or not begun
-      conversation.add(event);
+      conversation.add(event, place);
       follow(event);
       if (event.type === "session_state" && !isLevel) {
         level(true);
-        down();
+        toEnd();
+        older();
       }
     },
     state(state, text, status) {
@@ -343,6 +371,10 @@ function show(id) {
       if (status === 401) locked();
       else if (state === "refused") fault(text);
       if (state === "live" || state === "lost") at("say").textContent = text;
+    },
+    alive() {
+      // Browsers hold back the timers of a page that is not seen, but not what is sent to it.
+      if (document.hidden && performance.now() - lookedAt > LOOK) look();
     },
     anew(text) {
       level(false);
@@ -425,6 +457,49 @@ function changed() {
 function down() {
   const main = at("main");
   main.scrollTop = main.scrollHeight;
+}
+
+/** Where something stands, in pixels from the upper edge of what is in view. */
+function topOf(entry) {
+  return entry.getBoundingClientRect().top - at("main").getBoundingClientRect().top;
+}
+
+/** Whether older entries are on their way, or could not be had: then it is left to the person to ask again. */
+let isOlderDue = false;
+let hasOlderFailed = false;
+
+/** Get older entries, when what is in view is near the first ones. What one reads stays where it is. */
+async function older(isAsked = false) {
+  const session = shown ?? read;
+  const main = at("main");
+  const { kept } = conversation;
+  while (kept.before !== null && !isOlderDue && (isAsked || (!hasOlderFailed && main.scrollTop < main.clientHeight))) {
+    const { before } = kept;
+    const path = read === null ? urlOf(shown, "events?details=1&") : `past/${encodeURIComponent(read.id)}/events?`;
+    isOlderDue = true;
+    try {
+      const page = await call("GET", `${path}last=${LAST}&before=${encodeURIComponent(before)}`);
+      if (session !== (shown ?? read) || kept.before !== before) return;
+      hasOlderFailed = false;
+      stay(() => conversation.prepend(page));
+    } catch (error) {
+      hasOlderFailed = true;
+      if (session === (shown ?? read)) fault(`Older entries cannot be shown: ${error.message}`);
+    } finally {
+      isOlderDue = false;
+    }
+    isAsked = false;
+  }
+}
+
+/** Change the conversation above or below what is in view. */
+function stay(change) {
+  const main = at("main");
+  const entry = isAtEnd ? undefined : conversation.kept.all.find((one) => one.entry.isConnected && one.entry.getBoundingClientRect && topOf(one.entry) >= 0)?.entry;
+  const before = entry && topOf(entry);
+  change();
+  if (isAtEnd) down();
+  else if (entry?.isConnected) main.scrollTop += topOf(entry) - before;
 }
 
 // --- what is sent
@@ -630,13 +705,12 @@ at("main").addEventListener(
     const main = at("main");
     isAtEnd = main.scrollHeight - main.scrollTop - main.clientHeight < 40;
     at("down").hidden = isAtEnd;
+    if (isAtEnd) conversation.kept.close();
+    else older();
   },
   { passive: true },
 );
-at("down").addEventListener("click", () => {
-  isAtEnd = true;
-  down();
-});
+at("down").addEventListener("click", toEnd);
 new ResizeObserver(() => isAtEnd && down()).observe(at("main"));
 document.addEventListener("keydown", (event) => {
   if (event.key !== "Escape" || event.defaultPrevented || document.querySelector("dialog[open]")) return;
@@ -655,4 +729,4 @@ addEventListener("hashchange", async () => {
 
 await enter();
 await look();
-setInterval(() => document.hidden || look(), LOOK);
+setInterval(look, LOOK);

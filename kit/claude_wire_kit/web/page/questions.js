@@ -7,22 +7,28 @@ const REASONS = { withdrawn: "Withdrawn", answered: "Answered", dropped: "Droppe
 const DECISIONS = new Map([[true, ["Allowed", "allowed"]], [false, ["Denied", "denied"]]]);
 /** The fields of a tool's input that are shown at once; the others are counted. */
 const MAX_FIELDS = 12;
+/** Questions that are not shown, and of which it is kept what came of them. */
+const MAX_UNKNOWN = 1_000;
 
 export class Questions {
   /**
    * @param {HTMLElement} dock where open questions stand.
    * @param {object} on `answer(requestId, allow, option, more)` sends an answer and returns a promise of
    *   `{counts, over, words}`; `more` has the `message` of a denial, or the `answers` to choices: whether it counts, else whether the question is settled, and what to say;
-   *   `ask(text)` tells a screen reader; `settled(entry)`; `left()` when a question that had the focus is gone.
+   *   `ask(text)` tells a screen reader; `settled(slot, entry)` puts a question where it was asked; `find(selector)` finds one
+   *   there; `left()` when a question that had the focus is gone.
    */
   constructor(dock, on) {
     this.dock = dock;
     this.on = on;
     this.open = new Map();
+    /** What came of questions that were asked before all events that are shown. */
+    this.unknown = new Map();
   }
 
   clear() {
     this.open.clear();
+    this.unknown.clear();
     this.dock.replaceChildren();
   }
 
@@ -159,12 +165,31 @@ export class Questions {
       question.told = [words, outcome]; // the answer that was sent may come too late, which the service says
     } else if (question) {
       this.settle(question, words, outcome);
-    } else if (DECISIONS.has(allowed)) {
-      const card = document.querySelector(`#log [data-key="${CSS.escape(key)}"][data-outcome="answered"]`);
-      if (card) {
+    } else {
+      const card = this.on.find(`[data-key="${CSS.escape(key)}"]`);
+      if (card === null) {
+        if (this.unknown.size < MAX_UNKNOWN) this.unknown.set(key, { requestId, reason, allowed });
+      } else if (DECISIONS.has(allowed) && card.dataset.outcome === "answered") {
         card.dataset.outcome = outcome;
         card.querySelector(".outcome").textContent = words;
       }
+    }
+  }
+
+  /** Take questions of older events. What came of them is known here, if anywhere. */
+  join(older) {
+    for (const [key, question] of [...older.open]) {
+      const here = this.open.get(key);
+      const told = this.unknown.get(key);
+      if (here) {
+        here.slot.remove();
+        here.slot = question.slot;
+      } else if (told) {
+        older.cancel(told);
+      } else {
+        older.settle(question, "Settled", "answered");
+      }
+      this.unknown.delete(key);
     }
   }
 
@@ -203,8 +228,7 @@ export class Questions {
     question.card.dataset.outcome = outcome;
     question.card.classList.add("entry");
     if (question.input.childElementCount) question.card.append(this.unfold(question));
-    question.slot.replaceWith(question.card);
-    this.on.settled(question.card);
+    this.on.settled(question.slot, question.card);
     if (hadFocus) this.on.left();
   }
 }

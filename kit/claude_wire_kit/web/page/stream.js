@@ -10,8 +10,8 @@ const SLICE = 12;
 export class Stream {
   /**
    * @param {string} url of the events.
-   * @param {object} on `event(event)`, `state(state, words)` where state is "connecting", "live", "lost" or
-   *   "refused", and `anew()` when all events come again from the first.
+   * @param {object} on `event(event, id)`, `state(state, words)` where state is "connecting", "live", "lost" or
+   *   "refused", `alive()` whenever anything has come, and `anew()` when all events come again from the first.
    */
   constructor(url, on) {
     this.url = url;
@@ -96,6 +96,7 @@ export class Stream {
       const { done, value } = await reader.read();
       if (done) return;
       this.listen();
+      this.on.alive();
       text += decoder.decode(value, { stream: true });
       let from = 0;
       let end;
@@ -119,7 +120,7 @@ export class Stream {
       event.whole = true;
       if (event.data.length && !this.closed) {
         const found = JSON.parse(event.data.join("\n"));
-        this.on.event(found);
+        this.on.event(found, event.id);
         if (event.id !== null) this.last = event.id;
       }
       return;
