@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from claude_wire import decode
-from claude_wire.protocol.run import MARKS, SETTLE_SECONDS, TRANSITIONS, Event, Run, SentPrompt, State
+from claude_wire.protocol.run import MARKS, MAX_PROMPTS, SETTLE_SECONDS, TRANSITIONS, Event, Run, SentPrompt, State
 from run_messages import BACKGROUND, IDLE, RUNNING, ended, lifecycle, listed, result, started, state
 from session_peer import INIT, RESULT, line
 
@@ -262,3 +262,117 @@ def test_whoever_takes_over_waits_for_subagents_that_began_before() -> None:
     assert run.patience(600, 0) is None
     seen(run, ended("t"), INIT, result(**BACKGROUND))
     assert run.over
+
+
+def test_whoever_takes_over_reads_old_messages_before_its_prompts_count() -> None:
+    run = Run()
+    run.take_over(["a"], 0)
+    again = asked(run, "b")  # it was sent before, and is sent again
+    seen(run, INIT, result(), {"type": "system", "subtype": "injected", "message_count": 1, "content_length": 1})
+    assert (run.owed, again.state) == (["a", "b"], State.SENT)
+    seen(run, result("b"))
+    assert again.state is State.ANSWERED
+    assert not run.over
+    assert run.patience(600, 0) is None
+    run.arrive(turn=True, restarted=False)
+    assert run.turn
+    seen(run, result())
+    assert run.over
+
+
+def test_the_work_of_an_earlier_process_has_ended() -> None:
+    run = Run()
+    run.take_over([], 0)
+    seen(run, RUNNING, INIT, started("t"), result(queued_turn_count=1))
+    run.arrive(turn=False, restarted=True)
+    assert run.over
+
+
+# --- prompts that do not reach the CLI --------------------------------------------------------------------------------
+
+
+def test_a_refused_prompt_has_ended_and_may_be_sent_again() -> None:
+    run = Run(reports=True)
+    run.refuse("a", "nobody has sent it")
+    prompt = asked(run, "a")
+    run.refuse("a", "the queue is full")
+    assert (prompt.state, prompt.refusal) == (State.CANCELLED, "the queue is full")
+    assert run.take_finished() == [prompt]
+    assert not run.had("a")
+    assert asked(run, "a") is not prompt
+
+
+@pytest.mark.parametrize("uuid", ["a", None])
+def test_a_prompt_that_is_taken_back_was_never_sent(uuid: str | None) -> None:
+    run = Run(reports=True)
+    prompt = asked(run, uuid)
+    run.take_back(prompt)
+    assert run.over
+    assert not run.had(uuid)
+    assert run.unnamed() == run.take_finished() == []
+    asked(run, uuid)
+    assert not run.over
+
+
+def test_above_the_limit_the_oldest_prompt_is_dropped() -> None:
+    run = Run()
+    for number in range(MAX_PROMPTS):
+        asked(run, f"p{number}")
+    assert run.owed[0] == "p0"
+    asked(run, "one more")
+    assert (len(run.owed), run.owed[0], run.owed[-1]) == (MAX_PROMPTS, "p1", "one more")
+
+
+# --- what else is known of a run --------------------------------------------------------------------------------------
+
+
+def test_subagents_that_were_stopped_between_turns_are_counted_until_the_next_turn() -> None:
+    run = Run()
+    seen(run, RUNNING, INIT, started("t"), started("u"), started("s", "local_bash"), result())
+    seen(run, ended("t", "stopped"), ended("u", "killed"), ended("s", "stopped"))
+    last = run.last_result
+    assert last is not None
+    error = run.stopped_error(last)
+    assert error is not None
+    assert error.count == 2
+    seen(run, INIT, result(**BACKGROUND))
+    assert run.stopped_error(last) is None
+
+
+def test_a_subagent_that_is_stopped_in_a_turn_belongs_to_it() -> None:
+    run = Run()
+    seen(run, INIT, started("t"), ended("t", "stopped"), result())
+    assert run.last_result is not None
+    assert run.stopped_error(run.last_result) is None
+
+
+def test_the_end_of_a_rate_limit_is_known_while_it_is_used_up() -> None:
+    def limit(status: str) -> dict[str, Any]:
+        return {"type": "rate_limit_event", "rate_limit_info": {"status": status, "resetsAt": 5}}
+
+    run = Run()
+    seen(run, limit("rejected"))
+    assert run.resets_at == 5
+    seen(run, limit("allowed"))
+    assert run.resets_at is None
+
+
+def test_what_may_end_without_a_turn_is_unfinished_until_then() -> None:
+    run = Run()
+    assert run.unfinished() == ""
+    asked(run, "a")
+    assert run.unfinished() == run.unfinished_turn() == "before the turn that was asked for"
+    seen(run, INIT)
+    assert run.unfinished() == "in the middle of a turn"
+    seen(run, result("a"))
+    assert run.unfinished() == ""
+
+
+def test_an_agent_that_answers_each_prompt_begins_no_turn_by_its_greeting() -> None:
+    run = Run(merges=False)
+    prompts = [asked(run), asked(run)]
+    seen(run, INIT)
+    assert not run.turn
+    seen(run, result())
+    assert [prompt.state for prompt in prompts] == [State.ANSWERED, State.SENT]
+    assert not run.over
