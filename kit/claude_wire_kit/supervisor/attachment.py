@@ -17,7 +17,6 @@ from claude_wire_kit.supervisor.frames import (
     Attach,
     Attached,
     Create,
-    Failed,
     Resume,
     Serves,
     answer_of,
@@ -169,8 +168,6 @@ class Connection:
             raise SupervisorError(
                 "version", f"this version cannot read the answer of the supervisor: {error}"
             ) from error
-        if isinstance(answer, Failed):
-            raise SupervisorError(answer.error, answer.message, line=answer.line, first=answer.first)
         if not isinstance(answer, kind):
             raise SupervisorError("version", f"the supervisor answered {type_of(command)} with {type_of(answer)}")
         return answer

@@ -27,6 +27,8 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from claude_wire_kit.supervisor.errors import SupervisorError
+
 if TYPE_CHECKING:
     import asyncio
 
@@ -246,6 +248,16 @@ def user_of(connection: socket.socket) -> int:
     size = struct.calcsize("3i")
     _, user, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
     return int(user)
+
+
+def require_own(connection: socket.socket) -> None:
+    """Refuse a supervisor of another user, who would see everything that is sent.
+
+    Raises:
+        SupervisorError: the socket belongs to another user.
+    """
+    if hasattr(socket, "SO_PEERCRED") and (user := user_of(connection)) not in (os.geteuid(), 0):
+        raise SupervisorError("refused", f"the supervisor is another user's, with the id {user}")
 
 
 def raise_descriptors() -> None:

@@ -14,7 +14,7 @@ from claude_wire.native.overflow import DrainOptions
 from claude_wire.process.child import Child, Settings
 from claude_wire.streams.sources import open_source
 from claude_wire.support import Readiness, describe_end
-from claude_wire_kit.supervisor.child import user_of
+from claude_wire_kit.supervisor.child import require_own
 from claude_wire_kit.supervisor.errors import SupervisorError
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class SocketTransport:
                 break
             except BlockingIOError:  # the queue of its socket is full
                 await sleep(AGAIN_SECONDS)
-        _require_own(connection)
+        require_own(connection)
         self.chunks = open_source(connection.fileno(), DrainOptions())
         self._room = Readiness(connection.fileno(), writable=True)
 
@@ -156,13 +156,3 @@ class CommandTransport:
         child, self._child = self._child, None
         if child is not None:
             await child.close(GRACE_SECONDS)
-
-
-def _require_own(connection: socket.socket) -> None:
-    """Refuse a supervisor of another user, who would see everything that is sent.
-
-    Raises:
-        SupervisorError: the socket belongs to another user.
-    """
-    if hasattr(socket, "SO_PEERCRED") and (user := user_of(connection)) not in (os.geteuid(), 0):
-        raise SupervisorError("refused", f"the supervisor is another user's, with the id {user}")

@@ -29,6 +29,7 @@ from claude_wire import (
     sync,
 )
 from claude_wire.messages import PermissionResult
+from claude_wire_kit.commands.supervisor.client import Client
 from claude_wire_kit.supervisor.attach import Supervisor, connect, spec_of
 from claude_wire_kit.supervisor.errors import DetachedError, SupervisorError
 from claude_wire_kit.supervisor.frames import Attach, Create, Cursor, line_of
@@ -410,6 +411,8 @@ def test_a_supervisor_of_another_user_is_refused(
             with pytest.raises(SupervisorError, match="another user's, with the id 1234") as caught:
                 await connect(tmp_path / "h").list()
             assert caught.value.error == "refused"
+            with pytest.raises(SupervisorError, match="another user's, with the id 1234"):
+                Client(os.fspath(tmp_path / "h" / "socket"))  # of the commands
 
     backend.run(main)
 

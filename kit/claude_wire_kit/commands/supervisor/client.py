@@ -18,14 +18,13 @@ import msgspec
 
 from claude_wire.support import one_line, printable
 from claude_wire_kit.commands.shared.failure import Failure
-from claude_wire_kit.supervisor.child import began_at
+from claude_wire_kit.supervisor.child import began_at, require_own
 from claude_wire_kit.supervisor.disk.folder import StateFolder, Supervision, default_folder
 from claude_wire_kit.supervisor.errors import SupervisorError
 from claude_wire_kit.supervisor.frames import (
     MAX_ANSWER_BYTES,
     VERSION,
     Attached,
-    Failed,
     List,
     Listed,
     SessionInfo,
@@ -46,6 +45,7 @@ class Client:
 
     Raises:
         OSError: nobody answers there.
+        SupervisorError: the supervisor is another user's.
     """
 
     def __init__(self, path: str) -> None:
@@ -53,6 +53,7 @@ class Client:
         self.socket: socket.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             self.socket.connect(path)
+            require_own(self.socket)
         except BaseException:
             self.socket.close()
             raise
@@ -104,8 +105,6 @@ class Client:
         answer = answer_of(line)
         if isinstance(answer, Attached):
             self._frame_end = end_of_frames(answer.mark)
-        if isinstance(answer, Failed):
-            raise SupervisorError(answer.error, answer.message, line=answer.line, first=answer.first)
         return answer
 
     def is_frame(self, line: bytes) -> bool:
