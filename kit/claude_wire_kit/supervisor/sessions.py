@@ -148,7 +148,7 @@ class Sessions:
                 if not journal.number:
                     raise LookupError(id)
                 managed = ManagedSession(record, journal, self._folder, self._on_end)
-                managed.ledger.remember_prompts(prompts_of(journal, journal.first))
+                managed.ledger.remember_prompts(prompts_of(journal))
             except LookupError:
                 journal.close()
                 raise RefusedError("system", f"the journal of session {id} has no parts any more") from None

@@ -17,6 +17,7 @@ from claude_wire.testing import Recording
 from claude_wire_kit.supervisor.disk.files import open_private, private_folder, write_whole
 from claude_wire_kit.supervisor.disk.journal import GoneError, Journal, Place
 from claude_wire_kit.supervisor.disk.parts import BLOCK_BYTES, STRIDE
+from claude_wire_kit.supervisor.disk.review import review
 from long_tests import LONG
 
 
@@ -235,6 +236,20 @@ def test_a_part_that_is_full_of_output_without_an_order_is_followed_by_another(t
     assert others
     assert 100 <= (first / "stdout.ndjson").stat().st_size < 110
     assert len(rows(tmp_path)) == len((first / "stdout.ndjson").read_bytes().splitlines())
+
+
+def test_a_process_that_is_told_much_before_its_first_line_has_its_input_in_the_part_of_that_line(
+    tmp_path: Path,
+) -> None:
+    journal = begun(tmp_path, budget=800)
+    prompt = b'{"type":"user","uuid":"p","message":{"role":"user","content":"%s"}}\n' % (b"x" * 200)
+    journal.add_input(prompt)
+    journal.add_order()
+    for _ in range(2):
+        journal.add_output(b"{}\n")
+    assert len(folders(tmp_path)) == 2
+    assert review(journal, journal.process_line)[0].owed == ["p"]
+    journal.close()
 
 
 def test_a_full_disk_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -235,7 +235,7 @@ class Ledgers(RuleBasedStateMachine):
             oracle.process = ended
         self.ledger = Ledger(DECLARED)
         if self.journal.number:
-            self.ledger.remember_prompts(prompts_of(self.journal, self.journal.first))
+            self.ledger.remember_prompts(prompts_of(self.journal))
 
     def cli_says(self, **message: Any) -> Any:
         """A line of the CLI, which may be cut. Returns the message."""
@@ -708,6 +708,21 @@ def test_a_prompt_behind_a_result_that_names_no_prompt_is_reported_as_owed() -> 
         machine.prompt(client="a", number=0)
         assert machine.oracle.owed == ["p1"]
         machine.crash()
+    finally:
+        machine.teardown()
+
+
+def test_a_prompt_of_a_process_that_has_written_nothing_is_known_after_a_crash() -> None:
+    machine = Ledgers()
+    try:
+        machine.begin(mcp=set(), steps=1)
+        machine.drive(client="a", take=False, mcp=set())
+        machine.prompt(client="a", number=0)
+        machine.end(does=True)
+        machine.start()
+        machine.crash()
+        machine.drive(client="a", take=False, mcp=set())
+        machine.prompt(client="a", number=-1)
     finally:
         machine.teardown()
 

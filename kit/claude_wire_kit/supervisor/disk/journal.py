@@ -202,7 +202,8 @@ class Journal:
         size = part.output.size
         try:
             is_full = self._is_full or size * PARTS >= self._budget
-            if is_full and size == part.output.end and not self.is_blocked:
+            # A part with no line stays the last one of its process: by a line, it could not be found.
+            if is_full and 0 < size == part.output.end and not self.is_blocked:
                 part, size = self._pass_on(part), 0
             part.add_output(data)
             if self._syncs:
@@ -323,13 +324,9 @@ class Journal:
             with self._reading(number) as part:
                 yield from part.in_order(max(line, part.info.first))
 
-    def input_from(self, line: int) -> Iterator[bytes]:
-        """Yield the input of the part with this line of output, and of all later parts, in blocks cut anywhere.
-
-        Raises:
-            LookupError: there is no such line.
-        """
-        for number in range(self.place_of(line).part, self.number + 1):
+    def inputs(self) -> Iterator[bytes]:
+        """Yield the input of all parts, in blocks cut anywhere."""
+        for number in (*self._closed, self.number):
             with self._reading(number) as part:
                 yield from part.input_blocks()
 

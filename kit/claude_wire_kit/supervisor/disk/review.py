@@ -87,16 +87,15 @@ def _asked(
         settled.add(id)
 
 
-def prompts_of(journal: Journal, line: int) -> list[str]:
-    """Return the uuids of the prompts in the part that has this line, and in all later parts.
+def prompts_of(journal: Journal) -> list[str]:
+    """Return the uuids of the prompts in a journal.
 
     Raises:
         OSError: a file cannot be read.
-        LookupError: there is no such line.
     """
     return [
         message.uuid
-        for block in journal.input_from(line)
+        for block in journal.inputs()
         for message in _inputs.feed(block)
         if isinstance(message, UserMessage) and message.uuid
     ]
