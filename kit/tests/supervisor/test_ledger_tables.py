@@ -89,7 +89,8 @@ class Oracle:
         self.process = how
         self.states: dict[str, str] = {}
         self.asked: dict[str, Mcp | None] = {}
-        self.owed: list[str] = []
+        #: Where each prompt without an answer is in the CLI, in the order in which they were sent.
+        self.waiting: dict[str, str] = {}
         self.is_open = False
         #: What works in the background, and whether the end of some of it is sure to bring a turn.
         self.tasks: set[str] = set()
@@ -99,6 +100,34 @@ class Oracle:
     def subagents(self) -> set[str]:
         """Those that work in the background. Commands may run for ever, so no run waits for them."""
         return {name for name in self.tasks if TASKS[name][0] != "local_bash"}
+
+    @property
+    def owed(self) -> list[str]:
+        """The prompts that wait for a turn or its result; not those whose result may be one that named no prompt."""
+        return [uuid for uuid, where in self.waiting.items() if where in ("sent", "queued", "started")]
+
+    def prompt_is(self, uuid: str, state: str) -> None:
+        """The CLI tells where a prompt is. A prompt that it takes up with others has no turn of its own."""
+        where = self.waiting.get(uuid)
+        if where is None or (where == "folded" and state != "queued"):
+            return
+        if state == "completed" and where in ("queued", "started"):
+            state = "folded"
+        elif state == "cancelled" and where == "started":
+            state = "folded"  # the result of its turn comes
+        if state in ("completed", "cancelled"):
+            del self.waiting[uuid]
+        else:
+            self.waiting[uuid] = state
+
+    def result(self, named: list[str]) -> None:
+        """A result answers the prompts that it names, or the oldest one, and all that were taken up with it."""
+        oldest = [uuid for uuid, where in self.waiting.items() if where != "folded"][:1]
+        for uuid, where in list(self.waiting.items()):
+            if where == "folded" or uuid in (named or oldest):
+                del self.waiting[uuid]
+            elif not named and where == "sent":
+                self.waiting[uuid] = "perhaps answered"
 
     @property
     def runs(self) -> bool:
@@ -349,8 +378,7 @@ class Ledgers(RuleBasedStateMachine):
         names = {"user_message_uuids": named} if named else {}
         message = self.cli_says(type="result", subtype="success", session_id="s", **said, **names)
         self.oracle.is_open = self.oracle.is_due = False
-        # A result without names is that of all prompts.
-        self.oracle.owed = [uuid for uuid in self.oracle.owed if named and uuid not in named]
+        self.oracle.result(named)
         assert self.ledger.received(message) is None
 
     @precondition(lambda self: self.runs)
@@ -359,8 +387,7 @@ class Ledgers(RuleBasedStateMachine):
     def prompt_is(self, number: int, state: str) -> None:
         uuid = self.uuid(number)
         message = self.cli_says(type="command_lifecycle", command_uuid=uuid, state=state, uuid="u", session_id="s")
-        if state in ("completed", "cancelled") and uuid in self.oracle.owed:
-            self.oracle.owed.remove(uuid)
+        self.oracle.prompt_is(uuid, state)
         assert self.ledger.received(message) is None
 
     @precondition(lambda self: self.runs)
@@ -516,7 +543,7 @@ class Ledgers(RuleBasedStateMachine):
         else:
             assert taken.verdict is Verdict.WRITE
             if self.runs:
-                self.written(line, lambda: (oracle.prompts.add(uuid), oracle.owed.append(uuid)))
+                self.written(line, lambda: (oracle.prompts.add(uuid), oracle.waiting.update({uuid: "sent"})))
                 self.ledger.written(taken)
 
     @rule(client=senders)
@@ -723,6 +750,26 @@ def test_a_prompt_of_a_process_that_has_written_nothing_is_known_after_a_crash()
         machine.crash()
         machine.drive(client="a", take=False, mcp=set())
         machine.prompt(client="a", number=-1)
+    finally:
+        machine.teardown()
+
+
+def test_a_prompt_that_the_cli_puts_back_into_its_queue_is_owed_again() -> None:
+    machine = Ledgers()
+    try:
+        machine.begin(mcp=set(), steps=3)
+        for _ in range(3):
+            machine.prompt(client="a", number=0)
+        owed = [machine.oracle.owed]
+        for number, state in ((-3, "started"), (-3, "completed"), (-3, "queued"), (-2, "queued")):
+            machine.prompt_is(number=number, state=state)
+            machine.is_what_the_page_says()
+            owed.append(machine.oracle.owed)
+        machine.turn_ends(numbers=[])
+        machine.is_what_the_page_says()
+        assert owed == [["p1", "p2", "p3"]] * 2 + [["p2", "p3"]] + [["p1", "p2", "p3"]] * 2
+        assert machine.oracle.owed == ["p2"], "its turn is still to come, and p3 may have been in the one that is over"
+        machine.crash()
     finally:
         machine.teardown()
 
