@@ -39,9 +39,9 @@ CHUNKS = (64 * 1024, 4096, 333)
 MUTATIONS = 4000
 
 
-def decoder(engine: Engine, family: Any = None) -> Decoder[Any]:
+def decoder(engine: Engine, family: Any = None, **options: Any) -> Decoder[Any]:
     """A decoder that uses this engine."""
-    made: Decoder[Any] = Decoder() if family is None else Decoder(family)
+    made: Decoder[Any] = Decoder(**options) if family is None else Decoder(family)
     lines = made._lines
     assert isinstance(lines, TypedLines)
     lines.engine = engine
@@ -416,6 +416,26 @@ def test_without_memory_lines_fall_through_or_an_exception_says_so(native: Engin
     gc.collect()
     assert sys.getallocatedblocks() - before < 300
     require_same(block, native, 4096)
+
+
+def test_without_memory_a_chunk_gives_all_of_its_lines_or_an_exception_says_so(native: Engine) -> None:
+    memory = pytest.importorskip("_testcapi", reason="this Python has no functions for tests of C")
+    block = ASSISTANT * 2 + b"over the limit" * 100 + b"\n" + ASSISTANT
+
+    expected = [repr(message) for message in decoder(native, max_line_bytes=1000).feed(block)]
+    refused = 0
+    for start in range(300):
+        one = decoder(native, max_line_bytes=1000)
+        memory.set_nomemory(start, start + 1)
+        try:
+            messages = one.feed(block)
+        except MemoryError:
+            refused += 1
+            continue
+        finally:
+            memory.remove_mem_hooks()
+        assert [repr(message) for message in messages] == expected
+    assert 5 < refused < 300
 
 
 # --- who else runs ----------------------------------------------------------------------------------------------------
