@@ -2,7 +2,8 @@
 
 use std::arch::x86_64::{
     __m256i, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_min_epu8, _mm256_movemask_epi8,
-    _mm256_or_si256, _mm256_set1_epi8, _mm256_setzero_si256, _mm256_testz_si256, _mm256_xor_si256,
+    _mm256_or_si256, _mm256_set1_epi8, _mm256_setzero_si256, _mm256_storeu_si256,
+    _mm256_testz_si256, _mm256_xor_si256,
 };
 
 use super::plain::last_special;
@@ -392,6 +393,33 @@ impl Engine for Avx2 {
             }
         }
         (count, mask(self, all) == 0 && rest.is_ascii())
+    }
+
+    #[inline(always)]
+    unsafe fn copy_plain(
+        self,
+        data: &[u8],
+        mut at: usize,
+        mut to: *mut u8,
+        also: u8,
+    ) -> (usize, bool) {
+        while let Some(bytes) = chunk(data, at) {
+            let vector = load(self, bytes);
+            // SAFETY: there is room for what is left and a vector, and the processor has AVX2.
+            #[allow(clippy::cast_possible_wrap)] // A byte is its bits.
+            let others = unsafe {
+                _mm256_storeu_si256(to.cast(), vector);
+                _mm256_cmpeq_epi8(vector, _mm256_set1_epi8(also as i8))
+            };
+            let found = special_mask(self, bytes) | mask(self, others);
+            if found != 0 {
+                return (at + found.trailing_zeros() as usize, true);
+            }
+            at += WIDTH;
+            // SAFETY: as many were written.
+            to = unsafe { to.add(WIDTH) };
+        }
+        (at, false)
     }
 
     #[inline(always)]

@@ -38,6 +38,9 @@ pub enum Level {
 /// Most bytes that [`Engine::line_feeds`] looks at in one call.
 pub const PAGE: usize = 2048;
 
+/// The bytes of the widest vector.
+const MOST_WIDTH: usize = 32;
+
 /// The searches that a scanner is made of.
 pub trait Engine: Copy {
     /// What is known of the bytes around the last string, so that they need not be looked at again for the next.
@@ -70,6 +73,14 @@ pub trait Engine: Copy {
 
     /// Index of the first LF of `data`, or its length; and whether all bytes before it are ASCII.
     fn line_end(self, data: &[u8]) -> (usize, bool);
+
+    /// Copies bytes of `data` from `at` on, up to the first that a string does not have as it is, or that is `also`, or to where fewer
+    /// are left than a vector has. Returns its index, and whether it is such a byte.
+    ///
+    /// # Safety
+    ///
+    /// `to` has room for as many bytes as there are from `at` on, and for 32 more.
+    unsafe fn copy_plain(self, data: &[u8], at: usize, to: *mut u8, also: u8) -> (usize, bool);
 
     /// Runs `operation` in a function of its own, which keeps the caller's registers and stack small.
     fn call<O: Operation>(self, operation: O) -> O::Output;

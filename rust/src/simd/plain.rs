@@ -1,5 +1,6 @@
 //! Searches in words of 8 bytes, on every processor.
 
+use super::short::{specials, vector, WIDTH};
 use super::{Engine, Operation, PAGE};
 
 /// Words of 8 bytes.
@@ -153,6 +154,28 @@ impl Engine for Plain {
             count += 1;
         }
         (count, data.is_ascii())
+    }
+
+    #[inline(always)]
+    unsafe fn copy_plain(
+        self,
+        data: &[u8],
+        mut at: usize,
+        mut to: *mut u8,
+        also: u8,
+    ) -> (usize, bool) {
+        while let Some(block) = vector(data, at) {
+            // SAFETY: there is room for what is left and a vector.
+            unsafe { to.cast::<[u8; WIDTH]>().write_unaligned(*block) };
+            let found = specials(block, also);
+            if found != 0 {
+                return (at + found.trailing_zeros() as usize, true);
+            }
+            at += WIDTH;
+            // SAFETY: as many were written.
+            to = unsafe { to.add(WIDTH) };
+        }
+        (at, false)
     }
 
     #[inline(never)]

@@ -1,5 +1,6 @@
 use proptest::prelude::*;
 
+use super::output::Long;
 use super::plain::is_special;
 use super::*;
 
@@ -113,6 +114,21 @@ proptest! {
     }
 }
 
+fn long_escaped(level: Level, bytes: &[u8], is_ascii: bool) -> Vec<u8> {
+    let mut room = vec![0; 6 * bytes.len() + MOST_WIDTH];
+    let to = room.as_mut_ptr();
+    // SAFETY: there is room for six times as many bytes, and a vector.
+    let end = unsafe {
+        if is_ascii {
+            run(level, Long::<false>::new(bytes, to))
+        } else {
+            run(level, Long::<true>::new(bytes, to))
+        }
+    };
+    room.truncate(end as usize - to as usize);
+    room
+}
+
 /// A string without its quotes, character by character.
 fn escaped(text: &str) -> String {
     let escape_one = |character: char| match character {
@@ -150,8 +166,8 @@ proptest! {
 
     #[test]
     fn strings_are_escaped_whatever_their_length(
-        text in "[a-z]{0,40}[a-z\"\\\\\n\u{0}\u{1f}\u{7f}]{0,4}[a-z]{0,20}[\"a]{0,2}",
-        wide in "[a\"\u{e9}\u{2014}\u{2027}\u{2028}\u{2029}\u{e2}\u{1f980}]{0,40}",
+        text in "[a-z]{0,140}[a-z\"\\\\\n\u{0}\u{1f}\u{7f}]{0,4}[a-z]{0,40}[\"a]{0,2}",
+        wide in "[a\"\u{e9}\u{2014}\u{2027}\u{2028}\u{2029}\u{e2}\u{1f980}]{0,60}",
         before in "[a-z]{0,20}",
     ) {
         for (text, is_ascii) in [(text.clone(), true), (text.clone(), false), (text + &wide, false)] {
@@ -161,6 +177,10 @@ proptest! {
             out.words_and_text(&Words::new(b"words"), b"end").unwrap();
             let expected = format!("{before},\"{}\":words\"end\"", escaped(&text));
             prop_assert_eq!(std::str::from_utf8(out.written()), Ok(expected.as_str()));
+            for level in [Level::Plain, Level::Fast] {
+                let long = long_escaped(level, text.as_bytes(), is_ascii);
+                prop_assert_eq!(long, escaped(&text).into_bytes());
+            }
         }
     }
 }

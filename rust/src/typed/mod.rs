@@ -29,7 +29,7 @@ mod write;
 
 pub use host::Host;
 pub use read::{Line, Reader};
-pub use write::{Seen, Shape, Source, Text, Unwritten, Writer};
+pub use write::{Field, Place, Seen, Shape, Source, Text, Unwritten, Writer};
 
 #[cfg(test)]
 mod plain;

@@ -24,9 +24,13 @@ pub trait Source<'a> {
     type Value: Copy;
     /// The fields of a class: which slot each has, and with which value it is left out.
     type Fields;
+    /// Keeps a value alive.
+    type Kept;
 
     /// What a value is.
     fn look(&self, value: Self::Value) -> Seen<'a, Self::Value>;
+    /// The shape of a record, if it has one.
+    fn shape(&self, record: Self::Value) -> Option<usize>;
     /// The first field from `from` on that is written, and its value; `None` if somebody has emptied the slot.
     fn next(
         &self,
@@ -36,10 +40,41 @@ pub trait Source<'a> {
     ) -> Option<(usize, Option<Self::Value>)>;
     /// The dict of the keys that a record has besides its fields; `None` if there are none.
     fn extra(&self, record: Self::Value, fields: &Self::Fields) -> Option<Self::Value>;
+    /// Whether of this record no other fields are written than the known ones, and no other keys.
+    fn is_known(&self, record: Self::Value, fields: &Self::Fields) -> bool;
+    /// Adds the fields that are written of this record to the known ones, and returns those in order.
+    fn learn(&self, record: Self::Value, fields: &mut Self::Fields) -> Vec<usize>;
+    /// The value of a field.
+    fn field(&self, record: Self::Value, at: &Place) -> Field<Self::Value>;
+    /// Where a field is.
+    fn place(&self, fields: &Self::Fields, index: usize) -> Place;
+    /// A number that no other key has as long as this one is kept, and not 0.
+    fn identity(&self, text: Self::Value) -> u64;
+    /// Keeps a value alive.
+    fn keep(&self, value: Self::Value) -> Self::Kept;
     /// Calls `each` with the items of a list, until it returns false.
     fn items(&self, list: Self::Value, each: impl FnMut(Self::Value) -> bool);
     /// Calls `each` with the keys and values of a dict, until it returns false.
     fn pairs(&self, dict: Self::Value, each: impl FnMut(Self::Value, Self::Value) -> bool);
+}
+
+/// Where a record has a field.
+#[derive(Clone, Copy)]
+pub struct Place {
+    /// Its slot.
+    pub slot: usize,
+    /// What stands there if the field is left out.
+    pub omitted: usize,
+}
+
+/// The value of a field.
+pub enum Field<V> {
+    /// This one.
+    Value(V),
+    /// None: it is left out.
+    Absent,
+    /// None, since somebody has emptied the slot.
+    Emptied,
 }
 
 /// What a value is.
@@ -103,22 +138,77 @@ pub struct Shape<F> {
     pub keys: Vec<Words>,
     /// As much for the tag, or nothing.
     pub tag_key: Words,
+    /// The [known](Source::is_known) fields, and what is written before them.
+    known: Vec<(Place, Words)>,
+}
+
+impl<F> Shape<F> {
+    /// A shape of which no fields are known.
+    pub fn new(opening: &[u8], tag_key: &[u8], keys: Vec<Words>, fields: F) -> Self {
+        Self {
+            opening: Words::new(opening),
+            fields,
+            keys,
+            tag_key: Words::new(tag_key),
+            known: Vec::new(),
+        }
+    }
+}
+
+/// Keys of dicts as they were written last, to write them again without looking at them.
+struct Keys<K> {
+    /// Behind them nothing, for a key that is already written.
+    all: Vec<Key<K>>,
+}
+
+struct Key<K> {
+    /// See [`Source::identity`].
+    identity: u64,
+    /// The comma before it, the key and its colon.
+    words: Words,
+    #[allow(dead_code)] // As long as it is kept no other string has its identity.
+    kept: Option<K>,
+}
+
+impl<K> Keys<K> {
+    /// How many there are.
+    const COUNT: usize = 256;
+
+    fn new() -> Self {
+        let none = || Key {
+            identity: 0,
+            words: Words::few(*b""),
+            kept: None,
+        };
+        let all = std::iter::repeat_with(none).take(Self::COUNT + 1);
+        Self { all: all.collect() }
+    }
+
+    /// Where a key is, if it is there.
+    #[inline(always)]
+    #[allow(clippy::cast_possible_truncation)] // It is below COUNT.
+    fn place(identity: u64) -> usize {
+        // The lowest bits of addresses are equal.
+        (identity >> 4 ^ identity >> 12) as usize % Self::COUNT
+    }
 }
 
 /// Writes lines.
-pub struct Writer<S, F> {
+pub struct Writer<S, F, K> {
     /// Says what values are.
     pub source: S,
     shapes: Vec<Shape<F>>,
+    keys: Keys<K>,
     out: Output,
 }
 
-impl<S, F> Writer<S, F> {
+impl<S, F, K> Writer<S, F, K> {
     /// A writer without shapes.
     pub fn new(source: S) -> Self {
         Self {
             source,
             shapes: Vec::new(),
+            keys: Keys::new(),
             out: Output::default(),
         }
     }
@@ -134,11 +224,12 @@ impl<S, F> Writer<S, F> {
     /// # Errors
     ///
     /// [`Unwritten`]: it is left to the caller, and nothing of it was written.
+    #[inline]
     pub fn line<'a>(&mut self, value: S::Value) -> Written<S::Value>
     where
-        S: Source<'a, Fields = F>,
+        S: Source<'a, Fields = F, Kept = K>,
     {
-        let start = self.out.written().len();
+        let start = self.out.place();
         let written = self.whole_line(value);
         if written.is_err() {
             self.out.truncate(start);
@@ -146,35 +237,47 @@ impl<S, F> Writer<S, F> {
         written
     }
 
+    #[inline]
     fn whole_line<'a>(&mut self, value: S::Value) -> Written<S::Value>
     where
-        S: Source<'a, Fields = F>,
+        S: Source<'a, Fields = F, Kept = K>,
     {
-        let Self {
-            source,
-            shapes,
-            out,
-        } = self;
         let mut writing = Writing {
-            source,
-            shapes,
-            out,
+            source: &self.source,
+            shapes: &self.shapes,
+            keys: &mut self.keys,
+            out: &mut self.out,
+            new: None,
         };
-        match source.look(value) {
+        let seen = match writing.source.shape(value) {
+            Some(shape) => Seen::Record(shape),
+            None => writing.source.look(value),
+        };
+        match seen {
             Seen::Record(shape) => writing.record(value, shape, 0)?,
             Seen::Dict => writing.dict(value, 0)?,
             Seen::Unplanned(class) => return Err(Unwritten::Wants(class)),
             _ => return Err(Unwritten::FallsThrough),
         }
-        out.bytes(b"\n").ok_or(Unwritten::FallsThrough)
+        if let Some((record, shape)) = writing.new {
+            let shape = &mut self.shapes[shape];
+            let known = self.source.learn(record, &mut shape.fields).into_iter();
+            let place = |index| self.source.place(&shape.fields, index);
+            shape.known = known
+                .map(|index| (place(index), shape.keys[index].clone()))
+                .collect();
+        }
+        self.out.bytes(b"\n").ok_or(Unwritten::FallsThrough)
     }
 
     /// What was written.
+    #[inline]
     pub fn written(&self) -> &[u8] {
         self.out.written()
     }
 
     /// Forgets what was written.
+    #[inline]
     pub fn clear(&mut self) {
         self.out.clear(KEPT_BYTES);
     }
@@ -186,79 +289,109 @@ impl<S, F> Writer<S, F> {
     }
 }
 
-struct Writing<'w, S, F> {
+struct Writing<'w, V, S, F, K> {
     source: &'w S,
     shapes: &'w [Shape<F>],
+    keys: &'w mut Keys<K>,
     out: &'w mut Output,
+    /// A record of which it was not [known](Source::is_known) what is written of it, and its shape.
+    new: Option<(V, usize)>,
 }
 
-impl<'a, S: Source<'a>> Writing<'_, S, S::Fields> {
-    /// Writes a value, with words before it if there are any.
+/// What is written before a value.
+#[derive(Clone, Copy)]
+enum Before<'w> {
+    /// Words.
+    Words(&'w Words),
+    /// The key of this place.
+    Key(usize),
+}
+
+impl<'a, S: Source<'a>> Writing<'_, S::Value, S, S::Fields, S::Kept> {
+    /// Writes a value, and what stands before it.
     #[inline(always)]
-    fn value(
-        &mut self,
-        before: Option<&Words>,
-        value: S::Value,
-        depth: usize,
-    ) -> Written<S::Value> {
+    fn value(&mut self, before: Before<'_>, value: S::Value, depth: usize) -> Written<S::Value> {
+        let before = match before {
+            Before::Words(words) => words,
+            Before::Key(place) => &self.keys.all[place].words,
+        };
         let seen = self.source.look(value);
-        let written = match (seen, before) {
-            (Seen::Text(Text::Ascii(text)), Some(before)) => self.out.words_and_text(before, text),
-            (Seen::Text(Text::Ascii(text)), None) => self.out.text([], text, true, []),
-            (Seen::Null, Some(before)) => self.out.words(before, *b"null"),
-            (Seen::Null, None) => self.out.bytes(b"null"),
-            (Seen::Int(value), Some(before)) => self.out.words_and_int(before, value),
-            (Seen::Int(value), None) => self.out.int(value),
-            _ => {
-                if let Some(before) = before {
-                    self.out.words(before, []).ok_or(Unwritten::FallsThrough)?;
-                }
-                return self.other(value, seen, depth);
+        let written = match seen {
+            Seen::Text(Text::Ascii(text)) => self.out.words_and_text(before, text),
+            Seen::Null => self.out.words(before, *b"null"),
+            Seen::Int(value) => self.out.words_and_int(before, value),
+            Seen::Bool(true) => self.out.words(before, *b"true"),
+            Seen::Bool(false) => self.out.words(before, *b"false"),
+            Seen::Text(text) => self
+                .out
+                .words(before, [])
+                .and_then(|()| write_text(self.out, text)),
+            Seen::Float(value) => self
+                .out
+                .words(before, [])
+                .and_then(|()| write_float(self.out, value)),
+            Seen::Unplanned(class) => return Err(Unwritten::Wants(class)),
+            Seen::Other => None,
+            Seen::List | Seen::Dict | Seen::Record(_) => {
+                self.out.words(before, []).ok_or(Unwritten::FallsThrough)?;
+                return match seen {
+                    Seen::Record(shape) => self.record(value, shape, depth + 1),
+                    Seen::Dict => self.dict(value, depth + 1),
+                    _ => self.list(value, depth + 1),
+                };
             }
         };
         written.ok_or(Unwritten::FallsThrough)
     }
 
-    fn other(
-        &mut self,
-        value: S::Value,
-        seen: Seen<'a, S::Value>,
-        depth: usize,
-    ) -> Written<S::Value> {
-        let written = match seen {
-            Seen::Text(text) => write_text(self.out, text),
-            Seen::Null => self.out.bytes(b"null"),
-            Seen::Bool(true) => self.out.bytes(b"true"),
-            Seen::Bool(false) => self.out.bytes(b"false"),
-            Seen::Int(value) => self.out.int(value),
-            Seen::Float(value) => write_float(self.out, value),
-            Seen::List => return self.list(value, depth + 1),
-            Seen::Dict => return self.dict(value, depth + 1),
-            Seen::Record(shape) => return self.record(value, shape, depth + 1),
-            Seen::Unplanned(class) => return Err(Unwritten::Wants(class)),
-            Seen::Other => None,
-        };
-        written.ok_or(Unwritten::FallsThrough)
+    /// As [`value`](Self::value), for what is seldom written.
+    #[inline(never)]
+    fn value_apart(&mut self, before: &Words, value: S::Value, depth: usize) -> Written<S::Value> {
+        self.value(Before::Words(before), value, depth)
     }
 
     fn record(&mut self, record: S::Value, shape: usize, depth: usize) -> Written<S::Value> {
         if depth >= MAX_DEPTH {
             return Err(Unwritten::FallsThrough);
         }
-        let shape = &self.shapes[shape];
-        let start = self.out.written().len();
+        let number = shape;
+        let shape = &self.shapes[number];
+        let start = self.out.place();
         let opened = self.out.words(&shape.opening, []);
         opened.ok_or(Unwritten::FallsThrough)?;
+        if self.source.is_known(record, &shape.fields) {
+            for (place, words) in &shape.known {
+                match self.source.field(record, place) {
+                    Field::Value(value) => self.value(Before::Words(words), value, depth)?,
+                    Field::Absent => {}
+                    Field::Emptied => return Err(Unwritten::FallsThrough),
+                }
+            }
+        } else {
+            self.new = Some((record, number));
+            self.new_record(record, shape, depth)?;
+        }
+        close(self.out, start, b'{', b'}').ok_or(Unwritten::FallsThrough)
+    }
+
+    /// Writes the fields of a record, and its other keys.
+    #[inline(never)]
+    fn new_record(
+        &mut self,
+        record: S::Value,
+        shape: &Shape<S::Fields>,
+        depth: usize,
+    ) -> Written<S::Value> {
         let mut from = 0;
         while let Some((index, value)) = self.source.next(record, &shape.fields, from) {
             let value = value.ok_or(Unwritten::FallsThrough)?;
             from = index + 1;
-            self.value(Some(&shape.keys[index]), value, depth)?;
+            self.value_apart(&shape.keys[index], value, depth)?;
         }
-        if let Some(extra) = self.source.extra(record, &shape.fields) {
-            self.extra(extra, shape, depth)?;
+        match self.source.extra(record, &shape.fields) {
+            Some(extra) => self.extra(extra, shape, depth),
+            None => Ok(()),
         }
-        close(self.out, start, b'{', b'}').ok_or(Unwritten::FallsThrough)
     }
 
     /// Writes keys that a record has besides its fields. If one of them is a field's, it depends on the field which is written:
@@ -274,8 +407,9 @@ impl<'a, S: Source<'a>> Writing<'_, S, S::Fields> {
             return Err(Unwritten::FallsThrough);
         }
         let mut written = Ok(());
-        self.source.pairs(extra, |key, value| {
-            let start = self.out.written().len();
+        let source = self.source;
+        source.pairs(extra, |key, value| {
+            let start = self.out.place();
             written = self
                 .key(key)
                 .filter(|()| {
@@ -284,7 +418,7 @@ impl<'a, S: Source<'a>> Writing<'_, S, S::Fields> {
                     keys.all(|other| other.all() != key)
                 })
                 .ok_or(Unwritten::FallsThrough)
-                .and_then(|()| self.value(None, value, depth));
+                .and_then(|()| self.value_apart(&NOTHING, value, depth));
             written.is_ok()
         });
         written
@@ -294,14 +428,11 @@ impl<'a, S: Source<'a>> Writing<'_, S, S::Fields> {
         if depth >= MAX_DEPTH {
             return Err(Unwritten::FallsThrough);
         }
-        let start = self.out.written().len();
+        let start = self.out.place();
         let mut written = Ok(());
-        self.source.items(list, |item| {
-            written = self
-                .out
-                .bytes(b",")
-                .ok_or(Unwritten::FallsThrough)
-                .and_then(|()| self.value(None, item, depth));
+        let source = self.source;
+        source.items(list, |item| {
+            written = self.value(Before::Words(&COMMA), item, depth);
             written.is_ok()
         });
         written?;
@@ -312,17 +443,40 @@ impl<'a, S: Source<'a>> Writing<'_, S, S::Fields> {
         if depth >= MAX_DEPTH {
             return Err(Unwritten::FallsThrough);
         }
-        let start = self.out.written().len();
+        let start = self.out.place();
         let mut written = Ok(());
-        self.source.pairs(dict, |key, value| {
-            written = self
-                .key(key)
-                .ok_or(Unwritten::FallsThrough)
-                .and_then(|()| self.value(None, value, depth));
+        let source = self.source;
+        source.pairs(dict, |key, value| {
+            let identity = source.identity(key);
+            let mut place = Keys::<S::Kept>::place(identity);
+            if self.keys.all[place].identity != identity {
+                written = self.new_key(key, identity).ok_or(Unwritten::FallsThrough);
+                if written.is_err() {
+                    return false;
+                }
+                place = Keys::<S::Kept>::COUNT;
+            }
+            written = self.value(Before::Key(place), value, depth);
             written.is_ok()
         });
         written?;
         close(self.out, start, b'{', b'}').ok_or(Unwritten::FallsThrough)
+    }
+
+    /// Writes a key, and remembers it if it is short.
+    #[inline(never)]
+    fn new_key(&mut self, key: S::Value, identity: u64) -> Option<()> {
+        let start = self.out.place();
+        self.key(key)?;
+        let written = &self.out.written()[start..];
+        if written.len() <= Words::FEW {
+            self.keys.all[Keys::<S::Kept>::place(identity)] = Key {
+                identity,
+                words: Words::new(written),
+                kept: Some(self.source.keep(key)),
+            };
+        }
+        Some(())
     }
 
     fn key(&mut self, key: S::Value) -> Option<()> {
@@ -338,13 +492,18 @@ impl<'a, S: Source<'a>> Writing<'_, S, S::Fields> {
     }
 }
 
+/// What stands before a value whose key is written.
+static NOTHING: Words = Words::few(*b"");
+/// What stands before an item of a list.
+static COMMA: Words = Words::few(*b",");
+
 // These return `None` without memory, and for what is left to the caller.
 
 /// Ends an object or array that begins at `start`, where so far there is the comma before its first item, or nothing; or an object
 /// with its opening.
 #[inline(always)]
 fn close(out: &mut Output, start: usize, opening: u8, closing: u8) -> Option<()> {
-    if out.written().len() == start {
+    if out.place() == start {
         return out.bytes(&[opening, closing]);
     }
     out.change(start, opening);
@@ -389,8 +548,47 @@ fn write_float(out: &mut Output, value: f64) -> Option<()> {
     if !value.is_finite() {
         return out.bytes(b"null");
     }
-    let value_of = |written: &Scratch| written.text().and_then(|text| text.parse::<f64>().ok());
     let (negative, value) = (value.is_sign_negative(), value.abs());
+    if negative {
+        out.bytes(b"-")?;
+    }
+    if let Some((whole, fraction, places)) = short_decimal(value) {
+        out.int(whole)?;
+        return out.fraction(fraction, places);
+    }
+    write_any_float(out, value)
+}
+
+/// The decimal number of at most 15 digits which is this number, if there is one: what stands before the point, what stands behind it,
+/// and in how many places. No other number of so few digits is this one.
+fn short_decimal(value: f64) -> Option<(i64, i64, usize)> {
+    /// Powers of ten.
+    const POWERS: [f64; 11] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10];
+    if value < 1e15 && (value >= 1e-4 || value == 0.0) {
+        for (places, power) in POWERS.into_iter().enumerate() {
+            let scaled = value * power;
+            if scaled >= 1e15 {
+                break;
+            }
+            // The product may be off by a little, the quotient is not.
+            #[allow(clippy::cast_possible_truncation)] // It is below 1e15.
+            let digits = (scaled + 0.5) as i64;
+            #[allow(clippy::cast_precision_loss, clippy::float_cmp)]
+            // So many digits are exact, and so is the power.
+            if digits as f64 / power == value {
+                #[allow(clippy::cast_possible_truncation)] // It is an integer, as the power is.
+                let power = power as i64;
+                return Some((digits / power, digits % power, places.max(1)));
+            }
+        }
+    }
+    None
+}
+
+/// As [`write_float`], for any number that is not negative.
+#[inline(never)]
+fn write_any_float(out: &mut Output, value: f64) -> Option<()> {
+    let value_of = |written: &Scratch| written.text().and_then(|text| text.parse::<f64>().ok());
     let mut written = Scratch::default();
     write!(written, "{value:e}").ok()?;
     let mut e = written.exponent()?;
@@ -404,9 +602,6 @@ fn write_float(out: &mut Output, value: f64) -> Option<()> {
     }
     let written = &written.bytes[..written.len];
     let exponent: i32 = std::str::from_utf8(&written[e + 1..]).ok()?.parse().ok()?;
-    if negative {
-        out.bytes(b"-")?;
-    }
     // One digit, a point, and the others.
     let (first, others) = (written[0], written.get(2..e).unwrap_or_default());
     let zeros = &[b'0'; 16];

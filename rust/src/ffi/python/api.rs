@@ -75,6 +75,8 @@ macro_rules! api {
             pub capsules_are_words: bool,
             /// How a whole number of one digit is read.
             pub digit: Digit,
+            /// How lists and dicts are read.
+            pub containers: Containers,
             /// Where those of other strings begin; `None` if strings are not as [`flags`] has them.
             pub wide_characters: Option<usize>,
         }
@@ -93,6 +95,7 @@ macro_rules! api {
                 bytes: None,
                 capsules_are_words: false,
                 digit: Digit::Function,
+                containers: Containers { list: false, dict: false },
                 wide_characters: None,
             })
         }
@@ -145,6 +148,7 @@ api! {
     PyDict_Size: fn(Pointer) -> Size;
     PyDict_Copy: fn(Pointer) -> Pointer;
     PyDict_Next: fn(Pointer, *mut Size, *mut Pointer, *mut Pointer) -> c_int;
+    PyDict_DelItem: fn(Pointer, Pointer) -> c_int;
     PyDict_SetItem: fn(Pointer, Pointer, Pointer) -> c_int;
     PyDict_SetItemString: fn(Pointer, *const c_char, Pointer) -> c_int;
 }
@@ -250,6 +254,7 @@ pub unsafe fn load() -> bool {
         api.bytes = probe_bytes(&api);
         api.capsules_are_words = probe_capsules(&api);
         api.digit = probe_digit(&api);
+        api.containers = probe_containers(&api, minor);
         api.wide_characters = probe_wide_characters(&api);
         api.counting = probe_counting(&api, minor);
         (*API.0.get()).write(api);
@@ -380,6 +385,171 @@ unsafe fn probe_digit(api: &Api) -> Digit {
             })
         })
         .unwrap_or(Digit::Function)
+}
+
+/// Whether lists and dicts are as the functions here read them. A call for each item would cost a third of the time of writing it.
+pub struct Containers {
+    /// A list has its length in one word, and the address of its items in the next.
+    list: bool,
+    /// A dict has the address of its keys, and one that is null, unless it shares the keys with others. A head of keys says how large the
+    /// index is and that all keys are strings; then follow the index, and the keys with their values, null for those that were
+    /// removed. CPython 3.11 to 3.13.
+    dict: bool,
+}
+
+/// The keys of a dict.
+#[repr(C)]
+struct Keys {
+    references: Size,
+    log2_size: u8,
+    log2_index_bytes: u8,
+    kind: u8,
+    version: u32,
+    usable: Size,
+    entries: Size,
+}
+
+impl Containers {
+    const LIST_LENGTH: usize = 2;
+    const DICT_KEYS: usize = 4;
+    const ONLY_STRINGS: u8 = 1;
+
+    /// The items of a list.
+    ///
+    /// # Safety
+    ///
+    /// It is a list, as was tried out, which does not change as long as the items are used.
+    #[inline(always)]
+    pub unsafe fn items<'a>(&self, list: Pointer) -> Option<&'a [Pointer]> {
+        if !self.list {
+            return None;
+        }
+        // SAFETY: the caller promises it. A list without items may have null for their address.
+        unsafe {
+            let list = list.cast::<usize>().add(Self::LIST_LENGTH);
+            let (len, items) = (list.read(), list.add(1).read() as *const Pointer);
+            Some(if len == 0 {
+                &[]
+            } else {
+                std::slice::from_raw_parts(items, len)
+            })
+        }
+    }
+
+    /// The keys of a dict with their values, with null for the value where a key was removed; `None` if they are to be read otherwise.
+    ///
+    /// # Safety
+    ///
+    /// It is a dict, as was tried out, which does not change as long as they are used.
+    #[inline(always)]
+    pub unsafe fn pairs<'a>(&self, dict: Pointer) -> Option<&'a [[Pointer; 2]]> {
+        if !self.dict {
+            return None;
+        }
+        // SAFETY: the caller promises it. A pair is two words.
+        unsafe {
+            let dict = dict.cast::<*const Keys>();
+            let keys = dict.add(Self::DICT_KEYS).read();
+            if (*keys).kind != Self::ONLY_STRINGS || !dict.add(Self::DICT_KEYS + 1).read().is_null()
+            {
+                return None;
+            }
+            let index = keys.add(1).cast::<u8>();
+            let entries = index.add(1 << (*keys).log2_index_bytes);
+            Some(std::slice::from_raw_parts(
+                entries.cast(),
+                (*keys).entries.unsigned_abs(),
+            ))
+        }
+    }
+}
+
+/// Whether lists and dicts are as [`Containers`] has them, of some lengths, and where something was removed.
+unsafe fn probe_containers(api: &Api, minor: u32) -> Containers {
+    let read = Containers {
+        list: true,
+        dict: minor >= 11,
+    };
+    let lengths = [0, 1, 2, 6, 250];
+    // SAFETY: as of `load`; the words that are read are there in all versions that are known.
+    unsafe {
+        Containers {
+            list: lengths.iter().all(|&len| is_list_read(api, &read, len)),
+            dict: read.dict && lengths.iter().all(|&len| is_dict_read(api, &read, len)),
+        }
+    }
+}
+
+/// Whether a list of so many items is read as CPython says that it is.
+unsafe fn is_list_read(api: &Api, read: &Containers, len: u8) -> bool {
+    let len = Size::from(len);
+    // SAFETY: as of `load`.
+    unsafe {
+        let list = (api.PyList_New)(len);
+        if list.is_null() {
+            (api.PyErr_Clear)();
+            return false;
+        }
+        let mut is_read = true;
+        for index in 0..len {
+            let item = (api.PyFloat_FromDouble)(0.5);
+            is_read &= !item.is_null() && (api.PyList_SetItem)(list, index, item) == 0;
+        }
+        is_read = is_read
+            && read.items(list).is_some_and(|items| {
+                let items: Vec<Pointer> = items.to_vec();
+                items
+                    == (0..len)
+                        .map(|index| (api.PyList_GetItem)(list, index))
+                        .collect::<Vec<_>>()
+            });
+        (api.Py_DecRef)(list);
+        (api.PyErr_Clear)();
+        is_read
+    }
+}
+
+/// Whether a dict with so many keys, of which some are removed, is read as CPython says that it is, and not if one is no string.
+unsafe fn is_dict_read(api: &Api, read: &Containers, len: u8) -> bool {
+    // SAFETY: as of `load`; what is made is given up.
+    unsafe {
+        let dict = (api.PyDict_New)();
+        if dict.is_null() {
+            (api.PyErr_Clear)();
+            return false;
+        }
+        let mut is_made = true;
+        let mut set = |key: Pointer, is_removed: bool| {
+            is_made &= !key.is_null() && (api.PyDict_SetItem)(dict, key, key) == 0;
+            if is_made && is_removed {
+                is_made = (api.PyDict_DelItem)(dict, key) == 0;
+            }
+            if !key.is_null() {
+                (api.Py_DecRef)(key);
+            }
+            is_made
+        };
+        for index in 0..len {
+            let text = [b'a' + index % 26, b'a' + index / 26];
+            set(
+                (api.PyUnicode_DecodeUTF8)(text.as_ptr().cast(), 2, std::ptr::null()),
+                index % 3 == 1,
+            );
+        }
+        let mut listed = Vec::new();
+        let (mut at, mut key, mut value) = (0, std::ptr::null_mut(), std::ptr::null_mut());
+        while (api.PyDict_Next)(dict, &raw mut at, &raw mut key, &raw mut value) != 0 {
+            listed.push([key, value]);
+        }
+        let is_read = read
+            .pairs(dict)
+            .is_some_and(|pairs| pairs.iter().filter(|pair| !pair[1].is_null()).eq(&listed));
+        let is_made = set((api.PyLong_FromLongLong)(1 << 40), false);
+        let is_left = read.pairs(dict).is_none();
+        (api.Py_DecRef)(dict);
+        (api.PyErr_Clear)();
+        is_made && is_read && is_left
+    }
 }
 
 /// How a string says what it is: its length is in a word, then follow its hash and these bits. Two words may stand where the

@@ -3,19 +3,18 @@
 #![allow(clippy::inline_always)] // They are a load or two, on the way of every value.
 
 use std::cell::UnsafeCell;
-use std::collections::HashMap;
 use std::ffi::c_int;
 use std::marker::PhantomData;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::ptr::{null_mut, NonNull};
 
 use super::api::{api, flags, Method, Pointer, Size};
-use super::object::{size, AddressHashing, Object, HEADER};
+use super::object::{bytes, size, Object, HEADER};
 use super::plan::{bytes_at, index_at, item, items_at};
 use super::public::method;
 use super::{body, bool, none, tuple, TAKES_NONE, TAKES_ONE};
 use crate::simd::Words;
-use crate::typed::{Seen, Shape, Source, Text, Unwritten, Writer};
+use crate::typed::{Field, Place, Seen, Shape, Source, Text, Unwritten, Writer};
 
 /// An object that stays as it is, and alive, as long as `'a` lasts: somebody has a reference to it or to what holds it, this thread
 /// has the interpreter's lock, and no function is called by which other code might run.
@@ -132,18 +131,99 @@ const IS_DICT: u64 = 1 << 29;
 
 /// The fields of a class.
 struct Fields {
-    /// The slot of each, and the address of the value with which it is left out. That lives as long as `kept`.
-    all: Vec<(usize, usize)>,
+    /// Of each. What it is left out with lives as long as `kept`.
+    all: Vec<Place>,
     /// The slot of the keys that have no field.
     extra: usize,
+    /// Of the fields that are not known, and of the other keys. By fours: the last is there more than once.
+    unknown: Vec<[Place; 4]>,
     #[allow(dead_code)] // It only keeps them alive.
     kept: Vec<Object>,
 }
 
+impl Fields {
+    /// These fields, of which none is known.
+    fn new(all: Vec<Place>, extra: usize, kept: Vec<Object>) -> Self {
+        let mut fields = Self {
+            all,
+            extra,
+            unknown: Vec::new(),
+            kept,
+        };
+        fields.know(|_| false);
+        fields
+    }
+
+    /// Says which of the places are known.
+    fn know(&mut self, is_known: impl Fn(&Place) -> bool) {
+        let extra = Place {
+            slot: self.extra,
+            omitted: api()._Py_NoneStruct as usize,
+        };
+        let unknown = self.all.iter().copied().filter(|place| !is_known(place));
+        let unknown: Vec<Place> = unknown.chain([extra]).collect();
+        let four = |some: &[Place]| [0, 1, 2, 3].map(|index| some[index.min(some.len() - 1)]);
+        self.unknown = unknown.chunks(4).map(four).collect();
+    }
+}
+
+/// The shapes of classes, none for a class that is not written here.
+struct Classes {
+    /// By address: of a class, and its shape. At most half of the places are used.
+    places: Vec<(usize, usize)>,
+    /// They live as long.
+    kept: Vec<Object>,
+}
+
+impl Classes {
+    /// Stands for the shape of a class that is not written here.
+    const NONE: usize = usize::MAX;
+
+    fn new() -> Self {
+        Self {
+            places: vec![(0, 0); 64],
+            kept: Vec::new(),
+        }
+    }
+
+    /// Where a class is, or would be.
+    #[inline(always)]
+    fn place(places: &[(usize, usize)], class: usize) -> usize {
+        let last = places.len() - 1;
+        // The lowest bits of addresses are equal. There are powers of two.
+        let mut at = (class >> 4 ^ class >> 10) & last;
+        while places[at].0 != class && places[at].0 != 0 {
+            at = (at + 1) & last;
+        }
+        at
+    }
+
+    /// The shape of a class, if it is known, or [`Self::NONE`].
+    #[inline(always)]
+    fn shape(&self, class: usize) -> Option<usize> {
+        let (found, shape) = self.places[Self::place(&self.places, class)];
+        (found == class).then_some(shape)
+    }
+
+    fn add(&mut self, class: Object, shape: usize) {
+        if 2 * self.kept.len() >= self.places.len() {
+            let mut more = vec![(0, 0); 2 * self.places.len()];
+            for &(class, shape) in self.places.iter().filter(|(class, _)| *class != 0) {
+                let at = Self::place(&more, class);
+                more[at] = (class, shape);
+            }
+            self.places = more;
+        }
+        let address = class.pointer() as usize;
+        let at = Self::place(&self.places, address);
+        self.places[at] = (address, shape);
+        self.kept.push(class);
+    }
+}
+
 /// Looks at CPython's objects.
 struct Objects {
-    /// The shapes of classes, by their addresses; none for a class that is not written here. It keeps the classes alive.
-    shapes: HashMap<usize, (Object, Option<usize>), AddressHashing>,
+    classes: Classes,
     /// The class of the classes that may have a shape.
     meta: Object,
     /// What stands for a key that is absent.
@@ -154,8 +234,11 @@ impl Objects {
     /// What a value is whose class is none of the most usual.
     #[inline(never)]
     fn of_class<'a>(&self, class: Still<'a>) -> Seen<'a, Still<'a>> {
-        if let Some((_, shape)) = self.shapes.get(&(class.pointer() as usize)) {
-            return shape.map_or(Seen::Other, Seen::Record);
+        if let Some(shape) = self.classes.shape(class.pointer() as usize) {
+            return match shape {
+                Classes::NONE => Seen::Other,
+                _ => Seen::Record(shape),
+            };
         }
         if class.class() == self.meta.pointer() {
             return Seen::Unplanned(class);
@@ -173,6 +256,7 @@ impl Objects {
 impl<'a> Source<'a> for Objects {
     type Value = Still<'a>;
     type Fields = Fields;
+    type Kept = Object;
 
     #[inline(always)]
     fn look(&self, value: Still<'a>) -> Seen<'a, Still<'a>> {
@@ -216,6 +300,12 @@ impl<'a> Source<'a> for Objects {
     }
 
     #[inline(always)]
+    fn shape(&self, record: Still<'a>) -> Option<usize> {
+        let shape = self.classes.shape(record.class() as usize);
+        shape.filter(|&shape| shape != Classes::NONE)
+    }
+
+    #[inline(always)]
     fn next(
         &self,
         record: Still<'a>,
@@ -224,17 +314,9 @@ impl<'a> Source<'a> for Objects {
     ) -> Option<(usize, Option<Still<'a>>)> {
         // SAFETY: the slots are those of the class, found by looking for them. Each has an object, or null.
         unsafe {
-            // Most fields are left out: several at a time.
-            while let Some(some) = fields.all.get(from..from + 4) {
-                let differs = |field: &(usize, usize)| record.word(field.0) as usize ^ field.1;
-                if some.iter().fold(0, |all, field| all | differs(field)) != 0 {
-                    break;
-                }
-                from += 4;
-            }
-            for &(slot, omitted) in fields.all.get(from..).unwrap_or_default() {
-                let value = record.word(slot);
-                if value as usize != omitted && value != self.unset.pointer() {
+            for place in fields.all.get(from..).unwrap_or_default() {
+                let value = record.word(place.slot);
+                if value as usize != place.omitted && value != self.unset.pointer() {
                     return Some((from, (!value.is_null()).then(|| Still::new(value))));
                 }
                 from += 1;
@@ -255,10 +337,71 @@ impl<'a> Source<'a> for Objects {
         }
     }
 
-    #[inline]
+    #[inline(always)]
+    fn is_known(&self, record: Still<'a>, fields: &Fields) -> bool {
+        // SAFETY: the slots are those of the class; nobody changes them meanwhile.
+        let differs = |place: &Place| unsafe { record.word(place.slot) as usize ^ place.omitted };
+        let mut fours = fields.unknown.iter();
+        fours.all(|four| four.iter().fold(0, |all, place| all | differs(place)) == 0)
+    }
+
+    fn learn(&self, record: Still<'a>, fields: &mut Fields) -> Vec<usize> {
+        let mut known: Vec<usize> = Vec::new();
+        let is_unknown = |place: &Place| {
+            let mut unknown = fields.unknown.iter().flatten();
+            unknown.any(|other| other.slot == place.slot)
+        };
+        for (index, place) in fields.all.iter().enumerate() {
+            if !is_unknown(place) || !matches!(self.field(record, place), Field::Absent) {
+                known.push(index);
+            }
+        }
+        let slots: Vec<usize> = known.iter().map(|&index| fields.all[index].slot).collect();
+        fields.know(|place| slots.contains(&place.slot));
+        known
+    }
+
+    #[inline(always)]
+    fn field(&self, record: Still<'a>, at: &Place) -> Field<Still<'a>> {
+        // SAFETY: the slots are those of the class; each has an object, or null.
+        unsafe {
+            let value = record.word(at.slot);
+            if value as usize == at.omitted || value == self.unset.pointer() {
+                return Field::Absent;
+            }
+            if value.is_null() {
+                return Field::Emptied;
+            }
+            Field::Value(Still::new(value))
+        }
+    }
+
+    fn place(&self, fields: &Fields, index: usize) -> Place {
+        fields.all[index]
+    }
+
+    #[inline(always)]
+    fn identity(&self, text: Still<'a>) -> u64 {
+        text.pointer() as u64
+    }
+
+    fn keep(&self, value: Still<'a>) -> Object {
+        // SAFETY: it is alive.
+        unsafe { Object::borrowed(value.pointer()) }
+    }
+
+    #[inline(always)]
     fn items(&self, list: Still<'a>, mut each: impl FnMut(Still<'a>) -> bool) {
         // SAFETY: see `api`; the list does not change.
         unsafe {
+            if let Some(items) = api().containers.items(list.pointer()) {
+                for &item in items {
+                    if !each(Still::new(item)) {
+                        break;
+                    }
+                }
+                return;
+            }
             for index in 0..(api().PyList_Size)(list.pointer()) {
                 if !each(Still::new((api().PyList_GetItem)(list.pointer(), index))) {
                     break;
@@ -267,22 +410,42 @@ impl<'a> Source<'a> for Objects {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn pairs(&self, dict: Still<'a>, mut each: impl FnMut(Still<'a>, Still<'a>) -> bool) {
         let (mut at, mut key, mut value) = (0, null_mut(), null_mut());
         // SAFETY: see `api`; the dict does not change.
         unsafe {
-            while (api().PyDict_Next)(dict.pointer(), &raw mut at, &raw mut key, &raw mut value)
-                != 0
-                && each(Still::new(key), Still::new(value))
-            {}
+            let pairs = api().containers.pairs(dict.pointer());
+            let mut pairs = pairs.unwrap_or_default().iter();
+            let is_read = pairs.len() > 0;
+            loop {
+                if is_read {
+                    let Some(pair) = pairs.next() else { break };
+                    [key, value] = *pair;
+                    // One that was removed.
+                    if value.is_null() {
+                        continue;
+                    }
+                } else if (api().PyDict_Next)(
+                    dict.pointer(),
+                    &raw mut at,
+                    &raw mut key,
+                    &raw mut value,
+                ) == 0
+                {
+                    break;
+                }
+                if !each(Still::new(key), Still::new(value)) {
+                    break;
+                }
+            }
         }
     }
 }
 
 /// What the functions share. There is one in a process, so that they need no object to find it in, and can be pickled by name.
 struct State {
-    writer: Writer<Objects, Fields>,
+    writer: Writer<Objects, Fields, Object>,
     /// Then everything is left to the fallback.
     is_busy: bool,
     /// The class that the last message would need a shape of.
@@ -356,7 +519,7 @@ unsafe extern "C" fn new_writer(_: Pointer, argument: Pointer) -> Pointer {
         let argument = Object::borrowed(argument);
         let state = State {
             writer: Writer::new(Objects {
-                shapes: HashMap::default(),
+                classes: Classes::new(),
                 meta: item(&argument, 3)?,
                 unset: item(&argument, 4)?,
             }),
@@ -419,21 +582,16 @@ fn appended(bytes: Option<(Object, usize)>, more: &[u8], room: usize) -> Option<
 fn lines<'a>(messages: impl ExactSizeIterator<Item = Still<'a>>) -> Option<(Object, usize)> {
     // SAFETY: the functions that call this are called by CPython, and `is_busy` is set back.
     let state = unsafe { state()? };
-    let (mut before, mut count) = (None, 0);
-    let write = |writer: &mut Writer<Objects, Fields>| {
+    let (mut unwritten, mut count) = (None, 0);
+    let write = |writer: &mut Writer<Objects, Fields, Object>| {
         let mut lines: Option<(Object, usize)> = None;
         let all = messages.len();
         for message in messages {
-            match writer.line(message) {
-                Ok(()) => count += 1,
-                Err(Unwritten::FallsThrough) => break,
-                Err(Unwritten::Wants(class)) => {
-                    // SAFETY: the class is alive as long as the message is.
-                    let class = unsafe { Object::borrowed(class.pointer()) };
-                    before = state.wanted.replace(class);
-                    break;
-                }
+            if let Err(error) = writer.line(message) {
+                unwritten = Some(error);
+                break;
             }
+            count += 1;
             if writer.written().len() > PART {
                 // As if the others were like these, within bounds.
                 let end = lines.as_ref().map_or(0, |(_, end)| *end) + writer.written().len();
@@ -449,11 +607,43 @@ fn lines<'a>(messages: impl ExactSizeIterator<Item = Still<'a>>) -> Option<(Obje
         appended(lines, writer.written(), 0)
     };
     let lines = write(&mut state.writer);
+    let before = unwritten.and_then(|unwritten| want(state, &unwritten));
     state.writer.clear();
     state.is_busy = false;
     // After that, for what this frees may encode.
     drop(before);
     lines.map(|(lines, _)| (lines, count))
+}
+
+/// The line of a message; `None` as of [`lines`], and if it is not written here.
+#[inline(always)]
+fn line(message: Still<'_>) -> Option<Object> {
+    // SAFETY: the function that calls this is called by CPython, and `is_busy` is set back.
+    let state = unsafe { state()? };
+    let line = match state.writer.line(message) {
+        Ok(()) => bytes(state.writer.written()),
+        Err(unwritten) => {
+            let before = want(state, &unwritten);
+            state.is_busy = false;
+            // After that, for what this frees may encode.
+            drop(before);
+            return None;
+        }
+    };
+    state.writer.clear();
+    state.is_busy = false;
+    line
+}
+
+/// Remembers which class would have been needed, and returns what was remembered before.
+#[cold]
+fn want(state: &mut State, unwritten: &Unwritten<Still<'_>>) -> Option<Object> {
+    let Unwritten::Wants(class) = unwritten else {
+        return None;
+    };
+    // SAFETY: the class is alive as long as the message is.
+    let class = unsafe { Object::borrowed(class.pointer()) };
+    state.wanted.replace(class)
 }
 
 unsafe extern "C" fn encode(
@@ -465,8 +655,8 @@ unsafe extern "C" fn encode(
     // SAFETY: CPython calls this with so many arguments that are alive, and with those that have names after them.
     unsafe {
         if count == 1 && names.is_null() {
-            let run = || lines([Still::new(*arguments)].into_iter());
-            if let Ok(Some((line, 1))) = catch_unwind(AssertUnwindSafe(run)) {
+            let run = || line(Still::new(*arguments));
+            if let Ok(Some(line)) = catch_unwind(AssertUnwindSafe(run)) {
                 return line.release();
             }
         }
@@ -537,29 +727,33 @@ unsafe extern "C" fn add(_: Pointer, argument: Pointer) -> Pointer {
                 keys.push(Words::new(&bytes_at(&field, 0)?));
                 let slot = index_at(&field, 1).filter(is_slot)?;
                 let omitted = item(&field, 2)?;
-                all.push((slot, omitted.pointer() as usize));
+                all.push(Place {
+                    slot,
+                    omitted: omitted.pointer() as usize,
+                });
                 kept.push(omitted);
             }
-            Some(Shape {
-                opening: Words::new(&bytes_at(&row, 1)?),
-                tag_key: Words::new(&bytes_at(&row, 2)?),
-                fields: Fields { all, extra, kept },
+            let fields = Fields::new(all, extra, kept);
+            Some(Shape::new(
+                &bytes_at(&row, 1)?,
+                &bytes_at(&row, 2)?,
                 keys,
-            })
+                fields,
+            ))
         };
         let Some(state) = state() else {
             return Some(bool(false));
         };
         let State { writer, .. } = state;
         // A class that has a shape keeps it.
-        let is_new = !writer
+        if writer
             .source
-            .shapes
-            .contains_key(&(class.pointer() as usize));
-        if is_new {
-            let number = shape.map(|shape| writer.add(shape));
-            let key = class.pointer() as usize;
-            writer.source.shapes.insert(key, (class, number));
+            .classes
+            .shape(class.pointer() as usize)
+            .is_none()
+        {
+            let number = shape.map_or(Classes::NONE, |shape| writer.add(shape));
+            writer.source.classes.add(class, number);
         }
         state.is_busy = false;
         Some(bool(true))

@@ -1,5 +1,7 @@
 //! The writer with plain values instead of Python's objects.
 
+use std::hash::{Hash, Hasher};
+
 use proptest::prelude::*;
 use serde_json::{json, Value as Json};
 
@@ -60,12 +62,36 @@ impl Plain {
     }
 }
 
+/// What stands in the slots of a record.
+fn slots(record: &Plain) -> &[Option<Plain>] {
+    match record {
+        Plain::Record(_, slots) => slots,
+        _ => panic!("no record: {record:?}"),
+    }
+}
+
+fn is_written(slot: Option<&Plain>, omitted: &Json) -> bool {
+    match slot {
+        Some(Plain::Json(value)) => value != omitted,
+        Some(Plain::Absent) => false,
+        _ => true,
+    }
+}
+
 struct Values;
 
 impl<'a> Source<'a> for Values {
     type Value = &'a Plain;
-    /// What is left out.
-    type Fields = Vec<Json>;
+    /// What is left out, and whether the field is known.
+    type Fields = Vec<(Json, bool)>;
+    type Kept = ();
+
+    fn shape(&self, record: &'a Plain) -> Option<usize> {
+        match record {
+            Plain::Record(shape, _) => *shape,
+            _ => None,
+        }
+    }
 
     fn look(&self, value: &'a Plain) -> Seen<'a, &'a Plain> {
         match value {
@@ -91,26 +117,57 @@ impl<'a> Source<'a> for Values {
     fn next(
         &self,
         record: &'a Plain,
-        fields: &Vec<Json>,
+        fields: &Vec<(Json, bool)>,
         from: usize,
     ) -> Option<(usize, Option<&'a Plain>)> {
-        let Plain::Record(_, slots) = record else {
-            panic!("no record: {record:?}");
-        };
-        let is_written = |index: &usize| match &slots[*index] {
-            Some(Plain::Json(value)) => *value != fields[*index],
-            Some(Plain::Absent) => false,
-            _ => true,
-        };
+        let slots = slots(record);
+        let is_written = |index: &usize| is_written(slots[*index].as_ref(), &fields[*index].0);
         let index = (from..fields.len()).find(is_written)?;
         Some((index, slots[index].as_ref()))
     }
 
-    fn extra(&self, record: &'a Plain, fields: &Vec<Json>) -> Option<&'a Plain> {
-        let Plain::Record(_, slots) = record else {
-            panic!("no record: {record:?}");
-        };
-        slots.get(fields.len())?.as_ref()
+    fn is_known(&self, record: &'a Plain, fields: &Vec<(Json, bool)>) -> bool {
+        let slots = slots(record).iter().zip(fields);
+        let mut others = slots.filter(|(_, (_, is_known))| !is_known);
+        self.extra(record, fields).is_none()
+            && others.all(|(slot, (omitted, _))| !is_written(slot.as_ref(), omitted))
+    }
+
+    fn learn(&self, record: &'a Plain, fields: &mut Vec<(Json, bool)>) -> Vec<usize> {
+        for (slot, (omitted, is_known)) in slots(record).iter().zip(&mut *fields) {
+            *is_known |= is_written(slot.as_ref(), omitted);
+        }
+        (0..fields.len()).filter(|&index| fields[index].1).collect()
+    }
+
+    fn place(&self, fields: &Vec<(Json, bool)>, index: usize) -> Place {
+        let omitted = usize::from(fields[index].0.is_null());
+        Place {
+            slot: index,
+            omitted,
+        }
+    }
+
+    fn field(&self, record: &'a Plain, at: &Place) -> Field<&'a Plain> {
+        match &slots(record)[at.slot] {
+            Some(Plain::Absent) => Field::Absent,
+            Some(Plain::Json(Json::Null)) if at.omitted == 1 => Field::Absent,
+            Some(value) => Field::Value(value),
+            None => Field::Emptied,
+        }
+    }
+
+    fn identity(&self, key: &'a Plain) -> u64 {
+        // Of its content, so that it is another's only if they are equal.
+        let mut hasher = std::hash::DefaultHasher::new();
+        format!("{key:?}").hash(&mut hasher);
+        hasher.finish() << 4 | 1
+    }
+
+    fn keep(&self, _: &'a Plain) {}
+
+    fn extra(&self, record: &'a Plain, fields: &Vec<(Json, bool)>) -> Option<&'a Plain> {
+        slots(record).get(fields.len())?.as_ref()
     }
 
     fn items(&self, list: &'a Plain, mut each: impl FnMut(&'a Plain) -> bool) {
@@ -133,21 +190,17 @@ const PART: usize = 1;
 const LONG_KEY: &str = "a_key_that_has_more_than_thirty_two_bytes";
 
 /// A class with a tag, and one without; the last value of either is left out if it is null.
-fn writer() -> Writer<Values, Vec<Json>> {
+fn writer() -> Writer<Values, Vec<(Json, bool)>, ()> {
     let mut writer = Writer::new(Values);
     let key = |key: &str| Words::new(format!(",\"{key}\":").as_bytes());
-    let user = writer.add(Shape {
-        opening: Words::new(b"{\"type\":\"user\""),
-        fields: vec![json!("?"), json!(null)],
-        keys: vec![key("text"), key(LONG_KEY)],
-        tag_key: key("type"),
-    });
-    let part = writer.add(Shape {
-        opening: Words::new(b""),
-        fields: vec![json!("?"), json!(null)],
-        keys: vec![key("a"), key("b")],
-        tag_key: Words::new(b""),
-    });
+    let fields = || vec![(json!("?"), false), (json!(null), false)];
+    let user = writer.add(Shape::new(
+        b"{\"type\":\"user\"",
+        key("type").all(),
+        vec![key("text"), key(LONG_KEY)],
+        fields(),
+    ));
+    let part = writer.add(Shape::new(b"", b"", vec![key("a"), key("b")], fields()));
     assert_eq!((user, part), (USER, PART));
     writer
 }
@@ -160,12 +213,20 @@ fn record(class: usize, first: Plain, second: Plain) -> Plain {
     Plain::Record(Some(class), vec![Some(first), Some(second)])
 }
 
-/// What becomes of a value as a line, or within one.
+/// What becomes of a value as a line, or within one. It is the same when what it has is known from before.
 fn written(value: &Plain) -> Option<String> {
     let mut writer = writer();
-    writer.line(value).ok()?;
-    let line = std::str::from_utf8(writer.written()).expect("it is UTF-8");
-    Some(line.strip_suffix('\n').expect("it is a line").to_owned())
+    let once = |writer: &mut Writer<_, _, _>| {
+        writer.clear();
+        writer.line(value).ok()?;
+        let line = std::str::from_utf8(writer.written()).expect("it is UTF-8");
+        Some(line.strip_suffix('\n').expect("it is a line").to_owned())
+    };
+    let first = once(&mut writer);
+    for _ in 0..4 {
+        assert_eq!(once(&mut writer), first);
+    }
+    first
 }
 
 fn within(value: Plain) -> Option<String> {
@@ -361,6 +422,48 @@ fn numbers_have_as_many_digits_as_they_need() {
     }
 }
 
+#[test]
+fn fields_that_are_known_may_be_absent_and_others_may_come() {
+    let mut writer = writer();
+    let text = |text| Plain::text(text, Form::Bytes);
+    let deep = |inner| record(PART, inner, text("b"));
+    let expected = [
+        (record(PART, text("a"), null()), r#"{"a":"a"}"#),
+        (record(PART, Plain::Absent, text("b")), r#"{"b":"b"}"#),
+        (record(PART, text("a"), text("b")), r#"{"a":"a","b":"b"}"#),
+        (record(PART, text("?"), null()), r#"{"a":"?"}"#),
+        (record(PART, Plain::Absent, null()), "{}"),
+        (
+            deep(deep(record(PART, Plain::Absent, null()))),
+            r#"{"a":{"a":{},"b":"b"},"b":"b"}"#,
+        ),
+    ];
+    let lines = || expected.iter().chain(&expected);
+    for (value, _) in lines() {
+        writer.line(value).unwrap_or_else(|_| panic!("{value:?}"));
+    }
+    let written: Vec<&[u8]> = writer.written().split(|&byte| byte == b'\n').collect();
+    let expected: Vec<&[u8]> = lines()
+        .map(|(_, line)| line.as_bytes())
+        .chain([&[][..]])
+        .collect();
+    assert_eq!(written, expected);
+    let emptied = Plain::Record(Some(PART), vec![Some(null()), None]);
+    assert!(writer.line(&emptied).is_err());
+}
+
+#[test]
+fn more_keys_than_are_remembered_are_written_as_they_are() {
+    let name = |number: usize| format!("{}{number}", "k".repeat(number % 40));
+    let dict: serde_json::Map<_, _> = (0..2000)
+        .map(|number| (name(number), json!(number)))
+        .collect();
+    let value = Json::Object(dict);
+    for form in [Form::Bytes, Form::Characters] {
+        assert_eq!(within(Plain::json(&value, form)), Some(value.to_string()));
+    }
+}
+
 fn values() -> impl Strategy<Value = Json> {
     let leaf = prop_oneof![
         Just(Json::Null),
@@ -396,6 +499,18 @@ proptest! {
         for form in [Form::Bytes, Form::Characters] {
             prop_assert_eq!(within(Plain::text(&text, form)), Some(expected.clone()));
         }
+    }
+
+    #[test]
+    fn short_numbers_have_no_digit_too_many(digits in -1_000_000_000i64..1_000_000_000, places in 0i32..12) {
+        let number: f64 = format!("{digits}e-{places}").parse().unwrap();
+        let mut out = Output::default();
+        write_float(&mut out, number).unwrap();
+        let text = std::str::from_utf8(out.written()).unwrap();
+        prop_assert_eq!(text.parse(), Ok(number));
+        let mut any = Output::default();
+        write_any_float(&mut any, number.abs()).unwrap();
+        prop_assert_eq!(text.trim_start_matches('-').as_bytes(), any.written());
     }
 
     #[test]
