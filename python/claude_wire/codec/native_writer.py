@@ -66,7 +66,7 @@ class NativeWriter:
             self.encode, self.wanted = fallback, lambda: None
             return
         doc = f"encode(message)\n--\n\n{fallback.__doc__ or ''}".encode()
-        arguments = (fallback, fallback.__module__, doc, type(Wire), msgspec.UNSET)
+        arguments = (fallback, fallback.__module__, doc, type(msgspec.Struct), msgspec.UNSET)
         self.encode, self._encode_lines, self._add, self.wanted, self._stop = found["new_writer"](arguments)
         self._slots_of = found["slots_of"]
 

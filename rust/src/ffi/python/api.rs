@@ -116,6 +116,7 @@ api! {
     PyCapsule_GetPointer: fn(Pointer, *const c_char) -> *mut c_void;
     PyDescr_NewMethod: fn(Pointer, *const Method) -> Pointer;
     _PyObject_New: fn(Pointer) -> Pointer;
+    PyType_IsSubtype: fn(Pointer, Pointer) -> c_int;
     PyType_GetFlags: fn(Pointer) -> c_ulong;
     PyObject_CallNoArgs: fn(Pointer) -> Pointer;
     PyObject_Vectorcall: fn(Pointer, *const Pointer, usize, Pointer) -> Pointer;
@@ -148,6 +149,7 @@ api! {
     PyDict_Size: fn(Pointer) -> Size;
     PyDict_Copy: fn(Pointer) -> Pointer;
     PyDict_Next: fn(Pointer, *mut Size, *mut Pointer, *mut Pointer) -> c_int;
+    PyDict_New: fn() -> Pointer;
     PyDict_DelItem: fn(Pointer, Pointer) -> c_int;
     PyDict_SetItem: fn(Pointer, Pointer, Pointer) -> c_int;
     PyDict_SetItemString: fn(Pointer, *const c_char, Pointer) -> c_int;

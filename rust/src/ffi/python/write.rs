@@ -224,7 +224,7 @@ impl Classes {
 /// Looks at CPython's objects.
 struct Objects {
     classes: Classes,
-    /// The class of the classes that may have a shape.
+    /// The classes that may have a shape are of this class, or of one that derives from it.
     meta: Object,
     /// What stands for a key that is absent.
     unset: Object,
@@ -240,7 +240,8 @@ impl Objects {
                 _ => Seen::Record(shape),
             };
         }
-        if class.class() == self.meta.pointer() {
+        // SAFETY: see `api`; the class of a class is a class.
+        if unsafe { (api().PyType_IsSubtype)(class.class(), self.meta.pointer()) } != 0 {
             return Seen::Unplanned(class);
         }
         // As msgspec does: what such a class does otherwise than a dict is not asked for.
