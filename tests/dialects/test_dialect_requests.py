@@ -73,6 +73,9 @@ def test_miriad_has_nothing_to_interrupt_between_turns() -> None:
     assert agent.reply() == b""
     assert host.from_agent(read(told)) == [ControlResponse.success("1", {})]
     assert host.from_agent(read(told)) == [read(told)]  # nobody has asked
+    late = InterruptedMessage(session_id="S")
+    assert host.from_agent(late) == [late]
+    assert not host.result_may_be_missing
     # A prompt begins its turn at once, though nothing was said yet.
     agent.from_host(read('{"type":"user","message":{"role":"user","content":"b"}}'))
     assert len(agent.from_host(read('{"type":"control","action":"interrupt"}'))) == 1

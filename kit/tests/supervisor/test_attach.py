@@ -8,6 +8,7 @@ import json
 import os
 import socket
 import sys
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -33,6 +34,7 @@ from claude_wire_kit.commands.supervisor.client import Client
 from claude_wire_kit.supervisor.attach import Supervisor, connect, spec_of
 from claude_wire_kit.supervisor.errors import DetachedError, SupervisorError
 from claude_wire_kit.supervisor.frames import Attach, Create, Cursor, line_of
+from claude_wire_kit.supervisor.transport import SocketTransport
 from session_peer import Server, allow, line, numbered, numbers
 from supervised import Commands
 from supervisor_peer import SupervisorPeer
@@ -324,6 +326,27 @@ def test_a_connection_that_cannot_be_read_is_closed(
                 await connect(tmp_path / "h").list()
             with pytest.raises(OSError, match="Bad file descriptor"):
                 os.fstat(sockets[0])
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_supervisor_whose_queue_is_full_holds_up_no_other_task(backend: Backend, tmp_path: Path) -> None:
+    async def main() -> None:
+        path = str(tmp_path / "socket")
+        with socket.socket(socket.AF_UNIX) as server, socket.socket(socket.AF_UNIX) as first:
+            server.bind(path)
+            server.listen(0)
+            first.connect(path)
+            # A blocked loop would never get to its own timers.
+            room = threading.Timer(10, server.accept)
+            room.start()
+            transport = SocketTransport(path, "folder")
+            with anyio.move_on_after(0.1) as scope:
+                await transport.open()
+            room.cancel()
+            await transport.aclose()
+        assert scope.cancelled_caught
 
     backend.run(main)
 
