@@ -1,6 +1,7 @@
 """A supervisor in a process of its own, its sessions, and their clients, for the benches of the supervisor.
 
-Run as a program, it is that supervisor: its arguments are the state folder and the event loop.
+Run as a program, it is that supervisor: its arguments are the state folder and the event loop. ``asyncio`` is the
+supervisor's own loop, which is made of asyncio's.
 
 The CLI of each session is a real process, ``sleep``, so that the supervisor holds all that it holds of a CLI: the
 process, its three pipes and its journal. The bench writes into the output of each of them, by way of
@@ -290,8 +291,6 @@ def main(path: str, loop: str) -> None:
         import uvloop
 
         uvloop.run(run)
-    elif loop == "asyncio":
-        asyncio.run(run)
     else:  # as "claude-wire supervisor start" runs it
         with closing(SupervisorLoop()) as own:
             own.run_until_complete(run)
