@@ -39,6 +39,7 @@ FENCED = "```\nRunning test 5 of 20\n```"
         ("[6/20] Linking; running test 5 of 20", "Linking; running test 5 of 20", 6, 20),
         ("Step 3 of 10: Install dependencies", "Install dependencies", 3, 10),
         ("step 3 of 10", "Step 3", 3, 10),
+        ("Now on step 3 of 10", "Step 3", 3, 10),
         ("Step 3 of 10 \u2014 Install", "Install", 3, 10),
         ("[ 5/20] Building CXX object", "Building CXX object", 5, 20),
         ("Building [5/20]", "Building", 5, 20),
@@ -88,6 +89,7 @@ def test_a_step_is_found_in_text(text: str, name: str, completed: int, total: in
         "x[1/2]",
         "[[1/2]](x)",
         "no step 3 of 10",
+        "We renamed step 3 of 10",
     ],
 )
 def test_no_step_is_found(text: str) -> None:

@@ -6,9 +6,10 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from claude_wire import decode
-from claude_wire_kit.events import Activity, Notice
+from claude_wire_kit.events import Activity, Bridge, Notice, Thinking
 from claude_wire_kit.events.notices import describe_activity, describe_message
 
 
@@ -133,3 +134,17 @@ def test_each_report_is_its_notice(line: dict[str, Any], notice: Notice | None) 
 )
 def test_each_report_of_work_is_its_activity(line: dict[str, Any], activity: Activity | None) -> None:
     assert describe_activity(read(line)) == activity
+
+
+@pytest.mark.parametrize(("line", "notice"), NOTICES)
+def test_a_page_with_details_gets_each_notice(line: dict[str, Any], notice: Notice | None) -> None:
+    events = Bridge(details=True).add(read({**line, "session_id": "s"}))
+    given = [replace(event, conversationId=None) for event in events if isinstance(event, Notice)]
+    assert given == ([] if notice is None else [notice])
+
+
+def test_a_page_with_details_is_told_that_thinking_was_redacted() -> None:
+    block = {"type": "redacted_thinking", "data": "x"}
+    line = {"type": "assistant", "session_id": "s", "message": {"id": "m", "content": [block]}}
+    [thinking] = [event for event in Bridge(details=True).add(read(line)) if isinstance(event, Thinking)]
+    assert (thinking.content, thinking.redacted) == ("", True)
