@@ -12,7 +12,7 @@ import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 import pytest
@@ -33,7 +33,7 @@ from claude_wire.messages import PermissionResult
 from claude_wire_kit.commands.supervisor.client import Client
 from claude_wire_kit.supervisor.attach import Supervisor, connect, spec_of
 from claude_wire_kit.supervisor.errors import DetachedError, SupervisorError
-from claude_wire_kit.supervisor.frames import Attach, Create, Cursor, line_of
+from claude_wire_kit.supervisor.frames import Attach, Create, Cursor, Serves, line_of
 from claude_wire_kit.supervisor.transport import SocketTransport
 from session_peer import Server, allow, line, numbered, numbers
 from supervised import Commands
@@ -326,6 +326,25 @@ def test_a_connection_that_cannot_be_read_is_closed(
                 await connect(tmp_path / "h").list()
             with pytest.raises(OSError, match="Bad file descriptor"):
                 os.fstat(sockets[0])
+
+    backend.run(main)
+
+
+@every_backend
+@pytest.mark.parametrize("role", ["driver", "viewer"])
+def test_a_driver_tells_which_servers_it_serves_and_a_viewer_does_not(
+    backend: Backend, tmp_path: Path, role: Literal["driver", "viewer"]
+) -> None:
+    peer = SupervisorPeer()
+    serves = Serves(hooks=["h"], mcp=["tools"])
+
+    async def main() -> None:
+        async with answering(tmp_path / "h", line_of(peer.attached()), ends=False) as got:
+            attachment = connect(tmp_path / "h").open(Attach(attach="s1", role=role))
+            await attachment.open(serves)
+            await attachment.aclose()
+        told = {"hooks": ["h"], "mcp": ["tools"]} if role == "driver" else {"hooks": [], "mcp": []}
+        assert json.loads(got[0])["serves"] == told
 
     backend.run(main)
 
