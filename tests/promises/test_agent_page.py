@@ -99,7 +99,6 @@ def test_the_first_agent_streams_for_a_host_that_asks_for_it() -> None:
 @pytest.mark.parametrize(
     ("example", "printed"),
     [
-        ("test", ["You said: hi"]),
         ("protocol", ["exit code 0", """b'{"type":"system","subtype":"init",""", """b'{"type":"result","""]),
     ],
 )
@@ -113,7 +112,7 @@ def test_a_whole_program_prints_what_it_should(
 
 
 def test_every_example_is_run() -> None:
-    assert EXAMPLES.keys() == {*SAID, "sdk", "test", "async_test", "interrupt", "protocol"}
+    assert EXAMPLES.keys() == {*SAID, "sdk", "async_test", "interrupt", "protocol"}
     assert PAGE.count("```python") == len(EXAMPLES) + 1
 
 

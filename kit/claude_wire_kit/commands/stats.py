@@ -46,6 +46,8 @@ def stats(files: tuple[str, ...], as_json: bool) -> None:
     Of a transcript, which the CLI keeps on disk, cost, tokens and time in the API are the CLI's own sum for the
     session: the last cost-state in it. A transcript has prompts, but no results: what these alone say is n/a.
 
+    Of the sessions on disk, "claude-wire usage" has tokens and cost by day, week, month, project, model and session.
+
     Exit code: 0, also if there are invalid lines; 1 if no line is valid; 2 if a file cannot be read.
 
     The keys of --json are in docs/how-to/command-line.md.
