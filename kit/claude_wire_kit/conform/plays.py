@@ -27,9 +27,8 @@ from claude_wire_kit.conform.wire import Sent, Wire
 
 Play = Callable[[Turn, Wire], Awaitable[Any]]
 
-#: Text of many_deltas, and of a word that is cut within its last character.
+#: Text of many_deltas.
 MANY = [f"{number} " for number in range(10_000)]
-EMOJI = "\N{GRINNING FACE}"
 #: Characters of long_line, and bytes of stderr_flood.
 LONG = 20 * 1024 * 1024
 FLOOD = 8 * 1024 * 1024

@@ -54,7 +54,7 @@ class Background:
         self.subagents: Ids = Ids()
         #: Running commands, monitors and all other tasks that may run for ever.
         self.shells: Ids = Ids()
-        #: Subagents that were stopped between turns, while no turn has begun since.
+        #: Subagents that were stopped between turns, while no turn has ended since.
         self.stopped: Ids = Ids()
         # Tasks that a subagent started. The CLI reports their ends to that subagent.
         self._owned = Ids()
@@ -84,10 +84,6 @@ class Background:
             self._remove(message.task_id, message.status, in_turn=in_turn)
         elif message.patch is not None and message.patch.status in _ENDED:
             self._remove(message.task_id or "", message.patch.status, in_turn=in_turn)
-
-    def turn_began(self) -> None:
-        """A turn begins. It handles the tasks that have ended."""
-        self.stopped = Ids()
 
     def turn_ended(self, *, takes_one_up: bool) -> None:
         """A result has come. ``takes_one_up``: the turn was about the end of a task."""
