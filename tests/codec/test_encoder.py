@@ -350,3 +350,11 @@ def test_what_is_neither_a_message_nor_a_dict_is_refused_whatever_its_json_would
 def test_encode_into_takes_nothing_but_a_bytearray() -> None:
     with pytest.raises(AttributeError):
         Encoder().encode_into(KeepAlive(), b"abc")
+
+
+@pytest.mark.parametrize("subtype", [b',"subtype":""', b',"subtype":"new"', b""])
+def test_a_result_keeps_its_subtype_empty_or_absent(subtype: bytes) -> None:
+    line = b'{"type":"result","stop_reason":null,"is_error":false%s}\n' % subtype
+    message = decode(line)
+    assert encode(message) == line
+    assert Encoder().encode_lines([message]) == line

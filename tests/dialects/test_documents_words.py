@@ -10,6 +10,7 @@ from typing import Any, get_args
 
 import anyio
 import pytest
+from msgspec import UNSET
 
 from claude_wire import (
     AssistantMessage,
@@ -106,7 +107,7 @@ def test_a_result_without_a_subtype_is_a_result() -> None:
     line = b'{"type":"result","is_error":false,"result":"done","session_id":"s"}'
     message = decode(line)
     assert type(message) is ResultMessage
-    assert (message.subtype, message.ok, message.result) == ("", True, "done")
+    assert (message.subtype, message.ok, message.result) == (UNSET, True, "done")
     assert "subtype" not in json.loads(encode(message))
     assert not ResultMessage().ok
 

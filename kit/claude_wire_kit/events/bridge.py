@@ -523,7 +523,7 @@ class Bridge:
         self._work.end(to, events, ok=result.ok)
         events += self._permissions.withdraw_all(to.id, without_request=True)
         to.end_turn()
-        failed = "interrupted" if result.cancelled else words_of(result) or result.subtype
+        failed = "interrupted" if result.cancelled else words_of(result) or result.subtype or ""
         has_cost = result.total_cost_usd is not None or result.model_usage_since_last_result is not None
         complete = TurnComplete(
             ok=result.ok,

@@ -32,7 +32,7 @@ def why_failed(result: messages.ResultMessage) -> str:
     """Return why a turn failed, by the most specific field of its result. The text is not safe to print."""
     if result.terminal_reason not in (None, "completed"):
         return str(result.terminal_reason)
-    return "api_error" if result.api_error_status else result.startup_failure_reason or result.subtype
+    return "api_error" if result.api_error_status else result.startup_failure_reason or result.subtype or ""
 
 
 def _steps(message: Message | Record) -> Iterator[str]:
@@ -42,7 +42,7 @@ def _steps(message: Message | Record) -> Iterator[str]:
         case messages.SystemMessage(subtype=subtype) | SystemRecord(subtype=subtype):
             yield from ("system", subtype)
         case messages.ResultMessage(subtype=subtype):
-            yield from ("result", "unknown" if type(message) is messages.ResultMessage else subtype)
+            yield from ("result", "unknown" if type(message) is messages.ResultMessage else subtype or "")
         case messages.StreamEvent(event=event):
             yield from ("stream_event", _known(event))
             if isinstance(event, messages.ContentBlockDeltaEvent):

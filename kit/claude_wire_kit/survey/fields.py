@@ -80,7 +80,8 @@ def found_in(plain: dict[str, Any], message: Message | Record) -> Iterator[Found
         yield Found(_unknown_message(message), plain, None, plain)
         return
     if type(message) is messages.ResultMessage:  # the class for all subtypes that have no class of their own
-        yield Found(Finding("subtype", one_line(message.subtype), "result", "unknown subtype"), plain, None, plain)
+        finding = Finding("subtype", one_line(message.subtype or ""), "result", "unknown subtype")
+        yield Found(finding, plain, None, plain)
     yield from _in_struct(plain, message, _root(message))
 
 

@@ -222,7 +222,7 @@ def _info(result: ResultMessage) -> dict[str, str]:
         code = result.error.code
     else:
         failed = result.to_error()
-        code = "auth_error" if isinstance(failed, AuthenticationError) else result.subtype
+        code = "auth_error" if isinstance(failed, AuthenticationError) else result.subtype or ""
         code = "budget_exceeded" if isinstance(failed, MaxBudgetError) else code
     return {"message": error_text(result), "code": code}
 

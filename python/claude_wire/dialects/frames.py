@@ -107,7 +107,7 @@ def error_text(message: ResultMessage | SystemErrorMessage) -> str:
         return message.message or (message.error.message if message.error else "")
     if message.error is not None:
         return message.error.message
-    return message.result or "\n".join(message.errors or ()) or message.subtype
+    return message.result or "\n".join(message.errors or ()) or message.subtype or ""
 
 
 def _block(block: Wire | dict[str, Any]) -> dict[str, Any]:

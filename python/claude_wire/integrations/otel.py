@@ -255,7 +255,7 @@ class SpanRecorder:
         key = _key(result.session_id, None)
         agent = self._agents.get(key)
         if agent is not None and not result.ok and agent.error is None:
-            reason = "interrupted" if result.cancelled else result.terminal_reason or result.subtype
+            reason = "interrupted" if result.cancelled else result.terminal_reason or result.subtype or ""
             agent.error = name_of(reason)
         self._end_agent(key)
         self._began = self._prompt = None

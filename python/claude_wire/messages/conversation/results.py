@@ -61,7 +61,7 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
     ``total_cost_usd`` (USD) and ``modelUsage`` are running totals of the session, which go on when it is resumed or
     forked: adding them up over results counts most of it twice. ``model_usage_since_last_result`` and ``usage`` are
     this turn's, ``usage`` without subagents. Durations are milliseconds, and ``duration_api_ms`` may exceed
-    ``duration_ms``, as it too adds up. Only ``subtype`` is always present; it is empty if the line has none.
+    ``duration_ms``, as it too adds up. ``subtype`` is UNSET only if the line has none.
     """
 
     repr_first: ClassVar[tuple[str, ...]] = ("result", "errors", "num_turns", "total_cost_usd", "stop_reason")
@@ -98,7 +98,7 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
     """True if the turn failed, also where ``subtype`` is ``success``. Read :attr:`ok`."""
     num_turns: int | None = None
     """How often the model answered in this turn."""
-    subtype: str = ""
+    subtype: str | UnsetType = UNSET
     """How the turn ended, such as ``success`` or ``error_max_turns``."""
     api_error_status: int | UnsetType | None = UNSET
     """The HTTP status, if the API failed."""
@@ -263,7 +263,7 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
             return StructuredOutputError(self) if unmet else None
         if self.cancelled:
             return TurnCancelledError(self)
-        named = _BY_SUBTYPE.get(self.subtype) or _BY_CODE.get(self.error.code if self.error is not None else "")
+        named = _BY_SUBTYPE.get(self.subtype or "") or _BY_CODE.get(self.error.code if self.error is not None else "")
         if named is not None:
             return named(self)
         if self.subtype != "success":
@@ -309,7 +309,7 @@ class TurnError(ClaudeWireError):
         self.result = result
 
     def _describe(self, result: ResultMessage) -> str:
-        subtype = result.subtype if is_name(result.subtype) else "an error"
+        subtype = result.subtype if result.subtype and is_name(result.subtype) else "an error"
         return f"the turn ended with {subtype}{self._why(result)}"
 
     @staticmethod
