@@ -8,8 +8,9 @@ import pickle
 
 import pytest
 
-from claude_wire import encode
+from claude_wire import UserMessage, encode
 from claude_wire.dialects import AUTO, CLASSIC, JSON_RPC, MIRIAD, STREAM_JSON, STREAM_JSON_2_1_7, Dialect, dialect_of
+from claude_wire.messages import InterruptedMessage, ResultCancelled
 from dialect_lines import RESULT, read
 
 ALL = [STREAM_JSON, STREAM_JSON_2_1_7, CLASSIC, MIRIAD, JSON_RPC, AUTO]
@@ -50,6 +51,18 @@ def test_a_host_finds_out_what_its_agent_speaks(line: str, dialect: Dialect) -> 
     host = AUTO.connect()
     host.from_agent(read(line))
     assert host.dialect is dialect
+
+
+def test_prompts_and_results_count_before_the_dialect_is_found_out() -> None:
+    host = AUTO.connect()
+    for prompt in "abc":
+        host.to_agent(UserMessage.of(prompt))
+    assert host.from_agent(RESULT) == [RESULT]
+    interrupted = InterruptedMessage(session_id="S")
+    assert host.from_agent(interrupted) == [interrupted]
+    assert host.dialect is MIRIAD
+    # Two are owed: the interrupted one, which has no result of its own, and that of this result.
+    assert host.from_agent(RESULT) == [ResultCancelled(is_error=False, session_id="S"), RESULT]
 
 
 def test_an_agent_answers_in_what_it_has_found_out() -> None:
