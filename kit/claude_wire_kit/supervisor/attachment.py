@@ -17,6 +17,7 @@ from claude_wire_kit.supervisor.frames import (
     Attach,
     Attached,
     Create,
+    Failed,
     Resume,
     Serves,
     answer_of,
@@ -168,6 +169,8 @@ class Connection:
             raise SupervisorError(
                 "version", f"this version cannot read the answer of the supervisor: {error}"
             ) from error
+        if isinstance(answer, Failed):
+            raise SupervisorError.of(answer)
         if not isinstance(answer, kind):
             raise SupervisorError("version", f"the supervisor answered {type_of(command)} with {type_of(answer)}")
         return answer

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 from claude_wire.errors import ClaudeWireError
 
 if TYPE_CHECKING:
-    from claude_wire_kit.supervisor.frames import Cursor
+    from typing_extensions import Self
+
+    from claude_wire_kit.supervisor.frames import Cursor, Failed
 
 
 class DetachedError(ClaudeWireError):
@@ -40,3 +42,8 @@ class SupervisorError(ClaudeWireError):
         self.error = error
         self.line = line
         self.first = first
+
+    @classmethod
+    def of(cls, answer: Failed) -> Self:
+        """Make the error of a refused command."""
+        return cls(answer.error, answer.message, line=answer.line, first=answer.first)

@@ -13,8 +13,6 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
-from claude_wire_kit.supervisor.errors import SupervisorError
-
 #: The version of this protocol. A supervisor of another version reports its version, and refuses the command.
 VERSION = 2
 #: The size limit of an answer, which may contain all open questions.
@@ -395,17 +393,13 @@ Answer: TypeAlias = Attached | SessionInfo | Listed | Failed
 _answer_decoder: msgspec.json.Decoder[Answer] = msgspec.json.Decoder(Answer)
 
 
-def answer_of(line: bytes) -> Attached | SessionInfo | Listed:
+def answer_of(line: bytes) -> Answer:
     """Decode an answer.
 
     Raises:
-        SupervisorError: it says that the command cannot be carried out.
         ValueError: the line is no answer.
     """
-    answer = _answer_decoder.decode(line)
-    if isinstance(answer, Failed):
-        raise SupervisorError(answer.error, answer.message, line=answer.line, first=answer.first)
-    return answer
+    return _answer_decoder.decode(line)
 
 
 #: A frame between the lines of a session.

@@ -25,6 +25,7 @@ from claude_wire_kit.supervisor.frames import (
     MAX_ANSWER_BYTES,
     VERSION,
     Attached,
+    Failed,
     List,
     Listed,
     SessionInfo,
@@ -103,6 +104,8 @@ class Client:
         if not line:
             raise SupervisorError("lost", "the supervisor has ended the connection without an answer")
         answer = answer_of(line)
+        if isinstance(answer, Failed):
+            raise SupervisorError.of(answer)
         if isinstance(answer, Attached):
             self._frame_end = end_of_frames(answer.mark)
         return answer
