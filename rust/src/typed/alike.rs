@@ -28,6 +28,11 @@ const COST: u32 = 128;
 const ALIKE: u32 = 4;
 /// The most credit that is kept.
 const MAX_CREDIT: u32 = 8 * COST;
+/// A line that is like a pattern earns trust 1, up to this, and another takes [`DOUBT`]. Comparing a line in vain takes as long as a
+/// line that is alike saves. Without trust only one line in [`TRIED`] is compared.
+const MAX_TRUST: u32 = 32;
+const DOUBT: u32 = 4;
+const TRIED: u32 = 32;
 
 /// A string of a pattern.
 struct Leaf {
@@ -95,6 +100,9 @@ pub struct Patterns<V> {
     oldest: usize,
     /// Credit for new patterns.
     credit: u32,
+    trust: u32,
+    /// Lines since trust was lost.
+    turn: u32,
 }
 
 impl<V> Default for Patterns<V> {
@@ -104,6 +112,8 @@ impl<V> Default for Patterns<V> {
             last: 0,
             oldest: 0,
             credit: MAX_CREDIT,
+            trust: MAX_TRUST,
+            turn: 0,
         }
     }
 }
@@ -119,6 +129,12 @@ impl<V: Clone> Patterns<V> {
         data: &[u8],
         at: usize,
     ) -> Option<(V, usize)> {
+        if self.trust == 0 {
+            self.turn = (self.turn + 1) % TRIED;
+            if self.turn != 0 {
+                return None;
+            }
+        }
         for turn in 0..self.kept.len() {
             let index = match turn {
                 0 => self.last,
@@ -128,14 +144,19 @@ impl<V: Clone> Patterns<V> {
             if let Some(found) = self.kept[index].read(host, stack, scratch, data, at) {
                 self.last = index;
                 self.credit = (self.credit + ALIKE).min(MAX_CREDIT);
+                self.trust = (self.trust + 1).min(MAX_TRUST);
                 return Some(found);
             }
         }
+        self.trust = self.trust.saturating_sub(DOUBT);
         None
     }
 
     /// Whether a line of so many bytes that is like no other should become a pattern.
     pub fn wants(&mut self, bytes: usize) -> bool {
+        if self.trust == 0 && self.turn != 0 {
+            return false;
+        }
         self.credit = (self.credit + 1).min(MAX_CREDIT);
         let wants = bytes <= MAX_BYTES && self.credit >= COST;
         if wants {
