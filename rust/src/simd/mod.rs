@@ -24,7 +24,7 @@ mod short;
 
 pub use output::{escape_of, Output, Words};
 pub use plain::Plain;
-pub use short::{begins, difference, string_end, Key, PAD};
+pub use short::{begins, copy_plain, difference, string_end, Ahead, Key, PAD};
 
 /// How much of the processor to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

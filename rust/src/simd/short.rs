@@ -139,6 +139,55 @@ pub fn string_end(data: &[u8], mut at: usize) -> (usize, bool) {
     (data.len(), true)
 }
 
+/// The vector that [`copy_plain`] looked at last: a string with many escapes has several in one.
+#[derive(Default)]
+pub struct Ahead {
+    base: usize,
+    ends: u32,
+    high: u32,
+}
+
+/// As [`string_end`], and appends what is before to `out`; `None` without memory. `ahead` is of the same data and of no later place.
+#[inline]
+pub fn copy_plain(
+    data: &[u8],
+    mut at: usize,
+    out: &mut Vec<u8>,
+    ahead: &mut Ahead,
+) -> Option<(usize, bool)> {
+    let mut all = 0;
+    let skip = at - ahead.base;
+    let (mut ends, mut high) = if skip < WIDTH {
+        (ahead.ends >> skip, ahead.high >> skip)
+    } else {
+        (0, 0)
+    };
+    while let Some(bytes) = vector(data, at) {
+        if ends == 0 {
+            (ends, high) = lanes::look(bytes);
+            *ahead = Ahead {
+                base: at,
+                ends,
+                high,
+            };
+        }
+        let len = out.len();
+        if out.capacity() - len < WIDTH {
+            out.try_reserve(WIDTH).ok()?;
+        }
+        out.extend_from_slice(bytes);
+        if ends != 0 {
+            let count = ends.trailing_zeros() as usize;
+            out.truncate(len + count);
+            let before = high & (ends - 1) & !ends;
+            return Some((at + count, all | before == 0));
+        }
+        all |= high;
+        at += WIDTH;
+    }
+    Some((data.len(), true))
+}
+
 /// After so many bytes of a string the call for wider vectors pays.
 const LONG: usize = 256;
 

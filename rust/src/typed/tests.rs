@@ -543,6 +543,7 @@ fn values() -> impl Strategy<Value = Json> {
             .prop_map(|value| json!(value)),
         "\\PC{0,40}".prop_map(|value| json!(value)),
         "[a-z\"\\\\\u{0}-\u{1f}\u{e9}\u{1f980}]{0,40}".prop_map(|value| json!(value)),
+        "[a-zA-Z\"\n]{0,200}".prop_map(|value| json!(value)),
     ];
     leaf.prop_recursive(4, 32, 6, |inner| {
         prop_oneof![

@@ -1,49 +1,53 @@
 //! Escapes of strings.
 
-use crate::simd::string_end;
+use crate::simd::{copy_plain, Ahead};
 
 /// Decodes the string of `data` whose contents begin at `start` and whose first backslash is at `at`, into `out`. Returns where
 /// its closing quote is, and whether it is ASCII; `None` if an escape is wrong, or half of a surrogate pair, or without memory.
 pub fn unescape(data: &[u8], start: usize, at: usize, out: &mut Vec<u8>) -> Option<(usize, bool)> {
     out.clear();
     let mut ascii = data[start..at].is_ascii();
-    let (mut from, mut at) = (start, at);
+    out.try_reserve(at - start).ok()?;
+    out.extend_from_slice(&data[start..at]);
+    let (mut at, mut ahead) = (at, Ahead::default());
     loop {
-        // An escape becomes at most 4 bytes of UTF-8.
-        out.try_reserve(at - from + 4).ok()?;
-        out.extend_from_slice(&data[from..at]);
         match data.get(at)? {
             b'"' => return Some((at, ascii)),
             b'\\' => {}
             _ => return None,
         }
-        from = at + 2;
-        let plain = match data.get(at + 1)? {
-            byte @ (b'"' | b'\\' | b'/') => *byte,
-            b'b' => 8,
-            b'f' => 12,
-            b'n' => b'\n',
-            b'r' => b'\r',
-            b't' => b'\t',
-            b'u' => {
-                let (char, end) = unicode(data, at + 2)?;
-                ascii &= char.is_ascii();
-                out.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes());
-                from = end;
-                (at, ascii) = end_of_run(data, from, ascii);
-                continue;
-            }
-            _ => return None,
-        };
-        out.push(plain);
-        (at, ascii) = end_of_run(data, from, ascii);
+        let escape = *data.get(at + 1)?;
+        // An escape becomes at most 4 bytes of UTF-8.
+        out.try_reserve(4).ok()?;
+        let plain = PLAIN[usize::from(escape)];
+        at += 2;
+        if plain != 0 {
+            out.push(plain);
+        } else if escape == b'u' {
+            let (char, end) = unicode(data, at)?;
+            ascii &= char.is_ascii();
+            out.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes());
+            at = end;
+        } else {
+            return None;
+        }
+        let (end, is_ascii) = copy_plain(data, at, out, &mut ahead)?;
+        ascii &= is_ascii;
+        at = end;
     }
 }
 
-fn end_of_run(data: &[u8], from: usize, ascii: bool) -> (usize, bool) {
-    let (end, is_ascii) = string_end(data, from);
-    (end, ascii && is_ascii)
-}
+/// What stands for a byte after a backslash; 0 for none.
+const PLAIN: [u8; 256] = {
+    let mut all = [0; 256];
+    let escapes = b"\"\"\\\\//b\x08f\x0cn\nr\rt\t";
+    let mut at = 0;
+    while at < escapes.len() {
+        all[escapes[at] as usize] = escapes[at + 1];
+        at += 2;
+    }
+    all
+};
 
 /// The character of the digits behind `\u`, and where they end; both halves of a pair are one.
 fn unicode(data: &[u8], at: usize) -> Option<(char, usize)> {
