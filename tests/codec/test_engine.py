@@ -234,6 +234,21 @@ def test_what_has_no_plan_is_decoded_by_msgspec(line: bytes) -> None:
         require_same((line + b"\n") * 3, native, 4096, Odd)
 
 
+@pytest.mark.parametrize("character", ["a", "\x7f", "\x80", "é", "ÿ", "Ā", "日", "\uffff", "\U00010000", "\U0010ffff"])
+@pytest.mark.parametrize("escaped", [False, True])
+def test_a_string_is_the_one_that_python_makes(native: Engine, character: str, escaped: bool) -> None:
+    """Also how much memory it takes: one character is as wide as the widest needs, and ASCII says that it is."""
+    fillers = ("", "b", "ab\n" * 20, "é" * 3, '\\"' * 7)
+    for before, after in itertools.product(fillers, repeat=2):
+        text = f"{before}{character}{after}"
+        line = json.dumps({"type": "system", "subtype": "new", "text": text}, ensure_ascii=escaped).encode()
+        (message,) = fed(decoder(native), line + b"\n", 4096)
+        # Made at once, for a string remembers its UTF-8 when somebody has asked for it.
+        made = "".join(list(text))
+        found = message["text"]
+        assert (found, hash(found), sys.getsizeof(found)) == (made, hash(made), sys.getsizeof(made))
+
+
 def test_what_may_be_changed_is_not_shared() -> None:
     native = odd()
     for _ in range(3):

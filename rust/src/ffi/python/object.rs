@@ -245,6 +245,12 @@ impl Host for Python {
                 std::ptr::copy_nonoverlapping(bytes.as_ptr(), characters, bytes.len());
                 return Some(string);
             }
+            if let Some(characters) = api()
+                .wide_characters
+                .filter(|_| bytes.len() > LONGEST_CHARACTER)
+            {
+                return wide_text(simdutf8::basic::from_utf8(bytes).ok()?, characters);
+            }
             Object::owned((api().PyUnicode_DecodeUTF8)(
                 bytes.as_ptr().cast(),
                 size(bytes.len()),
@@ -421,6 +427,53 @@ impl Host for Python {
             }
             Some(copy)
         }
+    }
+}
+
+/// The bytes of a character of UTF-8, at most.
+const LONGEST_CHARACTER: usize = 4;
+
+/// A string of at least two characters, of which some are not ASCII: so they begin at this byte of the object.
+///
+/// CPython's own function guesses how many bytes a character needs, and copies what it has when it was wrong.
+///
+/// # Safety
+///
+/// See `api`; the place of the characters was tried out.
+unsafe fn wide_text(text: &str, mut characters: usize) -> Option<Object> {
+    let (len, highest) = text.bytes().fold((0, 0), |(len, highest), byte| {
+        // Bytes that continue a character are not counted.
+        (len + usize::from(byte & 0xc0 != 0x80), byte.max(highest))
+    });
+    let most = match highest {
+        0..=0x7f => {
+            characters = api().characters;
+            0x7f
+        }
+        // The first bytes of characters below 0x100, and of those below 0x10000.
+        0x80..=0xc3 => 0xff,
+        0xc4..=0xef => 0xffff,
+        0xf0.. => 0x10_ffff,
+    };
+    // SAFETY: a new string of so many characters up to `most` has room for each, of 1, 2 or 4 bytes, and nobody knows it yet. They are
+    // aligned as in CPython, and written as they come from `text`, which has `len`.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_ptr_alignment)] // None is above `most`.
+    unsafe {
+        let string = Object::owned((api().PyUnicode_New)(size(len), most))?;
+        let to = string.pointer().cast::<u8>().add(characters);
+        let text = text.chars().enumerate();
+        match most {
+            0x7f | 0xff => text.for_each(|(index, char)| to.add(index).write(char as u8)),
+            0xffff => {
+                let to = to.cast::<u16>();
+                text.for_each(|(index, char)| to.add(index).write(char as u16));
+            }
+            _ => {
+                let to = to.cast::<u32>();
+                text.for_each(|(index, char)| to.add(index).write(char as u32));
+            }
+        }
+        Some(string)
     }
 }
 
