@@ -184,6 +184,14 @@ def test_a_question_for_an_unknown_call_belongs_to_the_latest_conversation() -> 
     assert event.conversationId == "s"
 
 
+@pytest.mark.parametrize(("id", "call"), [("t1", "t1"), (5, None)])
+def test_a_page_with_details_is_told_which_call_a_question_without_a_request_is_about(id: Any, call: Any) -> None:
+    ui = Bridge(details=True)
+    line = {"type": "system", "subtype": "permission_request", "tool_name": "Bash", "tool_use_id": id}
+    [event] = [event for event in ui.add(decode(json.dumps(line).encode())) if isinstance(event, PermissionRequest)]
+    assert event.callId == call
+
+
 def test_the_end_of_a_turn_leaves_the_questions_that_the_cli_withdraws_itself() -> None:
     ui = Bridge()
     ui.add(called("t1", "s"))

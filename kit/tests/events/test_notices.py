@@ -50,6 +50,8 @@ NOTICES: list[tuple[dict[str, Any], Notice | None]] = [
         Notice(kind="auth", text="no", level="error"),
     ),
     ({"type": "auth_status", "isAuthenticating": True, "output": ["a", "b"]}, Notice(kind="auth", text="a\nb")),
+    (system("informational", content="a", level="info"), Notice(kind="info", text="a")),
+    (system("informational", content="a", level="warning"), Notice(kind="info", text="a", level="warning")),
     (system("local_command_output", content="/cost"), Notice(kind="info", text="/cost", level="plain")),
     (system("hook_response", outcome="success", output="", **HOOK), Notice(kind="hook", text="hook check: success")),
     (
