@@ -150,3 +150,27 @@ def test_a_page_with_details_is_told_that_thinking_was_redacted() -> None:
     line = {"type": "assistant", "session_id": "s", "message": {"id": "m", "content": [block]}}
     [thinking] = [event for event in Bridge(details=True).add(read(line)) if isinstance(event, Thinking)]
     assert (thinking.content, thinking.redacted) == ("", True)
+
+
+@pytest.mark.parametrize(
+    ("line", "notice"),
+    [
+        ({"type": "control_request", "request_id": "r", "request": {"subtype": "initialize"}}, None),
+        (
+            {"type": "control_request", "request_id": "r", "request": {"subtype": "set_model", "model": "x"}},
+            Notice(kind="host", text="set_model", fields={"model": "x"}),
+        ),
+        (
+            {"type": "control_response", "response": {"subtype": "error", "request_id": "r", "error": "no"}},
+            Notice(kind="error", text="the host refuses: no"),
+        ),
+        ({"type": "control_cancel_request", "request_id": "r"}, Notice(kind="host", text="no longer asked")),
+        ({"allow": True}, Notice(kind="allowed", text="allowed")),
+        ({"allow": False}, Notice(kind="denied", text="denied")),
+        ({"type": "keep_alive"}, None),
+    ],
+)
+def test_what_the_host_has_sent_is_a_notice_for_a_page_with_details(
+    line: dict[str, Any], notice: Notice | None
+) -> None:
+    assert Bridge(details=True).sent(read(line)) == ([] if notice is None else [notice])
