@@ -40,8 +40,8 @@ pub const BLOCK_BYTES: usize = 64 * 1024;
 pub const HEAD_BYTES: usize = 1024;
 /// Bytes of memory that each of the two halves keeps for later at most.
 pub const KEEP_BYTES: usize = 32 * 1024;
-/// Size of the first allocation: several lines of the usual length.
-const FIRST_BYTES: usize = 4 * 1024;
+/// Size of the first allocation: a line of the usual length. A process may have thousands of streams.
+const FIRST_BYTES: usize = 512;
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
@@ -249,29 +249,28 @@ impl Buffer {
     /// it. Otherwise all of `data` is kept.
     pub(crate) fn complete(&mut self, data: &[u8]) -> Result<Option<Completed>, TryReserveError> {
         let (at, ascii) = frame::line_end(data);
-        self.complete_at(data, at, ascii)
+        if at == data.len() {
+            self.keep(data, ascii)?;
+            return Ok(None);
+        }
+        self.complete_at(data, at, ascii).map(Some)
     }
 
-    /// As above. `end` is the place of the first LF in `data`, or its length if there is none; `ascii` says whether all before it is
-    /// known to be ASCII.
+    /// Ends the unfinished line at the first LF of `data`, which is at `at`; `ascii` says whether all before it is known to be ASCII.
     pub(crate) fn complete_at(
         &mut self,
         data: &[u8],
         at: usize,
         ascii: bool,
-    ) -> Result<Option<Completed>, TryReserveError> {
-        if at == data.len() {
-            self.keep(data, ascii)?;
-            return Ok(None);
-        }
+    ) -> Result<Completed, TryReserveError> {
         self.append_line(&data[..=at])?;
         self.searched += at as u64 + 1;
         mem::swap(&mut self.tail, &mut self.lent);
-        Ok(Some(Completed {
+        Ok(Completed {
             consumed: at + 1,
             too_long: self.too_long.take(),
             ascii: mem::replace(&mut self.ascii, true) && ascii,
-        }))
+        })
     }
 
     /// The line that was completed last, with its LF; its head, if it is over the limit.
@@ -413,7 +412,10 @@ impl Buffer {
     }
 
     fn push(&mut self, piece: &[u8]) {
-        self.tail.extend_from_slice(piece);
+        match *piece {
+            [byte] => self.tail.push(byte), // without a call: bytes may come one by one
+            _ => self.tail.extend_from_slice(piece),
+        }
         self.copied += piece.len() as u64;
     }
 

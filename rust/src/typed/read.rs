@@ -14,6 +14,8 @@ use crate::simd::{begins, string_end, PAD};
 pub const MAX_DEPTH: usize = 100;
 /// The bytes that a buffer may keep between two blocks.
 const KEPT_BYTES: usize = 64 * 1024;
+/// A block up to this length is copied whole, if a part of it has to be.
+const SHORT_BYTES: usize = 1024;
 
 /// What became of a line.
 #[derive(Debug, PartialEq)]
@@ -174,11 +176,14 @@ impl<H: Host> Reader<H> {
         end: usize,
         mut take: impl FnMut(Line<H::Value>, usize, usize),
     ) {
-        // Lines near the end are read from a copy, which has bytes behind it.
+        // Lines near the end are read from a copy, which has bytes behind it. To copy a short block takes
+        // less time than to find where its last line begins.
         let safe = match data.len().checked_sub(PAD) {
             Some(safe) if safe >= end => end,
-            Some(safe) => memchr::memrchr(b'\n', &data[..safe]).map_or(0, |at| at + 1),
-            None => 0,
+            Some(safe) if data.len() > SHORT_BYTES => {
+                memchr::memrchr(b'\n', &data[..safe]).map_or(0, |at| at + 1)
+            }
+            _ => 0,
         };
         self.lines(data, 0, safe, &mut take, 0);
         if safe < end {

@@ -6,7 +6,7 @@ use std::collections::TryReserveError;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
 use super::object::{bytes, Object};
-use super::{int, list, none, number, tuple, State};
+use super::{empty_list, int, list, none, number, tuple, State};
 use crate::ffi::buffer::{Lines, BUFFERS};
 use crate::lines::buffer::HEAD_BYTES;
 use crate::simd::PAD;
@@ -135,6 +135,7 @@ pub fn feed(handle: u64, state: &mut State, data: &[u8]) -> Option<Fed> {
     let result = match taken {
         // Who takes it otherwise says what is wrong.
         Err(_) | Ok(None) => Some(Fed::Nothing),
+        Ok(Some(Ok(true))) if messages.is_empty() => empty_list().map(Fed::Messages),
         Ok(Some(Ok(true))) => (|| {
             let falls = falls.drain(..).map(Fall::row);
             let falls = falls.collect::<Option<Vec<_>>>()?;
@@ -174,11 +175,11 @@ fn take(lines: &mut Lines, state: &mut State, data: &[u8]) -> Result<bool, TryRe
         }
     }
     if buffer.is_unfinished() && !rest.is_empty() {
-        let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
-        let Some(completed) = buffer.complete_at(rest, end, false)? else {
-            position.taken += rest.len() as u64;
+        let Some(end) = first_line_feed(rest) else {
+            keep(lines, rest)?;
             return Ok(true);
         };
+        let completed = buffer.complete_at(rest, end, false)?;
         rest = &rest[completed.consumed..];
         position.taken += completed.consumed as u64;
         let end = position.offset();
@@ -197,7 +198,12 @@ fn take(lines: &mut Lines, state: &mut State, data: &[u8]) -> Result<bool, TryRe
             sink.line(Line::FallsThrough, line, end - line.len() as u64);
         }
     }
-    let end = memchr::memrchr(b'\n', rest).map_or(0, |at| at + 1);
+    // Most chunks are one line, or end with one.
+    let end = if rest.ends_with(b"\n") {
+        rest.len()
+    } else {
+        memchr::memrchr(b'\n', rest).map_or(0, |at| at + 1)
+    };
     if end > 0 {
         let start = position.offset();
         let mut done = 0;
@@ -232,6 +238,16 @@ fn take(lines: &mut Lines, state: &mut State, data: &[u8]) -> Result<bool, TryRe
 fn is_blank(line: &[u8]) -> bool {
     line.iter()
         .all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))
+}
+
+/// Where the first LF is. To call `memchr` takes longer than to look at a few bytes.
+#[inline]
+fn first_line_feed(data: &[u8]) -> Option<usize> {
+    if data.len() < 8 {
+        data.iter().position(|&byte| byte == b'\n')
+    } else {
+        memchr::memchr(b'\n', data)
+    }
 }
 
 #[allow(clippy::cast_possible_wrap)] // No stream has so many bytes.

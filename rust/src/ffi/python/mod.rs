@@ -494,6 +494,11 @@ fn tuple(items: impl IntoIterator<Item = Object, IntoIter: ExactSizeIterator>) -
     }
 }
 
+fn empty_list() -> Option<Object> {
+    // SAFETY: see `api`.
+    unsafe { Object::owned((api().PyList_New)(0)) }
+}
+
 #[allow(clippy::cast_possible_wrap)] // No length is above isize::MAX.
 fn list(items: impl IntoIterator<Item = Object, IntoIter: ExactSizeIterator>) -> Option<Object> {
     let items = items.into_iter();
