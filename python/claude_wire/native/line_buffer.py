@@ -18,7 +18,6 @@ took 0.4 µs more.
 
 from __future__ import annotations
 
-import weakref
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -82,6 +81,9 @@ class Counts(NamedTuple):
     unknown: int = 0
 
 
+_NO_COUNTS = Counts()
+
+
 class LineBuffer:
     """A native line buffer, and its position in the stream. It belongs to one thread at a time and to its process.
 
@@ -97,7 +99,7 @@ class LineBuffer:
             or after :meth:`free`.
     """
 
-    __slots__ = ("__weakref__", "_busy", "_counts", "_finalize", "_out", "_steps", "handle", "max_line_bytes")
+    __slots__ = ("__weakref__", "_busy", "_counts", "_out", "_owned", "_steps", "handle", "max_line_bytes")
 
     def __init__(
         self,
@@ -117,13 +119,15 @@ class LineBuffer:
         checked(lib.cw_buffer_new(min(max_line_bytes, 2**64 - 1), options, names, len(names), handle))
         #: What the native library knows the buffer by.
         self.handle: int = handle[0]
-        self._counts = Counts()
-        self._finalize = weakref.finalize(self, lib.cw_buffer_free, self.handle)
+        self._counts = _NO_COUNTS
+        # Frees the buffer when this object dies; None once it is freed. weakref.finalize would take 1 µs and 500 bytes.
+        self._owned: Any = ffi.gc(handle, lib.cw_buffer_free_owned)
         # The native library itself refuses concurrent calls. But also between two calls, while the caller reads memory
         # that the first one lent, nobody else may make the second.
         self._busy = False
-        self._out = ffi.new("CwSteps *")
-        self._steps = ffi.buffer(self._out)
+        # Where the native library writes what it finds. The native reader needs none, so this is made on first use.
+        self._out: Any = None
+        self._steps: Any = None
         #: The limit for a line, in bytes without its line feed.
         self.max_line_bytes: int = max_line_bytes
 
@@ -157,10 +161,11 @@ class LineBuffer:
             chunk = ffi.from_buffer("uint8_t[]", source)
         if self._busy:
             raise self.refusal()
-        out = self._out
-        out.at = at = 0
+        out: Any = None
+        at = 0
         try:
             self._busy = True
+            out = self._result()
             steps = self._steps
             length = len(source)
             huge = False
@@ -195,7 +200,9 @@ class LineBuffer:
         except BaseException as error:
             if not isinstance(error, HandleError):
                 # What was not taken yet is dropped, and counted.
-                lib.cw_buffer_drop(self.handle, ffi.from_buffer("uint8_t[]", source), len(source), self._out)
+                if out is None:
+                    out = ffi.new("CwSteps *")
+                lib.cw_buffer_drop(self.handle, ffi.from_buffer("uint8_t[]", source), len(source), out)
             part = source = chunk = b""  # the traceback of an exception must not refer to the caller's memory
             raise
         finally:
@@ -203,11 +210,11 @@ class LineBuffer:
 
     def close(self, handle: Callable[[Block | LongLine], None]) -> None:
         """End the stream, and call ``handle`` with its last line if that has no line feed. A new stream begins."""
-        out = self._out
         if self._busy:
             raise self.refusal()
         try:
             self._busy = True
+            out = self._result()
             checked(lib.cw_buffer_close(self.handle, out.steps))
             _, kind, size, _, _, defects, length, offset, number = _unpack_from(self._steps, _FIRST)
             if kind == _CARRY:
@@ -219,10 +226,17 @@ class LineBuffer:
         finally:
             self._busy = False
 
+    def _result(self) -> Any:
+        """Return the place for what a chunk gives, of which nothing is taken yet. ``_steps`` has its bytes."""
+        if self._out is None:
+            self._out = ffi.new("CwSteps *")
+            self._steps = ffi.buffer(self._out)
+        self._out.at = 0
+        return self._out
+
     def _release(self) -> None:
         """Give lent memory back."""
-        self._out.at = 0
-        _next(self.handle, b"", 0, self._out)
+        _next(self.handle, b"", 0, self._result())
 
     def places(self, block: Block) -> list[tuple[int, int]]:
         """Return the offset and line number of each line of a filtered block. Valid while the block is handled."""
@@ -238,9 +252,10 @@ class LineBuffer:
         """Return a copy of the unfinished line so far. None if it exceeds the limit and is being dropped."""
         if self._busy:
             raise self.refusal()
-        checked(lib.cw_buffer_unfinished(self.handle, self._out.steps))
+        out = self._result()
+        checked(lib.cw_buffer_unfinished(self.handle, out.steps))
         _, kind, size, *_ = _unpack_from(self._steps, _FIRST)
-        return None if kind == _TOO_LONG else _buffer(self._out.steps[0].lent, size)[:]
+        return None if kind == _TOO_LONG else _buffer(out.steps[0].lent, size)[:]
 
     def stats(self) -> Stats:
         """Count the work done, so that a test can see that it is linear."""
@@ -249,7 +264,7 @@ class LineBuffer:
 
     def counts(self) -> Counts:
         """Count what has passed; after :meth:`free` and in a forked child what had when it was last asked."""
-        if self._finalize.alive:
+        if self._owned is not None:
             with suppress(HandleError):
                 out = self._stats()
                 self._counts = Counts(out.taken, out.start, out.skipped, out.merged, out.messages, out.unknown)
@@ -262,11 +277,13 @@ class LineBuffer:
 
     def free(self) -> None:
         """Free the native memory. A second call does nothing; every other method raises from now on."""
-        if self._finalize.alive:
+        if self._owned is not None:
             if self._busy:
                 raise self.refusal()
             self.counts()
-            self._finalize()
+            ffi.gc(self._owned, None)
+            self._owned = None
+            lib.cw_buffer_free(self.handle)
 
     def refusal(self) -> Exception:
         try:

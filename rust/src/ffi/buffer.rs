@@ -118,6 +118,18 @@ pub extern "C" fn cw_buffer_free(handle: u64) -> i32 {
     })
 }
 
+/// Frees the buffer whose handle is here. Its owner's destructor calls this: so nothing of Python runs, which an interrupt might stop.
+///
+/// # Safety
+///
+/// `handle` is null or may be read.
+#[no_mangle]
+pub unsafe extern "C" fn cw_buffer_free_owned(handle: *const u64) -> i32 {
+    // SAFETY: the caller promises it.
+    let handle = unsafe { handle.as_ref() };
+    handle.map_or(CW_ERROR_ARGUMENT, |&handle| cw_buffer_free(handle))
+}
+
 /// Takes the next step through the chunk of `len` bytes at `data`, from byte `at` of `out` on; see `Buffer::next`. If that
 /// is `CW_CARRY`, and something of the chunk is left, also the step after it, with the carried line still lent: most chunks of
 /// a stream take two steps. Returns how many were taken. Takes back what the call before it lent. The caller repeats it until

@@ -47,7 +47,7 @@ mod shared;
 pub mod step;
 
 /// Changes whenever a function, a struct or a constant here does: editable installs leave old libraries behind.
-pub const CW_ABI_VERSION: u32 = 14;
+pub const CW_ABI_VERSION: u32 = 15;
 
 /// Success. For a step: no line was completed.
 pub const CW_NOTHING: i32 = 0;
