@@ -136,6 +136,9 @@ class PageServer(ThreadingHTTPServer):
         self.sessions: dict[str, PlayedSession] = {}
         self.created: list[Any] = []
         self.profiles: list[str] = ["work"]
+        #: What they let one choose, and what they have chosen themselves.
+        self.choices: dict[str, list[Any]] = {}
+        self.options: dict[str, Any] = {}
         #: While this is set, the service is as if it were not there.
         self.is_away = threading.Event()
 
@@ -230,7 +233,8 @@ class _Handler(BaseHTTPRequestHandler):
         if self._is_known():
             names = ("id", "name", "cwd", "life", "began")
             found = [{name: getattr(one, name) for name in names} for one in self.server.sessions.values()]
-            profiles = [{"name": name, "roots": ["/home/user"]} for name in self.server.profiles]
+            choices = {"choices": self.server.choices, "options": self.server.options}
+            profiles = [{"name": name, "roots": ["/home/user"], **choices} for name in self.server.profiles]
             self._json(200, {"sessions": found, "profiles": profiles})
 
     def _older(self, session: PlayedSession, before: str, count: int) -> None:

@@ -22,7 +22,7 @@ from claude_wire.messages import Base64ImageSource, ImageBlock
 from claude_wire_kit.supervisor.errors import SupervisorError
 from claude_wire_kit.web.access import COOKIE_SECONDS, Access, Guard, Rate, SecureHeaders
 from claude_wire_kit.web.assets import page_routes
-from claude_wire_kit.web.config import FolderError
+from claude_wire_kit.web.config import ChoiceError, FolderError
 from claude_wire_kit.web.past import PastId
 from claude_wire_kit.web.refusals import refusal, supervisor_refusal, too_many
 from claude_wire_kit.web.service import Service
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from claude_wire_kit.supervisor.attach import Supervisor
     from claude_wire_kit.supervisor.frames import SessionInfo
-    from claude_wire_kit.web.config import Config
+    from claude_wire_kit.web.config import Config, Profile
 
 #: The limit for the body of a request, in bytes.
 MAX_BODY_BYTES = 1024 * 1024
@@ -63,6 +63,7 @@ class _Create(msgspec.Struct, forbid_unknown_fields=True):
     profile: str
     folder: Annotated[str, msgspec.Meta(max_length=4096)] = ""
     name: Annotated[str, msgspec.Meta(max_length=200)] | None = None
+    options: dict[str, str | int | float | bool] = {}
 
 
 class _Image(msgspec.Struct, forbid_unknown_fields=True):
@@ -84,7 +85,7 @@ class _Withdraw(msgspec.Struct, forbid_unknown_fields=True):
 class _Settings(msgspec.Struct, forbid_unknown_fields=True):
     model: Annotated[str, msgspec.Meta(min_length=1, max_length=200)] | None = None
     # A page may not switch to a mode that asks nobody.
-    permissionMode: Literal["default", "acceptEdits", "plan"] | None = None
+    permissionMode: Literal["default", "acceptEdits", "plan"] | None = None  # MODES of config.py
 
 
 class _Name(msgspec.Struct, forbid_unknown_fields=True):
@@ -179,6 +180,7 @@ def create_app(supervisor: Supervisor, config: Config, token: str, *, port: int)
             HTTPException: _http_error,
             SupervisorError: _supervisor_error,
             AnswerError: _answer_error,
+            ChoiceError: _choice_error,
             FolderError: _folder_error,
             CLINotFoundError: _no_cli,
         },
@@ -207,14 +209,21 @@ class _Application(Starlette):
 async def _sessions(request: Request) -> Response:
     service: Service = request.state.service
     sessions = [_info(one) for one in await service.sessions()]
-    profiles = [{"name": name, "roots": roots} for name, roots in service.profiles.items()]
+    profiles = [_profile(name, profile) for name, profile in service.profiles.items()]
     return JSONResponse({"sessions": sessions, "profiles": profiles})
+
+
+def _profile(name: str, profile: Profile) -> dict[str, Any]:
+    """Return what a client needs to know of a profile: not all of its options, which may hold secrets."""
+    choices = profile.offered
+    options = {field: value for field, value in profile.options.items() if field in choices}
+    return {"name": name, "roots": profile.roots, "choices": choices, "options": options}
 
 
 async def _create(request: Request) -> Response:
     body = await _body(request, _Create)
     service: Service = request.state.service
-    return JSONResponse(_info(await service.create(body.profile, body.folder, body.name)), 201)
+    return JSONResponse(_info(await service.create(body.profile, body.folder, body.name, body.options)), 201)
 
 
 def _act(act: Callable[[Request, Service, str], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
@@ -375,6 +384,10 @@ async def _supervisor_error(request: Request, error: Exception) -> Response:
 async def _answer_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, AnswerError)
     return refusal(409 if error.settled else 404, "settled" if error.settled else "unknown", str(error))
+
+
+async def _choice_error(request: Request, error: Exception) -> Response:
+    return refusal(403, "choice", str(error))
 
 
 async def _folder_error(request: Request, error: Exception) -> Response:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
@@ -16,6 +17,10 @@ from claude_wire_kit.supervisor.frames import Spec
 #: Environment variables that each CLI gets from the service. A profile may name further variables.
 BASIC_ENVIRONMENT = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TMPDIR", "TZ", "USER", "XDG_CONFIG_HOME")
 
+#: The permission modes that a client may switch to. Another one may be of the configuration, but no page turns it on.
+MODES = ("default", "acceptEdits", "plan")
+
+_Value: TypeAlias = str | int | float | bool
 _Name = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z")]
 
 
@@ -23,16 +28,22 @@ class ConfigError(ValueError):
     """The configuration is invalid. The message says where."""
 
 
+class ChoiceError(ValueError):
+    """A client has chosen what its profile does not offer."""
+
+
 class FolderError(ValueError):
     """A folder is not below a root of its profile."""
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One way to start a CLI. A client names a profile, and chooses nothing else but a folder.
+    """One way to start a CLI. A client names a profile, and chooses a folder, and what the profile offers.
 
     Attributes:
         roots: sessions work in these folders, or below them. ``~`` is the home folder.
         options: fields of :class:`~claude_wire.ClaudeOptions`: ``model``, ``permission_mode``, ``mcp_config``, …
+        choices: for fields of ``ClaudeOptions``, the values that a client may choose from in place of that of
+            ``options``. Without a row, ``permission_mode`` has those that a client may also switch to later.
         argv: a whole command line in place of the options.
         env: the names of variables that the CLI gets from the environment of the service, besides a few that every
             program needs.
@@ -41,6 +52,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     roots: Annotated[list[str], msgspec.Meta(min_length=1)]
     options: dict[str, Any] = {}
+    choices: dict[str, list[_Value]] = {}
     argv: list[str] | None = None
     env: list[str] = []
     cost_usd: float | None = None
@@ -64,18 +76,38 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             raise FolderError("there is no such folder below the roots of the profile")
         return found
 
-    def spec(self, folder: str, name: str | None, resume: str | None = None) -> Spec:
+    @property
+    def offered(self) -> dict[str, list[_Value]]:
+        """Return the choices, without those that offer nothing."""
+        offered: dict[str, list[_Value]] = {} if self.argv is not None else {"permission_mode": [*MODES]}
+        return {name: values for name, values in {**offered, **self.choices}.items() if values}
+
+    def check(self, chosen: Mapping[str, object]) -> None:
+        """Check that the profile offers what a client has chosen.
+
+        Raises:
+            ChoiceError: it does not.
+        """
+        for name, value in chosen.items():
+            # True is no 1 here.
+            if not any(type(one) is type(value) and one == value for one in self.offered.get(name, ())):
+                raise ChoiceError(f"the profile does not offer this {name!r}")
+
+    def spec(
+        self, folder: str, name: str | None, resume: str | None = None, chosen: Mapping[str, object] | None = None
+    ) -> Spec:
         """Return what the supervisor needs to start the CLI.
 
         Args:
             folder: a folder from :meth:`folder`.
+            chosen: options that have passed :meth:`check`.
             resume: the id of a session of the CLI to go on with.
 
         Raises:
             CLINotFoundError: there is no CLI.
         """
         names = {*BASIC_ENVIRONMENT, *self.env}
-        command = self.command()
+        command = self.command(chosen)
         if resume is not None:
             if isinstance(command, ClaudeOptions):
                 command = replace(command, resume=resume)
@@ -89,8 +121,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             cost_usd=self.cost_usd,
         )
 
-    def command(self) -> ClaudeOptions | list[str]:
-        """Return the command line, or the options that make one.
+    def command(self, chosen: Mapping[str, object] | None = None) -> ClaudeOptions | list[str]:
+        """Return the command line, or the options that make one, with those that a client has chosen.
 
         By default, text comes in deltas, and the CLI repeats prompts so that all clients see them.
 
@@ -99,8 +131,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         """
         if self.argv is not None:
             return self.argv
-        options: dict[str, Any] = {"include_partial_messages": True, "replay_user_messages": True, **self.options}
-        return ClaudeOptions(**options)
+        options: dict[str, Any] = {"include_partial_messages": True, "replay_user_messages": True}
+        return ClaudeOptions(**{**options, **self.options, **(chosen or {})})
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -144,10 +176,15 @@ def load_config(path: str | os.PathLike[str]) -> Config:
         where = f"{os.fspath(path)}: profile {name!r}"
         if profile.argv is not None and profile.options:
             raise ConfigError(f"{where} has argv and options: give one of them")
+        if profile.argv is not None and profile.choices:
+            raise ConfigError(f"{where} has argv and choices: give one of them")
         if profile.argv == []:
             raise ConfigError(f"{where}: argv is empty")
         try:
             profile.command()
+            for name, values in profile.choices.items():
+                for value in values:
+                    profile.command({name: value})
         except (TypeError, ValueError) as error:
             raise ConfigError(f"{where}: {type_of(error)}: {error}") from error
     return config

@@ -39,7 +39,7 @@ from claude_wire_kit.web.past import list_past, past_events
 from claude_wire_kit.web.search import Search
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
+    from collections.abc import AsyncGenerator, Mapping, Sequence
 
     from anyio.abc import TaskGroup
 
@@ -94,9 +94,9 @@ class Service:
     # --- sessions
 
     @property
-    def profiles(self) -> dict[str, list[str]]:
-        """Profile name -> allowed root folders."""
-        return {name: profile.roots for name, profile in self._config.profiles.items()}
+    def profiles(self) -> Mapping[str, Profile]:
+        """The profiles, by name."""
+        return self._config.profiles
 
     async def sessions(self) -> list[SessionInfo]:
         """Return all sessions of the supervisor. Raises SupervisorError."""
@@ -141,15 +141,22 @@ class Service:
                 return await self._host.start(chosen.spec(chosen.folder(one.cwd), one.title, one.id))
         raise SupervisorError("unknown", "there is no such session")
 
-    async def create(self, profile: str, folder: str, name: str | None) -> SessionInfo:
+    async def create(
+        self, profile: str, folder: str, name: str | None, chosen: Mapping[str, object] | None = None
+    ) -> SessionInfo:
         """Start a session.
 
+        Args:
+            chosen: options, of those that the profile offers.
+
         Raises:
+            ChoiceError: the profile does not offer them.
             FolderError: the folder is not below the roots of the profile.
             SupervisorError, CLINotFoundError: it cannot be started.
         """
-        chosen = self._profile(profile)
-        return await self._host.start(chosen.spec(chosen.folder(folder), name))
+        named = self._profile(profile)
+        named.check(chosen or {})
+        return await self._host.start(named.spec(named.folder(folder), name, chosen=chosen))
 
     async def resume(self, id: str, profile: str | None) -> SessionInfo:
         """Start a CLI that goes on with a session that has ended.

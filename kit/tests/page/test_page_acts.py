@@ -320,3 +320,24 @@ def test_token(browser: Any, server: PageServer) -> None:
         assert tab.page.evaluate("document.cookie + JSON.stringify(localStorage)") == "{}"
         tab.page.reload()
         tab.page.get_by_text("Welcome.").wait_for()
+
+
+def test_what_a_profile_lets_one_choose(browser: Any, server: PageServer) -> None:
+    """It stands in the dialog of a new session; what is not chosen stays as the profile has it."""
+    server.choices = {"permission_mode": ["default", "plan"], "model": ["sonnet", "opus"], "max_turns": [1, 5]}
+    server.options = {"model": "sonnet"}
+    with open_page(browser, server.entry) as tab:
+        tab.page.click("#new")
+        dialog = tab.page.get_by_role("dialog")
+        assert dialog.get_by_label("Model").locator("option").all_text_contents() == [
+            "As the profile has it: sonnet",
+            "sonnet",
+            "opus",
+        ]
+        modes = dialog.get_by_label("Permission mode").locator("option").all_text_contents()
+        assert modes == ["As the CLI has it", "Ask before changes", "Plan first"]
+        dialog.get_by_label("Model").select_option("opus")
+        dialog.get_by_label("Max turns").select_option("5")
+        tab.page.get_by_role("button", name="Start").click()
+        tab.page.wait_for_selector("#prompt:focus")
+        assert server.created == [{"profile": "work", "folder": "", "options": {"model": "opus", "max_turns": 5}}]

@@ -27,7 +27,7 @@ async def test_a_session_is_started_and_prompted_and_its_events_come(tmp_path: P
         async with service.client() as client:
             listed = (await client.get("/sessions")).json()
         assert [one["id"] for one in listed["sessions"]] == [id]
-        assert listed["profiles"] == [{"name": "agent", "roots": [str(tmp_path)]}]
+        assert listed["profiles"] == [{"name": "agent", "roots": [str(tmp_path)], "choices": {}, "options": {}}]
 
 
 async def test_a_prompt_that_is_sent_twice_is_run_once(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from claude_wire.messages import CommandLifecycleMessage, ControlResponse
 from claude_wire_kit.commands.guide import command
 from claude_wire_kit.commands.guide.project import PICTURE, write_project
 from claude_wire_kit.supervisor.frames import INITIALIZE_ID
-from claude_wire_kit.web import Profile
+from claude_wire_kit.web import Profile, load_config
 from claude_wire_kit.web import files as files_module
 from claude_wire_kit.web import past as past_module
 from claude_wire_kit.web import search as search_module
@@ -220,6 +220,54 @@ async def test_sessions_on_disk_of_allowed_folders_are_read_and_resumed(
         assert (await client.get("/past")).json()["sessions"] == []
         record = json.loads((tmp_path / "state" / "sessions" / made["id"] / "session.json").read_text())
         assert record["argv"][-2:] == ["--resume", PAST]
+
+
+async def test_what_a_profile_lets_one_choose(tmp_path: Path) -> None:
+    """A mode that asks somebody is offered without a word in the configuration; anything else only with one."""
+    secret = {"cli_path": "/bin/true", "model": "sonnet", "append_system_prompt": "secret"}
+    profile = Profile(
+        roots=[os.fspath(tmp_path)], options=secret, choices={"model": ["sonnet", "opus"], "max_turns": [1, 5]}
+    )
+    async with served(tmp_path, choosing=profile) as service, service.client() as client:
+        _, listed = (await client.get("/sessions")).json()["profiles"]
+        assert listed == {
+            "name": "choosing",
+            "roots": [str(tmp_path)],
+            "choices": {
+                "permission_mode": ["default", "acceptEdits", "plan"],
+                "model": ["sonnet", "opus"],
+                "max_turns": [1, 5],
+            },
+            "options": {"model": "sonnet"},
+        }
+        chosen = {"model": "opus", "max_turns": 5, "permission_mode": "plan"}
+        made = await client.post("/sessions", json={"profile": "choosing", "options": chosen})
+        assert made.status_code == 201, made.text
+        record = json.loads((tmp_path / "state" / "sessions" / made.json()["id"] / "session.json").read_text())
+        argv = " ".join(record["argv"]).replace("=", " ")
+        for flag in ("--model opus", "--max-turns 5", "--permission-mode plan"):
+            assert flag in argv
+        for wrong in ({"model": "haiku"}, {"max_turns": True}, {"permission_mode": "bypassPermissions"}, {"cwd": "/"}):
+            refused = await client.post("/sessions", json={"profile": "choosing", "options": wrong})
+            assert (refused.status_code, refused.json()["error"]) == (403, "choice"), wrong
+        refused = await client.post("/sessions", json={"profile": "agent", "options": {"permission_mode": "plan"}})
+        assert (refused.status_code, refused.json()["error"]) == (403, "choice")
+        refused = await client.post("/sessions", json={"profile": "choosing", "options": {"model": ["opus"]}})
+        assert refused.status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ('argv = ["x"]\n[profiles.a.choices]\nmodel = ["x"]', "has argv and choices"),
+        ('[profiles.a.choices]\nnothing = ["x"]', "nothing"),
+        ('[profiles.a.choices]\nmax_turns = ["x"]', "max_turns"),
+    ],
+)
+def test_choices_that_cannot_be_are_named(tmp_path: Path, more: str, said: str) -> None:
+    (tmp_path / "serve.toml").write_text(f'[profiles.a]\nroots = ["."]\n{more}\n')
+    with pytest.raises(ValueError, match=said):
+        load_config(tmp_path / "serve.toml")
 
 
 def test_the_options_of_a_profile_resume_too(tmp_path: Path) -> None:

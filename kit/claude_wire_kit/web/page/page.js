@@ -3,6 +3,7 @@
 import { Attention } from "./attention.js";
 import { Complete } from "./complete.js";
 import { Conversation, dollars } from "./conversation.js";
+import { Create } from "./create.js";
 import { Images } from "./images.js";
 import { Manage } from "./manage.js";
 import { Past } from "./past.js";
@@ -120,6 +121,17 @@ const queue = new Queue(at("queue"), {
   changed,
 });
 
+const create = new Create(at("create"), {
+  async start(body, close) {
+    const info = await call("POST", "sessions", body);
+    close();
+    await look();
+    isPromptWanted = true;
+    show(info.id);
+    changed();
+  },
+});
+
 const images = new Images(at("images"), { fault, changed });
 
 const complete = new Complete(at("prompt"), at("complete"), {
@@ -210,7 +222,7 @@ async function look() {
   at("log").dataset.empty = sessions.length ? "Nothing has been said yet." : "Start a session to begin.";
   at("new").disabled = found.profiles.length === 0;
   at("new").title = found.profiles.length ? "" : "The configuration of the service has no profile.";
-  profiles(found.profiles);
+  create.take(found.profiles);
   attend();
   list();
   if (read !== null) return;
@@ -586,9 +598,9 @@ async function resume(profile) {
     await call("POST", urlOf(session, "resume"), profile === undefined ? {} : { profile });
     look();
   } catch (error) {
-    const known = at("profile").options;
+    const known = create.profiles;
     if (error.error === "environment" && profile === undefined && known.length === 1) {
-      await resume(known[0].value);
+      await resume(known[0].name);
       return;
     }
     resumed = null;
@@ -600,41 +612,6 @@ async function resume(profile) {
 function grow() {
   const prompt = at("prompt");
   prompt.rows = Math.min(8, Math.max(1, prompt.value.split("\n").length, Math.ceil(prompt.value.length / 80)));
-}
-
-// --- a new session
-
-function profiles(found) {
-  const select = at("profile");
-  if (select.options.length === found.length) return;
-  select.replaceChildren(
-    ...found.map(({ name, roots }) => {
-      const option = make("option", "", name);
-      option.value = name;
-      option.dataset.roots = roots.join(", ");
-      return option;
-    }),
-  );
-}
-
-async function create() {
-  at("create-fault").textContent = "";
-  const body = { profile: at("profile").value, folder: at("cwd").value.trim() };
-  if (at("label").value.trim()) body.name = at("label").value.trim();
-  try {
-    const info = await call("POST", "sessions", body);
-    at("create").close();
-    await look();
-    isPromptWanted = true;
-    show(info.id);
-    changed();
-  } catch (error) {
-    at("create-fault").textContent = error.message;
-  }
-}
-
-function roots() {
-  at("roots").textContent = at("profile").selectedOptions[0]?.dataset.roots ?? "";
 }
 
 // --- mouse and keyboard
@@ -659,15 +636,7 @@ at("sessions").addEventListener("click", (event) => {
 });
 at("new").addEventListener("click", () => {
   if (document.body.classList.contains("side-open")) side(false);
-  at("create-fault").textContent = "";
-  roots();
-  at("create").showModal();
-});
-at("profile").addEventListener("change", roots);
-at("create-cancel").addEventListener("click", () => at("create").close());
-at("create-form").addEventListener("submit", (event) => {
-  event.preventDefault();
-  create();
+  create.open();
 });
 at("form").addEventListener("submit", (event) => {
   event.preventDefault();

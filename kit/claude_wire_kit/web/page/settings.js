@@ -3,7 +3,7 @@
 import { make } from "./text.js";
 
 /** The modes that the service lets a page switch to. */
-const MODES = { default: "Ask before changes", acceptEdits: "Edit without asking", plan: "Plan first" };
+export const MODES = { default: "Ask before changes", acceptEdits: "Edit without asking", plan: "Plan first" };
 
 export class Settings {
   /**

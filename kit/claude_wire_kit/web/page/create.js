@@ -1,0 +1,88 @@
+// The dialog for a new session: its profile, folder and name, and what the profile lets one choose.
+
+import { make } from "./text.js";
+import { MODES } from "./settings.js";
+
+/** Names of choices that people know by other words. */
+const NAMES = { permission_mode: "Permission mode" };
+
+export class Create {
+  /**
+   * @param {HTMLDialogElement} dialog
+   * @param {object} on `start(body)` starts a session; it may throw, and then the dialog stays.
+   */
+  constructor(dialog, on) {
+    this.dialog = dialog;
+    this.on = on;
+    this.profiles = [];
+    for (const name of ["profile", "roots", "cwd", "label", "choices", "create-fault", "create-cancel", "create-form"]) {
+      this[name] = dialog.querySelector(`#${name}`);
+    }
+    this.profile.addEventListener("change", () => this.draw());
+    this["create-cancel"].addEventListener("click", () => dialog.close());
+    this["create-form"].addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.start();
+    });
+  }
+
+  /** Take the profiles of the service. */
+  take(profiles) {
+    if (JSON.stringify(profiles) === JSON.stringify(this.profiles)) return;
+    this.profiles = profiles;
+    this.profile.replaceChildren(
+      ...profiles.map(({ name }) => {
+        const option = make("option", "", name);
+        option.value = name;
+        return option;
+      }),
+    );
+    this.draw();
+  }
+
+  open() {
+    this["create-fault"].textContent = "";
+    this.dialog.showModal();
+  }
+
+  /** Show the roots of the profile, and its choices. */
+  draw() {
+    const { roots = [], choices = {}, options = {} } = this.profiles.find((one) => one.name === this.profile.value) ?? {};
+    this.roots.textContent = roots.join(", ");
+    this.choices.replaceChildren(
+      ...Object.entries(choices).flatMap(([name, values]) => {
+        const label = make("label", "", NAMES[name] ?? sentence(name));
+        const select = make("select");
+        select.id = label.htmlFor = `choice-${name}`;
+        select.dataset.name = name;
+        const given = options[name];
+        const words = (value) => (name === "permission_mode" ? (MODES[value] ?? value) : String(value));
+        const none = given === undefined ? "As the CLI has it" : `As the profile has it: ${words(given)}`;
+        [none, ...values.map(words)].forEach((text, number) => {
+          const option = make("option", "", text);
+          option.value = number === 0 ? "" : JSON.stringify(values[number - 1]);
+          select.append(option);
+        });
+        return [label, select];
+      }),
+    );
+  }
+
+  async start() {
+    this["create-fault"].textContent = "";
+    const body = { profile: this.profile.value, folder: this.cwd.value.trim() };
+    if (this.label.value.trim()) body.name = this.label.value.trim();
+    const chosen = [...this.choices.querySelectorAll("select")].filter((one) => one.value);
+    if (chosen.length) body.options = Object.fromEntries(chosen.map((one) => [one.dataset.name, JSON.parse(one.value)]));
+    try {
+      await this.on.start(body, () => this.dialog.close());
+    } catch (error) {
+      this["create-fault"].textContent = error.message;
+    }
+  }
+}
+
+function sentence(name) {
+  const words = name.replaceAll("_", " ");
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
