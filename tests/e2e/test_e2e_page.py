@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -16,10 +15,6 @@ from chromium import another, running_chromium
 from offline.fake_api import FakeAPI
 from page_scripts import FOUND, HOSTILE, LONG, LOOK, MENDED, SCRIPTS, make_folder
 from page_service import PageService
-
-DOCS = Path(__file__).resolve().parents[2] / "docs"
-#: With this the pictures of the documentation are taken anew.
-PICTURES = bool(os.environ.get("CLAUDE_WIRE_PICTURES"))
 
 
 @pytest.fixture(scope="module")
@@ -38,11 +33,6 @@ def service() -> Iterator[PageService]:
             yield service
         finally:
             service.close()
-
-
-def picture(tab: Tab, name: str) -> None:
-    if PICTURES:
-        tab.page.screenshot(path=str(DOCS / f"page-{name}.png"))
 
 
 def type_prompt(tab: Tab, text: str) -> None:
@@ -84,7 +74,6 @@ def test_a_typed_prompt_streams(browser: Any, service: PageService) -> None:
         assert tab.shown()["texts"] == [read_markdown(LOOK + FOUND), "The sum is right, but each item is rounded"]
         assert session.said("result") == []
         tab.wait_for_text("#progress-step", "Reading the tests")
-        picture(tab, "streaming-dark")
         service.api.open("streams-1")
         tab.wait_for_turns(1)
         session.is_shown(tab)
@@ -103,7 +92,6 @@ def test_answers_by_mouse_and_by_keyboard(browser: Any, service: PageService) ->
         asked(tab, "Allow Edit?")
         tab.wait_for_text("#sessions [aria-current] .life", "asks you")
         session.is_shown(tab)
-        picture(tab, "question-light")
         tab.page.get_by_role("button", name="Allow once").click()
         asked(tab, "Run the tests of the cart")
         assert (session.folder / "cart.py").read_text() == MENDED
@@ -212,7 +200,6 @@ def test_narrow_screen(browser: Any, service: PageService) -> None:
         type_prompt(tab, "Write the release notes into a file.")
         asked(tab, "Allow Write?")
         session.is_shown(tab)
-        picture(tab, "question-360")
         assert sideways(tab) == 0
         allow = tab.page.get_by_role("button", name="Allow once")
         assert is_in_view(tab, "#questions .main")
@@ -272,7 +259,6 @@ def test_the_service_restarts_in_mid_turn(browser: Any, service: PageService) ->
         tab.page.get_by_role("button", name="Allow once").click()
         live_text(tab, "The test fails: each item is rounded on its own. ")
         session.is_shown(tab)
-        picture(tab, "reconnected-light")
         assert session.said("result") == []
         service.api.open("restarted-1")
         tab.wait_for_turns(1)

@@ -13,7 +13,7 @@ from browsing import Tab, open_page
 from claude_wire_kit.commands.guide import command
 from claude_wire_kit.commands.guide.project import write_project
 from served import TOKEN
-from served_program import run_service
+from served_program import ServedProgram, run_service
 
 __all__ = ["Guided", "guided"]
 
@@ -21,8 +21,9 @@ __all__ = ["Guided", "guided"]
 class Guided:
     """A tab that shows a session with the agent."""
 
-    def __init__(self, tab: Tab, folder: Path, client: httpx.Client) -> None:
+    def __init__(self, tab: Tab, folder: Path, client: httpx.Client, program: ServedProgram) -> None:
         self.tab = tab
+        self.program = program
         self.page = tab.page
         self.folder = folder
         self.client = client
@@ -61,4 +62,4 @@ def guided(browser: Any, folder: Path, script: str = "", **context: Any) -> Iter
             tab.page.add_init_script(script)
             tab.page.goto(f"{program.url}/#token={TOKEN}")
             tab.wait_level()
-            yield Guided(tab, folder, client)
+            yield Guided(tab, folder, client, program)
