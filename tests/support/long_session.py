@@ -13,9 +13,9 @@ import host_agent
 
 __all__ = ["BYTES", "TURNS", "keep_long_session", "long_agent"]
 
-#: The size of the session, and its turns, which have a large result of a tool each.
+#: The size of the session, and its turns. Each has a large result of a tool, which the service does not have to cut.
 BYTES = 100 * 1024 * 1024
-TURNS = 500
+TURNS = 1_100
 
 #: On the first prompt it writes the file that stands beside it. Then it answers as the other agent does.
 PROGRAM = """\

@@ -5,7 +5,7 @@ import { make } from "./text.js";
 
 /** Entries that the page keeps, and characters. */
 const MAX_ENTRIES = 1_000;
-const MAX_CHARS = 8 * 1024 * 1024;
+const MAX_CHARS = 16 * 1024 * 1024;
 /** Entries that stay at the end while one reads far above. */
 const AT_END = 100;
 /** Entries that go at once: looking where they stand costs as much for one as for many. */

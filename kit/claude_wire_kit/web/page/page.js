@@ -319,6 +319,7 @@ async function openPast(session) {
     if (document.body.classList.contains("side-open")) side(false);
     leave();
     read = session;
+    hasOlderFailed = false;
     if (before !== null) conversation.add({ type: "older", before });
     for (const { event, id } of events) conversation.add(event, id);
     conversation.add({ type: "session_state", ended: true, exitCode: null, open: [] });
@@ -358,6 +359,7 @@ function show(id) {
   stream?.close();
   shown = id;
   read = null;
+  hasOlderFailed = false;
   level(false);
   fault("");
   history.replaceState(null, "", `#session=${encodeURIComponent(id)}`);
@@ -476,7 +478,7 @@ function topOf(entry) {
   return entry.getBoundingClientRect().top - at("main").getBoundingClientRect().top;
 }
 
-/** Whether older entries are on their way, or could not be had: then it is left to the person to ask again. */
+/** Whether older entries are on their way; or have not come, or found no room: then it is left to the person to ask again. */
 let isOlderDue = false;
 let hasOlderFailed = false;
 
@@ -492,8 +494,8 @@ async function older(isAsked = false) {
     try {
       const page = await call("GET", `${path}last=${LAST}&before=${encodeURIComponent(before)}`);
       if (session !== (shown ?? read) || kept.before !== before) return;
-      hasOlderFailed = false;
       stay(() => conversation.prepend(page));
+      hasOlderFailed = kept.before === before;
     } catch (error) {
       hasOlderFailed = true;
       if (session === (shown ?? read)) fault(`Older entries cannot be shown: ${error.message}`);
