@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import house
+import long_session
 import workloads
 
 SECONDS = 60.0
@@ -76,6 +77,31 @@ class Served:
             self._selector.register(client, selectors.EVENT_READ, [client, b""])
         self._readers += count
 
+    def open_end(self) -> float:
+        """Get the last 200 events of the session from a service that has read nothing of it.
+
+        Returns:
+            The seconds of processor time that it has taken.
+        """
+        self._get("/sessions", b'"profiles":', 4096)  # it has begun to serve
+        before = self.seconds
+        path = f"/sessions/{self._sessions[0].id}/events?details=1&last=200"
+        answer = self._get(path, b"event: session_state\n", 4096)
+        assert b'"Answer ' in answer
+        return self.seconds - before
+
+    def _get(self, path: str, end: bytes, within: int) -> bytes:
+        """Get a path, up to a text within so many bytes of the end of what has come."""
+        with socket.create_connection(("127.0.0.1", self._port)) as client:
+            client.settimeout(SECONDS)
+            head = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n\r\n"
+            client.sendall(head.encode())
+            answer = b""
+            while end not in answer[-within:]:
+                answer += client.recv(1 << 16)
+            assert answer.startswith(b"HTTP/1.1 200"), answer[:100]
+            return answer
+
     def run(self, count: int, at_once: int) -> float:
         """Write so many events, of which so many are under way at a time, each in another session.
 
@@ -127,6 +153,32 @@ def service(supervisor: house.House, folder: Path, sessions: int) -> Served:
 def plain(supervisor: house.House, folder: Path, sessions: int) -> Served:
     """The endpoint, with so many others."""
     return _serves("plain", supervisor, folder, sessions)
+
+
+def end_of(supervisor: house.House, folder: Path, session: house.ManagedSession) -> float:
+    """The seconds of processor time in which a new service gives the end of a session."""
+    served = Served(["service", str(folder)], [session], [])
+    try:
+        return served.open_end()
+    finally:
+        served.close()
+
+
+def write_long(supervisor: house.House, turns: int) -> house.ManagedSession:
+    """A session of so many turns, of 100 KB each."""
+    supervisor.open(1, attached=False)
+    session = supervisor.sessions[-1]
+    size = 0
+    for line in long_session.long_output(turns):
+        size += len(line)
+        with open(session.output, "wb", closefd=False) as output:
+            output.write(line)
+    kept = 0
+    while kept < size:
+        client, answer = supervisor.ask({"list": {}})
+        client.close()
+        kept = next(one["bytes"] for one in answer["sessions"] if one["id"] == session.id)
+    return session
 
 
 def _serves(what: str, supervisor: house.House, folder: Path, sessions: int) -> Served:

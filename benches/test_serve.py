@@ -84,3 +84,15 @@ def test_processor_time(contest: Contest, opened: tuple[serving.Served, serving.
         at_most={"a plain endpoint of Starlette": (lambda: plain.run(EVENTS, at_once), 1.3)},
         rounds=None,
     )
+
+
+@takes_own_time
+def test_the_end_of_a_long_session(contest: Contest, supervisor: house.House, tmp_path: Path) -> None:
+    """A new service gives the last 200 events of a session of 100 MB, as fast as those of a session of 2 MB."""
+    folder = tmp_path / "supervisor"
+    long, short = serving.write_long(supervisor, 1_100), serving.write_long(supervisor, 22)
+    contest.measured(
+        "the end of a session of 100 MB over HTTP",
+        lambda: serving.end_of(supervisor, folder, long),
+        at_most={"of a session of 2 MB": (lambda: serving.end_of(supervisor, folder, short), 1.5)},
+    )

@@ -11,7 +11,7 @@ from typing import Any
 
 import host_agent
 
-__all__ = ["BYTES", "TURNS", "keep_long_session", "long_agent"]
+__all__ = ["BYTES", "TURNS", "keep_long_session", "long_agent", "long_output"]
 
 #: The size of the session, and its turns. Each has a large result of a tool, which the service does not have to cut.
 BYTES = 100 * 1024 * 1024
@@ -53,14 +53,19 @@ def _turn(number: int) -> Iterator[dict[str, Any]]:
     yield {"type": "assistant", "message": {"id": f"b-{number}", "role": "assistant", "model": "x", "content": [said]}}
 
 
-def long_agent(folder: Path, turns: int = TURNS) -> list[str]:
-    """Write the session into a folder, and return the command line of its agent."""
+def long_output(turns: int = TURNS) -> Iterator[bytes]:
+    """The lines of the session."""
     result = {"type": "result", "subtype": "success", "is_error": False, "result": "ok", "duration_ms": 1}
     both = {"session_id": "cli-1", "parent_tool_use_id": None}
-    with open(folder / "long.ndjson", "w", encoding="utf-8") as file:
-        for number in range(turns):
-            for place, message in enumerate([*_turn(number), {**result, "num_turns": 2, "total_cost_usd": number}]):
-                file.write(json.dumps({**message, **both, "uuid": f"u-{number}-{place}"}) + "\n")
+    for number in range(turns):
+        for place, message in enumerate([*_turn(number), {**result, "num_turns": 2, "total_cost_usd": number}]):
+            yield json.dumps({**message, **both, "uuid": f"u-{number}-{place}"}).encode() + b"\n"
+
+
+def long_agent(folder: Path, turns: int = TURNS) -> list[str]:
+    """Write the session into a folder, and return the command line of its agent."""
+    with open(folder / "long.ndjson", "wb") as file:
+        file.writelines(long_output(turns))
     program = folder / "long_agent.py"
     program.write_text(
         PROGRAM.format(
