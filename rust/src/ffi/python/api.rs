@@ -458,10 +458,11 @@ impl Containers {
             }
             let index = keys.add(1).cast::<u8>();
             let entries = index.add(1 << (*keys).log2_index_bytes);
-            Some(std::slice::from_raw_parts(
-                entries.cast(),
-                (*keys).entries.unsigned_abs(),
-            ))
+            Some(match (*keys).entries.unsigned_abs() {
+                // The keys that all new dicts share have an index of one byte: their entries would not be aligned.
+                0 => &[],
+                len => std::slice::from_raw_parts(entries.cast(), len),
+            })
         }
     }
 }
