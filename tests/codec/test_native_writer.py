@@ -386,6 +386,24 @@ def test_a_message_that_is_changed_by_force_is_no_danger(value: Any) -> None:
 # --- what encode is ---------------------------------------------------------------------------------------------------
 
 
+def test_no_python_runs_for_what_the_writer_writes() -> None:
+    message = UserMessage.of("x")
+    assert natively(message)
+    called: list[str] = []
+
+    def note(frame: Any, event: str, _: object) -> None:
+        if event == "call":
+            called.append(frame.f_code.co_name)
+
+    sys.setprofile(note)
+    try:
+        line = encode(message)
+    finally:
+        sys.setprofile(None)
+    assert called == []
+    assert line == by_msgspec(message)
+
+
 def test_encode_is_a_function_like_any_other() -> None:
     assert encode.__name__ == "encode"
     assert encode.__doc__ == by_msgspec.__doc__
