@@ -456,6 +456,10 @@ impl Containers {
             {
                 return None;
             }
+            if (*keys).entries == 0 {
+                // Of the empty dict, the keys begin nowhere.
+                return Some(&[]);
+            }
             let index = keys.add(1).cast::<u8>();
             let entries = index.add(1 << (*keys).log2_index_bytes);
             Some(match (*keys).entries.unsigned_abs() {

@@ -342,8 +342,8 @@ impl<'a> Source<'a> for Objects {
     fn is_known(&self, record: Still<'a>, fields: &Fields) -> bool {
         // SAFETY: the slots are those of the class; nobody changes them meanwhile.
         let differs = |place: &Place| unsafe { record.word(place.slot) as usize ^ place.omitted };
-        let mut fours = fields.unknown.iter();
-        fours.all(|four| four.iter().fold(0, |all, place| all | differs(place)) == 0)
+        let differ = |[a, b, c, d]: &[Place; 4]| differs(a) | differs(b) | differs(c) | differs(d);
+        fields.unknown.iter().all(|four| differ(four) == 0)
     }
 
     fn learn(&self, record: Still<'a>, fields: &mut Fields) -> Vec<usize> {
