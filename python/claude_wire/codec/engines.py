@@ -15,7 +15,7 @@ import os
 import threading
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -164,7 +164,7 @@ def native_feed(cls: type, feed: Callable[..., Any], take: Callable[..., Any], s
     found = _functions_if_any()
     if not found:
         return feed
-    marked: Any = object.__new__(cls)
+    marked = cast("object", object.__new__(cls))
     mark = object()
     setattr(marked, slot, mark)
     (index,) = found["slots_of"]((marked, cls.__basicsize__ // WORD_BYTES, (mark,)))
