@@ -305,7 +305,7 @@ DELTA = (
 )
 ASSISTANT = (
     b'{"type":"assistant","message":{"id":"m","type":"message","role":"assistant","model":"x","content":[{"type":"tool_use",'
-    b'"id":"t","name":"Bash","input":{"command":"ls","more":[1,2,{"deep":["er"]}]}}],"stop_reason":null,'
+    b'"id":"t","name":"Bash","input":{"command":"ls","more":[{"deep":["er"]},2,{"deep":["er"]}]}}],"stop_reason":null,'
     b'"usage":{"input_tokens":1,"output_tokens":2}},"parent_tool_use_id":null,"session_id":"s","uuid":"u"}\n'
 )
 
@@ -314,7 +314,8 @@ def test_no_two_messages_share_what_can_change() -> None:
     first, *others = Decoder().feed(ASSISTANT * 20)
     assert not isinstance(first, InvalidLine)
     before = msgspec.json.encode(others)
-    first.message.content[0].input["more"][2]["deep"].append("changed")  # type: ignore[union-attr]  # it is a tool use
+    for index in (0, 2):
+        first.message.content[0].input["more"][index]["deep"].append("changed")  # type: ignore[union-attr]  # a tool use
     first.message.content.append("another")  # type: ignore[union-attr]  # as above
     first.message.content[0].input.clear()  # type: ignore[union-attr]  # as above
     assert msgspec.json.encode(others) == before

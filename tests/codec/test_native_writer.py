@@ -404,6 +404,12 @@ def test_no_python_runs_for_what_the_writer_writes() -> None:
     assert line == by_msgspec(message)
 
 
+def test_whole_numbers_of_64_bits_are_written_natively() -> None:
+    for number in (0, 2**30 - 1, 2**30, -(2**30), 2**62, 2**63 - 1, -(2**63)):
+        assert natively({"type": "x", "number": number}) == b'{"type":"x","number":%d}\n' % number
+    assert natively({"type": "x", "number": 2**63}) is None
+
+
 def test_encode_is_a_function_like_any_other() -> None:
     assert encode.__name__ == "encode"
     assert encode.__doc__ == by_msgspec.__doc__
