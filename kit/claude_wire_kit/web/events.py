@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from claude_wire.codec import Decoder
-from claude_wire.messages import ControlResponse
+from claude_wire.messages import ControlResponse, InitMessage, ResultMessage
 from claude_wire_kit.events.bounds import bounded
 from claude_wire_kit.events.bridge import Bridge
 from claude_wire_kit.events.events import Activity, ClaudeResponse, PermissionCancelled, PermissionRequest, Thinking
@@ -199,6 +199,8 @@ class Source:
         self._details = details
         self._ui = Bridge(partial=True, prompts=True, details=details)
         self._decoder: Decoder[Any] = Decoder()
+        # False while the lines are those of a turn whose beginning is not among them.
+        self._has_begun = first == 1
         #: The ids of the open questions, according to the events.
         self.open: dict[str | float, None] = {}
         #: How often the open questions, the queue or the settings have changed.
@@ -210,7 +212,13 @@ class Source:
         for message in self._decoder.feed(line + b"\n"):
             if isinstance(message, ControlResponse) and message.request_id == INITIALIZE_ID:
                 found += self._ui.end()  # a new process goes on with the session
-            found += self._ui.add(message)
+            self._has_begun = self._has_begun or isinstance(message, InitMessage)
+            made = self._ui.add(message)
+            if isinstance(message, ResultMessage) and not self._has_begun:
+                # A result may repeat the last text of its turn, which is further up then.
+                made = [event for event in made if not isinstance(event, ClaudeResponse)]
+                self._has_begun = True
+            found += made
             self.changes += self.abilities.add(message)
         if self._details:
             # Deltas of a tool's input would be as many events, and say only that there is one.

@@ -109,6 +109,26 @@ async def test_the_end_of_a_window_goes_on_live_and_after_a_restart(tmp_path: Pa
             await service.start()
 
 
+async def test_a_text_that_its_result_repeats_comes_once(tmp_path: Path, short: None) -> None:
+    """The lines at the end are the result alone, which has the text of the answer further up."""
+    text = "y" * 5_000
+    said = {"id": "m", "role": "assistant", "model": "x", "content": [{"type": "text", "text": text}]}
+    lines = [{"type": "assistant", "message": said, "session_id": "s"}, {"type": "result", "subtype": "success"}]
+    lines[1] |= {"is_error": False, "result": text, "session_id": "s", "num_turns": 1}
+    async with served(tmp_path) as service:
+        id = await service.create({"lines": 0, "raw": [json.dumps(line) + "\n" for line in lines], "hang": True})
+        async with service.events(id, query="?details=1") as events:
+            await events.until("turn_complete")
+        await service.stop()
+        await service.start()
+        async with service.events(id, query="?last=1&details=1") as events:
+            before, found = await opened(events)
+        assert texts(found) == []
+        async for page in pages(service, id, before, 1):
+            found = page + found
+        assert texts(found) == [text]
+
+
 async def test_a_page_reads_only_its_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a session of some megabytes, the service makes events of the lines at the end alone."""
     made: list[int] = []
