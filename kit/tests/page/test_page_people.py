@@ -345,3 +345,37 @@ def test_sessions_of_the_cli_on_disk(browser: Any, tmp_path: Path, monkeypatch: 
         shop.say("Which model?")
         shop.tab.wait_for_turns(1)
         assert [one["name"] for one in shop.sessions()] == ["The shop", "Count the pens"]
+
+
+def test_all_that_the_agent_offers_is_seen(browser: Any, tmp_path: Path) -> None:
+    """Each row of its list, in one session: steps and subagents, a plan, an image, Markdown, a stop, an error."""
+    with guided(browser, tmp_path) as shop:
+        page = shop.page
+        shop.say("Hello!")
+        page.locator("#log table").get_by_text("choices for you").wait_for()
+        shop.say("review")
+        shop.tab.wait_for_turns(2)
+        assert page.locator("#log .agent").count() == 2
+        assert page.locator("#log .agent [data-kind=operation]").count() == 2
+        shop.say("plan")
+        page.locator("#questions .tool").get_by_text("ExitPlanMode").wait_for()
+        page.locator("#questions .deny").click()
+        shop.wait_for("Then we stay with the plan.")
+        shop.say("picture")
+        shop.tab.wait_for_turns(4)
+        page.locator("#log .call summary").last.click()
+        page.wait_for_function("() => document.querySelector('#log canvas')?.width === 64")
+        shop.say("markdown")
+        page.locator("#log .response input[type=checkbox]").nth(1).wait_for()
+        shop.tab.wait_for_turns(5)
+        shop.say("count")
+        page.locator("#log .live").get_by_text("1 2 3 4").wait_for()
+        page.click("#stop")
+        shop.tab.wait_for_turns(6)
+        shop.say("error")
+        page.click("#questions .main")
+        shop.tab.wait_for_turns(7)
+        facts = page.locator("[data-kind=turn] .facts").all_text_contents()
+        assert [one.split(" · ")[0] for one in facts] == ["Done"] * 5 + ["Stopped", "Not done"]
+        page.get_by_text("exit code 1").first.wait_for()
+        page.get_by_text("The visitor wanted to see an error").first.wait_for()
