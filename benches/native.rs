@@ -108,21 +108,27 @@ fn coalesce(data: &[u8], level: Level) -> usize {
 
 /// Whole lines, a chunk at a time.
 fn filter(data: &[u8], mut filter: Filter) -> usize {
-    let (mut start, mut end, mut kept) = (0, 0, 0);
-    while end < data.len() {
-        end = data.len().min(end + CHUNK);
-        while start < end {
-            let taken = filter.take(&data[start..end], usize::MAX, Place::default());
-            let bytes = taken.expect("memory").bytes;
-            let full = filter.is_full();
-            filter.finish().expect("memory");
-            kept += filter.block().len() + filter.places().len();
-            filter.clear();
-            start += bytes;
-            if !full {
-                break;
-            }
+    let (mut start, mut kept) = (0, 0);
+    while start < data.len() {
+        let window = &data[start..data.len().min(start + CHUNK)];
+        let end = memchr::memrchr(b'\n', window).map_or(0, |at| at + 1);
+        let mut at = 0;
+        while at < end {
+            let taken = filter.take(&window[at..end], usize::MAX, Place::default());
+            let taken = taken.expect("memory");
+            let merged = filter.close(|_, len, _| {
+                kept += len;
+                Ok(())
+            });
+            merged.expect("memory");
+            kept += taken.kept;
+            at += taken.bytes + taken.kept;
         }
+        filter.rest();
+        if end == 0 {
+            break;
+        }
+        start += end;
     }
     kept
 }

@@ -41,6 +41,7 @@ def test_only(contest: Contest, which: str) -> None:
         decoder = claude_wire.Decoder(only=WANTED)
         if plain:
             decoder._buffer = LineBuffer(DEFAULT_MAX_LINE_BYTES, only=frozenset(WANTED), plain=True)
+            decoder._feeder = decoder._lines.engine.new_feed(decoder._buffer.handle)
         feed = decoder.feed
         return sum(len(feed(chunk)) for chunk in chunks)
 

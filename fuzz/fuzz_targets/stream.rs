@@ -9,8 +9,6 @@ use libfuzzer_sys::fuzz_target;
 
 const ONLY: [&str; 3] = ["stream_event/content_block_delta", "result", "system/init"];
 
-const DELTA: &[u8] = b"{\"type\":\"stream_event\",\"event\":{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"\"}}}\n";
-
 /// What a line became: itself, perhaps with others; or its head and its length, if it is above the limit.
 #[derive(Debug, PartialEq)]
 enum Found {
@@ -30,27 +28,16 @@ fuzz_target!(|input: &[u8]| {
     } else {
         64 + 4 * usize::from(*limit)
     };
-    // With deltas in front, for which merging begins.
-    let earned_before = DELTA.repeat(if how & 8 == 0 { 0 } else { 40 });
-    let data = &[&earned_before, data].concat();
     let scale = if how & 4 == 0 { 1 } else { 16 };
     let mut sizes = [*one, *other]
         .map(|size| 1 + scale * usize::from(size))
         .into_iter()
         .cycle();
 
-    let earns = coalesce && names.is_none();
-    let mut model = if earns {
-        oracle::Filter::earning(max_line)
-    } else {
-        oracle::Filter::new(names, coalesce, max_line)
-    };
+    let mut model = oracle::Filter::new(names, coalesce, max_line);
     let mut streams = [Level::Fast, Level::Plain].map(|level| {
-        let filter = if earns {
-            Filter::earning(level)
-        } else {
-            Filter::new(names, coalesce, level)
-        };
+        let mut filter = Filter::new(names, coalesce, level);
+        filter.credit = u32::MAX / 2; // what it may merge, it merges
         (Buffer::new(max_line, Bom::Skip), filter)
     });
     // Lines that each of the streams has passed.
@@ -73,9 +60,8 @@ fuzz_target!(|input: &[u8]| {
                 .split(|&byte| byte == b'\n')
                 .collect();
             lines.pop();
-            let begun = line_start < at;
             line_start = complete;
-            expected_of(&mut model, &lines, begun, max_line)
+            expected_of(&mut model, &lines, max_line)
         } else {
             Vec::new()
         };
@@ -98,7 +84,7 @@ fuzz_target!(|input: &[u8]| {
         Some(Found::Kept(rest.to_vec()))
     };
     for (mut buffer, mut filter) in streams {
-        let found = match filter.close(&mut buffer).unwrap() {
+        let found = match filter.end(&mut buffer).unwrap() {
             Step::Nothing { .. } => None,
             Step::Carry { line, .. } => Some(Found::Kept(line.to_vec())),
             Step::TooLong { head, length, .. } => Some(Found::TooLong(head.to_vec(), length)),
@@ -111,20 +97,14 @@ fuzz_target!(|input: &[u8]| {
 });
 
 /// What comes out of the lines that a chunk completes; those above the limit are looked at by nobody.
-fn expected_of(
-    model: &mut oracle::Filter,
-    lines: &[&[u8]],
-    mut begun: bool,
-    max_line: usize,
-) -> Vec<Found> {
+fn expected_of(model: &mut oracle::Filter, lines: &[&[u8]], max_line: usize) -> Vec<Found> {
     let mut found = Vec::new();
     for part in lines.split_inclusive(|line| line.len() > max_line) {
         let (part, long) = match part {
             [part @ .., long] if long.len() > max_line => (part, Some(long)),
             part => (part, None),
         };
-        let kept = model.feed(part, begun).lines;
-        begun = false;
+        let kept = model.feed(part).lines;
         found.extend(kept.into_iter().map(|(_, line)| Found::Kept(line)));
         found.extend(long.map(|long| {
             let head = long[..long.len().min(HEAD_BYTES)].to_vec();
@@ -143,12 +123,12 @@ fn fed(
     passed: &mut usize,
 ) -> Vec<Found> {
     let mut found = Vec::new();
+    let begin = at;
     while at < end {
         let start = at;
-        let (consumed, step) = filter.next(buffer, &data[at..end]).unwrap();
+        let (consumed, step) = filter.next(buffer, &data[at..end], at == begin).unwrap();
         assert!(consumed > 0);
         at += consumed;
-        let carried = matches!(step, Step::Carry { .. });
         let filtered = matches!(step, Step::Filtered { .. });
         let (first, lines) = note(step, data, start, at, &mut found);
         assert_eq!(oracle::lines(&data[..first]).len(), *passed);
@@ -158,12 +138,6 @@ fn fed(
             assert_eq!(oracle::lines(before).len(), number);
         }
         *passed += lines;
-        if carried && at < end {
-            // As the C border does: the rest of the chunk in the same call.
-            let (consumed, step) = filter.follow(buffer, &data[at..end]).unwrap();
-            *passed += note(step, data, at, at + consumed, &mut found).1;
-            at += consumed;
-        }
     }
     found
 }
@@ -188,11 +162,14 @@ fn note(
             (first, passed)
         }
         Step::Carry { line, .. } => {
-            found.push(Found::Kept(line[..line.len() - 1].to_vec()));
+            if !is_blank(line) {
+                found.push(Found::Kept(line[..line.len() - 1].to_vec()));
+            }
             (at - line.len(), 1)
         }
         Step::Body { end, lines, .. } => {
             let all = oracle::lines(&data[start..start + end]).into_iter();
+            let all = all.filter(|line| !is_blank(line));
             found.extend(all.map(|line| Found::Kept(line.to_vec())));
             (start, lines)
         }
@@ -217,4 +194,8 @@ fn note(
             (at - usize::try_from(length).unwrap() - 1, 1)
         }
     }
+}
+
+fn is_blank(line: &[u8]) -> bool {
+    line.iter().all(|byte| b" \t\r\n".contains(byte))
 }

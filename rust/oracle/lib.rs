@@ -193,7 +193,7 @@ impl Delta {
 fn delta(line: &[u8], index: usize) -> Option<Delta> {
     let walk = Walk::of(line)?;
     let repeats = walk.members.values().any(|values| values.len() > 1);
-    if repeats || !is_read_by_all(line) {
+    if line.len() >= 4096 || repeats || !is_read_by_all(line) {
         return None;
     }
     let kind = kind(line)?.map(Option::unwrap_or_default);
@@ -266,65 +266,27 @@ pub struct Filter<'a> {
     only: Option<&'a [&'a str]>,
     merge: bool,
     max_line: usize,
-    /// Credit. A merged line earns 2; the line of a group costs 1, any other line 3.
-    left: usize,
-    most: usize,
-    /// For so much credit merging begins. It ends when all is spent.
-    needed: usize,
-    merging: bool,
-    /// Lines merged since it began, those into closed groups only.
-    merged: usize,
-    /// Whether the line before looks like a delta.
-    before: Option<bool>,
     groups: Vec<Delta>,
-    /// Lines merged into them.
-    joined: usize,
     out: Filtered,
 }
 
 impl<'a> Filter<'a> {
     /// Lines are at most `max_line` long, merged ones too.
     pub fn new(only: Option<&'a [&'a str]>, merge: bool, max_line: usize) -> Self {
-        let mut filter = Self::earning(max_line);
-        (filter.only, filter.merge, filter.merging) = (only, merge, true);
-        (filter.left, filter.most) = (1 << 60, 1 << 60);
-        filter
-    }
-
-    /// All kinds; deltas are merged where that pays.
-    pub fn earning(max_line: usize) -> Self {
-        let mut filter = Self::default();
-        (filter.merge, filter.max_line) = (true, max_line);
-        (filter.most, filter.needed) = (96, 64);
-        filter
-    }
-
-    /// What comes out of the lines that one chunk completes. `begun`: an earlier chunk has the beginning of the first.
-    pub fn feed(&mut self, lines: &[&[u8]], begun: bool) -> Filtered {
-        self.before = None;
-        let mut at = 0;
-        while at < lines.len() {
-            if !self.merging {
-                let end = match (begun, at) {
-                    (true, 0) => 1,
-                    _ => self.begin(lines, at),
-                };
-                let plain = (at..end).map(|index| (index, lines[index].to_vec()));
-                self.out.lines.extend(plain);
-                at = end;
-                continue;
-            }
-            while at < lines.len() && self.left > 0 {
-                self.line(at, lines[at]);
-                at += 1;
-            }
-            self.close();
-            if self.left == 0 {
-                let twice = (2 * self.needed).min(8192);
-                self.needed = if self.merged < 32 { twice } else { 64 };
-                (self.merging, self.before) = (false, None);
-            }
+        Self {
+            only,
+            merge,
+            max_line,
+            ..Self::default()
         }
+    }
+
+    /// What comes out of the lines that one chunk completes.
+    pub fn feed(&mut self, lines: &[&[u8]]) -> Filtered {
+        for (index, line) in lines.iter().enumerate() {
+            self.line(index, line);
+        }
+        self.close();
         std::mem::take(&mut self.out)
     }
 
@@ -338,7 +300,6 @@ impl<'a> Filter<'a> {
             self.out.skipped += usize::from(skipped);
             if !skipped {
                 self.out.lines.push((index, line.to_vec()));
-                self.left = self.left.saturating_sub(3);
             }
             return;
         };
@@ -347,7 +308,7 @@ impl<'a> Filter<'a> {
         let merged = merged.filter(|merged| merged.parts.concat().len() <= self.max_line);
         if let (Some(at), Some(merged)) = (known, merged) {
             self.groups[at] = merged;
-            self.joined += 1;
+            self.out.merged += 1;
             return;
         }
         if known.is_some() || self.groups.len() == 64 {
@@ -358,42 +319,8 @@ impl<'a> Filter<'a> {
 
     /// Closes all groups.
     fn close(&mut self) {
-        self.left = (self.left + 2 * self.joined).min(self.most);
-        self.left = self.left.saturating_sub(self.groups.len());
-        self.merged += self.joined;
-        self.out.merged += std::mem::take(&mut self.joined);
         let lines = self.groups.drain(..);
         let lines = lines.map(|group| (group.index, group.parts.concat()));
         self.out.lines.extend(lines);
-    }
-
-    /// With which of the lines from `at` on merging begins.
-    fn begin(&mut self, lines: &[&[u8]], at: usize) -> usize {
-        let mut begin = at;
-        for (index, line) in lines.iter().enumerate().skip(at) {
-            let looks = looks_like_delta(line);
-            self.left = match (self.before.replace(looks), looks) {
-                (None, _) => self.left,
-                (Some(true), true) => self.left + 2,
-                (Some(false), true) => self.left.saturating_sub(1),
-                (Some(_), false) => self.left.saturating_sub(3),
-            };
-            if self.left == 0 {
-                begin = index + usize::from(!looks);
-            }
-        }
-        if self.left < self.needed {
-            return lines.len();
-        }
-        (self.merging, self.left, self.merged) = (true, 24, 0);
-        begin
-    }
-}
-
-fn looks_like_delta(line: &[u8]) -> bool {
-    let delta = b"\"content_block_delta\"";
-    match line.strip_prefix(br#"{"type":"stream_event","event":{"type":"#) {
-        Some(rest) => rest.starts_with(delta),
-        None => (0..=256 - delta.len()).any(|at| line.get(at..at + delta.len()) == Some(delta)),
     }
 }

@@ -284,7 +284,7 @@ def test_an_interrupt_at_any_line_of_code_leaves_the_stream_in_step(
 
     # No code in Python runs for usual lines that are read natively, once their class is planned.
     Decoder().feed(KEEP_ALIVE + b"\n")
-    natively = engine() == "native" and not options and first + chunk == b"{}\n" + KEEP_ALIVE + b"\n"
+    natively = engine() == "native" and first + chunk == b"{}\n" + KEEP_ALIVE + b"\n"
     at_each_line(interrupted_at, some=not natively)
 
 

@@ -43,6 +43,7 @@ def without_vectors(decoder: Decoder[Any], *, coalesce: bool = False) -> Decoder
     """A new decoder with ``only`` or ``coalesce``, but with the native code for processors without vectors."""
     limit = decoder._buffer.max_line_bytes
     decoder._buffer = LineBuffer(limit, only=decoder.only, coalesce=coalesce, plain=True)
+    decoder._feeder = decoder._native_feeder = decoder._lines.engine.new_feed(decoder._buffer.handle)
     return decoder
 
 

@@ -70,8 +70,8 @@ class Decoder(Generic[T]):
         coalesce: merge successive deltas of text, thinking or tool input into one if they are equal except for the text
             and the ``uuid``. Between them, only deltas of other sessions, subagents or blocks may come. The merged
             message takes the place of the first delta, with the whole text and the last ``uuid``. Nothing is held back:
-            only lines that the same call of :meth:`feed` completes are merged. Merging begins after some thirty
-            successive deltas (with ``only`` at once), and pauses while it saves no time.
+            only lines that the same call of :meth:`feed` completes are merged. Deltas of 4 KiB or more are not merged.
+            Without ``only``, merging pauses while it would save no time.
         max_line_bytes: longest line that is decoded, in bytes without its line feed; a longer one is dropped in bounded
             memory and reported as invalid, with its length and its first 1024 bytes.
         on_invalid: what to do with a line that is not one JSON object. ``"return"`` puts an :class:`InvalidLine` in its
@@ -207,7 +207,7 @@ class Decoder(Generic[T]):
         self._in_turn = False
         # What the native method `feed` needs; None if it leaves everything to the method below.
         self._native_feeder: object = None
-        if loads is None and only is None and not coalesce:
+        if loads is None:
             self._native_feeder = self._lines.engine.new_feed(self._buffer.handle)
         # The same while the decoder is not in use, and nothing is held back.
         self._feeder = self._native_feeder

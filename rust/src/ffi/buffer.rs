@@ -87,8 +87,7 @@ pub unsafe extern "C" fn cw_buffer_new(
         };
         let filter = match (has(CW_FILTER_ONLY), has(CW_FILTER_COALESCE)) {
             (false, false) => None,
-            (false, true) => Some(Filter::earning(level)),
-            (true, coalesce) => Some(Filter::new(Some(&names), coalesce, level)),
+            (only, coalesce) => Some(Filter::new(only.then_some(&*names), coalesce, level)),
         };
         let on_bom = if has(CW_KEEP_BOM) {
             Bom::Keep
@@ -161,7 +160,9 @@ pub unsafe extern "C" fn cw_buffer_next(
         let start = usize::try_from(*at).map_err(|_| CW_ERROR_ARGUMENT)?;
         let rest = data.get(start..).ok_or(CW_ERROR_ARGUMENT)?;
         BUFFERS.with(handle, |lines| {
-            let (consumed, step, place) = lines.next(rest).map_err(|_| CW_ERROR_MEMORY)?;
+            let is_filtered = lines.filter.is_some();
+            let (consumed, step, place) =
+                lines.next(rest, start == 0).map_err(|_| CW_ERROR_MEMORY)?;
             let next = start + consumed;
             *at = next as u64;
             if let Step::Carry { line: lent, .. } | Step::Filtered { block: lent, .. } = step {
@@ -172,15 +173,11 @@ pub unsafe extern "C" fn cw_buffer_next(
             }
             // SAFETY: see above.
             unsafe { steps.write(CwStep::new(step, next, place)) };
-            if !matches!(step, Step::Carry { .. }) || next == data.len() {
+            if is_filtered || next == data.len() || !matches!(step, Step::Carry { .. }) {
                 return Ok(1);
             }
-            // Without memory nothing is consumed, and the next call says so; it also takes lines that are to be merged.
-            let following = match &mut lines.filter {
-                Some(filter) => filter.follow(&mut lines.buffer, &data[next..]),
-                None => lines.buffer.follow(&data[next..]),
-            };
-            let Ok((consumed @ 1.., step)) = following else {
+            // Without memory nothing is consumed, and the next call says so.
+            let Ok((consumed @ 1.., step)) = lines.buffer.follow(&data[next..]) else {
                 return Ok(1);
             };
             let place = lines.position.pass(consumed, &step);
@@ -222,7 +219,7 @@ pub unsafe extern "C" fn cw_buffer_drop(
         BUFFERS.with(handle, |lines| {
             *at = len;
             while !rest.is_empty() {
-                let Ok((consumed @ 1.., ..)) = lines.next(rest) else {
+                let Ok((consumed @ 1.., ..)) = lines.next(rest, false) else {
                     lines.position.lose(rest);
                     break;
                 };
@@ -235,9 +232,13 @@ pub unsafe extern "C" fn cw_buffer_drop(
 
 impl Lines {
     /// Takes a step, and says where it began.
-    fn next<'a>(&'a mut self, data: &'a [u8]) -> Result<(usize, Step<'a>, Place), TryReserveError> {
+    fn next<'a>(
+        &'a mut self,
+        data: &'a [u8],
+        is_start: bool,
+    ) -> Result<(usize, Step<'a>, Place), TryReserveError> {
         let (consumed, step) = match &mut self.filter {
-            Some(filter) => filter.next(&mut self.buffer, data)?,
+            Some(filter) => filter.next(&mut self.buffer, data, is_start)?,
             None => self.buffer.next(data)?,
         };
         let place = self.position.pass(consumed, &step);
@@ -258,7 +259,7 @@ pub unsafe extern "C" fn cw_buffer_close(handle: u64, out: *mut CwStep) -> i32 {
         let out = unsafe { place(out) }?;
         BUFFERS.with(handle, |lines| {
             let last = match &mut lines.filter {
-                Some(filter) => filter.close(&mut lines.buffer),
+                Some(filter) => filter.end(&mut lines.buffer),
                 None => lines.buffer.close(),
             };
             let last = last.map_err(|_| CW_ERROR_MEMORY)?;

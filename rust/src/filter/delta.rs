@@ -20,6 +20,8 @@ use crate::simd::Engine;
 
 /// Most arrays and objects that may be open at a time in a mergeable delta, the line's own counted.
 pub const MAX_DEPTH: usize = 64;
+/// Most bytes of a mergeable delta, with its LF: a longer one is decoded as fast as it is merged.
+pub const MAX_BYTES: usize = 4 * 1024;
 /// Most bytes of a number in a mergeable delta.
 pub const MAX_DIGITS: usize = 64;
 

@@ -4,12 +4,16 @@
 //! told apart by their key: session, parent, index and kind of delta. At most [`MAX_OPEN`] are open at a time, so that
 //! finding one costs no more than that.
 
+// What is done for each delta is inlined into one function per engine.
+#![allow(clippy::inline_always)]
+
 use std::collections::TryReserveError;
 
 use crate::filter::delta::Delta;
 use crate::kinds::string::Span;
 use crate::kinds::template::hash_bytes;
 use crate::lines::step::Place;
+use crate::simd::PAD;
 
 /// Most groups that are open at a time.
 pub const MAX_OPEN: usize = 64;
@@ -22,8 +26,8 @@ pub struct Groups {
     /// Hashes of the keys of the open ones.
     hashes: Vec<u64>,
     open: usize,
-    /// Bytes of the lines that the open groups will become.
-    bytes: usize,
+    /// The line of a group that was closed.
+    made: Vec<u8>,
 }
 
 #[derive(Debug, Default)]
@@ -38,8 +42,9 @@ struct Group {
     fixed: usize,
     /// What later lines have added to the text.
     more: Vec<u8>,
-    /// The uuid of the last line.
+    /// The uuid of the last line, unless it is still to be settled.
     last: Vec<u8>,
+    last_uuid: Option<Span>,
 }
 
 /// The strings of a delta that may differ within a group, as spans of the data.
@@ -58,12 +63,6 @@ impl Groups {
         self.open
     }
 
-    /// Bytes of the lines that they will become.
-    #[must_use]
-    pub fn bytes(&self) -> usize {
-        self.bytes
-    }
-
     /// Memory held, in bytes.
     #[must_use]
     pub fn held(&self) -> usize {
@@ -71,7 +70,7 @@ impl Groups {
             let vectors = [&group.key, &group.line, &group.more, &group.last];
             size_of::<Group>() + vectors.map(Vec::capacity).iter().sum::<usize>()
         };
-        self.hashes.capacity() * 8 + self.all.iter().map(each).sum::<usize>()
+        self.made.capacity() + self.hashes.capacity() * 8 + self.all.iter().map(each).sum::<usize>()
     }
 
     /// The open group of `key`.
@@ -118,6 +117,7 @@ impl Groups {
         let group = &mut self.all[self.open];
         let uuid = parts.uuid.map_or(&[][..], |uuid| uuid.of(data));
         group.more.clear();
+        group.last_uuid = None;
         for (part, bytes) in [
             (&mut group.key, key),
             (&mut group.line, &data[from..end]),
@@ -132,48 +132,56 @@ impl Groups {
         self.hashes.try_reserve(1)?;
         self.hashes.push(hash_bytes(key));
         self.open += 1;
-        self.bytes += end - from;
         Ok(self.open - 1)
     }
 
-    /// Adds a delta of group `at` to it.
+    /// Adds a delta of group `at` to it. Its uuid is kept by [`settle`](Self::settle), before other data come.
     ///
     /// # Errors
     ///
     /// When memory cannot be had. Nothing was added then.
-    #[inline]
+    #[inline(always)]
     pub fn add(&mut self, at: usize, data: &[u8], parts: Parts) -> Result<(), TryReserveError> {
         let group = &mut self.all[at];
-        if let Some(uuid) = parts.uuid {
-            reserve(&mut group.last, uuid.len)?;
-            append_span(&mut group.more, data, parts.text)?;
-            group.last.clear();
-            append_span(&mut group.last, data, uuid)?;
-        } else {
-            append_span(&mut group.more, data, parts.text)?;
-        }
-        self.bytes += parts.text.len;
+        append_span(&mut group.more, data, parts.text)?;
+        group.last_uuid = parts.uuid;
         Ok(())
     }
 
-    /// Closes all groups: appends their lines to `block`, and where each began to `places`.
+    /// Keeps the uuids of the deltas of `data` that were added last.
     ///
     /// # Errors
     ///
-    /// When memory cannot be had. Nothing was closed then.
+    /// When memory cannot be had.
+    pub fn settle(&mut self, data: &[u8]) -> Result<(), TryReserveError> {
+        for group in &mut self.all[..self.open] {
+            if let Some(uuid) = group.last_uuid.take() {
+                group.last.clear();
+                append(&mut group.last, uuid.of(data))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Closes all groups, and calls `each` with the line of each, as [`Filter::close`](super::Filter::close) says.
+    ///
+    /// # Errors
+    ///
+    /// When memory cannot be had. Nothing comes of some groups then.
     pub fn close(
         &mut self,
-        block: &mut Vec<u8>,
-        places: &mut Vec<Place>,
+        mut each: impl FnMut(&[u8], usize, Place) -> Result<(), TryReserveError>,
     ) -> Result<(), TryReserveError> {
-        let groups = &self.all[..self.open];
-        block.try_reserve(groups.iter().map(Group::most_bytes).sum())?;
-        places.try_reserve(self.open)?;
-        for group in groups {
-            group.write(block);
-            places.push(group.place);
-        }
+        let open = self.open;
         self.abandon();
+        for group in &mut self.all[..open] {
+            self.made.clear();
+            self.made.try_reserve(group.most_bytes() + PAD)?;
+            group.write(&mut self.made);
+            let len = self.made.len();
+            self.made.resize(len + PAD, b'\n');
+            each(&self.made, len, group.place)?;
+        }
         Ok(())
     }
 
@@ -181,11 +189,11 @@ impl Groups {
     pub fn abandon(&mut self) {
         self.hashes.clear();
         self.open = 0;
-        self.bytes = 0;
     }
 
     /// Gives memory back until at most `most` bytes are held.
     pub fn shrink(&mut self, most: usize) {
+        self.made.shrink_to(most / 2);
         while self.held() > most {
             if self.all.len() == self.open {
                 break;
@@ -333,27 +341,25 @@ pub fn write_key(key: &mut Vec<u8>, data: &[u8], delta: &Delta) -> Result<(), Tr
 /// Bytes that are copied at a time where what is wanted is shorter, for such a copy needs no call.
 const SHORT: usize = 64;
 
-#[inline]
-fn reserve(to: &mut Vec<u8>, len: usize) -> Result<(), TryReserveError> {
-    to.try_reserve(len.max(SHORT))
-}
-
 /// Extends `to` with the bytes of a span, if memory can be had.
-#[inline]
+#[inline(always)]
 fn append_span(to: &mut Vec<u8>, data: &[u8], span: Span) -> Result<(), TryReserveError> {
-    reserve(to, span.len)?;
     match data[span.start..].first_chunk::<SHORT>() {
-        Some(bytes) if span.len <= SHORT => {
+        Some(bytes) if span.len <= SHORT && to.capacity() - to.len() >= SHORT => {
             let len = to.len() + span.len;
             to.extend_from_slice(bytes);
             to.truncate(len);
+            Ok(())
         }
-        _ => to.extend_from_slice(span.of(data)),
+        _ => {
+            to.try_reserve(SHORT)?;
+            append(to, span.of(data))
+        }
     }
-    Ok(())
 }
 
 /// Extends `to`, if memory can be had.
+#[inline(never)]
 pub(crate) fn append(to: &mut Vec<u8>, bytes: &[u8]) -> Result<(), TryReserveError> {
     to.try_reserve(bytes.len())?;
     to.extend_from_slice(bytes);

@@ -2,13 +2,11 @@
 
 use std::collections::TryReserveError;
 
-use super::credit::Credit;
-use super::delta::{self, DeltaKind};
+use super::delta::{self, DeltaKind, MAX_BYTES};
 use super::group::{append, write_key, Groups, Parts, MAX_OPEN};
-use super::{Filter, Known, Taken, Verdict};
+use super::{Filter, Known, Taken, Verdict, MAX_CREDIT, SCAN};
 use crate::kinds::scan::{scan, Scan};
 use crate::kinds::template::{Fitting, Gaps, Visit};
-use crate::lines::buffer::BLOCK_BYTES;
 use crate::lines::step::Place;
 use crate::simd::{Engine, Operation};
 
@@ -32,73 +30,61 @@ impl Operation for Take<'_> {
             filter,
         } = self;
         let mut pass = Pass {
-            data: &data[..0],
+            data,
             max_line,
             place,
             lines: 0,
             at: 0,
-            kept_from: 0,
-            too_long: None,
+            kept_from: None,
+            is_over: false,
         };
-        // Window by window, so that a step searches no further than it gets.
-        while pass.too_long.is_none() && filter.room(&pass) > 0 && !filter.credit.is_spent() {
-            let Some(complete) = lines_end(data, pass.at) else {
-                break;
-            };
-            pass.data = &data[..complete];
-            while pass.at < complete
-                && pass.too_long.is_none()
-                && filter.room(&pass) > 0
-                && !filter.credit.is_spent()
-            {
-                engine.call(FittingLines(filter, &mut pass));
-                if pass.at < complete && filter.room(&pass) > 0 && !filter.credit.is_spent() {
-                    engine.call(AnyLine(filter, &mut pass))?;
-                }
+        while pass.at < data.len() && !pass.is_over {
+            engine.call(FittingLines(filter, &mut pass));
+            if pass.at < data.len() {
+                engine.call(AnyLine(filter, &mut pass))?;
             }
         }
-        filter.keep(&mut pass)?;
+        filter.groups.settle(data)?;
+        let passed = pass.kept_from.unwrap_or(pass.at);
         Ok(Taken {
             lines: pass.lines,
-            bytes: pass.at,
-            too_long: pass.too_long,
+            bytes: passed,
+            kept: pass.at - passed,
         })
     }
 }
 
-/// Behind the last LF of the next block of `data` from `at` on; behind the next LF if it has none.
-fn lines_end(data: &[u8], at: usize) -> Option<usize> {
-    let window = data.len().min(at + BLOCK_BYTES);
-    let last = memchr::memrchr(b'\n', &data[at..window]).map(|found| at + found + 1);
-    last.or_else(|| memchr::memchr(b'\n', &data[window..]).map(|found| window + found + 1))
-}
-
 /// A pass over complete lines: how far it has come.
 pub(super) struct Pass<'a> {
-    /// Complete lines, those of the window and all before.
     pub data: &'a [u8],
     pub max_line: usize,
     /// Of `data`.
     pub place: Place,
-    /// Lines gone through.
+    /// Lines passed over, before those that are kept.
     pub lines: usize,
-    /// Behind them.
+    /// Behind the lines gone through.
     pub at: usize,
-    /// `data[kept_from..at]` are lines that are kept, and not copied yet. If there are any, no group is open.
-    pub kept_from: usize,
-    pub too_long: Option<usize>,
+    /// Where the lines begin that are kept.
+    pub kept_from: Option<usize>,
+    /// The next line is for another pass.
+    pub is_over: bool,
 }
 
 impl Pass<'_> {
-    /// Passes a line that is not to be copied, and ends at `end`.
+    /// Passes over a line that ends at `end`.
     fn drop_to(&mut self, end: usize) {
         self.lines += 1;
         self.at = end;
-        self.kept_from = end;
+    }
+
+    /// Keeps a line that ends at `end`.
+    fn keep_to(&mut self, end: usize) {
+        self.kept_from.get_or_insert(self.at);
+        self.at = end;
     }
 
     /// Where the next line begins.
-    pub fn place(&self) -> Place {
+    fn place(&self) -> Place {
         Place {
             offset: self.place.offset + self.at as u64,
             lines: self.place.lines + self.lines as u64,
@@ -107,6 +93,15 @@ impl Pass<'_> {
 }
 
 impl Filter {
+    /// Whether there is credit for the scan of a line, where lines are only scanned to be merged.
+    #[inline]
+    fn has_credit(&mut self) -> bool {
+        // The line behind a first delta is worth a look.
+        let has = self.credit >= SCAN || self.groups.open() == 1;
+        self.credit += u32::from(!has);
+        has
+    }
+
     /// What is done with a line that was scanned and is clear, and the template that was made of it.
     #[inline(always)]
     fn judge<E: Engine>(
@@ -129,6 +124,9 @@ impl Filter {
             return Ok((verdict, index));
         };
         // What cannot be merged gets no template: the next line may differ from it in just what was wrong.
+        if end - from > MAX_BYTES {
+            return Ok((Verdict::Keep, None));
+        }
         let checked = delta::check(engine, data, from, end - 1, kind, &mut self.scratch)?;
         let Some(delta) = checked else {
             return Ok((Verdict::Keep, None));
@@ -154,67 +152,45 @@ impl Filter {
         Ok((Verdict::Merge(parts), index))
     }
 
-    /// Takes the next line, a delta, of the template `known` or else with its key in `self.key`.
-    fn delta(
+    /// Puts the next line, a delta of the template `known` or else with its key in `self.key`, into a group. False if the groups
+    /// must be closed before.
+    fn merge(
         &mut self,
         known: Option<usize>,
         pass: &Pass,
         end: usize,
         parts: Parts,
-    ) -> Result<(), TryReserveError> {
-        let Some(index) = known else {
-            self.merge(pass, end, parts)?;
-            return Ok(());
-        };
-        if let Known::Merge {
-            group, closed, key, ..
-        } = self.templates.of(index)
-        {
-            if *closed == self.closed && self.groups.merged_len(*group, parts) <= pass.max_line {
-                self.groups.add(*group, pass.data, parts)?;
-                self.merged += 1;
-                return Ok(());
-            }
-            self.key.clear();
-            append(&mut self.key, key)?;
-        }
-        let into = self.merge(pass, end, parts)?;
-        if let Known::Merge { group, closed, .. } = self.templates.of(index) {
-            (*group, *closed) = (into, self.closed);
-        }
-        Ok(())
-    }
-
-    /// Puts the next line, a delta whose key is `self.key`, into a group, and returns which.
-    fn merge(&mut self, pass: &Pass, end: usize, parts: Parts) -> Result<usize, TryReserveError> {
+    ) -> Result<bool, TryReserveError> {
         let (data, from) = (pass.data, pass.at);
-        match self.groups.find(&self.key) {
+        if let Some(index) = known {
+            if let Known::Merge { key, .. } = self.templates.of(index) {
+                self.key.clear();
+                append(&mut self.key, key)?;
+            }
+        }
+        let into = match self.groups.find(&self.key) {
             Some(at)
                 if self.groups.is_like(at, data, from, end, parts)
                     && self.groups.merged_len(at, parts) <= pass.max_line =>
             {
                 self.groups.add(at, data, parts)?;
                 self.merged += 1;
-                return Ok(at);
+                let credit = MAX_CREDIT.min(self.credit + SCAN + 1);
+                self.credit = self.credit.max(credit);
+                at
             }
-            None if self.groups.open() < MAX_OPEN => (),
-            _ => self.finish()?,
+            None if self.groups.open() < MAX_OPEN => {
+                self.groups
+                    .begin(&self.key, data, from, end, parts, pass.place())?
+            }
+            _ => return Ok(false),
+        };
+        if let Some(index) = known {
+            if let Known::Merge { group, closed, .. } = self.templates.of(index) {
+                (*group, *closed) = (into, self.closed);
+            }
         }
-        self.groups
-            .begin(&self.key, data, from, end, parts, pass.place())
-    }
-
-    /// Copies the lines that are kept and were not copied yet.
-    fn keep(&mut self, pass: &mut Pass) -> Result<(), TryReserveError> {
-        append(&mut self.block, &pass.data[pass.kept_from..pass.at])?;
-        pass.kept_from = pass.at;
-        Ok(())
-    }
-
-    /// How many bytes the block in making has to go.
-    fn room(&self, pass: &Pass) -> usize {
-        let pending = pass.at - pass.kept_from;
-        BLOCK_BYTES.saturating_sub(self.block.len() + pending + self.groups.bytes())
+        Ok(true)
     }
 }
 
@@ -229,61 +205,48 @@ impl Operation for FittingLines<'_, '_, '_> {
         let Self(filter, pass) = self;
         let mut visitor = Visitor {
             data: pass.data,
-            place: pass.place,
             max_line: pass.max_line,
-            room: filter.room(pass),
-            credit: &mut filter.credit,
-            lines: pass.lines,
-            kept_from: (pass.kept_from < pass.at).then_some(pass.kept_from),
-            skipped: 0,
+            kept_from: pass.kept_from,
+            lines: 0,
             merged: 0,
             closed: filter.closed,
             none_open: filter.groups.open() == 0,
             groups: &mut filter.groups,
-            places: &mut filter.places,
         };
         pass.at = filter
             .templates
             .take_fitting(engine, pass.data, pass.at, &mut visitor);
-        pass.lines = visitor.lines;
-        pass.kept_from = visitor.kept_from.unwrap_or(pass.at);
-        filter.skipped += visitor.skipped;
+        pass.kept_from = visitor.kept_from;
+        pass.lines += visitor.lines;
         filter.merged += visitor.merged;
+        filter.skipped += visitor.lines as u64 - visitor.merged;
     }
 }
 
 /// What [`FittingLines`] does with each line.
 struct Visitor<'t> {
     data: &'t [u8],
-    place: Place,
     max_line: usize,
-    /// Bytes that the block has to go.
-    room: usize,
-    credit: &'t mut Credit,
-    lines: usize,
     kept_from: Option<usize>,
-    skipped: u64,
+    lines: usize,
     merged: u64,
     closed: u64,
     none_open: bool,
     groups: &'t mut Groups,
-    places: &'t mut Vec<Place>,
 }
 
 impl Visit<Known> for &mut Visitor<'_> {
     #[inline(always)]
     fn visit(&mut self, known: &mut Known, from: usize, fitting: Fitting) -> bool {
+        if let Known::Keep = known {
+            self.kept_from.get_or_insert(from);
+            return true;
+        }
         // The limit does not count the LF.
-        if fitting.end - from > self.max_line || self.room == 0 {
+        if self.kept_from.is_some() || fitting.end - from > self.max_line {
             return false;
         }
         match known {
-            Known::Skip => {
-                if self.kept_from.is_some() || !self.none_open {
-                    return false;
-                }
-                self.skipped += 1;
-            }
             Known::Merge {
                 order,
                 group,
@@ -292,34 +255,23 @@ impl Visit<Known> for &mut Visitor<'_> {
             } => {
                 let parts = order.parts(fitting.gaps);
                 if *closed != self.closed
+                    || fitting.end - from > MAX_BYTES
                     || self.groups.merged_len(*group, parts) > self.max_line
                     || self.groups.add(*group, self.data, parts).is_err()
                 {
                     return false;
                 }
-                self.room = self.room.saturating_sub(parts.text.len);
                 self.merged += 1;
             }
-            Known::Keep => {
-                if !self.none_open || self.credit.is_spent() || self.places.try_reserve(1).is_err()
-                {
-                    return false;
-                }
-                self.places.push(Place {
-                    offset: self.place.offset + from as u64,
-                    lines: self.place.lines + self.lines as u64,
-                });
-                self.credit.others(1);
-                self.room = self.room.saturating_sub(fitting.end - from);
-                self.kept_from.get_or_insert(from);
-            }
+            _ if self.none_open => {}
+            _ => return false,
         }
         self.lines += 1;
         true
     }
 }
 
-/// Goes through the next line, whatever it is, or finds it too long.
+/// Goes through the next line, whatever it is, or finds that it is for another pass.
 struct AnyLine<'s, 'c, 'd>(&'s mut Filter, &'c mut Pass<'d>);
 
 impl Operation for AnyLine<'_, '_, '_> {
@@ -329,9 +281,17 @@ impl Operation for AnyLine<'_, '_, '_> {
     fn run<E: Engine>(self, engine: E) -> Self::Output {
         let Self(filter, pass) = self;
         let (data, from) = (pass.data, pass.at);
+        if filter.names.is_none() {
+            let end = memchr::memchr(b'\n', &data[from..]).map_or(data.len(), |at| from + at + 1);
+            if end - from > MAX_BYTES || is_no_delta(engine, data, from) || !filter.has_credit() {
+                pass.keep_to(end);
+                return Ok(());
+            }
+        }
         let mut fitting = filter.templates.guess(engine, data, from);
         let mut found = Scan::default();
         if fitting.is_none() {
+            filter.credit = filter.credit.saturating_sub(SCAN);
             found = scan(engine, data, from);
             if found.clear {
                 let gaps = Gaps::of(&found);
@@ -341,52 +301,65 @@ impl Operation for AnyLine<'_, '_, '_> {
             }
         }
         let end = fitting.map_or(found.end, |(_, fitting)| fitting.end);
-        let length = end - 1 - from;
-        if length > pass.max_line {
-            pass.too_long = Some(length);
-            return Ok(());
-        }
-        let (verdict, template) = if let Some((index, fitting)) = fitting {
+        let (verdict, template) = if end - 1 - from > pass.max_line {
+            (Verdict::Keep, None)
+        } else if let Some((index, fitting)) = fitting {
             let verdict = match filter.templates.of(index) {
                 Known::Skip => Verdict::Skip,
+                Known::Merge { .. } if end - from > MAX_BYTES => Verdict::Keep,
                 Known::Keep => Verdict::Keep,
                 Known::Merge { order, .. } => Verdict::Merge(order.parts(fitting.gaps)),
             };
             (verdict, Some(index))
         } else if found.clear {
             filter.judge(engine, data, from, &found)?
-        } else if is_blank(&data[from..end - 1]) {
-            filter.keep(pass)?;
+        } else if pass.kept_from.is_none() && is_blank(&data[from..end - 1]) {
             pass.drop_to(end);
             return Ok(());
         } else {
             (Verdict::Keep, None)
         };
         match verdict {
+            Verdict::Keep => pass.keep_to(end),
+            _ if pass.kept_from.is_some() => pass.is_over = true,
             Verdict::Skip => {
-                filter.keep(pass)?;
-                filter.finish()?;
                 filter.skipped += 1;
                 pass.drop_to(end);
-            }
-            Verdict::Keep => {
-                filter.finish()?;
-                filter.places.try_reserve(1)?;
-                filter.places.push(pass.place());
-                filter.credit.others(1);
-                pass.lines += 1;
-                pass.at = end;
+                pass.is_over = filter.groups.open() > 0;
             }
             Verdict::Merge(parts) => {
-                filter.keep(pass)?;
-                filter.delta(template, pass, end, parts)?;
-                pass.drop_to(end);
+                if filter.merge(template, pass, end, parts)? {
+                    pass.drop_to(end);
+                } else {
+                    pass.is_over = true;
+                }
             }
         }
         Ok(())
     }
 }
 
-fn is_blank(line: &[u8]) -> bool {
+/// Whether the tags that a line begins with, as the CLI's lines do, say that it cannot be merged: no key of such a line comes twice.
+#[inline(always)]
+fn is_no_delta<E: Engine>(engine: E, data: &[u8], from: usize) -> bool {
+    let mut at = from;
+    for (opening, tag) in [
+        (&b"{\"type\":\""[..], &b"stream_event\""[..]),
+        (b",\"event\":{\"type\":\"", b"content_block_delta\""),
+    ] {
+        if !engine.begins(data, at, opening) {
+            return false;
+        }
+        at += opening.len();
+        if !engine.begins(data, at, tag) {
+            let end = engine.special(data, at);
+            return data.get(end) == Some(&b'"');
+        }
+        at += tag.len();
+    }
+    false
+}
+
+pub(super) fn is_blank(line: &[u8]) -> bool {
     line.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r'))
 }

@@ -466,9 +466,15 @@ fn strict_end<E: Engine>(engine: E, data: &[u8], at: usize, escapes: bool) -> Op
 #[cold]
 #[inline(never)]
 fn is_utf8(text: &[u8]) -> bool {
-    if text.len() < 64 {
-        return std::str::from_utf8(text).is_ok();
-    }
+    // Fewer bytes than these are not checked by vectors.
+    let mut block = [0; 64];
+    let text = match block.get_mut(..text.len()) {
+        Some(begin) => {
+            begin.copy_from_slice(text);
+            &block
+        }
+        None => text,
+    };
     simdutf8::basic::from_utf8(text).is_ok()
 }
 

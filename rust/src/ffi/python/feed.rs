@@ -5,12 +5,14 @@
 use std::collections::TryReserveError;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
-use super::object::{bytes, Object};
+use super::object::{bytes, Object, Python};
 use super::{empty_list, int, list, none, number, tuple, State};
 use crate::ffi::buffer::{Lines, BUFFERS};
-use crate::lines::buffer::HEAD_BYTES;
+use crate::filter::Filter;
+use crate::lines::buffer::{Buffer, HEAD_BYTES};
+use crate::lines::step::Place;
 use crate::simd::PAD;
-use crate::typed::Line;
+use crate::typed::{Line, Reader};
 
 /// A line that is left to others, in its place among the messages.
 pub struct Fall {
@@ -19,8 +21,7 @@ pub struct Fall {
     /// Its bytes without the LF; of a line over the limit, its head.
     line: Object,
     /// Where it begins in the stream.
-    offset: u64,
-    line_number: u64,
+    place: Place,
     /// The class that it wants, or -1.
     wanted: i64,
     /// Its length if it is over the limit, or -1.
@@ -33,8 +34,8 @@ impl Fall {
         tuple([
             int(number(self.index))?,
             self.line,
-            int(signed(self.offset))?,
-            int(signed(self.line_number))?,
+            int(signed(self.place.offset))?,
+            int(signed(self.place.lines))?,
             int(self.wanted)?,
             int(self.too_long)?,
         ])
@@ -55,9 +56,7 @@ struct Sink<'a> {
 impl Sink<'_> {
     /// A complete line with its LF.
     #[inline]
-    fn line(&mut self, read: Line<Object>, line: &[u8], offset: u64) {
-        let line_number = self.line_number;
-        self.line_number += 1;
+    fn put(&mut self, read: Line<Object>, line: &[u8], place: Place) {
         if self.messages.try_reserve(1).is_err() {
             self.is_full = true;
             return;
@@ -65,27 +64,27 @@ impl Sink<'_> {
         let length = line.len() - 1;
         match read {
             _ if length > self.max_line_bytes => {
-                self.too_long(&line[..length], length as u64, offset, line_number);
+                self.too_long(&line[..length], length as u64, place);
             }
             Line::Message(message, is_unknown) => {
                 self.unknown += u64::from(is_unknown);
                 self.messages.push(Some(message));
             }
             Line::FallsThrough if is_blank(line) => {}
-            Line::FallsThrough => self.fall(&line[..length], offset, line_number, -1, -1),
+            Line::FallsThrough => self.fall(&line[..length], place, -1, -1),
             Line::Wants(class) => {
-                self.fall(&line[..length], offset, line_number, number(class), -1);
+                self.fall(&line[..length], place, number(class), -1);
             }
         }
     }
 
-    fn too_long(&mut self, line: &[u8], length: u64, offset: u64, line_number: u64) {
+    fn too_long(&mut self, line: &[u8], length: u64, place: Place) {
         let head = &line[..line.len().min(HEAD_BYTES)];
-        self.fall(head, offset, line_number, -1, signed(length));
+        self.fall(head, place, -1, signed(length));
     }
 
     #[cold]
-    fn fall(&mut self, line: &[u8], offset: u64, line_number: u64, wanted: i64, too_long: i64) {
+    fn fall(&mut self, line: &[u8], place: Place, wanted: i64, too_long: i64) {
         let line = bytes(line);
         let has_room = self.messages.try_reserve(1).is_ok() && self.falls.try_reserve(1).is_ok();
         let (Some(line), true) = (line, has_room) else {
@@ -95,8 +94,7 @@ impl Sink<'_> {
         self.falls.push(Fall {
             index: self.messages.len(),
             line,
-            offset,
-            line_number,
+            place,
             wanted,
             too_long,
         });
@@ -114,29 +112,29 @@ pub enum Fed {
     Nothing,
 }
 
-/// Takes a chunk, if nothing else is to be done with its lines than to read them; `None` without memory.
+/// Takes a chunk; `None` without memory.
 pub fn feed(handle: u64, state: &mut State, data: &[u8]) -> Option<Fed> {
     let taken = BUFFERS.with(handle, |lines| {
-        if lines.filter.is_some() {
-            return None;
-        }
         let before = lines.position.taken;
         let taken = take(lines, state, data);
         if taken.is_err() {
+            if let Some(filter) = &mut lines.filter {
+                filter.rest();
+            }
             #[allow(clippy::cast_possible_truncation)] // It is at most the length of a slice.
             let taken = (lines.position.taken - before) as usize;
             lines.position.lose(&data[taken..]);
         }
-        Some(taken)
+        taken
     });
     let State {
         messages, falls, ..
     } = state;
     let result = match taken {
         // Who takes it otherwise says what is wrong.
-        Err(_) | Ok(None) => Some(Fed::Nothing),
-        Ok(Some(Ok(true))) if messages.is_empty() => empty_list().map(Fed::Messages),
-        Ok(Some(Ok(true))) => (|| {
+        Err(_) => Some(Fed::Nothing),
+        Ok(Ok(true)) if messages.is_empty() => empty_list().map(Fed::Messages),
+        Ok(Ok(true)) => (|| {
             let falls = falls.drain(..).map(Fall::row);
             let falls = falls.collect::<Option<Vec<_>>>()?;
             let messages = list(messages.drain(..).map(|it| it.unwrap_or_else(none)))?;
@@ -145,7 +143,7 @@ pub fn feed(handle: u64, state: &mut State, data: &[u8]) -> Option<Fed> {
             }
             Some(Fed::Rest(tuple([messages, list(falls)?])?))
         })(),
-        Ok(Some(_)) => None,
+        Ok(_) => None,
     };
     messages.clear();
     falls.clear();
@@ -155,15 +153,23 @@ pub fn feed(handle: u64, state: &mut State, data: &[u8]) -> Option<Fed> {
 /// Reads the lines that a chunk completes, and keeps the rest of it. Returns whether nothing was lost.
 fn take(lines: &mut Lines, state: &mut State, data: &[u8]) -> Result<bool, TryReserveError> {
     let Lines {
-        buffer, position, ..
+        buffer,
+        filter,
+        position,
+        ..
     } = lines;
+    let max_line_bytes = buffer.max_line_bytes();
     let mut sink = Sink {
         messages: &mut state.messages,
         falls: &mut state.falls,
         line_number: position.line,
         unknown: 0,
-        max_line_bytes: buffer.max_line_bytes(),
+        max_line_bytes,
         is_full: false,
+    };
+    let mut reading = Reading {
+        reader: &mut state.reader,
+        has_panicked: &mut state.has_panicked,
     };
     buffer.release();
     let mut rest = data;
@@ -174,6 +180,8 @@ fn take(lines: &mut Lines, state: &mut State, data: &[u8]) -> Result<bool, TryRe
             return Ok(true);
         }
     }
+    let mut filter = filter.as_deref_mut().filter(|filter| filter.is_for(rest));
+    let mut begun = None;
     if buffer.is_unfinished() && !rest.is_empty() {
         let Some(end) = first_line_feed(rest) else {
             keep(lines, rest)?;
@@ -182,21 +190,7 @@ fn take(lines: &mut Lines, state: &mut State, data: &[u8]) -> Result<bool, TryRe
         let completed = buffer.complete_at(rest, end, false)?;
         rest = &rest[completed.consumed..];
         position.taken += completed.consumed as u64;
-        let end = position.offset();
-        if let Some(length) = completed.too_long {
-            let number = sink.line_number;
-            sink.line_number += 1;
-            sink.too_long(buffer.completed(), length, end - length - 1, number);
-        } else if let Some((line, len)) = buffer.completed_and(PAD) {
-            let reader = &mut state.reader;
-            let read = catch_unwind(AssertUnwindSafe(|| reader.padded(line, len)));
-            state.has_panicked |= read.is_err();
-            let read = read.unwrap_or(Line::FallsThrough);
-            sink.line(read, &line[..len], end - len as u64);
-        } else {
-            let line = buffer.completed();
-            sink.line(Line::FallsThrough, line, end - line.len() as u64);
-        }
+        begun = Some(completed.too_long);
     }
     // Most chunks are one line, or end with one.
     let end = if rest.ends_with(b"\n") {
@@ -204,34 +198,137 @@ fn take(lines: &mut Lines, state: &mut State, data: &[u8]) -> Result<bool, TryRe
     } else {
         memchr::memrchr(b'\n', rest).map_or(0, |at| at + 1)
     };
-    if end > 0 {
-        let start = position.offset();
-        let mut done = 0;
-        if !state.has_panicked {
-            let reader = &mut state.reader;
-            let read = catch_unwind(AssertUnwindSafe(|| {
-                reader.block(rest, end, |read, from, to| {
-                    done = to;
-                    sink.line(read, &rest[from..to], start + from as u64);
-                });
-            }));
-            state.has_panicked |= read.is_err();
-        }
-        // Those that a panic has left.
-        for line in rest[done..end].split_inclusive(|&byte| byte == b'\n') {
-            sink.line(Line::FallsThrough, line, start + done as u64);
-            done += line.len();
-        }
-        buffer.count_searched(end);
-        position.taken += end as u64;
-        rest = &rest[end..];
+    let start = position.offset();
+    if let Some(too_long) = begun {
+        let filter = filter.as_deref_mut();
+        completed(buffer, filter, &mut reading, &mut sink, start, too_long);
     }
+    let mut at = 0;
+    while at < end {
+        let mut kept = end;
+        if let Some(filter) = &mut filter {
+            let place = Place {
+                offset: start + at as u64,
+                lines: sink.line_number,
+            };
+            let taken = filter.take(&rest[at..end], max_line_bytes, place)?;
+            at += taken.bytes;
+            sink.line_number += taken.lines as u64;
+            filter.close(|line, len, place| {
+                sink.put(reading.padded(line, len), &line[..len], place);
+                Ok(())
+            })?;
+            kept = taken.kept;
+        }
+        reading.lines(&mut sink, &rest[at..], kept, start + at as u64);
+        at += kept;
+    }
+    if let Some(filter) = filter {
+        filter.close(|line, len, place| {
+            sink.put(reading.padded(line, len), &line[..len], place);
+            Ok(())
+        })?;
+        filter.rest();
+    }
+    buffer.count_searched(end);
+    position.taken += end as u64;
     position.line = sink.line_number;
     lines.unknown += sink.unknown;
     lines.messages += (sink.messages.len() - sink.falls.len()) as u64;
     let has_all = !sink.is_full;
-    keep(lines, rest)?;
+    keep(lines, &rest[end..])?;
     Ok(has_all)
+}
+
+/// Takes the line that `buffer` has completed, which ends where `end` of the stream is; its length, if it is over the limit.
+fn completed(
+    buffer: &mut Buffer,
+    filter: Option<&mut Filter>,
+    reading: &mut Reading,
+    sink: &mut Sink,
+    end: u64,
+    mut too_long: Option<u64>,
+) {
+    let place = Place {
+        offset: end - too_long.map_or(buffer.completed().len() as u64, |length| length + 1),
+        lines: sink.line_number,
+    };
+    let kept = match filter {
+        Some(filter) if too_long.is_none() && !filter.keeps(buffer.completed().len()) => {
+            let taken = filter.take(buffer.completed(), usize::MAX, place);
+            taken.map_or_else(
+                |_| {
+                    // There is no memory for the line twice: it is dropped, as if it were over the limit.
+                    filter.rest();
+                    too_long = Some(buffer.drop_completed() as u64);
+                    1
+                },
+                |taken| taken.kept,
+            )
+        }
+        _ => 1,
+    };
+    sink.line_number += 1;
+    if let Some(length) = too_long {
+        sink.too_long(buffer.completed(), length, place);
+    } else if kept > 0 {
+        if let Some((line, len)) = buffer.completed_and(PAD) {
+            sink.put(reading.padded(line, len), &line[..len], place);
+        } else {
+            sink.put(Line::FallsThrough, buffer.completed(), place);
+        }
+    }
+}
+
+/// The reader, as long as it has not panicked.
+struct Reading<'a> {
+    reader: &'a mut Reader<Python>,
+    has_panicked: &'a mut bool,
+}
+
+impl Reading<'_> {
+    /// The line that `data` begins with, as [`Reader::padded`] reads it.
+    fn padded(&mut self, data: &[u8], len: usize) -> Line<Object> {
+        if *self.has_panicked {
+            return Line::FallsThrough;
+        }
+        let read = catch_unwind(AssertUnwindSafe(|| self.reader.padded(data, len)));
+        *self.has_panicked = read.is_err();
+        read.unwrap_or(Line::FallsThrough)
+    }
+
+    /// The complete lines that are the first `len` bytes of `data`, which begins at `start` of the stream.
+    fn lines(&mut self, sink: &mut Sink, data: &[u8], len: usize, start: u64) {
+        let mut done = 0;
+        let mut take = |sink: &mut Sink, read, line: &[u8]| {
+            let place = Place {
+                offset: start + done as u64,
+                lines: sink.line_number,
+            };
+            done += line.len();
+            sink.line_number += 1;
+            sink.put(read, line, place);
+        };
+        if !*self.has_panicked {
+            let read = catch_unwind(AssertUnwindSafe(|| {
+                self.reader.block(data, len, |read, from, to| {
+                    take(sink, read, &data[from..to]);
+                });
+            }));
+            *self.has_panicked = read.is_err();
+        }
+        if *self.has_panicked {
+            for line in data[done..len].split_inclusive(|&byte| byte == b'\n') {
+                let place = Place {
+                    offset: start + done as u64,
+                    lines: sink.line_number,
+                };
+                done += line.len();
+                sink.line_number += 1;
+                sink.put(Line::FallsThrough, line, place);
+            }
+        }
+    }
 }
 
 /// Whether a line has nothing in it.
