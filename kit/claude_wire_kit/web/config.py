@@ -82,7 +82,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         offered: dict[str, list[_Value]] = {} if self.argv is not None else {"permission_mode": [*MODES]}
         return {name: values for name, values in {**offered, **self.choices}.items() if values}
 
-    def check(self, chosen: Mapping[str, object]) -> None:
+    def check(self, chosen: Mapping[str, Any]) -> None:
         """Check that the profile offers what a client has chosen.
 
         Raises:
@@ -94,7 +94,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
                 raise ChoiceError(f"the profile does not offer this {name!r}")
 
     def spec(
-        self, folder: str, name: str | None, resume: str | None = None, chosen: Mapping[str, object] | None = None
+        self, folder: str, name: str | None, resume: str | None = None, chosen: Mapping[str, Any] | None = None
     ) -> Spec:
         """Return what the supervisor needs to start the CLI.
 
@@ -121,7 +121,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             cost_usd=self.cost_usd,
         )
 
-    def command(self, chosen: Mapping[str, object] | None = None) -> ClaudeOptions | list[str]:
+    def command(self, chosen: Mapping[str, Any] | None = None) -> ClaudeOptions | list[str]:
         """Return the command line, or the options that make one, with those that a client has chosen.
 
         By default, text comes in deltas, and the CLI repeats prompts so that all clients see them.

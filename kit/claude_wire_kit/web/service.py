@@ -142,7 +142,7 @@ class Service:
         raise SupervisorError("unknown", "there is no such session")
 
     async def create(
-        self, profile: str, folder: str, name: str | None, chosen: Mapping[str, object] | None = None
+        self, profile: str, folder: str, name: str | None, chosen: Mapping[str, Any] | None = None
     ) -> SessionInfo:
         """Start a session.
 
