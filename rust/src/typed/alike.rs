@@ -8,10 +8,11 @@
 //! Where lines differ is found out when they do: a difference within a string makes that string a hole of the pattern.
 
 use super::host::Host;
+use super::memo::Strings;
 use super::plan::{may_be, Class, ClassId, Plan};
 use super::read::white;
 use super::skip::skip;
-use super::text::unescape;
+use super::text::remembered;
 use crate::simd::{begins, difference, string_end, PAD};
 
 /// So many patterns are kept.
@@ -35,7 +36,7 @@ const DOUBT: u32 = 4;
 const TRIED: u32 = 32;
 
 /// A string of a pattern.
-struct Leaf {
+struct Leaf<V> {
     /// Where its contents are.
     start: usize,
     end: usize,
@@ -43,6 +44,8 @@ struct Leaf {
     record: usize,
     slot: usize,
     is_hole: bool,
+    /// The last ones there: of two sessions in turns, or of a message that has come after others.
+    strings: Strings<V>,
 }
 
 /// A record of a pattern that has strings.
@@ -72,7 +75,7 @@ struct Step<V> {
 
 struct Pattern<V> {
     bytes: Vec<u8>,
-    leaves: Vec<Leaf>,
+    leaves: Vec<Leaf<V>>,
     /// How many leaves are holes.
     holes: usize,
     /// The message, and the records in it; holders come first.
@@ -248,7 +251,7 @@ impl<V: Clone> Pattern<V> {
 
     /// Compares a line with the pattern, and pushes the line's strings for the holes on the stack.
     fn compare<H: Host<Value = V>>(
-        &self,
+        &mut self,
         host: &mut H,
         stack: &mut Vec<V>,
         scratch: &mut Vec<u8>,
@@ -256,22 +259,14 @@ impl<V: Clone> Pattern<V> {
         mut at: usize,
     ) -> Compared {
         let mut from = 0;
-        for leaf in self.leaves.iter().filter(|leaf| leaf.is_hole) {
+        for leaf in self.leaves.iter_mut().filter(|leaf| leaf.is_hole) {
             let part = &self.bytes[from..leaf.start];
             if !begins(data, at, part) {
                 return Compared::Differs(from + difference(data, at, part));
             }
             let start = at + part.len();
-            let (end, ascii) = string_end(data, start);
-            let (value, end) = match data.get(end) {
-                Some(b'"') => (host.text(&data[start..end], ascii), end),
-                Some(b'\\') => match unescape(data, start, end, scratch) {
-                    Some((end, ascii)) => (host.text(scratch, ascii), end),
-                    None => return Compared::Unclear,
-                },
-                _ => return Compared::Unclear,
-            };
-            let Some(value) = value else {
+            let Some((value, end)) = remembered(&mut leaf.strings, host, scratch, data, start)
+            else {
                 return Compared::Unclear;
             };
             stack.push(value);
@@ -301,7 +296,7 @@ impl<V: Clone> Pattern<V> {
 
     /// Says how messages are made, now that it is known which strings differ.
     fn make_steps<H: Host<Value = V>>(&mut self, host: &mut H) -> Option<()> {
-        let holes: Vec<&Leaf> = self.leaves.iter().filter(|leaf| leaf.is_hole).collect();
+        let holes: Vec<&Leaf<V>> = self.leaves.iter().filter(|leaf| leaf.is_hole).collect();
         let mut changes: Vec<Vec<(usize, usize)>> =
             self.records.iter().map(|_| Vec::new()).collect();
         for (index, hole) in holes.iter().enumerate() {
@@ -366,6 +361,7 @@ impl<V: Clone> Pattern<V> {
                         record,
                         slot,
                         is_hole: false,
+                        strings: Strings::default(),
                     });
                 }
                 (b'{', Some(kind)) if kind.may_be & may_be::RECORD != 0 => {

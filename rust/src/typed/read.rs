@@ -7,7 +7,7 @@ use super::memo::{Found, Keys, Part, Strings, Words};
 use super::number::{number, Number};
 use super::plan::{may_be, Class, ClassId, FieldId, Kind, KindId, Plan, ANY};
 use super::skip::find_tag;
-use super::text::unescape;
+use super::text::{remembered, unescape};
 use crate::simd::{begins, string_end, PAD};
 
 /// Objects and arrays within each other. More fall through.
@@ -565,16 +565,14 @@ impl<H: Host> Reader<H> {
         start: usize,
         field: FieldId,
     ) -> Option<(H::Value, usize)> {
-        if let Some((value, end)) = self.memory[field].strings.find(data, start) {
-            return Some((value, end + 1));
-        }
-        let (end, ascii) = string_end(data, start);
-        if data.get(end) != Some(&b'"') {
-            return self.escaped(data, start, end);
-        }
-        let string = &data[start..end];
-        let value = self.host.text(string, ascii)?;
-        self.memory[field].strings.keep(string, &value);
+        let Self {
+            memory,
+            host,
+            scratch,
+            ..
+        } = self;
+        let strings = &mut memory[field].strings;
+        let (value, end) = remembered(strings, host, scratch, data, start)?;
         Some((value, end + 1))
     }
 

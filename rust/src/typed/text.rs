@@ -1,6 +1,36 @@
-//! Escapes of strings.
+//! Strings of fields, and their escapes.
 
-use crate::simd::{copy_plain, Ahead};
+use super::host::Host;
+use super::memo::Strings;
+use crate::simd::{copy_plain, string_end, Ahead};
+
+/// The string whose contents begin at `start`, and where its closing quote is: one of the last at this place, or a new one.
+#[inline]
+pub fn remembered<H: Host>(
+    strings: &mut Strings<H::Value>,
+    host: &mut H,
+    scratch: &mut Vec<u8>,
+    data: &[u8],
+    start: usize,
+) -> Option<(H::Value, usize)> {
+    if let Some(found) = strings.find(data, start) {
+        return Some(found);
+    }
+    let (end, ascii) = string_end(data, start);
+    match data.get(end)? {
+        b'"' => {
+            let string = &data[start..end];
+            let value = host.text(string, ascii)?;
+            strings.keep(string, &value);
+            Some((value, end))
+        }
+        b'\\' => {
+            let (end, ascii) = unescape(data, start, end, scratch)?;
+            Some((host.text(scratch, ascii)?, end))
+        }
+        _ => None,
+    }
+}
 
 /// Decodes the string of `data` whose contents begin at `start` and whose first backslash is at `at`, into `out`. Returns where
 /// its closing quote is, and whether it is ASCII; `None` if an escape is wrong, or half of a surrogate pair, or without memory.
