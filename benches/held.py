@@ -1,6 +1,7 @@
-"""Run as a program: how many bytes a process grows at its peak while a million messages pass that nobody keeps.
+"""Run as a program: how many bytes a process grows at its peak while many messages pass. Most jobs keep none of them.
 
-Its arguments are who decodes them (``claude-wire``, ``claude-wire through a pipe`` or the label of a peer), how many
+Its arguments are who decodes them (``claude-wire``, ``claude-wire, all kept``, ``orjson, all kept``, ``claude-wire
+through a pipe`` or the label of a peer), how many
 lines, and a file of lines, which are taken again and again. It prints the growth in bytes: the peak of resident memory
 afterwards less that of before, when everything was imported and a few lines had passed.
 """
@@ -45,6 +46,27 @@ def by_feed(path: Path, lines: int) -> None:
     assert decoder.stats.lines == decoder.stats.messages == lines
 
 
+#: What is kept.
+messages: list[object] = []
+
+
+def keeping(path: Path, lines: int) -> None:
+    import claude_wire
+
+    decoder = claude_wire.Decoder()
+    for chunk in chunks(path, lines):
+        messages.extend(decoder.feed(chunk))
+
+
+def keeping_dicts(path: Path, lines: int) -> None:
+    import orjson
+
+    import peers
+
+    for line in peers.lines_of(chunks(path, lines)):
+        messages.append(orjson.loads(line))
+
+
 def through_a_pipe(path: Path, lines: int) -> None:
     import anyio
 
@@ -71,6 +93,10 @@ def main(who: str, lines: int, path: Path) -> int:
         job = by_feed
     elif who == "claude-wire through a pipe":
         job = through_a_pipe
+    elif who == "claude-wire, all kept":
+        job = keeping
+    elif who == "orjson, all kept":
+        job = keeping_dicts
     else:
         import peers
 

@@ -1,4 +1,4 @@
-"""How far a process grows while a million messages pass that nobody keeps; each in a process of its own."""
+"""How far a process grows while messages pass; each in a process of its own."""
 
 from __future__ import annotations
 
@@ -43,3 +43,16 @@ def test_fed(contest: Contest, grown: Callable[[str], Callable[[], float]]) -> N
 def test_through_a_pipe(contest: Contest, grown: Callable[[str], Callable[[], float]]) -> None:
     """From a child, ``async for``."""
     contest.memory("growth over 1,000,000 messages, a child's", grown("claude-wire through a pipe"), {}, claim=8)
+
+
+@pytest.mark.parametrize(("name", "lines", "claim"), [("deltas", LINES, 400), ("mixed sessions", 100_000, 200)])
+def test_kept(contest: Contest, tmp_path: Path, name: str, lines: int, claim: float) -> None:
+    """Every message kept. The claims are 400 bytes a delta, and 2 KB a message of mixed sessions."""
+    path = tmp_path / "lines.ndjson"
+    path.write_bytes(workloads.deltas() if name == "deltas" else workloads.mixed())
+
+    def of(who: str) -> Callable[[], float]:
+        return lambda: float(subprocess.check_output([sys.executable, str(HELD), who, str(lines), str(path)]))
+
+    others = {"orjson.loads (dicts)": of("orjson, all kept") if peers.orjson else None}
+    contest.memory(f"growth over {lines:,} kept messages, {name}", of("claude-wire, all kept"), others, claim=claim)
