@@ -119,7 +119,7 @@ api! {
     PyType_IsSubtype: fn(Pointer, Pointer) -> c_int;
     PyType_GetFlags: fn(Pointer) -> c_ulong;
     PyObject_CallNoArgs: fn(Pointer) -> Pointer;
-    PyObject_Vectorcall: fn(Pointer, *const Pointer, usize, Pointer) -> Pointer;
+    PyObject_VectorcallDict: fn(Pointer, *const Pointer, usize, Pointer) -> Pointer;
     PyObject_GetBuffer: fn(Pointer, *mut Buffer, c_int) -> c_int;
     PyBuffer_Release: fn(*mut Buffer);
     PyObject_SetAttr: fn(Pointer, Pointer, Pointer) -> c_int;

@@ -150,12 +150,7 @@ unsafe extern "C" fn feed(
                 Some(Fed::Rest(read)) => {
                     let take = known.take.clone();
                     let given = [decoder, *arguments, read.pointer()];
-                    return (api().PyObject_Vectorcall)(
-                        take.pointer(),
-                        given.as_ptr(),
-                        3,
-                        null_mut(),
-                    );
+                    return call(&take, given.as_ptr(), 3, null_mut());
                 }
                 Some(Fed::Nothing) => {}
                 None => {
@@ -173,7 +168,44 @@ unsafe extern "C" fn feed(
         let others = (0..(count + more).unsigned_abs()).map(|index| *arguments.add(index));
         let given: Vec<Pointer> = std::iter::once(decoder).chain(others).collect();
         let count = 1 + count.unsigned_abs();
-        (api().PyObject_Vectorcall)(fallback.pointer(), given.as_ptr(), count, names)
+        call(&fallback, given.as_ptr(), count, names)
+    }
+}
+
+/// Calls a function with `count` positional arguments, and after them those with names. Returns what it returns, or null.
+///
+/// `PyObject_Vectorcall` does the same, but CPython 3.10 exports no such function.
+///
+/// # Safety
+///
+/// `names` is null or a tuple, and there are as many arguments, all alive.
+pub unsafe fn call(
+    function: &Object,
+    arguments: *const Pointer,
+    count: usize,
+    names: Pointer,
+) -> Pointer {
+    // SAFETY: see `api`; the caller promises the rest.
+    unsafe {
+        if names.is_null() {
+            return (api().PyObject_VectorcallDict)(
+                function.pointer(),
+                arguments,
+                count,
+                null_mut(),
+            );
+        }
+        let Some(named) = Object::owned((api().PyDict_New)()) else {
+            return null_mut();
+        };
+        for index in 0..(api().PyTuple_Size)(names) {
+            let name = (api().PyTuple_GetItem)(names, index);
+            let value = *arguments.add(count + index.unsigned_abs());
+            if (api().PyDict_SetItem)(named.pointer(), name, value) < 0 {
+                return null_mut();
+            }
+        }
+        (api().PyObject_VectorcallDict)(function.pointer(), arguments, count, named.pointer())
     }
 }
 
@@ -230,6 +262,6 @@ unsafe extern "C" fn decode(
             }
         }
         let fallback = fallback.clone();
-        (api().PyObject_Vectorcall)(fallback.pointer(), arguments, count.unsigned_abs(), names)
+        call(&fallback, arguments, count.unsigned_abs(), names)
     }
 }

@@ -11,7 +11,7 @@ use std::ptr::{null_mut, NonNull};
 use super::api::{api, flags, Method, Pointer, Size};
 use super::object::{bytes, size, Object, HEADER};
 use super::plan::{bytes_at, index_at, item, items_at};
-use super::public::method;
+use super::public::{call, method};
 use super::{body, bool, none, tuple, TAKES_NONE, TAKES_ONE};
 use crate::simd::Words;
 use crate::typed::{Field, Place, Seen, Shape, Source, Text, Unwritten, Writer};
@@ -667,7 +667,7 @@ unsafe extern "C" fn encode(
         else {
             return null_mut();
         };
-        (api().PyObject_Vectorcall)(fallback.pointer(), arguments, count.unsigned_abs(), names)
+        call(&fallback, arguments, count.unsigned_abs(), names)
     }
 }
 
