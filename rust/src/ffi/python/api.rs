@@ -1,18 +1,19 @@
-//! CPython's functions, found in the running process when they are first asked for, and what is known of its objects.
+//! CPython's functions, looked up in the running process, and the layout of its objects.
 //!
-//! The library links none of them, so one file serves all versions and loads where there is no CPython. Beside functions
-//! some things are used that could differ between versions, and each is tried out on an object before it is relied on:
+//! The library links none of them, so one file serves all versions and loads without CPython. Some details could differ
+//! between versions. Each is tested on an object of this interpreter before it is used:
 //!
-//! * how references are counted ([`Counting`]), since a call for each would cost a sixth of the time of a message;
-//! * where a string of ASCII has its characters, and a `bytes` its own;
-//! * that a capsule begins with its pointer and its name.
+//! * how references are counted ([`Counting`]): a call for each would take a sixth of the time of a message;
+//! * where the characters of a string and the bytes of a `bytes` begin;
+//! * that a capsule begins with its pointer and its name;
+//! * the layout of small ints ([`Digit`]), and of lists and dicts ([`Containers`]).
 //!
 //! # Invariants
 //!
-//! Everything here and in [`object`](super::object) is called with the interpreter's lock held, and after [`load`] has
-//! returned true.
+//! The caller of any function here and in [`object`](super::object) holds the interpreter's lock, and [`load`] has returned
+//! true before.
 
-#![allow(clippy::inline_always)] // They are a load or two, on the way of every value.
+#![allow(clippy::inline_always)] // A load or two each, for every value.
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_char, c_int, c_ulong, c_void, CStr};
@@ -26,17 +27,17 @@ pub type Size = isize;
 /// A `PyMethodDef`.
 #[repr(C)]
 pub struct Method {
-    /// Its name.
+    /// The name.
     pub name: *const c_char,
     /// The function.
     pub function: unsafe extern "C" fn(Pointer, Pointer) -> Pointer,
-    /// How it is called.
+    /// The calling convention.
     pub flags: c_int,
-    /// Its docstring.
+    /// The docstring.
     pub doc: *const c_char,
 }
 
-// SAFETY: nobody writes to one, and what it points to is static.
+// SAFETY: a method is never written to, and it points to static data.
 unsafe impl Sync for Method {}
 
 /// A `Py_buffer`, whose layout is part of the stable ABI.
@@ -44,9 +45,9 @@ unsafe impl Sync for Method {}
 pub struct Buffer {
     /// The bytes.
     pub data: *const u8,
-    /// Whose they are.
+    /// The object that has them.
     pub owner: Pointer,
-    /// How many.
+    /// Their number.
     pub len: Size,
     item_size: Size,
     read_only: c_int,
@@ -69,7 +70,7 @@ macro_rules! api {
             pub counting: Counting,
             /// Where the characters of a string of ASCII begin.
             pub characters: usize,
-            /// Where the bytes of a `bytes` begin, whose number is in its third word; `None` if functions have to say both.
+            /// Where the bytes of a `bytes` begin; the third word is their number. `None`: call functions for both.
             pub bytes: Option<usize>,
             /// Whether the third word of a capsule is its pointer, and the fourth its name.
             pub capsules_are_words: bool,
@@ -77,16 +78,16 @@ macro_rules! api {
             pub digit: Digit,
             /// How lists and dicts are read.
             pub containers: Containers,
-            /// Where those of other strings begin; `None` if strings are not as [`flags`] has them.
+            /// Where the characters of other strings begin; `None` if strings do not have the layout of [`flags`].
             pub wide_characters: Option<usize>,
         }
 
-        /// Finds all of it in this process; `None` if something is not there.
+        /// Looks up all of it in this process; `None` if anything is missing.
         unsafe fn find() -> Option<Api> {
             Some(Api {
                 $( $function: {
                     let found = symbol(concat!(stringify!($function), "\0"))?;
-                    // SAFETY: this is the type that CPython documents for the function of that name.
+                    // SAFETY: CPython documents this type for the function of this name.
                     unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($argument),*) $(-> $result)?>(found) }
                 }, )*
                 $( $object: symbol(concat!(stringify!($object), "\0"))?, )*
@@ -166,30 +167,30 @@ fn symbol(name: &'static str) -> Option<*mut c_void> {
 pub enum Counting {
     /// In a word of 64 bits, up to CPython 3.11.
     Word,
-    /// In the low 32 bits; below 0 for an object that lives for ever. CPython 3.12 and 3.13.
+    /// In the low 32 bits; negative for an immortal object. CPython 3.12 and 3.13.
     HalfWord,
-    /// By functions, elsewhere.
+    /// By calls, everywhere else.
     Functions,
 }
 
 struct Cell(UnsafeCell<MaybeUninit<Api>>);
 
-// SAFETY: it is written once, by `load`, with the interpreter's lock held, and nobody reads it before.
+// SAFETY: `load` writes it, with the interpreter's lock held, before anything reads it.
 unsafe impl Sync for Cell {}
 
 static API: Cell = Cell(UnsafeCell::new(MaybeUninit::uninit()));
 
-/// What [`load`] has found.
+/// The result of [`load`].
 #[inline(always)]
 pub fn api() -> &'static Api {
     // SAFETY: see the invariants of this module.
     unsafe { (*API.0.get()).assume_init_ref() }
 }
 
-/// Keeps this library loaded as long as the process lives, since functions of it may be called or freed when the interpreter
-/// ends, after whoever loaded it has let go of it. False if that cannot be had.
+/// Keeps this library loaded until the process ends. The interpreter may call or free its functions while it shuts down, after
+/// cffi has closed the library. False on failure.
 pub fn keep_loaded() -> bool {
-    // SAFETY: the address is one of this library, whose path ends with a zero; opening it again changes nothing but its count.
+    // SAFETY: the address is in this library, and its path ends with a zero; opening it again only counts it once more.
     unsafe {
         let mut found = std::mem::MaybeUninit::<libc::Dl_info>::uninit();
         let address: unsafe fn() -> bool = load;
@@ -205,9 +206,9 @@ pub fn keep_loaded() -> bool {
 pub struct Lock(c_int, unsafe extern "C" fn(c_int));
 
 impl Lock {
-    /// Gives it up.
+    /// Releases the lock.
     pub fn release(self) {
-        // SAFETY: it was taken by the function that belongs to this one.
+        // SAFETY: the lock was taken by the matching function.
         unsafe { (self.1)(self.0) }
     }
 }
@@ -216,9 +217,9 @@ impl Lock {
 ///
 /// # Safety
 ///
-/// The interpreter of this process runs, if it has one.
+/// If this process has an interpreter, it is running.
 pub unsafe fn lock() -> Option<Lock> {
-    // SAFETY: these are the types that CPython documents, and nothing else has to be known before.
+    // SAFETY: CPython documents these types. The two functions need nothing of `load`.
     unsafe {
         let ensure: unsafe extern "C" fn() -> c_int =
             std::mem::transmute(symbol("PyGILState_Ensure\0")?);
@@ -228,16 +229,16 @@ pub unsafe fn lock() -> Option<Lock> {
     }
 }
 
-/// The minor version of a CPython 3, of the first that is known to work and the last.
+/// Minor versions of CPython 3 that are known to work.
 const KNOWN: std::ops::RangeInclusive<u32> = 10..=13;
 
-/// Finds the functions, and tries out what differs between versions. False where there is no CPython that is known.
+/// Looks up the functions, and tests what may differ between versions. False without a known CPython.
 ///
 /// # Safety
 ///
-/// As for all of this module, the interpreter's lock must be held, if there is an interpreter.
+/// The caller holds the interpreter's lock, if there is an interpreter.
 pub unsafe fn load() -> bool {
-    // SAFETY: so is this function called.
+    // SAFETY: the caller promises it.
     unsafe {
         let Some(mut api) = find() else {
             return false;
@@ -264,9 +265,9 @@ pub unsafe fn load() -> bool {
     true
 }
 
-/// Where a string has its characters, if that is the same for two strings.
+/// Where the characters of an ASCII string begin, if it is the same for two strings.
 unsafe fn probe_characters(api: &Api) -> Option<usize> {
-    // SAFETY: as of `load`; a new string is read and written where CPython says it has its bytes.
+    // SAFETY: as of `load`; the first two words of an object are there in every known version.
     unsafe {
         let mut found = [0usize; 2];
         for (found, len) in found.iter_mut().zip([8, 100]) {
@@ -289,7 +290,7 @@ unsafe fn probe_characters(api: &Api) -> Option<usize> {
     }
 }
 
-/// Where a `bytes` has its bytes, if that is the same for two of them.
+/// Where the bytes of a `bytes` begin, if it is the same for two of them.
 unsafe fn probe_bytes(api: &Api) -> Option<usize> {
     // SAFETY: as of `load`; the third word of an object of variable size is within it.
     let at = |text: &[u8]| unsafe {
@@ -311,11 +312,11 @@ unsafe fn probe_bytes(api: &Api) -> Option<usize> {
     (at(&[b'x'; 1000]) == Some(found) && (16..=64).contains(&found)).then_some(found)
 }
 
-/// Whether capsules have their pointers and names where they are looked for.
+/// Whether a capsule has its pointer and its name in its third and fourth word.
 unsafe fn probe_capsules(api: &Api) -> bool {
     const NAME: &CStr = c"claude_wire.probe";
     let mut value = 0_u8;
-    // SAFETY: as of `load`; a capsule has at least a pointer and a name behind the words of an object.
+    // SAFETY: as of `load`; a capsule has at least a pointer and a name after the words of an object.
     unsafe {
         let capsule = (api.PyCapsule_New)((&raw mut value).cast(), NAME.as_ptr(), None);
         if capsule.is_null() {
@@ -330,14 +331,15 @@ unsafe fn probe_capsules(api: &Api) -> bool {
     }
 }
 
-/// How a whole number has its value, if it is below 2 to the power of 30: its digit is in the word after the next.
+/// How an int below 2 to the power of 30 is laid out: a word for sign and size, then its one digit.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Digit {
-    /// The word says how many digits there are, below 0 for a negative number. Up to CPython 3.11.
+    /// The word is the number of digits, negative for a negative int. Up to CPython 3.11.
     Size,
-    /// The word says so from its fourth bit on; before are 0, 1 for zero, and 2 for a negative number. CPython 3.12 and 3.13.
+    /// The number of digits begins at the fourth bit of the word. The bits below are 0, or 1 for zero, or 2 for a negative
+    /// int. CPython 3.12 and 3.13.
     Tag,
-    /// A function says the value.
+    /// Unknown layout: call a function.
     Function,
 }
 
@@ -345,15 +347,15 @@ impl Digit {
     /// The words before the digit.
     const WORDS: usize = 3;
 
-    /// The value of a number, if it is known by its words.
+    /// The value, if one digit holds it.
     ///
     /// # Safety
     ///
-    /// It is an int, and as was tried out.
+    /// `number` is an int, and [`probe_digit`] found this layout.
     #[inline(always)]
     #[must_use]
     pub unsafe fn value(self, number: Pointer) -> Option<i64> {
-        // SAFETY: a number has a digit, though that of 0 may not be written: it counts for nothing.
+        // SAFETY: an int has room for a digit. That of 0 may be uninitialized: its value is not used.
         unsafe {
             let size = number.cast::<i64>().add(Self::WORDS - 1).read();
             let digit = || i64::from(number.cast::<u32>().add(2 * Self::WORDS).read());
@@ -367,14 +369,14 @@ impl Digit {
     }
 }
 
-/// How whole numbers have their values, if some show it.
+/// The layout of ints, tested on a few.
 unsafe fn probe_digit(api: &Api) -> Digit {
     const MOST: i64 = (1 << 30) - 1;
     const TRIED: [i64; 9] = [0, 1, -1, 7, 1000, MOST, -MOST, MOST + 1, i64::MIN];
     [Digit::Size, Digit::Tag]
         .into_iter()
         .find(|digit| {
-            // SAFETY: as of `load`; a number has at least the words of an object, a size and a digit.
+            // SAFETY: as of `load`; an int has at least the words of an object, a size and a digit.
             TRIED.iter().all(|&tried| unsafe {
                 let number = (api.PyLong_FromLongLong)(tried);
                 if number.is_null() {
@@ -389,17 +391,16 @@ unsafe fn probe_digit(api: &Api) -> Digit {
         .unwrap_or(Digit::Function)
 }
 
-/// Whether lists and dicts are as the functions here read them. A call for each item would cost a third of the time of writing it.
+/// Whether lists and dicts can be read without calls. A call for each item would take a third of the time of writing it.
 pub struct Containers {
-    /// A list has its length in one word, and the address of its items in the next.
+    /// The third word of a list is its length, the fourth the address of its items.
     list: bool,
-    /// A dict has the address of its keys, and one that is null, unless it shares the keys with others. A head of keys says how large the
-    /// index is and that all keys are strings; then follow the index, and the keys with their values, null for those that were
-    /// removed. CPython 3.11 to 3.13.
+    /// A dict has the address of its [`Keys`], then a null, unless it shares the keys with other dicts. After [`Keys`] come the
+    /// index, and the pairs of key and value. The value of a removed key is null. CPython 3.11 to 3.13.
     dict: bool,
 }
 
-/// The keys of a dict.
+/// The head of the keys of a dict: the size of the index, whether all keys are strings, and the number of pairs.
 #[repr(C)]
 struct Keys {
     references: Size,
@@ -420,13 +421,13 @@ impl Containers {
     ///
     /// # Safety
     ///
-    /// It is a list, as was tried out, which does not change as long as the items are used.
+    /// `list` is a list, and does not change while the items are used.
     #[inline(always)]
     pub unsafe fn items<'a>(&self, list: Pointer) -> Option<&'a [Pointer]> {
         if !self.list {
             return None;
         }
-        // SAFETY: the caller promises it. A list without items may have null for their address.
+        // SAFETY: the caller promises it. The address of no items may be null.
         unsafe {
             let list = list.cast::<usize>().add(Self::LIST_LENGTH);
             let (len, items) = (list.read(), list.add(1).read() as *const Pointer);
@@ -438,11 +439,11 @@ impl Containers {
         }
     }
 
-    /// The keys of a dict with their values, with null for the value where a key was removed; `None` if they are to be read otherwise.
+    /// The pairs of key and value of a dict. The value of a removed key is null. `None` if the layout is another.
     ///
     /// # Safety
     ///
-    /// It is a dict, as was tried out, which does not change as long as they are used.
+    /// `dict` is a dict, and does not change while the pairs are used.
     #[inline(always)]
     pub unsafe fn pairs<'a>(&self, dict: Pointer) -> Option<&'a [[Pointer; 2]]> {
         if !self.dict {
@@ -457,28 +458,27 @@ impl Containers {
                 return None;
             }
             if (*keys).entries == 0 {
-                // Of the empty dict, the keys begin nowhere.
+                // New dicts share keys with an index of one byte: a pair after it would not be aligned.
                 return Some(&[]);
             }
             let index = keys.add(1).cast::<u8>();
-            let entries = index.add(1 << (*keys).log2_index_bytes);
-            Some(match (*keys).entries.unsigned_abs() {
-                // The keys that all new dicts share have an index of one byte: their entries would not be aligned.
-                0 => &[],
-                len => std::slice::from_raw_parts(entries.cast(), len),
-            })
+            let pairs = index.add(1 << (*keys).log2_index_bytes).cast();
+            Some(std::slice::from_raw_parts(
+                pairs,
+                (*keys).entries.unsigned_abs(),
+            ))
         }
     }
 }
 
-/// Whether lists and dicts are as [`Containers`] has them, of some lengths, and where something was removed.
+/// Tests the layout of lists and dicts, for several lengths, and for dicts with removed keys.
 unsafe fn probe_containers(api: &Api, minor: u32) -> Containers {
     let read = Containers {
         list: true,
         dict: minor >= 11,
     };
     let lengths = [0, 1, 2, 6, 250];
-    // SAFETY: as of `load`; the words that are read are there in all versions that are known.
+    // SAFETY: as of `load`; the words that are read exist in all known versions.
     unsafe {
         Containers {
             list: lengths.iter().all(|&len| is_list_read(api, &read, len)),
@@ -487,7 +487,7 @@ unsafe fn probe_containers(api: &Api, minor: u32) -> Containers {
     }
 }
 
-/// Whether a list of so many items is read as CPython says that it is.
+/// Whether a list of `len` items is read correctly.
 unsafe fn is_list_read(api: &Api, read: &Containers, len: u8) -> bool {
     let len = Size::from(len);
     // SAFETY: as of `load`.
@@ -504,11 +504,8 @@ unsafe fn is_list_read(api: &Api, read: &Containers, len: u8) -> bool {
         }
         is_read = is_read
             && read.items(list).is_some_and(|items| {
-                let items: Vec<Pointer> = items.to_vec();
-                items
-                    == (0..len)
-                        .map(|index| (api.PyList_GetItem)(list, index))
-                        .collect::<Vec<_>>()
+                let listed = (0..len).map(|index| (api.PyList_GetItem)(list, index));
+                items.iter().copied().eq(listed)
             });
         (api.Py_DecRef)(list);
         (api.PyErr_Clear)();
@@ -516,9 +513,9 @@ unsafe fn is_list_read(api: &Api, read: &Containers, len: u8) -> bool {
     }
 }
 
-/// Whether a dict with so many keys, of which some are removed, is read as CPython says that it is, and not if one is no string.
+/// Whether a dict with `len` keys, some of them removed, is read correctly, and is left alone once it has a key that is no string.
 unsafe fn is_dict_read(api: &Api, read: &Containers, len: u8) -> bool {
-    // SAFETY: as of `load`; what is made is given up.
+    // SAFETY: as of `load`; each new reference is given up.
     unsafe {
         let dict = (api.PyDict_New)();
         if dict.is_null() {
@@ -559,8 +556,8 @@ unsafe fn is_dict_read(api: &Api, read: &Containers, len: u8) -> bool {
     }
 }
 
-/// How a string says what it is: its length is in a word, then follow its hash and these bits. Two words may stand where the
-/// characters of a string of ASCII would begin: the length and the address of its UTF-8, if that was made before.
+/// The layout of a string: its length, its hash, and these bits. An ASCII string has its characters next. Any other has the length
+/// and the address of its UTF-8, if that was made before.
 pub mod flags {
     /// The word of the length.
     pub const LENGTH: usize = 2;
@@ -568,18 +565,18 @@ pub mod flags {
     pub const WORD: usize = 4;
     /// The characters follow.
     pub const COMPACT: u32 = 1 << 5;
-    /// They are ASCII.
+    /// The characters are ASCII.
     pub const ASCII: u32 = 1 << 6;
     /// Both.
     pub const ASCII_TOO: u32 = COMPACT | ASCII;
-    /// The bytes of a character.
+    /// Bytes of a character.
     #[must_use]
     pub fn width(bits: u32) -> u32 {
         bits >> 2 & 7
     }
 }
 
-/// Where strings that are not ASCII have their characters, if all sorts of strings are as [`flags`] says.
+/// Where the characters of strings begin that are not ASCII, if strings of every width have the layout of [`flags`].
 unsafe fn probe_wide_characters(api: &Api) -> Option<usize> {
     const TEXTS: [(&CStr, u32, [u32; 2]); 4] = [
         (c"ab", flags::COMPACT | flags::ASCII | 1 << 2, [0x61, 0x62]),
@@ -587,8 +584,8 @@ unsafe fn probe_wide_characters(api: &Api) -> Option<usize> {
         (c"\u{20ac}a", flags::COMPACT | 2 << 2, [0x20ac, 0x61]),
         (c"\u{1f980}a", flags::COMPACT | 4 << 2, [0x1f980, 0x61]),
     ];
-    let behind = [16, 24].into_iter().map(|more| api.characters + more);
-    behind.into_iter().find(|&wide| {
+    let mut candidates = [16, 24].into_iter().map(|more| api.characters + more);
+    candidates.find(|&wide| {
         // SAFETY: as of `load`; a new string is read up to its last character, and its UTF-8 is made by CPython.
         TEXTS.iter().all(|&(text, bits, [first, second])| unsafe {
             let bytes = text.to_bytes();
@@ -627,9 +624,9 @@ unsafe fn probe_wide_characters(api: &Api) -> Option<usize> {
     })
 }
 
-/// How references are counted, if a new string and `None` show that it is as the version has it.
+/// How references are counted, if a new string and `None` confirm what is known of the version.
 unsafe fn probe_counting(api: &Api, minor: u32) -> Counting {
-    // SAFETY: as of `load`; an object begins with its count in every version that is asked here.
+    // SAFETY: as of `load`; an object begins with its count in every known version.
     unsafe {
         let string = (api.PyUnicode_New)(100, 127);
         if string.is_null() {
@@ -643,8 +640,8 @@ unsafe fn probe_counting(api: &Api, minor: u32) -> Counting {
         (api.Py_DecRef)(string);
         let is_counted = before == 1 && after == 2 && count.read() == 1;
         (api.Py_DecRef)(string);
-        let lives_for_ever = api._Py_NoneStruct.cast::<i32>().read() < 0;
-        match (is_counted, minor <= 11, lives_for_ever) {
+        let is_immortal = api._Py_NoneStruct.cast::<i32>().read() < 0;
+        match (is_counted, minor <= 11, is_immortal) {
             (true, true, false) => Counting::Word,
             (true, false, true) => Counting::HalfWord,
             _ => Counting::Functions,

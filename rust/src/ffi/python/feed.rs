@@ -1,6 +1,6 @@
-//! A chunk in, messages out, in one call: framing and reading without Python in between.
+//! Turns a chunk into messages in one call: framing and reading without Python in between.
 //!
-//! What is unusual comes back with the messages as a *fall*: a line that the reader leaves to others, or that is over the limit.
+//! An unusual line comes back as a *fall*: the reader leaves the line to Python, or the line is over the limit.
 
 use std::collections::TryReserveError;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -14,22 +14,22 @@ use crate::lines::step::Place;
 use crate::simd::PAD;
 use crate::typed::{Line, Reader};
 
-/// A line that is left to others, in its place among the messages.
+/// A line that is left to Python, in its place among the messages.
 pub struct Fall {
     /// Its index among the messages.
     index: usize,
-    /// Its bytes without the LF; of a line over the limit, its head.
+    /// Its bytes without the LF; only the head of a line over the limit.
     line: Object,
     /// Where it begins in the stream.
     place: Place,
-    /// The class that it wants, or -1.
+    /// The class that would have to be planned to read it, or -1.
     wanted: i64,
     /// Its length if it is over the limit, or -1.
     too_long: i64,
 }
 
 impl Fall {
-    /// The tuple that Python gets.
+    /// The tuple for Python.
     fn row(self) -> Option<Object> {
         tuple([
             int(number(self.index))?,
@@ -42,19 +42,19 @@ impl Fall {
     }
 }
 
-/// Gathers what becomes of the lines of a chunk.
+/// Collects the messages and falls of a chunk.
 struct Sink<'a> {
     messages: &'a mut Vec<Option<Object>>,
     falls: &'a mut Vec<Fall>,
     line_number: u64,
     unknown: u64,
     max_line_bytes: usize,
-    /// Something was lost for lack of memory.
+    /// Something was lost because memory ran out.
     is_full: bool,
 }
 
 impl Sink<'_> {
-    /// A complete line with its LF.
+    /// Adds a complete line with its LF.
     #[inline]
     fn put(&mut self, read: Line<Object>, line: &[u8], place: Place) {
         if self.messages.try_reserve(1).is_err() {
@@ -102,13 +102,13 @@ impl Sink<'_> {
     }
 }
 
-/// What a chunk gives.
+/// The result of a chunk.
 pub enum Fed {
     /// A list of messages.
     Messages(Object),
-    /// The same with None in the place of lines that were not read, and a list of those: `(messages, falls)`.
+    /// `(messages, falls)`: for each fall, the messages have a None in its place.
     Rest(Object),
-    /// Nothing of it was taken: others must do that.
+    /// Nothing of the chunk was taken: Python has to take it.
     Nothing,
 }
 
@@ -131,7 +131,7 @@ pub fn feed(handle: u64, state: &mut State, data: &[u8]) -> Option<Fed> {
         messages, falls, ..
     } = state;
     let result = match taken {
-        // Who takes it otherwise says what is wrong.
+        // The slow way says what is wrong.
         Err(_) => Some(Fed::Nothing),
         Ok(Ok(true)) if messages.is_empty() => empty_list().map(Fed::Messages),
         Ok(Ok(true)) => (|| {
@@ -150,7 +150,7 @@ pub fn feed(handle: u64, state: &mut State, data: &[u8]) -> Option<Fed> {
     result
 }
 
-/// Reads the lines that a chunk completes, and keeps the rest of it. Returns whether nothing was lost.
+/// Reads the lines that a chunk completes, and keeps the rest of the chunk. Returns whether nothing was lost.
 fn take(lines: &mut Lines, state: &mut State, data: &[u8]) -> Result<bool, TryReserveError> {
     let Lines {
         buffer,
@@ -331,13 +331,13 @@ impl Reading<'_> {
     }
 }
 
-/// Whether a line has nothing in it.
+/// Whether a line is only white space.
 fn is_blank(line: &[u8]) -> bool {
     line.iter()
         .all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))
 }
 
-/// Where the first LF is. To call `memchr` takes longer than to look at a few bytes.
+/// The index of the first LF. For a few bytes a loop is faster than a call of `memchr`.
 #[inline]
 fn first_line_feed(data: &[u8]) -> Option<usize> {
     if data.len() < 8 {
@@ -347,7 +347,7 @@ fn first_line_feed(data: &[u8]) -> Option<usize> {
     }
 }
 
-#[allow(clippy::cast_possible_wrap)] // No stream has so many bytes.
+#[allow(clippy::cast_possible_wrap)] // No stream is that long.
 fn signed(number: u64) -> i64 {
     number as i64
 }

@@ -1,7 +1,7 @@
-//! Functions for Python that are called without cffi: a builtin function costs a tenth of a call through it.
+//! Functions that Python calls without cffi: calling a builtin function takes a tenth of the time.
 //!
-//! `install` puts them into a dict. They hold the interpreter's lock all the time, so a reader is used by one thread at a
-//! time; but a collection of garbage within one may run other code, which is then told that the reader is busy.
+//! `install` puts them into a dict. They never release the interpreter's lock, so one thread at a time uses a reader. But a
+//! garbage collection during a call may run other code. If that code uses the reader, it finds it busy.
 
 mod api;
 mod feed;
@@ -19,18 +19,18 @@ use self::feed::Fall;
 use self::object::{class_of, Object, Python, HEADER};
 use crate::typed::{Line, Reader};
 
-/// A reader, as the functions of one have it.
+/// The state that the functions of a reader share.
 struct State {
     reader: Reader<Python>,
     is_busy: bool,
-    /// Nobody is to use it any more.
+    /// `stop` was called: the reader is not used any more.
     is_stopped: bool,
-    /// Neither is anybody then.
+    /// The reader has panicked, and is not used any more.
     has_panicked: bool,
-    /// The messages of the lines that are read, none for those of `falls`. Empty otherwise, as `falls`.
+    /// The messages of the chunk that is being read, `None` for each of `falls`. Both are empty between calls.
     messages: Vec<Option<Object>>,
     falls: Vec<Fall>,
-    /// The class that the last line of `read_line` wants, or -1.
+    /// The class that has to be planned for the last line of `read_line`, or -1.
     wanted: i64,
 }
 
@@ -51,7 +51,7 @@ static SLOTS_OF: Method = Method {
     name: c"slots_of".as_ptr(),
     function: slots_of,
     flags: TAKES_ONE,
-    doc: c"slots_of((instance, words, values)) -> slots: which word of an instance each of these objects stands in.".as_ptr(),
+    doc: c"slots_of((instance, words, values)) -> slots: the index of the word of the instance that holds each value.".as_ptr(),
 };
 
 static CHANGE_PLAN: Method = Method {
@@ -59,7 +59,7 @@ static CHANGE_PLAN: Method = Method {
     function: change_plan,
     flags: TAKES_ONE,
     doc:
-        c"change_plan(additions) -> bool: adds to what the reader knows; False while it is in use."
+        c"change_plan(additions) -> bool: adds to the plan of the reader; False while it is in use."
             .as_ptr(),
 };
 
@@ -67,14 +67,14 @@ static READ_LINE: Method = Method {
     name: c"read_line".as_ptr(),
     function: read_line,
     flags: TAKES_ONE,
-    doc: c"read_line(line) -> message, or None if it is to be decoded otherwise. Bytes or str, with or without its line feed.".as_ptr(),
+    doc: c"read_line(line) -> message, or None if msgspec has to decode it. Bytes or str, with or without the line feed.".as_ptr(),
 };
 
 static WANTED: Method = Method {
     name: c"wanted".as_ptr(),
     function: wanted,
     flags: TAKES_NONE,
-    doc: c"wanted() -> the class that the last line read alone would need, or -1; -2 after a bug."
+    doc: c"wanted() -> the class to plan for the last line of read_line, or -1; -2 after a bug."
         .as_ptr(),
 };
 
@@ -82,14 +82,15 @@ static STOP: Method = Method {
     name: c"stop".as_ptr(),
     function: stop,
     flags: TAKES_NONE,
-    doc: c"stop(): from now on everything is left to others.".as_ptr(),
+    doc: c"stop(): the reader reads nothing more.".as_ptr(),
 };
 
 static NEW_FEED: Method = Method {
     name: c"new_feed".as_ptr(),
     function: new_feed,
     flags: TAKES_ONE,
-    doc: c"new_feed(handle) -> what the method `feed` needs to feed this line buffer.".as_ptr(),
+    doc: c"new_feed(handle) -> a capsule with which the method `feed` feeds this line buffer."
+        .as_ptr(),
 };
 
 static SERVE_DECODE: Method = Method {
@@ -107,13 +108,13 @@ static READ_BLOCK: Method = Method {
         .as_ptr(),
 };
 
-/// Puts the functions for Python into the dict at this address. False where there is no CPython that is known.
+/// Puts the functions into the Python dict at this address. False without a known CPython.
 ///
 /// # Safety
 ///
 /// As of [`cw_python`](super::cw_python).
 pub unsafe fn install(dict: u64) -> bool {
-    // SAFETY: the lock is taken before anything else is asked for. cffi has given it up for the call.
+    // SAFETY: the lock is taken first; cffi has released it for the call.
     unsafe {
         let Some(lock) = api::lock() else {
             return false;
@@ -142,7 +143,7 @@ pub unsafe fn install(dict: u64) -> bool {
     }
 }
 
-/// Runs the body of a function that Python calls. If the body panics, or returns nothing and has raised nothing, Python gets a
+/// Runs the body of a function that Python calls. If the body panics, or returns `None` without an exception, Python gets a
 /// `SystemError`.
 fn body(run: impl FnOnce() -> Option<Object>) -> Pointer {
     let result = catch_unwind(AssertUnwindSafe(run)).ok().flatten();
@@ -189,14 +190,14 @@ unsafe extern "C" fn new_reader(_: Pointer, _: Pointer) -> Pointer {
     })
 }
 
-/// A capsule that owns a value, which `drop` frees.
+/// A capsule that owns a value. `drop` frees it.
 fn capsule<T>(
     value: T,
     name: &'static CStr,
     drop: unsafe extern "C" fn(Pointer),
 ) -> Option<Object> {
     let value = Box::into_raw(Box::new(value));
-    // SAFETY: see `api`; without a capsule the value is still ours.
+    // SAFETY: see `api`; if no capsule was made, the value is still ours.
     unsafe {
         let capsule = (api().PyCapsule_New)(value.cast(), name.as_ptr(), Some(drop));
         let capsule = Object::owned(capsule);
@@ -207,7 +208,7 @@ fn capsule<T>(
     }
 }
 
-/// A function with what it is bound to.
+/// A function that is bound to a capsule.
 fn bound(method: &'static Method, capsule: &Object) -> Option<Object> {
     // SAFETY: see `api`; the function keeps the capsule.
     unsafe {
@@ -216,11 +217,11 @@ fn bound(method: &'static Method, capsule: &Object) -> Option<Object> {
     }
 }
 
-/// What a capsule has.
+/// The value of a capsule.
 ///
 /// # Safety
 ///
-/// It is one of [`capsule`], of this type, and alive as long as the value is used.
+/// [`capsule`] made it, with a value of this type, and it is alive while the value is used.
 unsafe fn value_of<T>(capsule: Pointer, name: &'static CStr) -> *mut T {
     // SAFETY: see `api`.
     unsafe {
@@ -235,23 +236,23 @@ unsafe fn value_of<T>(capsule: Pointer, name: &'static CStr) -> *mut T {
 }
 
 unsafe extern "C" fn drop_reader(capsule: Pointer) {
-    // SAFETY: CPython calls this once, for a capsule that `new_reader` has made.
+    // SAFETY: CPython calls this once, for a capsule of `new_reader`.
     unsafe { drop(Box::from_raw(value_of::<State>(capsule, READER))) }
 }
 
-/// Runs something on a reader; `otherwise` if it is in use or stopped, or after a panic, which ends the use of it: what it remembers may
-/// be half done.
+/// Calls `run` with the state; `otherwise` if the reader is busy or stopped, or has panicked. A panic may leave the reader in a wrong
+/// state, so it is not used again.
 ///
 /// # Safety
 ///
-/// The state is alive, and nobody uses it but by this function.
+/// The state is alive, and only this function uses it.
 #[inline]
 unsafe fn with_reader<T>(
     state: *mut State,
     otherwise: impl FnOnce() -> T,
     run: impl FnOnce(&mut State) -> T,
 ) -> T {
-    // SAFETY: only one has it at a time, which `is_busy` sees to.
+    // SAFETY: `is_busy` lets one caller in at a time.
     let state = unsafe { &mut *state };
     if state.is_busy || state.is_stopped || state.has_panicked {
         return otherwise();
@@ -293,7 +294,7 @@ unsafe extern "C" fn read_line(capsule: Pointer, line: Pointer) -> Pointer {
     })
 }
 
-/// The message of one line, of bytes or a str, with or without its LF; `None` if it is to be decoded otherwise.
+/// The message of one line, given as bytes or str, with or without its LF. `None` if msgspec has to decode it.
 ///
 /// # Safety
 ///
@@ -308,7 +309,7 @@ unsafe fn read_one(state: &mut State, line: Pointer) -> Option<Object> {
         }
         None
     };
-    // SAFETY: see `api`; the bytes of an object are there as long as it is.
+    // SAFETY: see `api`; the bytes live as long as the object.
     unsafe {
         if let Some(line) = bytes_of(line) {
             return read(line);
@@ -317,7 +318,7 @@ unsafe fn read_one(state: &mut State, line: Pointer) -> Option<Object> {
             let mut len = 0;
             let data = (api().PyUnicode_AsUTF8AndSize)(line, &raw mut len);
             if data.is_null() {
-                (api().PyErr_Clear)(); // A str that has no UTF-8.
+                (api().PyErr_Clear)(); // A str with a surrogate.
                 return None;
             }
             return read(std::slice::from_raw_parts(data.cast(), len.unsigned_abs()));
@@ -329,7 +330,7 @@ unsafe fn read_one(state: &mut State, line: Pointer) -> Option<Object> {
 }
 
 unsafe extern "C" fn wanted(capsule: Pointer, _: Pointer) -> Pointer {
-    // SAFETY: as above; nobody else uses the state for as long as this takes.
+    // SAFETY: as above; this runs no other code that could use the state.
     body(|| unsafe {
         let state = value_of::<State>(capsule, READER);
         let wanted = std::mem::replace(&mut (*state).wanted, -1);
@@ -347,7 +348,7 @@ unsafe extern "C" fn stop(capsule: Pointer, _: Pointer) -> Pointer {
 
 /// What `Decoder.feed` needs to feed a line buffer.
 struct Feed {
-    /// Of the line buffer.
+    /// The handle of the line buffer.
     handle: u64,
     reader: *mut State,
     /// The capsule that owns the reader.
@@ -355,7 +356,7 @@ struct Feed {
 }
 
 unsafe extern "C" fn new_feed(capsule: Pointer, handle: Pointer) -> Pointer {
-    // SAFETY: as above; an int has no more bits than a handle.
+    // SAFETY: as above; any number is a valid argument of `feed`, which looks it up.
     body(|| unsafe {
         let feed = Feed {
             handle: (api().PyLong_AsUnsignedLongLong)(handle),
@@ -367,7 +368,7 @@ unsafe extern "C" fn new_feed(capsule: Pointer, handle: Pointer) -> Pointer {
 }
 
 unsafe extern "C" fn drop_feed(capsule: Pointer) {
-    // SAFETY: CPython calls this once, for a capsule that `new_feed` has made.
+    // SAFETY: CPython calls this once, for a capsule of `new_feed`.
     unsafe { drop(Box::from_raw(value_of::<Feed>(capsule, FEEDER))) }
 }
 
@@ -379,7 +380,7 @@ unsafe extern "C" fn serve_decode(capsule: Pointer, _: Pointer) -> Pointer {
     })
 }
 
-/// Reads a block, and returns the result of `read_block`; `None` if there is no memory, with a `MemoryError` raised.
+/// Reads a block, and returns the result of `read_block`; `None` without memory, after raising `MemoryError`.
 fn read_lines(state: &mut State, data: &[u8]) -> Option<Object> {
     let mut messages = Vec::new();
     let mut falls = Vec::new();
@@ -425,9 +426,9 @@ fn read_lines(state: &mut State, data: &[u8]) -> Option<Object> {
     result
 }
 
-/// Which words of an instance some objects stand in, each in one.
+/// The index of the word of an instance that holds each of these objects; -1 unless exactly one does.
 unsafe extern "C" fn slots_of(_: Pointer, argument: Pointer) -> Pointer {
-    // SAFETY: CPython calls this with an argument that is alive; the instance has so many words, as Python says of its class.
+    // SAFETY: CPython calls this with an argument that is alive; the instance has as many words as Python says.
     body(|| unsafe {
         let argument = Object::borrowed(argument);
         let (instance, words) = (plan::item(&argument, 0)?, plan::index_at(&argument, 1)?);
@@ -451,17 +452,17 @@ unsafe extern "C" fn slots_of(_: Pointer, argument: Pointer) -> Pointer {
 // --- small things
 
 fn none() -> Object {
-    // SAFETY: it is always alive.
+    // SAFETY: `None` is always alive.
     unsafe { Object::borrowed(api()._Py_NoneStruct) }
 }
 
-#[allow(clippy::unnecessary_wraps)] // It is the result of functions that have none.
+#[allow(clippy::unnecessary_wraps)] // It is the result of functions that return `None`.
 fn nothing() -> Option<Object> {
     Some(none())
 }
 
 fn bool(value: bool) -> Object {
-    // SAFETY: they are always alive.
+    // SAFETY: both are always alive.
     unsafe {
         Object::borrowed(if value {
             api()._Py_TrueStruct
@@ -512,11 +513,11 @@ fn list(items: impl IntoIterator<Item = Object, IntoIter: ExactSizeIterator>) ->
     }
 }
 
-/// The bytes of a `bytes`, of no class derived from it; `None` of other objects.
+/// The bytes of a `bytes`; `None` for any other object, and for derived classes.
 ///
 /// # Safety
 ///
-/// `object` is alive, as long as `'a` lasts.
+/// `object` is alive for `'a`.
 #[inline]
 unsafe fn bytes_of<'a>(object: Pointer) -> Option<&'a [u8]> {
     // SAFETY: see `api`; bytes do not change.
@@ -536,29 +537,29 @@ unsafe fn bytes_of<'a>(object: Pointer) -> Option<&'a [u8]> {
     }
 }
 
-/// A buffer, released when it is dropped, after a panic too.
-struct Given(Buffer);
+/// A buffer that is released when it is dropped, also after a panic.
+struct Held(Buffer);
 
-impl Drop for Given {
+impl Drop for Held {
     fn drop(&mut self) {
-        // SAFETY: it was given by `PyObject_GetBuffer`, and is released once.
+        // SAFETY: the buffer comes from `PyObject_GetBuffer`, and is released once.
         unsafe { (api().PyBuffer_Release)(&raw mut self.0) }
     }
 }
 
-/// Runs something on the bytes of an object that has a buffer; `None` with an exception if it has none.
+/// Calls `run` with the bytes of an object; `None` with an exception if it has no buffer.
 ///
 /// # Safety
 ///
 /// `object` is alive.
 unsafe fn with_bytes<T>(object: Pointer, run: impl FnOnce(&[u8]) -> T) -> Option<T> {
     let mut buffer = std::mem::MaybeUninit::<Buffer>::uninit();
-    // SAFETY: see `api`; a buffer that was given keeps its bytes until it is released. Who gave it promises that nobody writes.
+    // SAFETY: see `api`; the bytes stay until the buffer is released. The caller of the function promises not to write to them meanwhile.
     unsafe {
         if (api().PyObject_GetBuffer)(object, buffer.as_mut_ptr(), 0) != 0 {
             return None;
         }
-        let buffer = Given(buffer.assume_init());
+        let buffer = Held(buffer.assume_init());
         let data = match usize::try_from(buffer.0.len) {
             Ok(len) if len > 0 => std::slice::from_raw_parts(buffer.0.data, len),
             _ => &[],

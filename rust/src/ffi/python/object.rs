@@ -1,4 +1,4 @@
-//! References to CPython's objects, and the objects that a reader makes.
+//! References to CPython's objects, and the host that makes objects for a reader.
 
 #![allow(clippy::inline_always)] // Counting references is an instruction or two.
 
@@ -10,15 +10,15 @@ use std::vec::Drain;
 use super::api::{api, Counting, Pointer, Size};
 use crate::typed::Host;
 
-/// A reference to an object: dropping it gives it up.
+/// A reference to an object. Dropping it gives the reference up.
 pub struct Object(NonNull<std::ffi::c_void>);
 
 impl Object {
-    /// Takes over a reference that a function has given; `None` for null, whose exception is cleared.
+    /// Takes over a new reference. For null, clears the exception and returns `None`.
     ///
     /// # Safety
     ///
-    /// `pointer` is null or a reference that nobody else gives up.
+    /// `pointer` is null, or a reference that the caller owns.
     #[inline]
     pub unsafe fn owned(pointer: Pointer) -> Option<Self> {
         let object = NonNull::new(pointer).map(Self);
@@ -29,27 +29,27 @@ impl Object {
         object
     }
 
-    /// Another reference to an object that somebody else has.
+    /// A new reference to an object.
     ///
     /// # Safety
     ///
-    /// `pointer` is an object that is alive.
+    /// `pointer` is a live object.
     #[inline]
     pub unsafe fn borrowed(pointer: Pointer) -> Self {
-        // SAFETY: an object is not null; the count goes up for what is given up later.
+        // SAFETY: an object is not null, and the new reference is counted.
         unsafe {
             increase(pointer);
             Self(NonNull::new_unchecked(pointer))
         }
     }
 
-    /// The object, as long as this reference lasts.
+    /// The object. It is alive at least as long as this reference.
     #[inline]
     pub fn pointer(&self) -> Pointer {
         self.0.as_ptr()
     }
 
-    /// The object, for somebody who gives the reference up.
+    /// Hands the reference over to the caller, who gives it up.
     #[inline]
     pub fn release(self) -> Pointer {
         let pointer = self.pointer();
@@ -57,17 +57,17 @@ impl Object {
         pointer
     }
 
-    /// Its class.
+    /// The class of the object.
     pub fn class(&self) -> Pointer {
         // SAFETY: the object is alive as long as this reference is.
         unsafe { class_of(self.pointer()) }
     }
 
-    /// The place of a word of the object.
+    /// The address of a word of the object.
     ///
     /// # Safety
     ///
-    /// The object has so many words.
+    /// The object has more than `index` words.
     #[inline]
     pub unsafe fn slot(&self, index: usize) -> *mut Pointer {
         // SAFETY: the caller promises it.
@@ -86,14 +86,14 @@ impl Clone for Object {
 impl Drop for Object {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: the reference is this one's.
+        // SAFETY: this reference is given up once.
         unsafe { decrease(self.pointer()) }
     }
 }
 
 #[inline(always)]
 unsafe fn increase(object: Pointer) {
-    // SAFETY: the object is alive, and counts as was tried out.
+    // SAFETY: the object is alive, and `load` has tested how it counts.
     unsafe {
         match api().counting {
             Counting::Word => *object.cast::<i64>() += 1,
@@ -109,8 +109,8 @@ unsafe fn increase(object: Pointer) {
     }
 }
 
-/// Counts a reference to each of these objects. False if one is missing: a program can empty a slot of a message, by what
-/// `type(message)` has for a field.
+/// Counts a reference to each of these objects. False if one is null: a program can empty a slot of a message through the
+/// descriptor of the field.
 #[inline]
 unsafe fn increase_all(objects: &[Pointer]) -> bool {
     let mut is_complete = true;
@@ -139,7 +139,7 @@ unsafe fn increase_all(objects: &[Pointer]) -> bool {
 
 #[inline(always)]
 unsafe fn decrease(object: Pointer) {
-    // SAFETY: as above; the last reference is given up by the function, which frees the object.
+    // SAFETY: as above; the last reference goes through the function, which frees the object.
     unsafe {
         match api().counting {
             Counting::Word if *object.cast::<i64>() > 1 => *object.cast::<i64>() -= 1,
@@ -154,7 +154,7 @@ unsafe fn decrease(object: Pointer) {
     }
 }
 
-/// An object with some bytes.
+/// A new `bytes`.
 pub fn bytes(data: &[u8]) -> Option<Object> {
     // SAFETY: see `api`; the bytes are copied.
     unsafe {
@@ -163,7 +163,7 @@ pub fn bytes(data: &[u8]) -> Option<Object> {
     }
 }
 
-/// A class of Structs. Its instances are words: the [`HEADER`], and a slot for each value.
+/// A class of Structs. An instance is some words: the [`HEADER`], then a slot for each value.
 pub struct StructClass {
     class: Object,
     words: usize,
@@ -175,16 +175,16 @@ pub const HEADER: usize = 2;
 /// Makes CPython's objects.
 #[derive(Default)]
 pub struct Python {
-    /// The words of an instance, by the address of its class.
+    /// Address of a class -> words of an instance.
     words: HashMap<usize, usize, AddressHashing>,
-    /// The name of the attribute for the reason of an unknown object, once it was needed.
+    /// The attribute name `_reason`, made when it is first needed.
     reason: Option<Object>,
 }
 
-/// For maps by address.
+/// Hashing for maps with addresses as keys.
 pub type AddressHashing = BuildHasherDefault<AddressHasher>;
 
-/// Hashes an address, which nobody chooses.
+/// Hashes an address. No input can choose addresses, so collisions cannot be provoked.
 #[derive(Default)]
 pub struct AddressHasher(u64);
 
@@ -206,7 +206,7 @@ impl Hasher for AddressHasher {
 }
 
 impl Python {
-    /// A class of Structs whose instances have so many words.
+    /// A class of Structs whose instances have this many words.
     pub fn class(&mut self, class: Object, words: usize) -> StructClass {
         self.words.insert(class.pointer() as usize, words);
         StructClass { class, words }
@@ -214,7 +214,7 @@ impl Python {
 
     /// A new instance with empty slots.
     fn instance(class: Pointer, words: usize) -> Option<Object> {
-        // SAFETY: see `api`; a new instance has so many words.
+        // SAFETY: see `api`; a new instance has `words` words.
         unsafe {
             let object = Object::owned((api()._PyObject_New)(class))?;
             object.slot(HEADER).write_bytes(0, words - HEADER);
@@ -223,10 +223,10 @@ impl Python {
     }
 }
 
-/// A length, as CPython has it.
+/// A length in CPython's type.
 #[allow(clippy::cast_possible_wrap)] // No length is above isize::MAX.
 pub fn size(len: usize) -> Size {
-    len as Size // no slice is longer
+    len as Size
 }
 
 impl Host for Python {
@@ -236,8 +236,8 @@ impl Host for Python {
 
     #[inline]
     fn text(&mut self, bytes: &[u8], is_ascii: bool) -> Option<Object> {
-        // SAFETY: see `api`. A new string of ASCII has room for its characters, and nobody knows it yet; for fewer than two CPython
-        // has objects of its own, which must not be written to.
+        // SAFETY: see `api`. A new string of ASCII has room for its characters, and no other code has it yet. CPython shares its
+        // strings of fewer than two characters: those must not be written to.
         unsafe {
             if is_ascii && bytes.len() > 1 {
                 let string = Object::owned((api().PyUnicode_New)(size(bytes.len()), 127))?;
@@ -336,7 +336,7 @@ impl Host for Python {
 
     #[inline]
     fn set(&mut self, record: &mut Object, slot: usize, value: Object) {
-        // SAFETY: the plan has the slots of the class, found by looking for them; this one is empty.
+        // SAFETY: `slots_of` has found the slots of the plan in an instance; this one is still empty.
         unsafe { record.slot(slot).write(value.release()) }
     }
 
@@ -346,7 +346,7 @@ impl Host for Python {
     }
 
     fn slot(&mut self, record: &Object, slot: usize) -> Option<Object> {
-        // SAFETY: the plan has the slots of the class; each has an object, or null.
+        // SAFETY: as of `set`; a slot has an object, or null.
         unsafe {
             let value = *record.slot(slot);
             (!value.is_null()).then(|| Object::borrowed(value))
@@ -362,7 +362,7 @@ impl Host for Python {
     ) -> Option<Object> {
         let class = record.class();
         let words = *self.words.get(&(class as usize))?;
-        // SAFETY: both instances are of one class; each slot gets one reference, and that is of an object that is alive.
+        // SAFETY: both instances are of one class; each slot gets one counted reference to a live object.
         unsafe {
             let copy = Object::owned((api()._PyObject_New)(class))?;
             std::ptr::copy_nonoverlapping(record.slot(HEADER), copy.slot(HEADER), words - HEADER);
@@ -379,15 +379,16 @@ impl Host for Python {
 
     fn copy(&mut self, value: &Object) -> Option<Object> {
         let class = value.class();
-        // SAFETY: see `api`. What a container has is alive while nobody changes it, and nobody runs meanwhile; a slot of a
-        // complete instance has an object.
+        // SAFETY: see `api`. The items of a container stay alive, since no other code runs meanwhile that could change it; each
+        // slot of a complete instance has an object.
         unsafe {
             if is_plain(class) {
                 return Some(value.clone());
             }
             if class == api().PyList_Type {
                 let len = (api().PyList_Size)(value.pointer());
-                // A collection of garbage may show it to others before all items are copied, so it has all from the start.
+                // A garbage collection may show the list to other code before all items are copied: it must be complete from the
+                // start.
                 let list = Object::owned((api().PyList_GetSlice)(value.pointer(), 0, len))?;
                 for index in 0..len {
                     let item = (api().PyList_GetItem)(list.pointer(), index);
@@ -408,7 +409,7 @@ impl Host for Python {
                         continue;
                     }
                     let copy = self.copy(&Object::borrowed(item))?;
-                    // The value of a key that is there may be set meanwhile.
+                    // Setting the value of an existing key is allowed during the iteration.
                     if (api().PyDict_SetItem)(dict.pointer(), key, copy.pointer()) != 0 {
                         (api().PyErr_Clear)();
                         return None;
@@ -430,19 +431,19 @@ impl Host for Python {
     }
 }
 
-/// The bytes of a character of UTF-8, at most.
+/// The longest character in bytes of UTF-8.
 const LONGEST_CHARACTER: usize = 4;
 
-/// A string of at least two characters, of which some are not ASCII: so they begin at this byte of the object.
+/// A string of at least two characters. If some are not ASCII, they begin at byte `characters` of the object.
 ///
-/// CPython's own function guesses how many bytes a character needs, and copies what it has when it was wrong.
+/// CPython's own decoder guesses the width of the characters, and copies the string when the guess was wrong.
 ///
 /// # Safety
 ///
-/// See `api`; the place of the characters was tried out.
+/// See `api`; `characters` is that of [`load`](super::api::load).
 unsafe fn wide_text(text: &str, mut characters: usize) -> Option<Object> {
     let (len, highest) = text.bytes().fold((0, 0), |(len, highest), byte| {
-        // Bytes that continue a character are not counted.
+        // Does not count continuation bytes.
         (len + usize::from(byte & 0xc0 != 0x80), byte.max(highest))
     });
     let most = match highest {
@@ -450,14 +451,15 @@ unsafe fn wide_text(text: &str, mut characters: usize) -> Option<Object> {
             characters = api().characters;
             0x7f
         }
-        // The first bytes of characters below 0x100, and of those below 0x10000.
+        // Up to here, first bytes of characters below 0x100; next, of those below 0x10000.
         0x80..=0xc3 => 0xff,
         0xc4..=0xef => 0xffff,
         0xf0.. => 0x10_ffff,
     };
-    // SAFETY: a new string of so many characters up to `most` has room for each, of 1, 2 or 4 bytes, and nobody knows it yet. They are
-    // aligned as in CPython, and written as they come from `text`, which has `len`.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_ptr_alignment)] // None is above `most`.
+    // SAFETY: a new string of `len` characters up to `most` has room for them, at 1, 2 or 4 bytes each, and no other code has it yet.
+    // The characters are aligned as in CPython, and `text` has `len`.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_ptr_alignment)]
+    // No character is above `most`.
     unsafe {
         let string = Object::owned((api().PyUnicode_New)(size(len), most))?;
         let to = string.pointer().cast::<u8>().add(characters);
@@ -477,7 +479,7 @@ unsafe fn wide_text(text: &str, mut characters: usize) -> Option<Object> {
     }
 }
 
-/// Whether a value of this class is shared rather than copied, as most are.
+/// Whether values of this class cannot change, and so are shared instead of copied.
 #[inline]
 fn is_plain(class: Pointer) -> bool {
     class == api().PyUnicode_Type
@@ -493,7 +495,7 @@ fn is_plain(class: Pointer) -> bool {
 /// The object is alive.
 #[inline]
 pub unsafe fn class_of(object: Pointer) -> Pointer {
-    // SAFETY: the class stands after the count in all versions that are known.
+    // SAFETY: in all known versions the class follows the count.
     unsafe { *object.cast::<Pointer>().add(1) }
 }
 

@@ -1,4 +1,4 @@
-//! Additions to a plan, as Python says them: tuples of tuples, in the order of the fields that they fill.
+//! Additions to a plan. Python gives them as tuples of tuples, in the order of the fields that they fill.
 
 use super::api::{api, Size};
 use super::object::{Object, Python, StructClass, HEADER};
@@ -6,18 +6,18 @@ use crate::simd::Key;
 use crate::typed::plan::{Class, Field, Kind, Member, Plan, Shape, Top};
 use crate::typed::Reader;
 
-/// Adds to the plan of a reader `(classes, first_kind, kinds, shapes, tops, open_types, unknown)`:
+/// Adds `(classes, first_kind, kinds, shapes, tops, open_types, unknown)` to the plan of a reader:
 ///
-/// * `classes`: how many there are from now on;
-/// * `first_kind`: the number of the first of `kinds`; whatever of them is there already is replaced by the same;
-/// * `kinds`: of each new one `(may_be, item, members, tag_key, words, unknown)`, where a member is `(class, tag)`, a word
-///   `(bytes, string)` and `unknown` None or `(class, reason)`;
-/// * `shapes`: of each class that is planned now `(class, None)` if its lines fall through, or `(class, (type, words, tag, fields, extra))`,
-///   where a field is `(key, kind, slot, defaults)`: no kind for the tag, and no or one default; `extra` is the slot for all other
-///   keys, or None;
-/// * `tops`: of each new kind of line `(type, subtype, class)`, the subtype perhaps None;
-/// * `open_types`: types with subtypes that also have a class for all others;
-/// * `unknown`: None, or the class of unknown lines and the reasons for an unknown type and subtype.
+/// * `classes`: the number of classes from now on;
+/// * `first_kind`: the index of the first of `kinds`; kinds from there on that exist already are replaced;
+/// * `kinds`: for each new kind `(may_be, item, members, tag_key, words, unknown)`. A member is `(class, tag)`, a word
+///   `(bytes, string)`, and `unknown` is None or `(class, reason)`;
+/// * `shapes`: for each newly planned class `(class, None)` if its lines fall through, or `(class, (type, words, tag, fields, extra))`.
+///   A field is `(key, kind, slot, defaults)`. The kind is None for the tag; there are zero or one defaults. `extra` is the slot for
+///   all other keys, or None;
+/// * `tops`: for each new kind of line `(type, subtype, class)`; the subtype may be None;
+/// * `open_types`: types with subtypes that have a class for any other subtype;
+/// * `unknown`: None, or the class of unknown lines, the reason for an unknown type, and the reason for an unknown subtype.
 pub fn change(reader: &mut Reader<Python>, additions: &Object) -> Option<()> {
     let classes = index_at(additions, 0)?;
     let first_kind = index_at(additions, 1)?;
@@ -49,7 +49,7 @@ pub fn change(reader: &mut Reader<Python>, additions: &Object) -> Option<()> {
         plan.kinds.truncate(first_kind);
         plan.kinds.extend(kinds);
         for (id, shape) in shapes {
-            // What is planned stays: fields that were met are remembered by their numbers.
+            // A planned class stays: the reader remembers its fields by their indexes.
             if !matches!(plan.classes.get(id), Some(Class::Unplanned)) {
                 continue;
             }
@@ -105,7 +105,7 @@ fn kind(row: &Object) -> Option<Kind<Object>> {
 
 type ShapeParts = (StructClass, Vec<u8>, Vec<Field<Object>>, Option<usize>);
 
-#[allow(clippy::option_option)] // None is a wrong row, and Some(None) a class that is refused.
+#[allow(clippy::option_option)] // `None` is a wrong row, `Some(None)` a class that is refused.
 fn shape(host: &mut Python, row: &Object) -> Option<Option<ShapeParts>> {
     let Some(row) = optional(row.clone()) else {
         return Some(None);
@@ -184,7 +184,7 @@ pub fn items(tuple: &Object) -> Option<Vec<Object>> {
     (0..len).map(|index| item(tuple, index)).collect()
 }
 
-/// All items of a tuple in a tuple.
+/// All items of the tuple at an index of a tuple.
 pub fn items_at(tuple: &Object, index: Size) -> Option<Vec<Object>> {
     items(&item(tuple, index)?)
 }
@@ -194,7 +194,7 @@ fn optional(object: Object) -> Option<Object> {
 }
 
 fn int(object: &Object) -> i64 {
-    // SAFETY: see `api`; of an object that is no int it is -1, with an exception.
+    // SAFETY: see `api`; for an object that is no int it returns -1 and raises.
     unsafe {
         let value = (api().PyLong_AsLongLong)(object.pointer());
         if value == -1 {
@@ -208,7 +208,7 @@ fn int_at(tuple: &Object, index: Size) -> Option<i64> {
     Some(int(&item(tuple, index)?))
 }
 
-/// An index of a tuple.
+/// The int at an index of a tuple, if it is not negative.
 pub fn index_at(tuple: &Object, index: Size) -> Option<usize> {
     usize::try_from(int_at(tuple, index)?).ok()
 }
@@ -225,7 +225,7 @@ fn bytes(object: &Object) -> Option<Vec<u8>> {
     }
 }
 
-/// The bytes in a tuple.
+/// The bytes at an index of a tuple.
 pub fn bytes_at(tuple: &Object, index: Size) -> Option<Vec<u8>> {
     bytes(&item(tuple, index)?)
 }

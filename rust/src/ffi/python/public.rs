@@ -1,7 +1,8 @@
-//! `Decoder.feed` and `decode`, as programs call them.
+//! The public functions `Decoder.feed` and `decode`.
 //!
-//! Each stands in the place of a function of Python, which does what this one does not: it is called with the same arguments. A
-//! function of Python around a native one would cost as much as reading a short line.
+//! Each takes the place of a function in Python, its *fallback*. The native function calls the fallback, with the same arguments,
+//! for anything it does not do itself. The other way round, a Python function around a native one, would take as long as reading a
+//! short line.
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, CStr, CString};
@@ -15,17 +16,17 @@ use super::{
     body, bytes_of, value_of, with_bytes, with_reader, Feed, State, FEEDER, READER, TAKES_ONE,
 };
 
-/// The flags of a function that takes positional arguments in a row, and the names of others.
+/// `METH_FASTCALL | METH_KEYWORDS`: positional arguments in an array, then keyword arguments with their names.
 const TAKES_ANY: c_int = 0x80 | 0x02;
 
-/// What such a function is.
+/// The type of such a function.
 pub type TakesAny = unsafe extern "C" fn(Pointer, *const Pointer, Size, Pointer) -> Pointer;
 
-/// Says what a function is that takes any arguments. What is made of it keeps its address, so it lives for ever.
+/// Describes a function that takes any arguments. CPython keeps the address of the description, so it is never freed.
 pub fn method(name: &'static CStr, function: TakesAny, doc: Vec<u8>) -> Option<&'static Method> {
     Some(Box::leak(Box::new(Method {
         name: name.as_ptr(),
-        // SAFETY: the flags say which type it really has.
+        // SAFETY: the flags tell CPython the real type.
         function: unsafe {
             std::mem::transmute::<TakesAny, unsafe extern "C" fn(Pointer, Pointer) -> Pointer>(
                 function,
@@ -36,34 +37,34 @@ pub fn method(name: &'static CStr, function: TakesAny, doc: Vec<u8>) -> Option<&
     })))
 }
 
-/// What the functions know. There is one of each in a process: they need no object to find it in, and can be pickled by name.
-struct Cell<T>(UnsafeCell<Option<T>>);
+/// The state of a function. It is a static: so the function is bound to no object, and can be pickled by name.
+pub struct Cell<T>(pub UnsafeCell<Option<T>>);
 
 // SAFETY: it is used with the interpreter's lock held.
 unsafe impl<T> Sync for Cell<T> {}
 
-/// What `Decoder.feed` knows.
-struct OfFeed {
-    /// The word of a decoder with what `new_feed` has made for its line buffer; it has something else, or nothing, while others are
-    /// to take what it is fed with.
+/// The state of `Decoder.feed`.
+struct FeedState {
+    /// The index of the word of a decoder that holds the capsule of `new_feed`. While the word holds anything else, or null, the
+    /// fallback takes the chunks.
     slot: usize,
     /// `Decoder.feed` in Python.
     fallback: Object,
-    /// `Decoder._take`, for a chunk with lines that were not read.
+    /// `Decoder._take`, for a chunk with falls.
     take: Object,
 }
 
-static FEED: Cell<OfFeed> = Cell(UnsafeCell::new(None));
+static FEED: Cell<FeedState> = Cell(UnsafeCell::new(None));
 
-/// What `decode` knows.
-struct OfDecode {
+/// The state of `decode`.
+struct DecodeState {
     /// The capsule of the reader, once there is one.
     reader: Option<Object>,
     /// `decode` in Python.
     fallback: Object,
 }
 
-static DECODE: Cell<OfDecode> = Cell(UnsafeCell::new(None));
+static DECODE: Cell<DecodeState> = Cell(UnsafeCell::new(None));
 
 pub static NEW_FEED_METHOD: Method = Method {
     name: c"new_feed_method".as_ptr(),
@@ -76,14 +77,14 @@ pub static NEW_DECODE: Method = Method {
     name: c"new_decode".as_ptr(),
     function: new_decode,
     flags: TAKES_ONE,
-    doc: c"new_decode((decode, module, doc)) -> the function `decode`, which leaves everything to the other one until a reader serves it.".as_ptr(),
+    doc: c"new_decode((decode, module, doc)) -> the function `decode`, which calls the given one for everything until a reader serves it.".as_ptr(),
 };
 
 unsafe extern "C" fn new_feed_method(_: Pointer, argument: Pointer) -> Pointer {
     // SAFETY: CPython calls this with an argument that is alive.
     body(|| unsafe {
         let argument = Object::borrowed(argument);
-        let known = OfFeed {
+        let state = FeedState {
             slot: index_at(&argument, 1).filter(|&slot| slot >= HEADER)?,
             fallback: item(&argument, 3)?,
             take: item(&argument, 4)?,
@@ -91,7 +92,7 @@ unsafe extern "C" fn new_feed_method(_: Pointer, argument: Pointer) -> Pointer {
         let method = method(c"feed", feed, bytes_at(&argument, 2)?)?;
         let class = item(&argument, 0)?;
         let made = Object::owned((api().PyDescr_NewMethod)(class.pointer(), method))?;
-        replace(&FEED, known);
+        replace(&FEED, state);
         Some(made)
     })
 }
@@ -100,7 +101,7 @@ unsafe extern "C" fn new_decode(_: Pointer, argument: Pointer) -> Pointer {
     // SAFETY: as above.
     body(|| unsafe {
         let argument = Object::borrowed(argument);
-        let known = OfDecode {
+        let state = DecodeState {
             reader: None,
             fallback: item(&argument, 0)?,
         };
@@ -108,24 +109,29 @@ unsafe extern "C" fn new_decode(_: Pointer, argument: Pointer) -> Pointer {
         let method = method(c"decode", decode, bytes_at(&argument, 2)?)?;
         let made = (api().PyCFunction_NewEx)(method, null_mut(), module.pointer());
         let made = Object::owned(made)?;
-        replace(&DECODE, known);
+        replace(&DECODE, state);
         Some(made)
     })
 }
 
-/// Has `decode` use a reader, that of this capsule.
+/// Makes `decode` use the reader of this capsule.
 ///
 /// # Safety
 ///
 /// The interpreter's lock is held.
 pub unsafe fn serve_decode(capsule: Object) {
-    // SAFETY: the caller promises it; what is freed may run other code, so that comes last.
-    let before = unsafe { (*DECODE.0.get()).as_mut() }.map(|known| known.reader.replace(capsule));
+    // SAFETY: the caller promises it. Freeing the old reader may run other code, so that comes last.
+    let before = unsafe { (*DECODE.0.get()).as_mut() }.map(|state| state.reader.replace(capsule));
     drop(before);
 }
 
-unsafe fn replace<T>(cell: &Cell<T>, value: T) {
-    // SAFETY: as of the cell; what is freed may run other code, so that comes last.
+/// Sets the state of a function.
+///
+/// # Safety
+///
+/// The interpreter's lock is held.
+pub unsafe fn replace<T>(cell: &Cell<T>, value: T) {
+    // SAFETY: the caller promises it. Freeing the old value may run other code, so that comes last.
     let before = unsafe { (*cell.0.get()).replace(value) };
     drop(before);
 }
@@ -137,18 +143,18 @@ unsafe extern "C" fn feed(
     count: Size,
     names: Pointer,
 ) -> Pointer {
-    // SAFETY: CPython calls this with an instance of the class, which has the slot, with so many arguments that are alive, and with those
-    // that have names after them.
+    // SAFETY: CPython calls this with an instance of the class, which has the slot, and with `count` live positional arguments,
+    // followed by those of `names`.
     unsafe {
-        let Some(known) = (*FEED.0.get()).as_ref() else {
+        let Some(state) = (*FEED.0.get()).as_ref() else {
             return null_mut();
         };
         if count == 1 && names.is_null() {
-            let feeder = *decoder.cast::<Pointer>().add(known.slot);
+            let feeder = *decoder.cast::<Pointer>().add(state.slot);
             match feed_one(feeder, *arguments) {
                 Some(Fed::Messages(messages)) => return messages.release(),
                 Some(Fed::Rest(read)) => {
-                    let take = known.take.clone();
+                    let take = state.take.clone();
                     let given = [decoder, *arguments, read.pointer()];
                     return call(&take, given.as_ptr(), 3, null_mut());
                 }
@@ -159,7 +165,7 @@ unsafe extern "C" fn feed(
                 }
             }
         }
-        let fallback = known.fallback.clone();
+        let fallback = state.fallback.clone();
         let more = if names.is_null() {
             0
         } else {
@@ -209,19 +215,19 @@ pub unsafe fn call(
     }
 }
 
-/// Feeds a decoder natively, if that can be; `None` without memory.
+/// Feeds a decoder natively, if possible; `None` without memory.
 ///
 /// # Safety
 ///
-/// Both are alive, though `feeder` may be null.
+/// `feeder` is alive or null; `chunk` is alive.
 #[inline]
 unsafe fn feed_one(feeder: Pointer, chunk: Pointer) -> Option<Fed> {
-    // SAFETY: the caller promises it; a capsule of this name has a `Feed`, which lives as long as it does.
+    // SAFETY: the caller promises it; a capsule of this name owns a `Feed`.
     unsafe {
         if feeder.is_null() || class_of(feeder) != api().PyCapsule_Type {
             return Some(Fed::Nothing);
         }
-        // Other threads may put something else in its place meanwhile.
+        // Other code may replace the capsule meanwhile.
         let feeder = Object::borrowed(feeder);
         let Feed { handle, reader, .. } = *value_of::<Feed>(feeder.pointer(), FEEDER);
         with_reader(
@@ -231,7 +237,7 @@ unsafe fn feed_one(feeder: Pointer, chunk: Pointer) -> Option<Fed> {
                 Some(data) => feed::feed(handle, state, data),
                 None => {
                     with_bytes(chunk, |data| feed::feed(handle, state, data)).unwrap_or_else(|| {
-                        // Who takes it otherwise says what is wrong with it.
+                        // The fallback raises the right exception.
                         (api().PyErr_Clear)();
                         Some(Fed::Nothing)
                     })
@@ -250,7 +256,7 @@ unsafe extern "C" fn decode(
 ) -> Pointer {
     // SAFETY: as above.
     unsafe {
-        let Some(OfDecode { reader, fallback }) = (*DECODE.0.get()).as_ref() else {
+        let Some(DecodeState { reader, fallback }) = (*DECODE.0.get()).as_ref() else {
             return null_mut();
         };
         if let (Some(reader), 1, true) = (reader, count, names.is_null()) {

@@ -1,30 +1,29 @@
-//! Functions that write messages, and what they see in CPython's objects.
+//! The functions that encode messages, and the [`Source`] that reads CPython's objects for them.
 
-#![allow(clippy::inline_always)] // They are a load or two, on the way of every value.
+#![allow(clippy::inline_always)] // A load or two each, for every value.
 
-use std::cell::UnsafeCell;
 use std::ffi::c_int;
 use std::marker::PhantomData;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::ptr::{null_mut, NonNull};
 
 use super::api::{api, flags, Method, Pointer, Size};
-use super::object::{bytes, size, Object, HEADER};
+use super::object::{bytes, class_of, size, Object, HEADER};
 use super::plan::{bytes_at, index_at, item, items_at};
-use super::public::{call, method};
+use super::public::{call, method, replace, Cell};
 use super::{body, bool, none, tuple, TAKES_NONE, TAKES_ONE};
 use crate::simd::Words;
 use crate::typed::{Field, Place, Seen, Shape, Source, Text, Unwritten, Writer};
 
-/// An object that stays as it is, and alive, as long as `'a` lasts: somebody has a reference to it or to what holds it, this thread
-/// has the interpreter's lock, and no function is called by which other code might run.
+/// An object that stays alive and unchanged for `'a`: there is a reference to the object or to its container, this thread holds
+/// the interpreter's lock, and nothing is called that could run other code.
 #[derive(Clone, Copy)]
 struct Still<'a>(NonNull<std::ffi::c_void>, PhantomData<&'a ()>);
 
 impl<'a> Still<'a> {
     /// # Safety
     ///
-    /// `pointer` is an object for which all this is so.
+    /// All this holds for the object `pointer`.
     #[inline]
     unsafe fn new(pointer: Pointer) -> Self {
         // SAFETY: an object is not null.
@@ -40,7 +39,7 @@ impl<'a> Still<'a> {
     ///
     /// # Safety
     ///
-    /// It has so many words.
+    /// The object has more than `index` words.
     #[inline]
     unsafe fn word(self, index: usize) -> Pointer {
         // SAFETY: the caller promises it.
@@ -49,11 +48,11 @@ impl<'a> Still<'a> {
 
     #[inline]
     fn class(self) -> Pointer {
-        // SAFETY: the class stands after the count in all versions that are known.
-        unsafe { self.word(1) }
+        // SAFETY: the object is alive.
+        unsafe { class_of(self.pointer()) }
     }
 
-    /// The bits of a string.
+    /// The [`flags`] of a string.
     ///
     /// # Safety
     ///
@@ -64,14 +63,15 @@ impl<'a> Still<'a> {
         unsafe { self.pointer().cast::<u32>().add(2 * flags::WORD).read() }
     }
 
-    /// The text of a string of ASCII, if its characters follow it.
+    /// The text of a compact string of ASCII; `None` for any other string.
     ///
     /// # Safety
     ///
     /// It is a string.
     #[inline(always)]
     unsafe fn ascii(self) -> Option<&'a [u8]> {
-        // SAFETY: strings are as `flags` says, which was tried out; they have as many characters as they say, and do not change.
+        // SAFETY: `load` has tested that strings have the layout of `flags`; a string has as many characters as it says, and does not
+        // change.
         unsafe {
             if self.flags() & flags::ASCII_TOO != flags::ASCII_TOO {
                 return None;
@@ -84,10 +84,9 @@ impl<'a> Still<'a> {
         }
     }
 
-    /// The text of a string that is not ASCII, if its characters follow it.
+    /// The text of a compact string that is not ASCII, or the UTF-8 that CPython has made of it.
     fn text(self) -> Option<Text<'a>> {
-        // SAFETY: strings are as `flags` says, which was tried out; they have as many characters as they say, and as many bytes of
-        // UTF-8, and do not change.
+        // SAFETY: as of `ascii`; if the string has UTF-8, it has as many bytes of that as it says.
         unsafe {
             let bits = self.flags();
             let len = self.word(flags::LENGTH) as usize;
@@ -112,7 +111,7 @@ impl<'a> Still<'a> {
     }
 }
 
-/// A whole number of any size.
+/// An int of any size.
 #[inline(never)]
 fn whole_number(value: Still<'_>) -> Seen<'_, Still<'_>> {
     let mut overflow: c_int = 0;
@@ -126,23 +125,24 @@ fn whole_number(value: Still<'_>) -> Seen<'_, Still<'_>> {
     }
 }
 
-/// The flag of the classes that derive from `dict`.
+/// `Py_TPFLAGS_DICT_SUBCLASS`.
 const IS_DICT: u64 = 1 << 29;
 
 /// The fields of a class.
 struct Fields {
-    /// Of each. What it is left out with lives as long as `kept`.
+    /// The places of all fields. `kept` keeps the values of `omitted` alive.
     all: Vec<Place>,
-    /// The slot of the keys that have no field.
+    /// The slot of the dict with keys that have no field.
     extra: usize,
-    /// Of the fields that are not known, and of the other keys. By fours: the last is there more than once.
+    /// The places of the fields that are not [known](Source::is_known), and of `extra`. In groups of four; repeats of the last place
+    /// fill the last group.
     unknown: Vec<[Place; 4]>,
-    #[allow(dead_code)] // It only keeps them alive.
+    #[allow(dead_code)] // It only keeps the values alive.
     kept: Vec<Object>,
 }
 
 impl Fields {
-    /// These fields, of which none is known.
+    /// Fields, none of them known.
     fn new(all: Vec<Place>, extra: usize, kept: Vec<Object>) -> Self {
         let mut fields = Self {
             all,
@@ -154,7 +154,7 @@ impl Fields {
         fields
     }
 
-    /// Says which of the places are known.
+    /// Sets which fields are known.
     fn know(&mut self, is_known: impl Fn(&Place) -> bool) {
         let extra = Place {
             slot: self.extra,
@@ -167,16 +167,16 @@ impl Fields {
     }
 }
 
-/// The shapes of classes, none for a class that is not written here.
+/// A hash table from classes to their shapes.
 struct Classes {
-    /// By address: of a class, and its shape. At most half of the places are used.
+    /// `(address of a class, shape)`; the address is 0 in an empty place. At most half of the places are used.
     places: Vec<(usize, usize)>,
-    /// They live as long.
+    /// Keeps the classes alive, so that their addresses stay theirs.
     kept: Vec<Object>,
 }
 
 impl Classes {
-    /// Stands for the shape of a class that is not written here.
+    /// The shape of a class that is not written natively.
     const NONE: usize = usize::MAX;
 
     fn new() -> Self {
@@ -190,7 +190,7 @@ impl Classes {
     #[inline(always)]
     fn place(places: &[(usize, usize)], class: usize) -> usize {
         let last = places.len() - 1;
-        // The lowest bits of addresses are equal. There are powers of two.
+        // The lowest bits of all addresses are equal. The number of places is a power of two.
         let mut at = (class >> 4 ^ class >> 10) & last;
         while places[at].0 != class && places[at].0 != 0 {
             at = (at + 1) & last;
@@ -198,7 +198,7 @@ impl Classes {
         at
     }
 
-    /// The shape of a class, if it is known, or [`Self::NONE`].
+    /// The shape of a class, perhaps [`Self::NONE`]; `None` for an unknown class.
     #[inline(always)]
     fn shape(&self, class: usize) -> Option<usize> {
         let (found, shape) = self.places[Self::place(&self.places, class)];
@@ -221,17 +221,17 @@ impl Classes {
     }
 }
 
-/// Looks at CPython's objects.
+/// Reads CPython's objects.
 struct Objects {
     classes: Classes,
-    /// The classes that may have a shape are of this class, or of one that derives from it.
+    /// The metaclass of all classes that may have a shape.
     meta: Object,
-    /// What stands for a key that is absent.
+    /// The value of an absent key, msgspec's `UNSET`.
     unset: Object,
 }
 
 impl Objects {
-    /// What a value is whose class is none of the most usual.
+    /// What a value of an unusual class is.
     #[inline(never)]
     fn of_class<'a>(&self, class: Still<'a>) -> Seen<'a, Still<'a>> {
         if let Some(shape) = self.classes.shape(class.pointer() as usize) {
@@ -244,7 +244,7 @@ impl Objects {
         if unsafe { (api().PyType_IsSubtype)(class.class(), self.meta.pointer()) } != 0 {
             return Seen::Unplanned(class);
         }
-        // As msgspec does: what such a class does otherwise than a dict is not asked for.
+        // As msgspec does: methods that such a class overrides are not called.
         // SAFETY: see `api`.
         #[allow(clippy::useless_conversion)] // Where a long has 64 bits.
         if u64::from(unsafe { (api().PyType_GetFlags)(class.pointer()) }) & IS_DICT != 0 {
@@ -263,10 +263,9 @@ impl<'a> Source<'a> for Objects {
     fn look(&self, value: Still<'a>) -> Seen<'a, Still<'a>> {
         let class = value.class();
         let api = api();
-        // SAFETY: see `api`; each is called with an object of its class, and runs no code of others.
+        // SAFETY: see `api`; each function gets an object of its class, and runs no other code.
         unsafe {
             if class == api.PyUnicode_Type {
-                // SAFETY: it is a string.
                 return match value.ascii() {
                     Some(text) => Seen::Text(Text::Ascii(text)),
                     None => value.text().map_or(Seen::Other, Seen::Text),
@@ -313,7 +312,7 @@ impl<'a> Source<'a> for Objects {
         fields: &Fields,
         mut from: usize,
     ) -> Option<(usize, Option<Still<'a>>)> {
-        // SAFETY: the slots are those of the class, found by looking for them. Each has an object, or null.
+        // SAFETY: `slots_of` has found the slots in an instance. Each has an object, or null.
         unsafe {
             for place in fields.all.get(from..).unwrap_or_default() {
                 let value = record.word(place.slot);
@@ -328,7 +327,7 @@ impl<'a> Source<'a> for Objects {
 
     #[inline(always)]
     fn extra(&self, record: Still<'a>, fields: &Fields) -> Option<Still<'a>> {
-        // SAFETY: the slot is one of the class. If somebody has emptied it, something stands for it that is no dict.
+        // SAFETY: as of `next`. For an emptied slot, returns a value that is no dict.
         unsafe {
             let extra = record.word(fields.extra);
             (extra != api()._Py_NoneStruct).then(|| {
@@ -340,7 +339,7 @@ impl<'a> Source<'a> for Objects {
 
     #[inline(always)]
     fn is_known(&self, record: Still<'a>, fields: &Fields) -> bool {
-        // SAFETY: the slots are those of the class; nobody changes them meanwhile.
+        // SAFETY: as of `next`.
         let differs = |place: &Place| unsafe { record.word(place.slot) as usize ^ place.omitted };
         let differ = |[a, b, c, d]: &[Place; 4]| differs(a) | differs(b) | differs(c) | differs(d);
         fields.unknown.iter().all(|four| differ(four) == 0)
@@ -364,7 +363,7 @@ impl<'a> Source<'a> for Objects {
 
     #[inline(always)]
     fn field(&self, record: Still<'a>, at: &Place) -> Field<Still<'a>> {
-        // SAFETY: the slots are those of the class; each has an object, or null.
+        // SAFETY: as of `next`.
         unsafe {
             let value = record.word(at.slot);
             if value as usize == at.omitted || value == self.unset.pointer() {
@@ -387,7 +386,7 @@ impl<'a> Source<'a> for Objects {
     }
 
     fn keep(&self, value: Still<'a>) -> Object {
-        // SAFETY: it is alive.
+        // SAFETY: the value is alive.
         unsafe { Object::borrowed(value.pointer()) }
     }
 
@@ -423,7 +422,7 @@ impl<'a> Source<'a> for Objects {
                 if is_read {
                     let Some(pair) = pairs.next() else { break };
                     [key, value] = *pair;
-                    // One that was removed.
+                    // The key was removed.
                     if value.is_null() {
                         continue;
                     }
@@ -444,31 +443,26 @@ impl<'a> Source<'a> for Objects {
     }
 }
 
-/// What the functions share. There is one in a process, so that they need no object to find it in, and can be pickled by name.
+/// The state that the functions share. It is a static: so they are bound to no object, and can be pickled by name.
 struct State {
     writer: Writer<Objects, Fields, Object>,
-    /// Then everything is left to the fallback.
+    /// The state is in use, or `stop` was called: the fallback encodes everything.
     is_busy: bool,
-    /// The class that the last message would need a shape of.
+    /// The class that needs a shape before the last message can be written natively.
     wanted: Option<Object>,
-    /// Encodes what is left to it.
+    /// The function in Python, which encodes everything else.
     fallback: Object,
 }
 
-struct Cell(UnsafeCell<Option<State>>);
+static STATE: Cell<State> = Cell(std::cell::UnsafeCell::new(None));
 
-// SAFETY: it is used with the interpreter's lock held.
-unsafe impl Sync for Cell {}
-
-static STATE: Cell = Cell(UnsafeCell::new(None));
-
-/// The state, unless it is in use.
+/// The state, unless it is in use. Marks it as in use.
 ///
 /// # Safety
 ///
-/// The interpreter's lock is held, and `is_busy` is set back when the state is not used any more.
+/// The interpreter's lock is held. The caller clears `is_busy`, and does not use the state after that.
 unsafe fn state<'a>() -> Option<&'a mut State> {
-    // SAFETY: only one has it at a time, which `is_busy` sees to.
+    // SAFETY: `is_busy` lets one caller in at a time.
     unsafe {
         let state = (*STATE.0.get()).as_mut()?;
         if state.is_busy {
@@ -490,28 +484,29 @@ static ENCODE_LINES: Method = Method {
     name: c"encode_lines".as_ptr(),
     function: encode_lines,
     flags: TAKES_ONE,
-    doc: c"encode_lines((messages, start)) -> (lines, end): the lines of a list up to the first that is to be encoded otherwise; None if there are none.".as_ptr(),
+    doc: c"encode_lines((messages, start)) -> (lines, end): the lines of the messages from start up to the first that msgspec has to encode; None if there are none.".as_ptr(),
 };
 
 static ADD: Method = Method {
     name: c"add".as_ptr(),
     function: add,
     flags: TAKES_ONE,
-    doc: c"add((class, shape)) -> bool: says how a class is written; False while the writer is in use.".as_ptr(),
+    doc: c"add((class, shape)) -> bool: sets how a class is written; False while the writer is in use.".as_ptr(),
 };
 
 static WANTED: Method = Method {
     name: c"wanted".as_ptr(),
     function: wanted,
     flags: TAKES_NONE,
-    doc: c"wanted() -> the class that a message would have needed the shape of, or None.".as_ptr(),
+    doc: c"wanted() -> the class to add for the last message that was not written, or None."
+        .as_ptr(),
 };
 
 static STOP: Method = Method {
     name: c"stop".as_ptr(),
     function: stop,
     flags: TAKES_NONE,
-    doc: c"stop(): from now on everything is left to the fallback.".as_ptr(),
+    doc: c"stop(): from now on the fallback encodes everything.".as_ptr(),
 };
 
 unsafe extern "C" fn new_writer(_: Pointer, argument: Pointer) -> Pointer {
@@ -537,20 +532,18 @@ unsafe extern "C" fn new_writer(_: Pointer, argument: Pointer) -> Pointer {
                 module.pointer(),
             ))
         });
-        let before = (*STATE.0.get()).replace(state);
-        // What that frees may run other code.
-        drop(before);
+        replace(&STATE, state);
         tuple(methods.into_iter().collect::<Option<Vec<_>>>()?)
     })
 }
 
-/// So many bytes are written before they are moved to where they stay.
+/// Bytes that are gathered before they are appended to the result.
 const PART: usize = 32 * 1024;
 
-/// `more` behind the bytes that are there, with room for `room` in all, or for no others if that is 0; `None` without memory.
+/// Appends `more` to a `bytes` of which `usize` bytes are used, and leaves room for `room` in all; 0 for none. `None` without memory.
 fn appended(bytes: Option<(Object, usize)>, more: &[u8], room: usize) -> Option<(Object, usize)> {
-    // SAFETY: see `api`. Nobody else has the bytes yet, which are written where they have room; if that cannot be made, the pointer
-    // to them is null.
+    // SAFETY: see `api`. No other code has the bytes yet, and they are written within their room. If a resize fails, it sets the
+    // pointer to null.
     unsafe {
         let (bytes, len) = match bytes {
             Some(bytes) => bytes,
@@ -578,10 +571,10 @@ fn appended(bytes: Option<(Object, usize)>, more: &[u8], room: usize) -> Option<
     }
 }
 
-/// The lines of messages up to the first that is not written here, and how many they are; `None` without memory, and while the
+/// The lines of messages up to the first that is not written natively, and their number. `None` without memory, and while the
 /// writer is in use.
 fn lines<'a>(messages: impl ExactSizeIterator<Item = Still<'a>>) -> Option<(Object, usize)> {
-    // SAFETY: the functions that call this are called by CPython, and `is_busy` is set back.
+    // SAFETY: only functions that CPython calls call this, with the lock held; `is_busy` is cleared below.
     let state = unsafe { state()? };
     let (mut unwritten, mut count) = (None, 0);
     let write = |writer: &mut Writer<Objects, Fields, Object>| {
@@ -594,7 +587,7 @@ fn lines<'a>(messages: impl ExactSizeIterator<Item = Still<'a>>) -> Option<(Obje
             }
             count += 1;
             if writer.written().len() > PART {
-                // As if the others were like these, within bounds.
+                // Expects the other lines to be as long as these, within bounds.
                 let end = lines.as_ref().map_or(0, |(_, end)| *end) + writer.written().len();
                 let room = (end / count + 1).saturating_mul(all);
                 lines = Some(appended(
@@ -611,22 +604,22 @@ fn lines<'a>(messages: impl ExactSizeIterator<Item = Still<'a>>) -> Option<(Obje
     let before = unwritten.and_then(|unwritten| want(state, &unwritten));
     state.writer.clear();
     state.is_busy = false;
-    // After that, for what this frees may encode.
+    // Last, since freeing the class may run code that encodes.
     drop(before);
     lines.map(|(lines, _)| (lines, count))
 }
 
-/// The line of a message; `None` as of [`lines`], and if it is not written here.
+/// The line of a message; `None` if it is not written natively, and as of [`lines`].
 #[inline(always)]
 fn line(message: Still<'_>) -> Option<Object> {
-    // SAFETY: the function that calls this is called by CPython, and `is_busy` is set back.
+    // SAFETY: as of `lines`.
     let state = unsafe { state()? };
     let line = match state.writer.line(message) {
         Ok(()) => bytes(state.writer.written()),
         Err(unwritten) => {
             let before = want(state, &unwritten);
             state.is_busy = false;
-            // After that, for what this frees may encode.
+            // Last, since freeing the class may run code that encodes.
             drop(before);
             return None;
         }
@@ -636,13 +629,13 @@ fn line(message: Still<'_>) -> Option<Object> {
     line
 }
 
-/// Remembers which class would have been needed, and returns what was remembered before.
+/// Remembers the class that needs a shape, and returns the one remembered before.
 #[cold]
 fn want(state: &mut State, unwritten: &Unwritten<Still<'_>>) -> Option<Object> {
     let Unwritten::Wants(class) = unwritten else {
         return None;
     };
-    // SAFETY: the class is alive as long as the message is.
+    // SAFETY: the message keeps its class alive.
     let class = unsafe { Object::borrowed(class.pointer()) };
     state.wanted.replace(class)
 }
@@ -653,7 +646,7 @@ unsafe extern "C" fn encode(
     count: Size,
     names: Pointer,
 ) -> Pointer {
-    // SAFETY: CPython calls this with so many arguments that are alive, and with those that have names after them.
+    // SAFETY: CPython calls this with `count` live positional arguments, followed by those of `names`.
     unsafe {
         if count == 1 && names.is_null() {
             let run = || line(Still::new(*arguments));
@@ -672,7 +665,7 @@ unsafe extern "C" fn encode(
 }
 
 unsafe extern "C" fn encode_lines(_: Pointer, argument: Pointer) -> Pointer {
-    // SAFETY: CPython calls this with an argument that is alive; of a list the items are, too, as long as no other code runs.
+    // SAFETY: CPython calls this with a live argument; the items of a list stay alive while no other code runs.
     body(|| unsafe {
         let argument = Object::borrowed(argument);
         let messages = item(&argument, 0)?;
@@ -690,7 +683,7 @@ unsafe extern "C" fn encode_lines(_: Pointer, argument: Pointer) -> Pointer {
 }
 
 unsafe extern "C" fn stop(_: Pointer, _: Pointer) -> Pointer {
-    // SAFETY: as above; it is in use for ever.
+    // SAFETY: as above; the state stays in use for ever.
     body(|| unsafe {
         state();
         Some(none())
@@ -708,9 +701,9 @@ unsafe extern "C" fn wanted(_: Pointer, _: Pointer) -> Pointer {
     })
 }
 
-/// Adds `(class, None)` for a class that is not written here, or `(class, (words, opening, tag_key, fields, extra))`, where a field is
-/// `(key, slot, default)`: the key as `,"key":`, and the value with which it is left out; and `extra` the
-/// slot of the keys that have no field.
+/// Adds `(class, None)` for a class that is not written natively, or `(class, (words, opening, tag_key, fields, extra))`. A field is
+/// `(key, slot, default)`: the key as `,"key":`, and the value with which the field is left out. `extra` is the slot of the dict
+/// with keys that have no field.
 unsafe extern "C" fn add(_: Pointer, argument: Pointer) -> Pointer {
     // SAFETY: as above.
     body(|| unsafe {
