@@ -16,7 +16,7 @@ use std::ptr::null_mut;
 
 use self::api::{api, keep_loaded, load, Buffer, Method, Pointer, Size};
 use self::feed::Fall;
-use self::object::{class_of, Object, Python, HEADER};
+use self::object::{class_of, size, Object, Python, HEADER};
 use crate::typed::{Line, Reader};
 
 /// The state that the functions of a reader share.
@@ -449,8 +449,9 @@ unsafe extern "C" fn slots_of(_: Pointer, argument: Pointer) -> Pointer {
     })
 }
 
-// --- small things
+// --- objects
 
+#[inline]
 fn none() -> Object {
     // SAFETY: `None` is always alive.
     unsafe { Object::borrowed(api()._Py_NoneStruct) }
@@ -461,6 +462,7 @@ fn nothing() -> Option<Object> {
     Some(none())
 }
 
+#[inline]
 fn bool(value: bool) -> Object {
     // SAFETY: both are always alive.
     unsafe {
@@ -482,14 +484,13 @@ fn int(value: i64) -> Option<Object> {
     unsafe { Object::owned((api().PyLong_FromLongLong)(value)) }
 }
 
-#[allow(clippy::cast_possible_wrap)] // No length is above isize::MAX.
 fn tuple(items: impl IntoIterator<Item = Object, IntoIter: ExactSizeIterator>) -> Option<Object> {
     let items = items.into_iter();
     // SAFETY: see `api`; each index is one of the new tuple's, and its reference is handed over.
     unsafe {
-        let tuple = Object::owned((api().PyTuple_New)(items.len() as Size))?;
+        let tuple = Object::owned((api().PyTuple_New)(size(items.len())))?;
         for (index, item) in items.enumerate() {
-            (api().PyTuple_SetItem)(tuple.pointer(), index as Size, item.release());
+            (api().PyTuple_SetItem)(tuple.pointer(), size(index), item.release());
         }
         Some(tuple)
     }
@@ -500,14 +501,13 @@ fn empty_list() -> Option<Object> {
     unsafe { Object::owned((api().PyList_New)(0)) }
 }
 
-#[allow(clippy::cast_possible_wrap)] // No length is above isize::MAX.
 fn list(items: impl IntoIterator<Item = Object, IntoIter: ExactSizeIterator>) -> Option<Object> {
     let items = items.into_iter();
     // SAFETY: as above.
     unsafe {
-        let list = Object::owned((api().PyList_New)(items.len() as Size))?;
+        let list = Object::owned((api().PyList_New)(size(items.len())))?;
         for (index, item) in items.enumerate() {
-            (api().PyList_SetItem)(list.pointer(), index as Size, item.release());
+            (api().PyList_SetItem)(list.pointer(), size(index), item.release());
         }
         Some(list)
     }

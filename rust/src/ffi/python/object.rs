@@ -260,8 +260,7 @@ impl Host for Python {
     }
 
     fn int(&mut self, value: i64) -> Option<Object> {
-        // SAFETY: see `api`.
-        unsafe { Object::owned((api().PyLong_FromLongLong)(value)) }
+        super::int(value)
     }
 
     fn float(&mut self, value: f64) -> Option<Object> {
@@ -271,31 +270,16 @@ impl Host for Python {
 
     #[inline]
     fn null(&mut self) -> Object {
-        // SAFETY: it is always alive.
-        unsafe { Object::borrowed(api()._Py_NoneStruct) }
+        super::none()
     }
 
     #[inline]
     fn bool(&mut self, value: bool) -> Object {
-        // SAFETY: they are always alive.
-        unsafe {
-            Object::borrowed(if value {
-                api()._Py_TrueStruct
-            } else {
-                api()._Py_FalseStruct
-            })
-        }
+        super::bool(value)
     }
 
     fn list(&mut self, items: Drain<'_, Object>) -> Option<Object> {
-        // SAFETY: see `api`; each index is one of the new list's, and its reference is handed over.
-        unsafe {
-            let list = Object::owned((api().PyList_New)(size(items.len())))?;
-            for (index, item) in items.enumerate() {
-                (api().PyList_SetItem)(list.pointer(), size(index), item.release());
-            }
-            Some(list)
-        }
+        super::list(items)
     }
 
     fn dict(&mut self, pairs: Drain<'_, Object>) -> Option<Object> {

@@ -1,6 +1,7 @@
 //! Additions to a plan. Python gives them as tuples of tuples, in the order of the fields that they fill.
 
 use super::api::{api, Size};
+use super::bytes_of;
 use super::object::{Object, Python, StructClass, HEADER};
 use crate::simd::Key;
 use crate::typed::plan::{Class, Field, Kind, Member, Plan, Shape, Top};
@@ -214,15 +215,8 @@ pub fn index_at(tuple: &Object, index: Size) -> Option<usize> {
 }
 
 fn bytes(object: &Object) -> Option<Vec<u8>> {
-    // SAFETY: see `api`; the bytes are copied while the object is alive.
-    unsafe {
-        let (mut data, mut len) = (std::ptr::null_mut(), 0);
-        if (api().PyBytes_AsStringAndSize)(object.pointer(), &raw mut data, &raw mut len) != 0 {
-            (api().PyErr_Clear)();
-            return None;
-        }
-        Some(std::slice::from_raw_parts(data.cast::<u8>(), usize::try_from(len).ok()?).to_vec())
-    }
+    // SAFETY: the bytes are copied while the object is alive.
+    unsafe { bytes_of(object.pointer()).map(<[u8]>::to_vec) }
 }
 
 /// The bytes at an index of a tuple.

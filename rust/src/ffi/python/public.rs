@@ -43,6 +43,12 @@ pub struct Cell<T>(pub UnsafeCell<Option<T>>);
 // SAFETY: it is used with the interpreter's lock held.
 unsafe impl<T> Sync for Cell<T> {}
 
+impl<T> Cell<T> {
+    pub const fn new() -> Self {
+        Self(UnsafeCell::new(None))
+    }
+}
+
 /// The state of `Decoder.feed`.
 struct FeedState {
     /// The index of the word of a decoder that holds the capsule of `new_feed`. While the word holds anything else, or null, the
@@ -54,7 +60,7 @@ struct FeedState {
     take: Object,
 }
 
-static FEED: Cell<FeedState> = Cell(UnsafeCell::new(None));
+static FEED: Cell<FeedState> = Cell::new();
 
 /// The state of `decode`.
 struct DecodeState {
@@ -64,7 +70,7 @@ struct DecodeState {
     fallback: Object,
 }
 
-static DECODE: Cell<DecodeState> = Cell(UnsafeCell::new(None));
+static DECODE: Cell<DecodeState> = Cell::new();
 
 pub static NEW_FEED_METHOD: Method = Method {
     name: c"new_feed_method".as_ptr(),

@@ -310,24 +310,22 @@ impl<'a> Source<'a> for Objects {
         &self,
         record: Still<'a>,
         fields: &Fields,
-        mut from: usize,
+        from: usize,
     ) -> Option<(usize, Option<Still<'a>>)> {
-        // SAFETY: `slots_of` has found the slots in an instance. Each has an object, or null.
-        unsafe {
-            for place in fields.all.get(from..).unwrap_or_default() {
-                let value = record.word(place.slot);
-                if value as usize != place.omitted && value != self.unset.pointer() {
-                    return Some((from, (!value.is_null()).then(|| Still::new(value))));
-                }
-                from += 1;
+        let places = fields.all.iter().enumerate().skip(from);
+        for (index, place) in places {
+            match self.field(record, place) {
+                Field::Value(value) => return Some((index, Some(value))),
+                Field::Emptied => return Some((index, None)),
+                Field::Absent => {}
             }
-            None
         }
+        None
     }
 
     #[inline(always)]
     fn extra(&self, record: Still<'a>, fields: &Fields) -> Option<Still<'a>> {
-        // SAFETY: as of `next`. For an emptied slot, returns a value that is no dict.
+        // SAFETY: as of `field`. For an emptied slot, returns a value that is no dict.
         unsafe {
             let extra = record.word(fields.extra);
             (extra != api()._Py_NoneStruct).then(|| {
@@ -339,7 +337,7 @@ impl<'a> Source<'a> for Objects {
 
     #[inline(always)]
     fn is_known(&self, record: Still<'a>, fields: &Fields) -> bool {
-        // SAFETY: as of `next`.
+        // SAFETY: as of `field`.
         let differs = |place: &Place| unsafe { record.word(place.slot) as usize ^ place.omitted };
         let differ = |[a, b, c, d]: &[Place; 4]| differs(a) | differs(b) | differs(c) | differs(d);
         fields.unknown.iter().all(|four| differ(four) == 0)
@@ -363,7 +361,7 @@ impl<'a> Source<'a> for Objects {
 
     #[inline(always)]
     fn field(&self, record: Still<'a>, at: &Place) -> Field<Still<'a>> {
-        // SAFETY: as of `next`.
+        // SAFETY: `slots_of` has found the slots in an instance. Each has an object, or null.
         unsafe {
             let value = record.word(at.slot);
             if value as usize == at.omitted || value == self.unset.pointer() {
@@ -454,7 +452,7 @@ struct State {
     fallback: Object,
 }
 
-static STATE: Cell<State> = Cell(std::cell::UnsafeCell::new(None));
+static STATE: Cell<State> = Cell::new();
 
 /// The state, unless it is in use. Marks it as in use.
 ///
