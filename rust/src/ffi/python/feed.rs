@@ -240,7 +240,7 @@ fn take(lines: &mut Lines, state: &mut State, data: &[u8]) -> Result<bool, TryRe
     Ok(has_all)
 }
 
-/// Takes the line that `buffer` has completed, which ends where `end` of the stream is; its length, if it is over the limit.
+/// Takes the line that `buffer` has completed. It ends at `end` of the stream; `too_long` is its length if it is over the limit.
 fn completed(
     buffer: &mut Buffer,
     filter: Option<&mut Filter>,
@@ -258,7 +258,7 @@ fn completed(
             let taken = filter.take(buffer.completed(), usize::MAX, place);
             taken.map_or_else(
                 |_| {
-                    // There is no memory for the line twice: it is dropped, as if it were over the limit.
+                    // No memory for a copy of the line: drops it, as if it were over the limit.
                     filter.rest();
                     too_long = Some(buffer.drop_completed() as u64);
                     1
@@ -280,14 +280,14 @@ fn completed(
     }
 }
 
-/// The reader, as long as it has not panicked.
+/// Calls the reader, as long as it has not panicked.
 struct Reading<'a> {
     reader: &'a mut Reader<Python>,
     has_panicked: &'a mut bool,
 }
 
 impl Reading<'_> {
-    /// The line that `data` begins with, as [`Reader::padded`] reads it.
+    /// As [`Reader::padded`].
     fn padded(&mut self, data: &[u8], len: usize) -> Line<Object> {
         if *self.has_panicked {
             return Line::FallsThrough;
@@ -297,36 +297,29 @@ impl Reading<'_> {
         read.unwrap_or(Line::FallsThrough)
     }
 
-    /// The complete lines that are the first `len` bytes of `data`, which begins at `start` of the stream.
+    /// Reads the complete lines in the first `len` bytes of `data`, which begins at `start` of the stream, into `sink`.
     fn lines(&mut self, sink: &mut Sink, data: &[u8], len: usize, start: u64) {
         let mut done = 0;
-        let mut take = |sink: &mut Sink, read, line: &[u8]| {
+        let take = |sink: &mut Sink, done: &mut usize, read, line: &[u8]| {
             let place = Place {
-                offset: start + done as u64,
+                offset: start + *done as u64,
                 lines: sink.line_number,
             };
-            done += line.len();
+            *done += line.len();
             sink.line_number += 1;
             sink.put(read, line, place);
         };
         if !*self.has_panicked {
             let read = catch_unwind(AssertUnwindSafe(|| {
                 self.reader.block(data, len, |read, from, to| {
-                    take(sink, read, &data[from..to]);
+                    take(sink, &mut done, read, &data[from..to]);
                 });
             }));
             *self.has_panicked = read.is_err();
         }
-        if *self.has_panicked {
-            for line in data[done..len].split_inclusive(|&byte| byte == b'\n') {
-                let place = Place {
-                    offset: start + done as u64,
-                    lines: sink.line_number,
-                };
-                done += line.len();
-                sink.line_number += 1;
-                sink.put(Line::FallsThrough, line, place);
-            }
+        // The lines that a panic has left.
+        for line in data[done..len].split_inclusive(|&byte| byte == b'\n') {
+            take(sink, &mut done, Line::FallsThrough, line);
         }
     }
 }
