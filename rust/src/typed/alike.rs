@@ -1,11 +1,12 @@
-//! Lines that are like an earlier one but for the contents of a few strings.
+//! Lines that differ from an earlier line only in the contents of a few strings.
 //!
-//! A stream of deltas has thousands of lines that differ in their text and their `uuid`. Such a line is not read key by key: it
-//! is compared with the earlier line, and its message is a copy of that message with other strings. Copied are only the
-//! message and the records from it down to a string, and lists and dicts, which can change; all else is shared. What is copied
-//! nobody else has, so it does not matter what a program does to its messages.
+//! A stream of deltas has thousands of lines that differ in their text and their `uuid`. The reader compares such a line with a
+//! *pattern*, made of an earlier line, instead of reading it key by key. The message is a copy of the earlier message with other
+//! strings. Only some of it is copied: the message itself, the records on the way to a changed string, and lists and dicts, which
+//! a program can change. Everything else is shared. The pattern has its own copies of what can change, so a program can change its
+//! messages freely.
 //!
-//! Where lines differ is found out when they do: a difference within a string makes that string a hole of the pattern.
+//! A new pattern has no *holes*. When a line differs from it within a string, that string becomes a hole.
 
 use super::host::Host;
 use super::memo::Strings;
@@ -15,45 +16,45 @@ use super::skip::skip;
 use super::text::remembered;
 use crate::simd::{begins, difference, string_end, PAD};
 
-/// So many patterns are kept.
+/// Patterns to keep.
 const PATTERNS: usize = 4;
-/// The longest line that becomes one, in bytes.
+/// The longest line that becomes a pattern, in bytes.
 const MAX_BYTES: usize = 4096;
-/// More strings than these never differ.
+/// The most holes of a pattern.
 const MAX_HOLES: usize = 6;
-/// A message with more lists and dicts than these becomes none: they would mostly differ.
+/// A message with more lists and dicts than this becomes no pattern: they would mostly differ.
 pub const MAX_OWNED: usize = 2;
-/// Credit that making a pattern takes. A line that is like one earns [`ALIKE`], for the time that it saved, and another line 1: so
-/// a stream that changes gets new patterns after a while, and one whose lines are all different pays for few.
+/// The credit that making a pattern costs. A line that matches a pattern earns [`ALIKE`], for the time that it saved, and any other
+/// line earns 1. So a stream that changes gets new patterns after a while, and a stream of unlike lines pays for few.
 const COST: u32 = 128;
 const ALIKE: u32 = 4;
-/// The most credit that is kept.
+/// The most credit.
 const MAX_CREDIT: u32 = 8 * COST;
-/// A line that is like a pattern earns trust 1, up to this, and another takes [`DOUBT`]. Comparing a line in vain takes as long as a
-/// line that is alike saves. Without trust only one line in [`TRIED`] is compared.
+/// The most trust. A line that matches a pattern adds 1, any other line takes [`DOUBT`]: a comparison in vain costs as much time as a
+/// match saves. Without trust only one line in [`TRIED`] is compared.
 const MAX_TRUST: u32 = 32;
 const DOUBT: u32 = 4;
 const TRIED: u32 = 32;
 
 /// A string of a pattern.
 struct Leaf<V> {
-    /// Where its contents are.
+    /// Where its contents are, in [`Pattern::bytes`].
     start: usize,
     end: usize,
     /// The record that has it: an index in [`Pattern::records`].
     record: usize,
     slot: usize,
     is_hole: bool,
-    /// The last ones there: of two sessions in turns, or of a message that has come after others.
+    /// The last strings in this hole. They repeat when two sessions take turns.
     strings: Strings<V>,
 }
 
 /// A record of a pattern that has strings.
 struct Record<V> {
     value: V,
-    /// The record that holds it, and where; the message itself has none.
+    /// The record that holds it, and the slot there; `None` for the message itself.
     holder: Option<(usize, usize)>,
-    /// The slots with a list or a dict, of which each message has its own.
+    /// The slots with a list or a dict: each message gets a copy.
     owned: Vec<usize>,
 }
 
@@ -65,32 +66,33 @@ impl<V> Record<V> {
     }
 }
 
-/// A step of making a message: copies of what a record owns, and then of the record.
+/// A step of making a message: copies what a record owns, and then the record.
 struct Step<V> {
     source: V,
     owned: Vec<V>,
-    /// The slots that get something else: the holes come first, then all that was copied before.
+    /// `(slot, index)`: the slots that change, and the index of the new value. The values are the strings of the holes, followed by all
+    /// copies so far.
     changes: Vec<(usize, usize)>,
 }
 
 struct Pattern<V> {
     bytes: Vec<u8>,
     leaves: Vec<Leaf<V>>,
-    /// How many leaves are holes.
+    /// Number of leaves that are holes.
     holes: usize,
-    /// The message, and the records in it; holders come first.
+    /// The message, and the records in it. A holder comes before the records that it holds.
     records: Vec<Record<V>>,
-    /// The last one makes the message.
+    /// The steps, in order. The last one makes the message.
     steps: Vec<Step<V>>,
 }
 
-/// What comparing a line with a pattern came to.
+/// The result of comparing a line with a pattern.
 enum Compared {
-    /// It is like it, and ends there.
+    /// The line matches, and ends here.
     Alike(usize),
-    /// It differs at this byte of the pattern.
+    /// The line differs at this byte of the pattern.
     Differs(usize),
-    /// A string of it is not to be had.
+    /// A string in a hole is invalid, or could not be made.
     Unclear,
 }
 
@@ -104,7 +106,7 @@ pub struct Patterns<V> {
     /// Credit for new patterns.
     credit: u32,
     trust: u32,
-    /// Lines since trust was lost.
+    /// Lines since trust was lost, modulo [`TRIED`].
     turn: u32,
 }
 
@@ -122,7 +124,7 @@ impl<V> Default for Patterns<V> {
 }
 
 impl<V: Clone> Patterns<V> {
-    /// The message of the line at `at` and where it ends, if it is like an earlier one.
+    /// The message of the line at `at`, and where the line ends, if it matches a pattern.
     #[inline]
     pub fn find<H: Host<Value = V>>(
         &mut self,
@@ -155,7 +157,7 @@ impl<V: Clone> Patterns<V> {
         None
     }
 
-    /// Whether a line of so many bytes that is like no other should become a pattern.
+    /// Whether a line of this length that matches no pattern should become one.
     pub fn wants(&mut self, bytes: usize) -> bool {
         if self.trust == 0 && self.turn != 0 {
             return false;
@@ -168,7 +170,7 @@ impl<V: Clone> Patterns<V> {
         wants
     }
 
-    /// Makes a pattern of a line that was read, and of its message.
+    /// Makes a pattern of a line and its message.
     pub fn learn<H: Host<Value = V>>(
         &mut self,
         plan: &Plan<V, H::Class>,
@@ -177,7 +179,7 @@ impl<V: Clone> Patterns<V> {
         class: ClassId,
         message: &V,
     ) {
-        // What a program does to its message must not change the pattern.
+        // The program may change its message: that must not change the pattern.
         let Some(value) = host.copy(message) else {
             return;
         };
@@ -228,7 +230,7 @@ impl<V: Clone> Pattern<V> {
                 }
                 Compared::Differs(place) => {
                     stack.truncate(base);
-                    // Leaves come in the order of their places.
+                    // Leaves are in the order of the bytes.
                     let index = self.leaves.partition_point(|leaf| leaf.end < place);
                     let leaf = self
                         .leaves
@@ -249,7 +251,7 @@ impl<V: Clone> Pattern<V> {
         }
     }
 
-    /// Compares a line with the pattern, and pushes the line's strings for the holes on the stack.
+    /// Compares a line with the pattern, and pushes the strings of its holes on the stack.
     fn compare<H: Host<Value = V>>(
         &mut self,
         host: &mut H,
@@ -281,7 +283,7 @@ impl<V: Clone> Pattern<V> {
         }
     }
 
-    /// The message with the strings that are on the stack from `base` on.
+    /// Makes the message. Its strings are on the stack, from `base` on.
     fn make<H: Host<Value = V>>(&self, host: &mut H, stack: &mut Vec<V>, base: usize) -> Option<V> {
         for step in &self.steps {
             for value in &step.owned {
@@ -294,7 +296,7 @@ impl<V: Clone> Pattern<V> {
         stack.pop()
     }
 
-    /// Says how messages are made, now that it is known which strings differ.
+    /// Makes the steps for the present holes.
     fn make_steps<H: Host<Value = V>>(&mut self, host: &mut H) -> Option<()> {
         let holes: Vec<&Leaf<V>> = self.leaves.iter().filter(|leaf| leaf.is_hole).collect();
         let mut changes: Vec<Vec<(usize, usize)>> =
@@ -304,7 +306,7 @@ impl<V: Clone> Pattern<V> {
         }
         self.steps.clear();
         let mut made = holes.len();
-        // What is held comes behind its holder, so its copy is made before.
+        // In reverse: a record is copied before the record that holds it.
         for (index, record) in self.records.iter().enumerate().rev() {
             if changes[index].is_empty() && record.owned.is_empty() && index > 0 {
                 continue;
@@ -328,7 +330,7 @@ impl<V: Clone> Pattern<V> {
         Some(())
     }
 
-    /// Finds the strings, lists and dicts of the object at `at`, which is a record of a class. `None` if they are not clear.
+    /// Finds the strings, lists and dicts of the record at `at`. `None` if one cannot be found.
     fn walk<H: Host<Value = V>>(
         &mut self,
         plan: &Plan<V, H::Class>,

@@ -1,13 +1,13 @@
-//! Which class a line probably has, by how it begins.
+//! Guesses the class of a line from its first bytes.
 
 use super::plan::{Plan, Top};
 
-/// How a line with its type first begins.
+/// How a line begins whose type comes first.
 const OPENING: &[u8] = b"{\"type\":\"";
 const SUBTYPE: &[u8] = b"\",\"subtype\":\"";
 const SLOTS: usize = 256;
 const LAST: usize = 16;
-/// So many bytes of a line that begins otherwise.
+/// The first bytes that are hashed of a line whose type does not come first.
 const HEAD: usize = 24;
 
 /// What the tags of a line mean.
@@ -19,11 +19,11 @@ pub enum Meant {
     UnknownType,
     /// No class has this subtype of its type.
     UnknownSubtype,
-    /// Others must say.
+    /// The slow way must decide.
     Unclear,
 }
 
-/// The tags at the beginning of a line, as far as they stand there.
+/// The tags with which a line begins.
 pub struct Tags<'a> {
     /// The type.
     pub tag: &'a [u8],
@@ -31,7 +31,7 @@ pub struct Tags<'a> {
     pub subtype: Option<&'a [u8]>,
 }
 
-/// The tags of a line that begins with them.
+/// The tags of a line, if it begins with its type.
 #[inline]
 pub fn tags(data: &[u8], at: usize) -> Option<Tags<'_>> {
     let (tag, end) = string(data, at, OPENING)?;
@@ -49,10 +49,11 @@ fn string<'a>(data: &'a [u8], at: usize, before: &[u8]) -> Option<(&'a [u8], usi
     (data.get(end) == Some(&b'"')).then(|| (&data[start..end], end))
 }
 
-/// Remembers how lines of a class begin that do not begin with their type.
+/// Remembers the first bytes of lines that do not begin with their type.
 pub struct Guesses {
+    /// By a hash of the first bytes: an index in [`Plan::tops`].
     slots: Vec<Option<usize>>,
-    /// The lines whose tags were met last: indexes in [`Plan::tops`], by what is cheap to know of a type.
+    /// By the length of a type: the index in [`Plan::tops`] of the last line with such a type.
     last: [usize; LAST],
 }
 
@@ -76,19 +77,19 @@ impl Guesses {
         usize::try_from(hash % SLOTS as u64).ok()
     }
 
-    /// The index in [`Plan::tops`] of the line that last began as this one.
+    /// The index in [`Plan::tops`] of the last line that began like this.
     pub fn guess(&self, data: &[u8], at: usize) -> Option<usize> {
         self.slots[Self::slot(data, at)?]
     }
 
-    /// Remembers it.
+    /// Remembers what a line with these first bytes is.
     pub fn learn(&mut self, data: &[u8], at: usize, top: usize) {
         if let Some(slot) = Self::slot(data, at) {
             self.slots[slot] = Some(top);
         }
     }
 
-    /// What a type, and a subtype that is looked for where the type has several, mean.
+    /// What the tags of a line mean. Calls `subtype` only for a type that has several subtypes.
     #[inline]
     pub fn meant<'a, V, C>(
         &mut self,

@@ -1,21 +1,21 @@
-//! What was read last, so that the same is not made twice.
+//! Remembers values that were read, so that equal ones are not made again.
 //!
-//! Everything here is bounded: by entries, by bytes an entry, and by [`MAX_KEPT`] in all. Where nothing repeats, looking for it stops
-//! after a few misses, and is tried again now and then.
+//! Everything here is bounded: in entries, in bytes of an entry, and by [`MAX_KEPT`] in all. After a few misses in a row, most look-ups
+//! are skipped.
 
 use crate::simd::{begins, Key};
 
-/// A field keeps no string that is longer, in bytes.
+/// The longest string that a field keeps, in bytes.
 const MAX_STRING: usize = 96;
-/// The bytes of an object or array that are kept with a field: shorter ones are not worth it.
+/// The length of an object or array that a field keeps, in bytes. A shorter one is made again as quickly.
 const PART: std::ops::RangeInclusive<usize> = 16..=64 * 1024;
-/// The bytes of objects and arrays that are kept in all.
+/// The most bytes of objects and arrays, in all fields.
 pub const MAX_KEPT: usize = 1024 * 1024;
-/// After so many misses only one in [`AGAIN`] is looked at.
+/// After this many misses in a row only one value in [`AGAIN`] is looked up.
 const MISSES: u8 = 8;
 const AGAIN: u8 = 64;
 
-/// Whether it is worth looking.
+/// Decides whether a look-up is worth it.
 #[derive(Default)]
 struct Patience {
     misses: u8,
@@ -58,7 +58,7 @@ impl<V> Default for Strings<V> {
 }
 
 impl<V: Clone> Strings<V> {
-    /// The object for the string whose contents begin at `start`, and where its closing quote is.
+    /// The object of the string whose contents begin at `start`, and where the closing quote is.
     #[inline]
     pub fn find(&mut self, data: &[u8], start: usize) -> Option<(V, usize)> {
         self.is_looking = self.patience.looks();
@@ -75,7 +75,7 @@ impl<V: Clone> Strings<V> {
         None
     }
 
-    /// Keeps a string that [`find`](Self::find) has just missed, and that has no escapes.
+    /// Keeps a string without escapes that [`find`](Self::find) has just missed.
     #[inline]
     pub fn keep(&mut self, string: &[u8], value: &V) {
         if !self.is_looking || string.len() > MAX_STRING {
@@ -95,12 +95,12 @@ impl<V: Clone> Strings<V> {
 /// The last object or array of a field.
 pub struct Part<V> {
     bytes: Vec<u8>,
-    /// What it became, and whether that may be shared; there from the second time on.
+    /// Its value, and whether the value may be shared. Kept when the same bytes come a second time.
     value: Option<(V, bool)>,
-    /// How deep it stood then. Deeper it is read again, lest it be nested more deeply than what is read.
+    /// The depth at which the value was read. Deeper down the bytes are read again, as they may exceed the maximum depth there.
     depth: usize,
     patience: Patience,
-    /// While the value of this field is read, which may hold the same field.
+    /// The value of this field is being read. It may hold the same field.
     is_busy: bool,
 }
 
@@ -116,15 +116,15 @@ impl<V> Default for Part<V> {
     }
 }
 
-/// What a [`Part`] knows of the value that begins somewhere.
+/// What a [`Part`] knows of a value.
 pub enum Found<V> {
-    /// It is this one, and ends there; whether it may be shared.
+    /// The value, where it ends, and whether it may be shared.
     Same(V, usize, bool),
-    /// Its bytes are those of last time. It is to be read, and then [kept](Part::keep).
+    /// The same bytes as last time. Read the value, and then [keep](Part::keep) it.
     Again,
-    /// It is another. It is to be read, and then [noted](Part::note).
+    /// Other bytes than last time. Read the value, and then [note](Part::note) its bytes.
     Other,
-    /// It is not looked at.
+    /// No look-up was made. Read the value.
     Nothing,
 }
 
@@ -137,7 +137,8 @@ impl<V> Part<V> {
 }
 
 impl<V: Clone> Part<V> {
-    /// What is known of the value at `at`, so many objects and arrays deep. After [`Found::Again`] and [`Found::Other`], [`Self::done`] must follow.
+    /// Looks up the value at `at`; `depth` is the number of objects and arrays around it. After [`Found::Again`] and [`Found::Other`],
+    /// call [`Self::done`].
     #[inline]
     pub fn find(&mut self, data: &[u8], at: usize, depth: usize) -> Found<V> {
         if self.is_busy || !self.patience.looks() {
@@ -159,13 +160,13 @@ impl<V: Clone> Part<V> {
         Found::Other
     }
 
-    /// The value that was looked for has been read, or could not be.
+    /// Ends the reading of the value, also if that failed.
     #[inline]
     pub fn done(&mut self) {
         self.is_busy = false;
     }
 
-    /// Keeps what the bytes became that came again, so deep, unless others were noted meanwhile.
+    /// Keeps the value of bytes that came again, unless other bytes were noted meanwhile.
     pub fn keep(&mut self, bytes: &[u8], value: V, is_shared: bool, depth: usize) {
         if self.bytes == bytes {
             self.value = Some((value, is_shared));
@@ -187,7 +188,7 @@ impl<V: Clone> Part<V> {
     }
 }
 
-/// Keys of dicts that came last, wherever they stood, and what is remembered of their values.
+/// The last keys of dicts, anywhere in a line, and what is remembered of their values.
 pub struct Keys<V> {
     slots: Vec<Option<DictKey<V>>>,
 }
@@ -219,7 +220,7 @@ impl<V> Keys<V> {
 }
 
 impl<V: Clone> Keys<V> {
-    /// The object for the key at `at`, and where its value begins, if it is the key of this slot, with no white space.
+    /// The object of the key at `at`, and where its value begins, if it is the key of this slot and no white space follows.
     #[inline]
     #[must_use]
     pub fn find(&self, slot: usize, data: &[u8], at: usize) -> Option<(V, usize)> {
@@ -228,7 +229,7 @@ impl<V: Clone> Keys<V> {
         Some((known.value.clone(), end))
     }
 
-    /// The slot of the key that probably follows that of a slot.
+    /// The slot of the key that last followed the key of this slot.
     #[inline]
     #[must_use]
     pub fn next(&self, slot: usize) -> usize {
@@ -242,7 +243,7 @@ impl<V: Clone> Keys<V> {
         }
     }
 
-    /// The object for a key, made by `make` if it is not there, and its slot; a long key has none. `kept` counts the bytes of all parts.
+    /// The object of a key, and its slot; calls `make` for a new key. A long key has no slot. `kept` counts the bytes of all parts.
     pub fn get(
         &mut self,
         name: &[u8],
@@ -278,7 +279,7 @@ impl<V: Clone> Keys<V> {
     }
 }
 
-/// Short strings that were made last, wherever they stood.
+/// The last short strings, anywhere in a line.
 pub struct Words<V> {
     kept: Vec<Option<(Word, V)>>,
 }
@@ -308,14 +309,12 @@ impl Word {
             hash = (hash ^ part).wrapping_mul(0x9E37_79B9_7F4A_7C15);
             hash ^= hash >> 29;
         }
-        #[allow(clippy::cast_possible_truncation)]
-        // The length is at most 32, and of the hash any bits do.
+        #[allow(clippy::cast_possible_truncation)] // The length is at most 32.
         let word = Self {
             bytes,
             len: string.len() as u8,
         };
-        #[allow(clippy::cast_possible_truncation)]
-        // The length is at most 32, and of the hash any bits do.
+        #[allow(clippy::cast_possible_truncation)] // Any bits of the hash will do.
         let slot = (hash >> 40) as usize % Self::SLOTS;
         Some((word, slot))
     }
@@ -330,7 +329,7 @@ impl<V> Default for Words<V> {
 }
 
 impl<V: Clone> Words<V> {
-    /// The object for a string, made by `make` if it is not there.
+    /// The object of a string; calls `make` for a new string.
     #[inline]
     pub fn get(&mut self, string: &[u8], make: impl FnOnce() -> Option<V>) -> Option<V> {
         let Some((word, slot)) = Word::new(string) else {

@@ -1,20 +1,19 @@
-//! Lines in, typed messages out, in one pass: the objects are made while the JSON is read. And the other way, see `write`.
+//! Turns lines into typed messages in one pass: objects are made while the JSON is read. `write` does the reverse.
 //!
-//! A `plan` says which classes there are, which keys they have, and what each value may be. The `Reader` follows it over
-//! the lines of a block and has a `Host` make the objects; here nothing is known of what they are. The host of the library
-//! makes msgspec's Structs in CPython (`ffi::python`), that of the tests plain values.
+//! A `plan` lists the classes, their keys, and the types of each value. The `Reader` follows it over the lines of a block, and
+//! calls a `Host` to make the objects. The host of the library makes msgspec's Structs in CPython (`ffi::python`), the host of
+//! the tests makes plain values.
 //!
-//! Whatever is unusual is left to the caller, a line at a time: a value that does not fit, a tag given twice, a lone
-//! surrogate, a number beyond 18 digits, deep nesting. Such a line *falls through*; the caller has a slower way that also
-//! finds out what is wrong. So this pass need not have an opinion about what it does not understand, and everything
-//! that it does make must be what the slower way would have made.
+//! An unusual line *falls through*: one with a value of a wrong type, a tag given twice, a lone surrogate, a number of more than
+//! 18 digits, or deep nesting. The caller decodes it in a slower way, which also finds out what is wrong. So there are two rules:
+//! this pass may refuse any line, and a message that it makes must equal the one of the slower way.
 //!
-//! Nobody has looked at the lines before. A line is read up to its LF, and each string that is not ASCII is checked where it is made
-//! or passed over, so what becomes a message is valid UTF-8.
+//! Lines need not be checked before. A line is read up to its LF, and each string that is not ASCII is checked where it is made or
+//! skipped, so messages are valid UTF-8.
 //!
-//! Most of the speed comes from expecting the same again. The next key of an object is compared with the one that followed
-//! last time, a string with the last ones of its field, an object or a list with the last bytes of its field. What is equal is
-//! shared, or copied if it can change. See `memo`.
+//! Most of the speed comes from expecting repetition. The next key of an object is compared with the key that followed last time,
+//! a string with the last strings of its field, an object or array with the last bytes of its field. An equal value is shared, or
+//! copied if it can change: see `memo`. A line that differs from an earlier one only in some strings is not parsed: see `alike`.
 
 mod alike;
 mod guess;

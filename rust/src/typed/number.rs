@@ -1,19 +1,19 @@
-//! Numbers.
+//! Reads numbers.
 
-/// A number as JSON has it.
+/// A JSON number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {
-    /// Without a fraction and an exponent.
+    /// Without fraction and exponent.
     Int(i64),
-    /// With one of them.
+    /// With a fraction or an exponent.
     Float(f64),
 }
 
-/// The digits that a whole number may have here. More may be beyond 64 bits.
+/// The most digits of a whole number. More could need over 64 bits.
 const MAX_DIGITS: usize = 18;
 
-/// Returns the number that begins at `at`, and the index after it. `None` if there is no valid number, and for numbers that are
-/// left to the slower way: -0, which is different as a float; more than [`MAX_DIGITS`] digits; and what is beyond the range of a float.
+/// The number that begins at `at`, and the index after it. `None` without a valid number, and for numbers that are left to the
+/// slower way: -0, as only a float can be -0; more than [`MAX_DIGITS`] digits; and numbers beyond the range of a float.
 pub fn number(data: &[u8], at: usize) -> Option<(Number, usize)> {
     let negative = data.get(at) == Some(&b'-');
     let first = at + usize::from(negative);

@@ -21,7 +21,7 @@ pub enum Plain {
 }
 
 impl Plain {
-    /// Its text; it must be a string.
+    /// The text of a string. Panics for any other value.
     pub fn text(&self) -> String {
         match self {
             Plain::Json(Json::String(text)) => text.clone(),
@@ -29,7 +29,7 @@ impl Plain {
         }
     }
 
-    /// It as JSON.
+    /// The value as JSON.
     pub fn json(&self) -> Json {
         let object = |pairs: &[(String, Plain)]| {
             Json::Object(
@@ -51,6 +51,7 @@ impl Plain {
     }
 }
 
+/// Makes plain values, and counts them.
 #[derive(Default)]
 pub struct Values {
     /// Strings that were made.
@@ -203,8 +204,8 @@ pub fn field(key: &str, kind: Option<usize>, slot: usize, is_required: bool) -> 
     }
 }
 
-/// Lines of type `event`, with an event that is a `delta` or a `stop`; of type `system` and subtype `init`; and of one that is
-/// not planned.
+/// A reader of lines of type `event`, with an event that is a `delta` or a `stop`; of type `system` and subtype `init`; and of type
+/// `later`, whose class is not planned.
 #[allow(clippy::too_many_lines)] // It is a table.
 pub fn reader() -> Reader<Values> {
     let mut reader = Reader::new(Values::default());

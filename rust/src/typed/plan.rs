@@ -1,7 +1,7 @@
-//! Which classes there are, which keys they have, and what each value may be.
+//! The plan of a reader: the classes, their keys, and the types of each value.
 //!
-//! A plan grows: a class is added when a stream first shows it. Until then it is [`Class::Unplanned`], and a line that needs it
-//! falls through and says so ([`Line::Wants`](super::Line::Wants)).
+//! A plan grows: a class is planned when a stream first has it. Until then it is [`Class::Unplanned`]: a line that needs it
+//! falls through, and names it ([`Line::Wants`](super::Line::Wants)).
 
 use crate::simd::Key;
 
@@ -13,11 +13,11 @@ pub mod may_be {
     pub const BOOL: u32 = 1 << 1;
     /// A whole number.
     pub const INT: u32 = 1 << 2;
-    /// A number, made a float if it is whole and [`INT`] is not there.
+    /// A number; a whole one becomes a float, unless [`INT`] is set too.
     pub const FLOAT: u32 = 1 << 3;
     /// A string.
     pub const TEXT: u32 = 1 << 4;
-    /// An array, of [`Kind::item`](super::Kind::item).
+    /// An array with items of [`Kind::item`](super::Kind::item).
     pub const LIST: u32 = 1 << 5;
     /// An object of any keys, with values of [`Kind::item`](super::Kind::item).
     pub const DICT: u32 = 1 << 6;
@@ -36,29 +36,29 @@ pub type KindId = usize;
 /// An index in [`Plan::fields`].
 pub type FieldId = usize;
 
-/// What the value of a field may be, or an item of a list or dict.
+/// What a value may be: of a field, or of an item of a list or dict.
 pub struct Kind<V> {
     /// A sum of [`may_be`].
     pub may_be: u32,
-    /// Of what kind the items of a list or the values of a dict are.
+    /// The kind of the items of a list or the values of a dict.
     pub item: KindId,
     /// The classes of an object. If there are several, its tag tells them apart.
     pub classes: Vec<Member>,
-    /// The key of that tag.
+    /// The key of the tag.
     pub tag_key: Vec<u8>,
-    /// The strings that are allowed, and the objects for them.
+    /// The allowed strings, with their objects.
     pub words: Vec<(Vec<u8>, V)>,
-    /// The class and the reason for an object whose tag no class has; if it has none, the line falls through.
+    /// The class and the reason for an object of an unknown tag. Without them the line falls through.
     pub unknown: Option<(V, V)>,
 }
 
-/// A class of an object that may be of several.
+/// One of the classes that an object may have.
 pub struct Member {
     /// The class.
     pub class: ClassId,
     /// The value of its tag.
     pub tag: Vec<u8>,
-    /// How such an object mostly begins: `{"type":"text"`.
+    /// The usual beginning of such an object: `{"type":"text"`.
     pub opening: Vec<u8>,
 }
 
@@ -66,25 +66,25 @@ pub struct Member {
 pub struct Field<V> {
     /// The key.
     pub key: Key,
-    /// What its value may be; `None` for the tag, whose value must be that of the class.
+    /// The kind of its value; `None` for the tag, whose value must be that of the class.
     pub kind: Option<KindId>,
-    /// Where the value stands in a record.
+    /// The slot of the value in a record.
     pub slot: usize,
-    /// What stands there if the key is absent; without one the line falls through.
+    /// The value for an absent key. Without one the line falls through.
     pub default: Option<V>,
 }
 
 /// A class of records.
 pub enum Class<C> {
-    /// Nobody has said yet what it is like.
+    /// Not planned yet.
     Unplanned,
     /// Lines with it always fall through.
     Refused,
-    /// It can be made.
+    /// Records of it can be made.
     Planned(Shape<C>),
 }
 
-/// What a class is like.
+/// The fields of a class.
 pub struct Shape<C> {
     /// The class, for the host.
     pub class: C,
@@ -92,7 +92,7 @@ pub struct Shape<C> {
     pub fields: std::ops::Range<FieldId>,
     /// The value of the tag.
     pub tag: Vec<u8>,
-    /// Where a dict of the keys stands that are no field of the class, or null. Without it a line with such a key falls through.
+    /// The slot for a dict of the keys that are no fields, or null. Without such a slot, a line with such a key falls through.
     pub extra: Option<usize>,
 }
 
@@ -100,29 +100,29 @@ pub struct Shape<C> {
 pub struct Top {
     /// The value of `type`.
     pub tag: Vec<u8>,
-    /// The value of `subtype`, where one type has several classes.
+    /// The value of `subtype`, if the type has several classes.
     pub subtype: Option<Vec<u8>>,
     /// Its class.
     pub class: ClassId,
 }
 
-/// All of it.
+/// A plan.
 pub struct Plan<V, C> {
-    /// Classes.
+    /// The classes of records.
     pub classes: Vec<Class<C>>,
-    /// Kinds of values. The first is anything.
+    /// The kinds of values. The first is [`ANY`].
     pub kinds: Vec<Kind<V>>,
     /// The fields of all classes.
     pub fields: Vec<Field<V>>,
-    /// Classes of lines. Without any, each line becomes a dict.
+    /// The classes of lines. If empty, each line becomes a dict.
     pub tops: Vec<Top>,
-    /// Types with subtypes that also have a class for all others, which this pass does not know.
+    /// Types with a class for all other subtypes. This pass does not know that class.
     pub open_types: Vec<Vec<u8>>,
     /// The class and the reasons for a line of an unknown type, and of an unknown subtype.
     pub unknown: Option<(V, V, V)>,
 }
 
-/// The kind of anything.
+/// The kind that allows anything.
 pub const ANY: KindId = 0;
 
 impl<V, C> Default for Plan<V, C> {
@@ -147,7 +147,7 @@ impl<V, C> Default for Plan<V, C> {
 }
 
 impl<V, C> Plan<V, C> {
-    /// The field with a key, of a class.
+    /// The field of a class that has this key.
     pub(super) fn find(&self, shape: &Shape<C>, key: &[u8]) -> Option<FieldId> {
         shape
             .fields

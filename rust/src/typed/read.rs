@@ -1,4 +1,4 @@
-//! The pass over a line.
+//! Reads lines by a plan.
 
 use super::alike::{Patterns, MAX_OWNED};
 use super::guess::{tags, Guesses, Meant};
@@ -10,29 +10,29 @@ use super::skip::find_tag;
 use super::text::{remembered, unescape};
 use crate::simd::{begins, string_end, PAD};
 
-/// Objects and arrays within each other. More fall through.
+/// The maximum depth of nested objects and arrays. Deeper lines fall through.
 pub const MAX_DEPTH: usize = 100;
-/// The bytes that a buffer may keep between two blocks.
+/// The most bytes that a buffer keeps between two blocks.
 const KEPT_BYTES: usize = 64 * 1024;
-/// A block up to this length is copied whole, if a part of it has to be.
+/// A block up to this length is copied whole if any part of it has to be copied.
 const SHORT_BYTES: usize = 1024;
 
-/// What became of a line.
+/// The result of reading a line.
 #[derive(Debug, PartialEq)]
 pub enum Line<V> {
     /// A message, and whether something in it is unknown.
     Message(V, bool),
-    /// It is left to the caller.
+    /// The caller has to decode the line.
     FallsThrough,
-    /// It is left to the caller, and would not be if this class were planned.
+    /// The caller has to decode the line, since this class is not planned yet.
     Wants(ClassId),
 }
 
-/// Where the white space ends that begins at `at`, perhaps.
+/// The index after any white space at `at`.
 #[inline]
 pub fn white(data: &[u8], mut at: usize) -> usize {
     if data.get(at).is_some_and(|&byte| byte > b' ') {
-        return at; // most often
+        return at; // usually
     }
     while matches!(data.get(at), Some(b' ' | b'\t' | b'\r')) {
         at += 1;
@@ -40,7 +40,7 @@ pub fn white(data: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Without memory, lines fall through.
+/// Lets all lines fall through, for lack of memory.
 #[cold]
 fn pass_over<V>(data: &[u8], mut at: usize, take: &mut impl FnMut(Line<V>, usize, usize)) {
     while at < data.len() {
@@ -50,17 +50,17 @@ fn pass_over<V>(data: &[u8], mut at: usize, take: &mut impl FnMut(Line<V>, usize
     }
 }
 
-/// Where an object or array stands, for what is remembered of others there.
+/// The place of an object or array. The last value at the same place is remembered.
 #[derive(Clone, Copy)]
 enum Place {
     Field(FieldId),
-    /// The value of a key of a dict, which is in this slot of [`Reader::keys`].
+    /// The value of a dict's key; its slot in [`Reader::keys`].
     Key(usize),
 }
 
-/// What is remembered of a field.
+/// What the reader remembers of a field.
 struct Memory<V> {
-    /// The field that followed.
+    /// The field that followed last time.
     next: Option<FieldId>,
     strings: Strings<V>,
     part: Part<V>,
@@ -80,36 +80,38 @@ impl<V> Default for Memory<V> {
 pub struct Reader<H: Host> {
     /// Makes the objects.
     pub host: H,
-    /// What lines may be.
+    /// The classes of lines, and their fields.
     plan: Plan<H::Value, H::Class>,
-    /// By field.
+    /// Of each field.
     memory: Vec<Memory<H::Value>>,
-    /// The first field, by class.
+    /// Of each class: the field that came first last time.
     first: Vec<Option<FieldId>>,
-    /// The class of the last object, by kind: an index in its classes.
+    /// Of each kind: the class of the last object, an index in [`Kind::classes`].
     last: Vec<usize>,
     guesses: Guesses,
     patterns: Patterns<H::Value>,
     /// Keys of dicts.
     keys: Keys<H::Value>,
-    /// The first key of the last dict, by the kind of its values: where it is in `keys`.
+    /// Of each kind: the first key of the last dict with values of this kind, a slot of `keys`.
     first_key: Vec<usize>,
     words: Words<H::Value>,
-    /// Bytes of all parts in `memory`.
+    /// Bytes of all parts in `memory` and `keys`.
     kept: usize,
-    /// Items of lists and dicts that are not made yet.
+    /// Items of unfinished lists and dicts.
     stack: Vec<H::Value>,
     scratch: Vec<u8>,
-    /// Lists and dicts made so far: what holds one may not be shared.
+    /// Number of lists and dicts made so far. A value that holds one must not be shared.
     changeable: usize,
-    /// Unknown parts made so far.
+    /// Number of unknown objects made so far.
     unknown: usize,
+    /// The class that has to be planned for the present line.
     wanted: Option<ClassId>,
+    /// A padded copy of lines near the end of a block.
     tail: Vec<u8>,
 }
 
 impl<H: Host> Reader<H> {
-    /// A reader that has seen nothing.
+    /// A reader with an empty plan.
     pub fn new(host: H) -> Self {
         let mut reader = Self {
             host,
@@ -134,7 +136,7 @@ impl<H: Host> Reader<H> {
         reader
     }
 
-    /// Adds to the plan, or plans a class that was unplanned.
+    /// Changes the plan: adds to it, or plans a class.
     pub fn change_plan(&mut self, change: impl FnOnce(&mut Plan<H::Value, H::Class>)) {
         change(&mut self.plan);
         self.memory
@@ -159,25 +161,25 @@ impl<H: Host> Reader<H> {
         read
     }
 
-    /// Reads the line that `data` begins with, and that has so many bytes with its LF. At least [`PAD`] bytes follow.
+    /// Reads the first line of `data`. Its length is `len`, with its LF. At least [`PAD`] bytes follow it.
     pub fn padded(&mut self, data: &[u8], len: usize) -> Line<H::Value> {
         match self.line(data, 0) {
-            // A LF within the line ends it too soon.
+            // The line has another LF before its end.
             (Line::Message(_, _), Some(end)) if end != len => Line::FallsThrough,
             (read, _) => read,
         }
     }
 
-    /// Reads the complete lines of `data`, which are its first `end` bytes, each with its LF. Calls `take` with each and with where it
-    /// begins and ends.
+    /// Reads the complete lines in the first `end` bytes of `data`. Calls `take` with the result, the beginning and the end of each
+    /// line.
     pub fn block(
         &mut self,
         data: &[u8],
         end: usize,
         mut take: impl FnMut(Line<H::Value>, usize, usize),
     ) {
-        // Lines near the end are read from a copy, which has bytes behind it. To copy a short block takes
-        // less time than to find where its last line begins.
+        // Lines near the end are read from a padded copy. For a short block, a copy of all of it takes less time than the search for
+        // its last line.
         let safe = match data.len().checked_sub(PAD) {
             Some(safe) if safe >= end => end,
             Some(safe) if data.len() > SHORT_BYTES => {
@@ -200,7 +202,7 @@ impl<H: Host> Reader<H> {
         self.give_back();
     }
 
-    /// Gives back what an unusual block or line has taken.
+    /// Frees the memory that an unusually long block or line has taken.
     fn give_back(&mut self) {
         self.tail.shrink_to(KEPT_BYTES);
         self.scratch.shrink_to(KEPT_BYTES);
@@ -208,7 +210,7 @@ impl<H: Host> Reader<H> {
             .shrink_to(KEPT_BYTES / size_of::<H::Value>().max(1));
     }
 
-    /// The bytes that buffers have kept, and those of objects and arrays.
+    /// Bytes of the buffers, and of remembered objects and arrays.
     #[cfg(test)]
     pub fn kept(&self) -> (usize, usize) {
         let stack = self.stack.capacity() * size_of::<H::Value>();
@@ -238,19 +240,19 @@ impl<H: Host> Reader<H> {
         before: usize,
     ) {
         while at < end {
-            let (line, behind) = match self.line(data, at) {
-                (line, Some(behind)) => (line, behind),
+            let (line, next) = match self.line(data, at) {
+                (line, Some(next)) => (line, next),
                 (line, None) => (
                     line,
                     memchr::memchr(b'\n', &data[at..end]).map_or(end, |length| at + length + 1),
                 ),
             };
-            take(line, before + at, before + behind);
-            at = behind;
+            take(line, before + at, before + next);
+            at = next;
         }
     }
 
-    /// The line at `at`, and where the next begins if it was read.
+    /// Reads the line at `at`. If that works, also returns where the next line begins.
     fn line(&mut self, data: &[u8], at: usize) -> (Line<H::Value>, Option<usize>) {
         let Self {
             host,
@@ -312,7 +314,7 @@ impl<H: Host> Reader<H> {
             };
         }
         if let Some(top) = self.guesses.guess(data, at) {
-            // Whatever it was, it is seen below.
+            // If the guess was wrong, the line is read again below.
             let (stack, wanted, unknown) = (self.stack.len(), self.wanted, self.unknown);
             if let Some((message, end, seen)) = self.record(data, at, self.plan.tops[top].class, 0)
             {
@@ -347,7 +349,7 @@ impl<H: Host> Reader<H> {
         Some((message, end, Some(class)))
     }
 
-    /// Whether a line that was guessed to be of a class has said so itself.
+    /// Whether a line has the tags of the class that was guessed. [`tag`](Self::tag) has compared their values.
     fn is_certain(&self, top: usize, seen: u128) -> bool {
         let top = &self.plan.tops[top];
         let Class::Planned(shape) = &self.plan.classes[top.class] else {
@@ -394,7 +396,7 @@ impl<H: Host> Reader<H> {
 
     // --- objects of a class
 
-    /// The object at `at` as a record of a class, where it ends, and which of its fields it has.
+    /// The object at `at` as a record of a class, where it ends, and a bit for each field that it has.
     fn record(
         &mut self,
         data: &[u8],
@@ -456,7 +458,7 @@ impl<H: Host> Reader<H> {
                     let (value, end) = self.value(data, at, ANY, depth)?;
                     self.push(value)?;
                     at = end;
-                    // The key after an unknown one is looked for.
+                    // After an unknown key, expects the field that would have come instead.
                     expected = before.and_then(|before| self.memory[before].next);
                 }
                 at = white(data, at);
@@ -495,7 +497,7 @@ impl<H: Host> Reader<H> {
         Some((self.host.finish(record), at, seen))
     }
 
-    /// The field of the key at `at`, and where the value begins. A key that is no field of the class is put on the stack.
+    /// The field of the key at `at`, and where the value begins. Pushes a key that is no field of the class on the stack.
     #[inline(never)]
     fn key(&mut self, data: &[u8], at: usize, id: ClassId) -> Option<(Option<FieldId>, usize)> {
         if data.get(at) != Some(&b'"') {
@@ -525,7 +527,7 @@ impl<H: Host> Reader<H> {
         Some((field, colon + 1))
     }
 
-    /// Where the tag at `at` ends, if it is that of the class.
+    /// Where the tag at `at` ends, if it is the tag of the class.
     fn tag(&self, data: &[u8], at: usize, id: ClassId) -> Option<usize> {
         let Class::Planned(shape) = &self.plan.classes[id] else {
             return None;
@@ -576,7 +578,7 @@ impl<H: Host> Reader<H> {
         Some((value, end + 1))
     }
 
-    /// An object or array that stands at a place where others stood before.
+    /// An object or array at a place that remembers its last one.
     fn part(
         &mut self,
         data: &[u8],
@@ -683,7 +685,7 @@ impl<H: Host> Reader<H> {
         }
     }
 
-    /// A string in a list or a dict: short ones come again and again.
+    /// A string in a list or a dict. Short ones are remembered, as they often repeat.
     fn text(&mut self, data: &[u8], start: usize) -> Option<(H::Value, usize)> {
         let (end, ascii) = string_end(data, start);
         if data.get(end) != Some(&b'"') {
@@ -704,7 +706,7 @@ impl<H: Host> Reader<H> {
         Some((self.host.text(&self.scratch, ascii)?, end + 1))
     }
 
-    /// An object of one class, or of the class that its tag says.
+    /// An object of the only class of a kind, or of the class with its tag.
     fn object(
         &mut self,
         data: &[u8],
@@ -768,7 +770,7 @@ impl<H: Host> Reader<H> {
         Some((self.host.list(self.stack.drain(base..))?, at))
     }
 
-    /// Puts the keys and values of the object at `at` on the stack, and returns where it ends.
+    /// Pushes the keys and values of the object at `at` on the stack, and returns where it ends.
     fn pairs(&mut self, data: &[u8], at: usize, item: KindId, depth: usize) -> Option<usize> {
         if depth >= MAX_DEPTH {
             return None;
@@ -790,7 +792,7 @@ impl<H: Host> Reader<H> {
             self.push(key)?;
             at = white(data, end);
             let (value, end) = match (data.get(at)?, before) {
-                // Another kind would make something else of the same bytes.
+                // Only for one kind: another would make something else of the same bytes.
                 (b'{' | b'[', Some(slot)) if item == ANY => {
                     self.part(data, at, item, Place::Key(slot), depth)?
                 }
@@ -806,8 +808,8 @@ impl<H: Host> Reader<H> {
         }
     }
 
-    /// The key at `at` of a dict, which is not the one that was expected, and where its value begins; `before` is the slot of the
-    /// key before, and then that of this one.
+    /// The key at `at` of a dict, which is not the expected one, and where its value begins. `before` is the slot of the previous key,
+    /// and becomes that of this key.
     #[inline(never)]
     fn other_key(
         &mut self,

@@ -1,4 +1,4 @@
-//! Values that nobody wants: checked, and passed over.
+//! Skips values, and checks them.
 
 use super::number::number;
 use super::read::{white, MAX_DEPTH};
@@ -18,7 +18,7 @@ pub fn skip(data: &[u8], at: usize, depth: usize, scratch: &mut Vec<u8>) -> Opti
     }
 }
 
-/// Returns the index after the closing quote of the string whose contents begin at `start`.
+/// The index after the closing quote of the string whose contents begin at `start`.
 fn skip_string(data: &[u8], start: usize, scratch: &mut Vec<u8>) -> Option<usize> {
     let (end, ascii) = string_end(data, start);
     let (text, end, ascii) = match data.get(end)? {
@@ -66,8 +66,7 @@ fn skip_items(
     }
 }
 
-/// The contents of the string that an object has for a key, wherever in it; the object begins at `at`. `None` if there is no
-/// such string, or one with escapes.
+/// The string value of a key of the object at `at`, wherever the key is. `None` if there is no such string, or if it has escapes.
 pub fn find_tag<'a>(
     data: &'a [u8],
     at: usize,

@@ -1,4 +1,4 @@
-//! The pass with plain values instead of Python's objects: what it makes, what falls through, and that nothing else happens.
+//! Tests of the pass with plain values instead of Python's objects: which messages it makes, and which lines fall through.
 
 use std::rc::Rc;
 
@@ -26,7 +26,7 @@ fn read(reader: &mut Reader<Values>, block: &[u8]) -> Vec<Line<Plain>> {
 fn one(line: &str) -> Line<Plain> {
     let mut reader = reader();
     let first = read(&mut reader, format!("{line}\n").as_bytes()).remove(0);
-    // What is remembered changes nothing.
+    // Remembered values must not change the result.
     for _ in 0..4 {
         let again = read(&mut reader, format!("{line}\n").as_bytes()).remove(0);
         assert_eq!(again, first, "{line}");
@@ -109,7 +109,7 @@ fn keys_without_a_field_are_kept_in_their_record() {
         dict([("of", word("é"))]),
     );
     assert_eq!(message(line), expected);
-    // What such a line keeps on its way is not left to the next.
+    // A line that fails half way leaves nothing to the next.
     let mut reader = reader();
     let broken = line.replace("\"s\"", "s");
     let block = format!("{broken}\n{line}\n{broken}\n{line}\n");
@@ -133,7 +133,7 @@ fn what_was_read_before_makes_nothing_deeper_than_what_is_read() {
         }
         value = format!("{}{{\"{key}\":{value}}}{}", "[".repeat(40), "]".repeat(40));
     }
-    // At less depth than before it is shared, and at more it is read.
+    // At a smaller depth than before the value is shared, at a greater one it is read.
     let part = format!("{}{}", "[".repeat(60), "]".repeat(60));
     let line = |depth: usize| {
         let (open, close) = ("[".repeat(depth), "]".repeat(depth));
@@ -365,7 +365,7 @@ fn what_a_key_of_a_dict_had_last_is_copied_wherever_it_comes_again() {
 
 #[test]
 fn what_comes_again_is_not_made_again() {
-    // The strings, records and copies that twenty lines make, after twenty others like them.
+    // Counts the strings, records and copies of twenty lines, after twenty others like them.
     let makes = |line: &dyn Fn(usize) -> String| {
         let mut reader = reader();
         let mut counts = [[0; 3]; 2];
@@ -393,7 +393,7 @@ fn what_comes_again_is_not_made_again() {
     };
     let strings = |index| event(["a", long][index % 2], index, "s");
     assert_eq!(makes(&strings), [0, 40, 0]);
-    // Lines that differ in strings only, from the first character on, are copies down to them.
+    // Lines that differ only in strings become copies, with new strings.
     let text = |index| event(["one", "two"][index % 2], 0, "s");
     assert_eq!(makes(&text), [20, 0, 40]);
     let session = |index| event("a", 0, ["one", "two"][index % 2]);
@@ -452,7 +452,7 @@ fn what_is_kept_of_arrays_and_objects_has_a_bound() {
         }
     }
     assert!(kept > MAX_KEPT / 2);
-    // Up to its last byte.
+    // The line is compared up to its last byte.
     let mut kept = MAX_KEPT - 16;
     for (bytes, is_kept) in [(17, false), (16, true), (16, false)] {
         let before = kept;
@@ -482,7 +482,7 @@ fn what_is_kept_has_bounds() {
         );
         read(&mut reader, line.repeat(3).as_bytes());
     }
-    // Lines that begin as one of another class, and so are guessed wrong.
+    // Lines that begin like a line of another class: the guess is wrong.
     for number in 0..20_000 {
         let rest = [
             r#""type":"event","event":{"type":"stop"}"#,
@@ -571,7 +571,7 @@ proptest! {
     fn anything_is_read_as_json_has_it(values in prop::collection::vec(values(), 1..8), pretty: bool) {
         let mut reader = reader();
         let lines: Vec<String> = values.iter().map(|value| line_with(value, pretty) + "\n").collect();
-        // Three times: what is remembered changes nothing.
+        // Three times: remembered values must not change the result.
         for _ in 0..3 {
             for (value, line) in values.iter().zip(read(&mut reader, lines.concat().as_bytes())) {
                 let Line::Message(Plain::Record("Init", slots), false) = &line else {
@@ -594,7 +594,7 @@ proptest! {
         }
         line.retain(|&byte| byte != b'\n');
         line.push(b'\n');
-        // Only valid UTF-8 is given to the reader.
+        // The reader gets only valid UTF-8.
         if std::str::from_utf8(&line).is_err() {
             return Ok(());
         }

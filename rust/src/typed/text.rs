@@ -4,7 +4,7 @@ use super::host::Host;
 use super::memo::Strings;
 use crate::simd::{copy_plain, string_end, Ahead};
 
-/// The string whose contents begin at `start`, and where its closing quote is: one of the last at this place, or a new one.
+/// The string whose contents begin at `start`, and where its closing quote is. Shares one of `strings` if it is equal.
 #[inline]
 pub fn remembered<H: Host>(
     strings: &mut Strings<H::Value>,
@@ -32,8 +32,8 @@ pub fn remembered<H: Host>(
     }
 }
 
-/// Decodes the string of `data` whose contents begin at `start` and whose first backslash is at `at`, into `out`. Returns where
-/// its closing quote is, and whether it is ASCII; `None` if an escape is wrong, or half of a surrogate pair, or without memory.
+/// Decodes a string into `out`. Its contents begin at `start`, its first backslash is at `at`. Returns where the closing quote is, and
+/// whether the result is ASCII. `None` for an invalid escape, for half of a surrogate pair, and without memory.
 pub fn unescape(data: &[u8], start: usize, at: usize, out: &mut Vec<u8>) -> Option<(usize, bool)> {
     out.clear();
     let mut ascii = data[start..at].is_ascii();
@@ -67,7 +67,7 @@ pub fn unescape(data: &[u8], start: usize, at: usize, out: &mut Vec<u8>) -> Opti
     }
 }
 
-/// What stands for a byte after a backslash; 0 for none.
+/// The character of a byte after a backslash; 0 for an invalid escape, and for `u`.
 const PLAIN: [u8; 256] = {
     let mut all = [0; 256];
     let escapes = b"\"\"\\\\//b\x08f\x0cn\nr\rt\t";
@@ -79,7 +79,7 @@ const PLAIN: [u8; 256] = {
     all
 };
 
-/// The character of the digits behind `\u`, and where they end; both halves of a pair are one.
+/// The character of the digits after `\u`, and where they end. The two halves of a surrogate pair are one character.
 fn unicode(data: &[u8], at: usize) -> Option<(char, usize)> {
     let first = hex(data, at)?;
     let end = at + 4;

@@ -1,37 +1,37 @@
-//! Typed messages in, lines out: the other way, with as little known of what the values are.
+//! Turns typed messages into lines.
 //!
-//! The [`Source`] says what a value is, and the [`Writer`] writes it, as the caller's slower way would. Of a class of records the
-//! writer is told the keys in their order, the slot of each, and which value is left out; what a field may hold does not matter,
-//! for values are written as what they are. Whatever is unusual is left to the caller, a whole line at a time.
+//! The [`Source`] says what a value is, and the [`Writer`] writes it, as the caller's slower way would. For a class of records the
+//! writer needs the keys in order, the slot of each, and the value with which a field is left out. It does not need the types of
+//! the fields: each value is written as what it is. Lines with anything unusual are left to the caller.
 
-#![allow(clippy::inline_always)] // They write a few bytes, on the way of every value.
+#![allow(clippy::inline_always)] // A few bytes each, for every value.
 
 use std::fmt::Write;
 
 use super::read::MAX_DEPTH;
 use crate::simd::{escape_of, Output, Words};
 
-/// The bytes that the output may keep between two lines.
+/// The most bytes that the output keeps between two lines.
 const KEPT_BYTES: usize = 64 * 1024;
-/// The longest number, and more: `-1.2345678901234567e-300`.
+/// Room for the longest number: `-1.2345678901234567e-300`.
 const MAX_NUMBER: usize = 32;
-/// The bytes of 14 digits and a point: a number of one digit more, which a float can have exactly, is not that float with fewer.
+/// The length of 14 digits and a point. A number of no more digits is never half way between two others, see [`write_any_float`].
 const MAX_UNTIED: usize = 15;
 
-/// Says what values are. Nobody changes or frees one in `'a`.
+/// Tells what values are. No value is changed or freed during `'a`.
 pub trait Source<'a> {
-    /// A value.
+    /// A reference to a value.
     type Value: Copy;
-    /// The fields of a class: which slot each has, and with which value it is left out.
+    /// The fields of a class: the slot of each, and the value with which it is left out.
     type Fields;
-    /// Keeps a value alive.
+    /// A reference that keeps a value alive.
     type Kept;
 
     /// What a value is.
     fn look(&self, value: Self::Value) -> Seen<'a, Self::Value>;
     /// The shape of a record, if it has one.
     fn shape(&self, record: Self::Value) -> Option<usize>;
-    /// The first field from `from` on that is written, and its value; `None` if somebody has emptied the slot.
+    /// The first field from `from` on that is not left out, and its value; the value is `None` if the program has emptied the slot.
     fn next(
         &self,
         record: Self::Value,
@@ -40,17 +40,17 @@ pub trait Source<'a> {
     ) -> Option<(usize, Option<Self::Value>)>;
     /// The dict of the keys that a record has besides its fields; `None` if there are none.
     fn extra(&self, record: Self::Value, fields: &Self::Fields) -> Option<Self::Value>;
-    /// Whether of this record no other fields are written than the known ones, and no other keys.
+    /// Whether this record has only fields that are *known*: fields that an earlier record of its class had.
     fn is_known(&self, record: Self::Value, fields: &Self::Fields) -> bool;
-    /// Adds the fields that are written of this record to the known ones, and returns those in order.
+    /// Makes the fields of this record known, and returns the indexes of all known fields, in order.
     fn learn(&self, record: Self::Value, fields: &mut Self::Fields) -> Vec<usize>;
     /// The value of a field.
     fn field(&self, record: Self::Value, at: &Place) -> Field<Self::Value>;
     /// Where a field is.
     fn place(&self, fields: &Self::Fields, index: usize) -> Place;
-    /// A number that no other key has as long as this one is kept, and not 0.
+    /// A number that is not 0, and that no other key has while this one is kept.
     fn identity(&self, text: Self::Value) -> u64;
-    /// Keeps a value alive.
+    /// Makes a reference that keeps a value alive.
     fn keep(&self, value: Self::Value) -> Self::Kept;
     /// Calls `each` with the items of a list, until it returns false.
     fn items(&self, list: Self::Value, each: impl FnMut(Self::Value) -> bool);
@@ -63,17 +63,17 @@ pub trait Source<'a> {
 pub struct Place {
     /// Its slot.
     pub slot: usize,
-    /// What stands there if the field is left out.
+    /// The value with which the field is left out.
     pub omitted: usize,
 }
 
 /// The value of a field.
 pub enum Field<V> {
-    /// This one.
+    /// A value to write.
     Value(V),
-    /// None: it is left out.
+    /// The field is left out.
     Absent,
-    /// None, since somebody has emptied the slot.
+    /// The program has emptied the slot.
     Emptied,
 }
 
@@ -86,7 +86,7 @@ pub enum Seen<'a, V> {
     Bool(bool),
     /// A whole number.
     Int(i64),
-    /// A number that may have a fraction. It may be no finite one.
+    /// A float, perhaps infinite or NaN.
     Float(f64),
     /// A string.
     Text(Text<'a>),
@@ -96,13 +96,13 @@ pub enum Seen<'a, V> {
     Dict,
     /// A record of the class with this [shape](Writer::add).
     Record(usize),
-    /// A record of a class that has no shape, which is the value here.
+    /// A record of a class without a shape; the value is the class.
     Unplanned(V),
     /// Something else.
     Other,
 }
 
-/// A string, in any of the forms that a host may have it in.
+/// A string, in one of the forms that CPython uses.
 #[derive(Clone, Copy)]
 pub enum Text<'a> {
     /// ASCII.
@@ -120,30 +120,30 @@ pub enum Text<'a> {
 /// Why a line is not written.
 #[derive(Debug, PartialEq)]
 pub enum Unwritten<V> {
-    /// It is left to the caller.
+    /// The caller has to write the line.
     FallsThrough,
-    /// It is left to the caller, and would not be if this class had a shape.
+    /// The caller has to write the line, since this class has no shape yet.
     Wants(V),
 }
 
 type Written<V> = Result<(), Unwritten<V>>;
 
-/// How records of a class are written.
+/// How to write records of a class.
 pub struct Shape<F> {
-    /// How each begins: `{"type":"user"`, or nothing if the class has no tag.
+    /// The beginning of each record: `{"type":"user"`, or nothing if the class has no tag.
     pub opening: Words,
-    /// Its fields.
+    /// The fields.
     pub fields: F,
-    /// What is written before the values of these fields: `,"key":`.
+    /// The text before the value of each field: `,"key":`.
     pub keys: Vec<Words>,
-    /// As much for the tag, or nothing.
+    /// The same for the tag, or nothing.
     pub tag_key: Words,
-    /// The [known](Source::is_known) fields, and what is written before them.
+    /// The [known](Source::is_known) fields, and the text before each.
     known: Vec<(Place, Words)>,
 }
 
 impl<F> Shape<F> {
-    /// A shape of which no fields are known.
+    /// A shape without known fields.
     pub fn new(opening: &[u8], tag_key: &[u8], keys: Vec<Words>, fields: F) -> Self {
         Self {
             opening: Words::new(opening),
@@ -155,9 +155,9 @@ impl<F> Shape<F> {
     }
 }
 
-/// Keys of dicts as they were written last, to write them again without looking at them.
+/// The last keys of dicts in their written form.
 struct Keys<K> {
-    /// Behind them nothing, for a key that is already written.
+    /// By [`Keys::place`]. After them comes an empty one, for a key that is already written.
     all: Vec<Key<K>>,
 }
 
@@ -166,12 +166,12 @@ struct Key<K> {
     identity: u64,
     /// The comma before it, the key and its colon.
     words: Words,
-    #[allow(dead_code)] // As long as it is kept no other string has its identity.
+    #[allow(dead_code)] // While it is kept, no other string has its identity.
     kept: Option<K>,
 }
 
 impl<K> Keys<K> {
-    /// How many there are.
+    /// The number of keys.
     const COUNT: usize = 256;
 
     fn new() -> Self {
@@ -184,18 +184,18 @@ impl<K> Keys<K> {
         Self { all: all.collect() }
     }
 
-    /// Where a key is, if it is there.
+    /// The index at which a key is kept, if it is.
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation)] // It is below COUNT.
     fn place(identity: u64) -> usize {
-        // The lowest bits of addresses are equal.
+        // The lowest bits of all addresses are equal.
         (identity >> 4 ^ identity >> 12) as usize % Self::COUNT
     }
 }
 
 /// Writes lines.
 pub struct Writer<S, F, K> {
-    /// Says what values are.
+    /// Tells what values are.
     pub source: S,
     shapes: Vec<Shape<F>>,
     keys: Keys<K>,
@@ -223,7 +223,7 @@ impl<S, F, K> Writer<S, F, K> {
     ///
     /// # Errors
     ///
-    /// [`Unwritten`]: it is left to the caller, and nothing of it was written.
+    /// [`Unwritten`]: the caller has to write the line. Nothing of it was written here.
     #[inline]
     pub fn line<'a>(&mut self, value: S::Value) -> Written<S::Value>
     where
@@ -270,19 +270,19 @@ impl<S, F, K> Writer<S, F, K> {
         self.out.bytes(b"\n").ok_or(Unwritten::FallsThrough)
     }
 
-    /// What was written.
+    /// The lines so far.
     #[inline]
     pub fn written(&self) -> &[u8] {
         self.out.written()
     }
 
-    /// Forgets what was written.
+    /// Removes the lines.
     #[inline]
     pub fn clear(&mut self) {
         self.out.clear(KEPT_BYTES);
     }
 
-    /// The bytes that the output has room for.
+    /// The capacity of the output in bytes.
     #[cfg(test)]
     fn kept(&self) -> usize {
         self.out.capacity()
@@ -294,21 +294,21 @@ struct Writing<'w, V, S, F, K> {
     shapes: &'w [Shape<F>],
     keys: &'w mut Keys<K>,
     out: &'w mut Output,
-    /// A record of which it was not [known](Source::is_known) what is written of it, and its shape.
+    /// A record with fields that are not [known](Source::is_known), and its shape.
     new: Option<(V, usize)>,
 }
 
-/// What is written before a value.
+/// The text before a value.
 #[derive(Clone, Copy)]
 enum Before<'w> {
-    /// Words.
+    /// This text.
     Words(&'w Words),
-    /// The key of this place.
+    /// The key at this index of [`Keys::all`].
     Key(usize),
 }
 
 impl<'a, S: Source<'a>> Writing<'_, S::Value, S, S::Fields, S::Kept> {
-    /// Writes a value, and what stands before it.
+    /// Writes a value, and the text before it.
     #[inline(always)]
     fn value(&mut self, before: Before<'_>, value: S::Value, depth: usize) -> Written<S::Value> {
         let before = match before {
@@ -344,7 +344,7 @@ impl<'a, S: Source<'a>> Writing<'_, S::Value, S, S::Fields, S::Kept> {
         written.ok_or(Unwritten::FallsThrough)
     }
 
-    /// As [`value`](Self::value), for what is seldom written.
+    /// As [`value`](Self::value), not inlined, for rare values.
     #[inline(never)]
     fn value_apart(&mut self, before: &Words, value: S::Value, depth: usize) -> Written<S::Value> {
         self.value(Before::Words(before), value, depth)
@@ -394,8 +394,8 @@ impl<'a, S: Source<'a>> Writing<'_, S::Value, S, S::Fields, S::Kept> {
         }
     }
 
-    /// Writes keys that a record has besides its fields. If one of them is a field's, it depends on the field which is written:
-    /// that is left to the caller.
+    /// Writes the keys of a record that are no fields. A key that is a field's is left to the caller, who decides which of the two
+    /// to write.
     #[cold]
     fn extra(
         &mut self,
@@ -492,15 +492,15 @@ impl<'a, S: Source<'a>> Writing<'_, S::Value, S, S::Fields, S::Kept> {
     }
 }
 
-/// What stands before a value whose key is written.
+/// The text before a value whose key is already written.
 static NOTHING: Words = Words::few(*b"");
-/// What stands before an item of a list.
+/// The text before an item of a list.
 static COMMA: Words = Words::few(*b",");
 
-// These return `None` without memory, and for what is left to the caller.
+// These return `None` without memory, and for values that are left to the caller.
 
-/// Ends an object or array that begins at `start`, where so far there is the comma before its first item, or nothing; or an object
-/// with its opening.
+/// Ends an object or array that begins at `start`. So far it has nothing there, or the comma before its first item, which becomes the
+/// opening bracket; or a record has its opening.
 #[inline(always)]
 fn close(out: &mut Output, start: usize, opening: u8, closing: u8) -> Option<()> {
     if out.place() == start {
@@ -521,7 +521,7 @@ fn write_text(out: &mut Output, text: Text<'_>) -> Option<()> {
     }
 }
 
-/// Writes a string of characters, of which none may be half of a surrogate pair.
+/// Writes a string of characters. `None` for half of a surrogate pair.
 fn write_characters(out: &mut Output, characters: impl Iterator<Item = u32>) -> Option<()> {
     out.bytes(b"\"")?;
     for character in characters {
@@ -541,8 +541,8 @@ fn write_characters(out: &mut Output, characters: impl Iterator<Item = u32>) -> 
     out.bytes(b"\"")
 }
 
-/// Writes the fewest digits that say this number and no other. With an exponent if the number is below 0.00001, or not below 1e16;
-/// `null` if it is not finite.
+/// Writes the fewest digits that identify this number, with an exponent if it is below 0.00001, or 1e16 or more. Writes `null` if it is
+/// not finite.
 #[inline(never)]
 fn write_float(out: &mut Output, value: f64) -> Option<()> {
     if !value.is_finite() {
@@ -559,8 +559,8 @@ fn write_float(out: &mut Output, value: f64) -> Option<()> {
     write_any_float(out, value)
 }
 
-/// The decimal number of at most 15 digits which is this number, if there is one: what stands before the point, what stands behind it,
-/// and in how many places. No other number of so few digits is this one.
+/// The decimal of at most 15 digits that equals this number, if there is one: the part before the point, the part after it, and the
+/// number of places of that. No two decimals of at most 15 digits are the same float.
 fn short_decimal(value: f64) -> Option<(i64, i64, usize)> {
     /// Powers of ten.
     const POWERS: [f64; 11] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10];
@@ -570,13 +570,13 @@ fn short_decimal(value: f64) -> Option<(i64, i64, usize)> {
             if scaled >= 1e15 {
                 break;
             }
-            // The product may be off by a little, the quotient is not.
+            // The product may be slightly off; the quotient below is exact.
             #[allow(clippy::cast_possible_truncation)] // It is below 1e15.
             let digits = (scaled + 0.5) as i64;
             #[allow(clippy::cast_precision_loss, clippy::float_cmp)]
-            // So many digits are exact, and so is the power.
+            // 15 digits are exact in a float, and so is the power.
             if digits as f64 / power == value {
-                #[allow(clippy::cast_possible_truncation)] // It is an integer, as the power is.
+                #[allow(clippy::cast_possible_truncation)] // The power is whole.
                 let power = power as i64;
                 return Some((digits / power, digits % power, places.max(1)));
             }
@@ -593,7 +593,7 @@ fn write_any_float(out: &mut Output, value: f64) -> Option<()> {
     write!(written, "{value:e}").ok()?;
     let mut e = written.exponent()?;
     if e > MAX_UNTIED {
-        // It may be in the middle between two numbers of so many digits, of which the even one is written.
+        // The number may be half way between two decimals of this length: then the even one is written.
         let mut even = Scratch::default();
         write!(even, "{value:.*e}", e - 2).ok()?;
         if value_of(&even) == Some(value) {
@@ -602,17 +602,17 @@ fn write_any_float(out: &mut Output, value: f64) -> Option<()> {
     }
     let written = &written.bytes[..written.len];
     let exponent: i32 = std::str::from_utf8(&written[e + 1..]).ok()?.parse().ok()?;
-    // One digit, a point, and the others.
+    // `written` is a digit, a point, and the other digits.
     let (first, others) = (written[0], written.get(2..e).unwrap_or_default());
     let zeros = &[b'0'; 16];
     match usize::try_from(exponent) {
         Ok(whole) if whole < 16 => {
-            let (before, behind) = others.split_at(others.len().min(whole));
+            let (before, after) = others.split_at(others.len().min(whole));
             out.bytes(&[first])?;
             out.bytes(before)?;
             out.bytes(&zeros[..whole - before.len()])?;
             out.bytes(b".")?;
-            out.bytes(if behind.is_empty() { b"0" } else { behind })
+            out.bytes(if after.is_empty() { b"0" } else { after })
         }
         Err(_) if exponent >= -5 => {
             out.bytes(b"0.")?;
@@ -624,7 +624,7 @@ fn write_any_float(out: &mut Output, value: f64) -> Option<()> {
     }
 }
 
-/// What a number is formatted in.
+/// A buffer to format a number in.
 #[derive(Default)]
 struct Scratch {
     bytes: [u8; MAX_NUMBER],
