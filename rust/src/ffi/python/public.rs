@@ -184,13 +184,13 @@ unsafe extern "C" fn feed(
     }
 }
 
-/// Calls a function with `count` positional arguments, and after them those with names. Returns what it returns, or null.
+/// Calls a function with `count` positional arguments, followed by those of `names`. Returns its result, or null with an exception.
 ///
-/// `PyObject_Vectorcall` does the same, but CPython 3.10 exports no such function.
+/// `PyObject_Vectorcall` does the same, but CPython 3.10 does not export it.
 ///
 /// # Safety
 ///
-/// `names` is null or a tuple, and there are as many arguments, all alive.
+/// `names` is null or a tuple of names. There are `count` arguments and one for each name, all alive.
 pub unsafe fn call(
     function: &Object,
     arguments: *const Pointer,
@@ -207,17 +207,17 @@ pub unsafe fn call(
                 null_mut(),
             );
         }
-        let Some(named) = Object::owned((api().PyDict_New)()) else {
+        let Some(keywords) = Object::owned((api().PyDict_New)()) else {
             return null_mut();
         };
         for index in 0..(api().PyTuple_Size)(names) {
             let name = (api().PyTuple_GetItem)(names, index);
             let value = *arguments.add(count + index.unsigned_abs());
-            if (api().PyDict_SetItem)(named.pointer(), name, value) < 0 {
+            if (api().PyDict_SetItem)(keywords.pointer(), name, value) < 0 {
                 return null_mut();
             }
         }
-        (api().PyObject_VectorcallDict)(function.pointer(), arguments, count, named.pointer())
+        (api().PyObject_VectorcallDict)(function.pointer(), arguments, count, keywords.pointer())
     }
 }
 
