@@ -1,15 +1,15 @@
-//! Which lines are deltas that may be merged with others.
+//! Finds deltas that may be merged.
 //!
-//! A line of kind `stream_event`/`content_block_delta` is *mergeable* if whatever a reader could make of it is in its text and in the rest,
-//! byte by byte: it is strictly valid JSON and UTF-8, no key comes twice in an object on a path ([`scan`](crate::kinds::scan)), its delta is of a kind
-//! whose text we know, `event.index` is a plain integer, and session, parent and uuid are strings without a backslash.
+//! A line of kind `stream_event`/`content_block_delta` is *mergeable* if any two readers would read it alike: it is strictly valid JSON
+//! and UTF-8, no key comes twice in an object on a path ([`scan`](crate::kinds::scan)), the kind of its delta is known,
+//! `event.index` is a plain integer, and session, parent and uuid are strings without a backslash.
 //!
-//! Some valid JSON is refused by decoders: values nested deeply, numbers out of range. If such lines were merged, one bad line would
-//! come of two. So a line is not mergeable if more than [`MAX_DEPTH`] containers are open at a time in it, or a number has an
-//! exponent or more than [`MAX_DIGITS`] bytes.
+//! Decoders refuse some valid JSON: deeply nested values, and numbers out of range. Merging two such lines would make one bad line of
+//! them. So a line is not mergeable if more than [`MAX_DEPTH`] containers are open at a time, or if a number has an exponent or more
+//! than [`MAX_DIGITS`] bytes.
 //!
-//! Linear in the line (but for the sorting of its keys), without recursion.
-// The operations are inlined into one function per engine: only there the vector instructions may be used.
+//! Linear in the line, except for sorting its keys; without recursion.
+// The operations are inlined into one function per engine: vector instructions may be used only there.
 #![allow(clippy::inline_always)]
 
 use std::collections::TryReserveError;
@@ -18,17 +18,17 @@ use crate::kinds::scan::{meaning, meaning_escaped, Key, Path, Scan};
 use crate::kinds::string::{decoded, escaped_end, Span};
 use crate::simd::Engine;
 
-/// Most arrays and objects that may be open at a time in a mergeable delta, the line's own counted.
+/// The most open arrays and objects in a mergeable delta. The line itself counts.
 pub const MAX_DEPTH: usize = 64;
 /// Most bytes of a mergeable delta, with its LF: a longer one is decoded as fast as it is merged.
 pub const MAX_BYTES: usize = 4 * 1024;
-/// Most bytes of a number in a mergeable delta.
+/// The most bytes of a number in a mergeable delta.
 pub const MAX_DIGITS: usize = 64;
 
-/// A mergeable delta: its parts, as spans of the data.
+/// The parts of a mergeable delta, as spans of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delta {
-    /// What the text is a piece of.
+    /// The kind of the delta.
     pub kind: DeltaKind,
     /// The text, still escaped.
     pub text: Span,
@@ -56,7 +56,7 @@ pub enum DeltaKind {
 impl DeltaKind {
     const ALL: [Self; 3] = [Self::Text, Self::Thinking, Self::InputJson];
 
-    /// The tag of such a delta, and the key of its text.
+    /// The tag of the delta, and the key of its text.
     fn names(self) -> (&'static [u8], &'static [u8]) {
         match self {
             Self::Text => (b"text_delta", b"text"),
@@ -65,7 +65,7 @@ impl DeltaKind {
         }
     }
 
-    /// The kind of delta that a scanned line is, by its tags.
+    /// The kind of delta of a scanned line, by its tags.
     #[must_use]
     pub fn of(data: &[u8], scan: &Scan) -> Option<Self> {
         let kind = &scan.kind;
@@ -81,7 +81,7 @@ impl DeltaKind {
     }
 }
 
-/// Memory that [`check`] needs, and may be kept for the next line.
+/// Memory for [`check`], reused for the next line.
 #[derive(Debug, Default)]
 pub struct Scratch {
     keys: Vec<(Path, Span)>,
@@ -95,7 +95,7 @@ impl Scratch {
     }
 }
 
-/// The parts of a line, `data[from..end]` without its LF, that is clear and of the given kind; `None` if it is not mergeable.
+/// The parts of the line `data[from..end]`, without its LF. The line is clear and of the given kind. `None` if it is not mergeable.
 ///
 /// # Errors
 ///
@@ -168,9 +168,9 @@ struct Parser<'a> {
     scratch: &'a mut Scratch,
     /// Open containers.
     depth: usize,
-    /// Of each of them one bit, the innermost lowest: whether it is an object.
+    /// A bit for each open container, the innermost lowest: set for an object.
     objects: u64,
-    /// The innermost open object on a path, once the line's own is open.
+    /// The innermost open object on a path; `None` before the line's own.
     path: Option<Path>,
     /// Open containers within it.
     inner: usize,
@@ -352,7 +352,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Passes a key and its colon: what it means, and which field its value is.
+    /// Passes a key and its colon. Returns its meaning, and the field of its value.
     #[inline(always)]
     fn key<E: Engine>(&mut self, engine: E) -> Result<(Key, Option<usize>), Stop> {
         if self.peek()? != b'"' {
@@ -391,7 +391,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Passes a string whose opening quote is behind us.
+    /// Passes a string, from after its opening quote.
     #[inline(always)]
     fn string<E: Engine>(&mut self, engine: E) -> Result<Span, Stop> {
         let start = self.at;
@@ -433,7 +433,7 @@ impl Parser<'_> {
             self.at += 1;
             self.digits()?;
         }
-        // An exponent is refused by what comes next: no comma, no bracket.
+        // An exponent is refused next, as it is neither a comma nor a bracket.
         if self.at - start > MAX_DIGITS {
             return Err(Stop::Invalid);
         }

@@ -1,8 +1,7 @@
-//! Deltas that are being merged: the open groups.
+//! The open groups of deltas that are being merged.
 //!
-//! A group is one delta line and what later ones like it have added: the joined text, still escaped, and the last uuid. Groups are
-//! told apart by their key: session, parent, index and kind of delta. At most [`MAX_OPEN`] are open at a time, so that
-//! finding one costs no more than that.
+//! A group is one delta line, with the joined text of the later ones, still escaped, and their last uuid. The key of a group is
+//! session, parent, index and kind of delta. At most [`MAX_OPEN`] groups are open, which bounds the cost of finding one.
 
 // What is done for each delta is inlined into one function per engine.
 #![allow(clippy::inline_always)]
@@ -15,15 +14,15 @@ use crate::kinds::template::hash_bytes;
 use crate::lines::step::Place;
 use crate::simd::PAD;
 
-/// Most groups that are open at a time.
+/// The most open groups.
 pub const MAX_OPEN: usize = 64;
 
 /// Open groups, in the order of their first lines.
 #[derive(Debug, Default)]
 pub struct Groups {
-    /// The first `open` are open; the others are memory for later.
+    /// The first `open` groups are open; the others only keep memory.
     all: Vec<Group>,
-    /// Hashes of the keys of the open ones.
+    /// Hashes of the keys of the open groups.
     hashes: Vec<u64>,
     open: usize,
     /// The line of a group that was closed.
@@ -36,18 +35,18 @@ struct Group {
     key: Vec<u8>,
     /// The first line, with its LF.
     line: Vec<u8>,
-    /// In `line`.
+    /// Its parts, as spans of `line`.
     parts: Parts,
-    /// Length of `line` without its LF and its uuid.
+    /// Length of `line` without LF and uuid.
     fixed: usize,
-    /// What later lines have added to the text.
+    /// The text of the later lines.
     more: Vec<u8>,
     /// The uuid of the last line, unless it is still to be settled.
     last: Vec<u8>,
     last_uuid: Option<Span>,
 }
 
-/// The strings of a delta that may differ within a group, as spans of the data.
+/// The strings that may differ within a group, as spans of the data.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Parts {
     /// The text.
@@ -57,7 +56,7 @@ pub struct Parts {
 }
 
 impl Groups {
-    /// How many are open.
+    /// Number of open groups.
     #[must_use]
     pub fn open(&self) -> usize {
         self.open
@@ -81,14 +80,14 @@ impl Groups {
         open.position(|(group, &known)| known == hash && group.key == key)
     }
 
-    /// Whether the line `data[from..end]` is that of group `at`, byte for byte but for its parts.
+    /// Whether the line `data[from..end]` equals that of group `at`, except for its parts.
     #[must_use]
     pub fn is_like(&self, at: usize, data: &[u8], from: usize, end: usize, parts: Parts) -> bool {
         let group = &self.all[at];
         Pieces::of(&group.line, group.parts) == Pieces::of(&data[from..end], parts.moved(from))
     }
 
-    /// Length of the line, without its LF, that group `at` becomes with one more delta.
+    /// Length of the merged line of group `at` after one more delta, without LF.
     #[inline]
     #[must_use]
     pub fn merged_len(&self, at: usize, parts: Parts) -> usize {
@@ -135,7 +134,7 @@ impl Groups {
         Ok(self.open - 1)
     }
 
-    /// Adds a delta of group `at` to it. Its uuid is kept by [`settle`](Self::settle), before other data come.
+    /// Adds a delta to group `at`. Its uuid is kept by [`settle`](Self::settle), before other data come.
     ///
     /// # Errors
     ///
@@ -191,7 +190,7 @@ impl Groups {
         self.open = 0;
     }
 
-    /// Gives memory back until at most `most` bytes are held.
+    /// Frees memory until at most `most` bytes are held.
     pub fn shrink(&mut self, most: usize) {
         self.made.shrink_to(most / 2);
         while self.held() > most {
@@ -211,7 +210,7 @@ impl Group {
         self.line.len() + self.more.len() + self.last.len()
     }
 
-    /// Appends the merged line; there is room for it.
+    /// Appends the merged line. The caller has reserved room.
     fn write(&self, block: &mut Vec<u8>) {
         let pieces = Pieces::of(&self.line, self.parts);
         let text = [self.parts.text.of(&self.line), &self.more];
@@ -240,7 +239,7 @@ impl Group {
     }
 }
 
-/// Which of the two strings that may differ comes first.
+/// Which of the two parts comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// There is no uuid.
@@ -252,7 +251,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// The parts of a line that stand in this order.
+    /// The parts of a line, in this order.
     #[inline]
     #[must_use]
     pub fn parts(self, [one, two]: [Span; 2]) -> Parts {
@@ -265,7 +264,7 @@ impl Order {
     }
 }
 
-/// What of a line stands around its text and uuid.
+/// The rest of a line, around its text and uuid.
 #[derive(PartialEq, Eq)]
 struct Pieces<'a> {
     before: &'a [u8],
@@ -299,7 +298,7 @@ impl<'a> Pieces<'a> {
 }
 
 impl Parts {
-    /// The order in which they stand.
+    /// The order in the line.
     #[must_use]
     pub fn order(self) -> Order {
         match self.uuid {
@@ -309,7 +308,7 @@ impl Parts {
         }
     }
 
-    /// As spans of the line, which begins at `from` of the data.
+    /// The same as spans of the line, which begins at `from` of the data.
     fn moved(self, from: usize) -> Self {
         let moved = |span: Span| Span {
             start: span.start - from,
@@ -322,7 +321,7 @@ impl Parts {
     }
 }
 
-/// Writes what tells groups apart. No part can hold a quote or a control byte, so no two keys are written alike.
+/// Writes the key of a group. No part can have a quote or a control byte, so different keys have different bytes.
 ///
 /// # Errors
 ///
@@ -338,7 +337,7 @@ pub fn write_key(key: &mut Vec<u8>, data: &[u8], delta: &Delta) -> Result<(), Tr
     Ok(())
 }
 
-/// Bytes that are copied at a time where what is wanted is shorter, for such a copy needs no call.
+/// Bytes to copy for a shorter span: a copy of fixed length needs no call.
 const SHORT: usize = 64;
 
 /// Extends `to` with the bytes of a span, if memory can be had.

@@ -1,33 +1,33 @@
-//! Lines in, the lines that are wanted out: other kinds skipped (`only`), deltas merged (`coalesce`).
+//! Reduces lines before they are decoded: skips other kinds (`only`), merges deltas (`coalesce`).
 //!
-//! The caller has a row of complete lines, and takes it in turns: [`Filter::take`] passes over lines that are skipped or merged, and
-//! says how many of those behind them are kept as they are. Then [`Filter::close`] gives the lines that were merged, and the caller reads
-//! those that are kept where they lie. Blank lines are passed over, or stand among the lines that are kept.
+//! The caller has complete lines, and alternates two calls. [`Filter::take`] passes over lines that are skipped or merged, and returns
+//! the length of the lines after them that are kept as they are. Then [`Filter::close`] gives the merged lines, and the caller reads
+//! the kept lines in place. Blank lines are passed over, or are among the kept lines.
 //!
 //! # Skipping
 //!
 //! A line is skipped if and only if its kind ([`scan`](crate::kinds::scan)) has a type and matches none of the [`names`]. Nothing
-//! else of it is checked.
+//! else is checked.
 //!
 //! # Merging
 //!
 //! Mergeable deltas ([`delta`]) of the same key form a group ([`group`]), which is open until
 //!
-//! * any other line comes, kept or skipped (a blank one does not count),
-//! * a delta of its key comes whose other bytes differ,
-//! * the merged line would become longer than the limit,
-//! * a group is to be opened and [`MAX_OPEN`] are open, or
-//! * the lines of the chunk are over.
+//! * any other line comes, kept or skipped (a blank line does not count),
+//! * a delta with the same key comes, but differs in other bytes,
+//! * the merged line would exceed the limit,
+//! * a new group is needed while [`MAX_OPEN`] are open, or
+//! * the chunk ends.
 //!
-//! Then all groups are closed, in the order of their first lines. So the text per key is what it was, and nothing but deltas of
-//! different keys changes its order. A stream of very many sessions costs no more per line than one of few; deltas of more
+//! Then all groups are closed, in the order of their first lines. So the text of each key stays the same, and only deltas of
+//! different keys change their order. A stream of many sessions costs no more per line than a stream of few, but deltas of more
 //! than [`MAX_OPEN`] sessions that take turns are not merged.
 //!
 //! # Costs
 //!
 //! Linear in the data, without recursion. Lines that are like recent ones are recognised by their [`template`](crate::kinds::template),
-//! others are scanned, unless their first tag says that they are no deltas. Nothing is allocated for a line that is skipped, and no line
-//! is copied that is kept.
+//! others are scanned, unless their first tag shows that they are no deltas. A skipped line allocates nothing, and a kept line is not
+//! copied.
 //!
 //! [`Filter::take`]: crate::filter::Filter::take
 //! [`Filter::close`]: crate::filter::Filter::close
@@ -35,7 +35,7 @@
 //! [`delta`]: crate::filter::delta
 //! [`group`]: crate::filter::group
 //! [`MAX_OPEN`]: crate::filter::group::MAX_OPEN
-// The operations are inlined into one function per engine: only there the vector instructions may be used.
+// The operations are inlined into one function per engine: vector instructions may be used only there.
 #![allow(clippy::inline_always)]
 
 pub mod delta;
@@ -62,18 +62,18 @@ const KEEP_GROUP_BYTES: usize = KEEP_BYTES / 4;
 const KEEP_SCRATCH_BYTES: usize = KEEP_BYTES / 16;
 const KEEP_TEMPLATE_BYTES: usize = KEEP_BYTES;
 
-/// What the scan of a line costs where it finds no delta that is merged, in lines that are not scanned; and the most credit for it.
+/// The cost of a scan that finds no delta to merge, in lines that are not scanned; and the most credit for scans.
 const SCAN: u32 = 64;
 const MAX_CREDIT: u32 = 96 * SCAN;
 
-/// What [`Filter::take`] went through.
+/// The result of [`Filter::take`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
-    /// Lines that were passed over: merged, skipped and blank ones.
+    /// Lines that were passed over: merged, skipped or blank.
     pub lines: usize,
-    /// Their length with every LF.
+    /// Their length, with LFs.
     pub bytes: usize,
-    /// Length with every LF of the lines that follow and are kept as they are. Some may be longer than the limit.
+    /// Length of the lines after them that are kept as they are, with LFs. Some may exceed the limit.
     pub kept: usize,
 }
 
@@ -84,37 +84,37 @@ pub struct Filter {
     coalesce: bool,
     level: Level,
     groups: Groups,
-    /// How many times the groups were closed.
+    /// Number of times that the groups were closed.
     closed: u64,
     templates: Templates<Known>,
     /// The key of the last delta that was scanned.
     key: Vec<u8>,
     scratch: delta::Scratch,
-    /// Merged lines, for those that take [steps](Self::next), and where their first deltas were.
+    /// The merged lines of a [step](Self::next), and where their first deltas were.
     block: Vec<u8>,
     places: Vec<Place>,
-    /// Bytes of the lines that the next steps lend, which are kept as they are.
+    /// Bytes of the kept lines that the next steps lend.
     kept: usize,
-    /// Nothing is to be done with the lines of this chunk.
+    /// The filter does nothing with the lines of this chunk.
     is_idle: bool,
-    /// Credit for scans: where few deltas are merged, most lines are kept without a scan. Tests give as much as they need.
+    /// Credit for scans. Where few deltas are merged, most lines are kept without a scan. Tests set it.
     pub credit: u32,
     /// Lines skipped since the filter was made.
     pub skipped: u64,
-    /// Lines that became part of the line of an earlier delta since the filter was made.
+    /// Lines merged into the line of an earlier delta since the filter was made.
     pub merged: u64,
 }
 
-/// What is done with a line that is clear.
+/// What to do with a clear line.
 #[derive(Clone, Copy, Debug)]
 enum Verdict {
     Skip,
     Keep,
-    /// A delta, whose template knows its key, or else with its key in `Filter::key`.
+    /// Merge a delta. Its key is in its template, or else in `Filter::key`.
     Merge(Parts),
 }
 
-/// What is done with the lines of a template.
+/// What to do with the lines of a template.
 #[derive(Debug)]
 enum Known {
     Skip,
@@ -122,14 +122,14 @@ enum Known {
     Merge {
         key: Vec<u8>,
         order: Order,
-        /// The group that the last such line went into, open if no group was closed since.
+        /// The group of the last such line. It is open if `closed` is still that of the filter.
         group: usize,
         closed: u64,
     },
 }
 
 impl Filter {
-    /// A filter that keeps lines of the kinds in `only` (all, if `None`; see [`Names`]), and those without a clear kind.
+    /// A filter that keeps lines of the kinds in `only` (`None` for all; see [`Names`]), and lines of unclear kind.
     #[must_use]
     pub fn new(only: Option<&[&str]>, coalesce: bool, level: Level) -> Self {
         Self {
@@ -151,20 +151,20 @@ impl Filter {
         }
     }
 
-    /// Whether anything is to be done with the lines that a chunk completes. A line that comes alone is merged with no other.
+    /// Whether the filter can do anything with the lines that a chunk completes. A single line has no other to be merged with.
     #[must_use]
     pub fn is_for(&self, chunk: &[u8]) -> bool {
         self.names.is_some() || memchr::memchr_iter(b'\n', chunk).take(2).count() == 2
     }
 
-    /// Whether a line of so many bytes is kept as it is, whatever it says.
+    /// Whether a line of this length is kept as it is, whatever its kind.
     #[must_use]
     pub fn keeps(&self, bytes: usize) -> bool {
         self.names.is_none() && bytes > delta::MAX_BYTES
     }
 
-    /// Goes through `data`, complete lines, up to the first that must wait until the groups are closed, or that does not follow those
-    /// that are kept. `place` is that of `data[0]`. A merged line gets no longer than `max_line` bytes (without its LF).
+    /// Takes complete lines, up to the first that needs the groups to be closed before it, or that is not kept after kept lines.
+    /// `place` is that of `data[0]`. A merged line gets at most `max_line` bytes, without its LF.
     ///
     /// # Errors
     ///
@@ -184,12 +184,12 @@ impl Filter {
         run(take.filter.level, take)
     }
 
-    /// Closes all groups, and calls `each` with the line of each: bytes that begin with it, its length with its LF, and where its first
+    /// Closes all groups. Calls `each` with each merged line: bytes that begin with the line, its length with its LF, and where its first
     /// delta was. [`PAD`](crate::simd::PAD) bytes follow the line.
     ///
     /// # Errors
     ///
-    /// When memory cannot be had. Nothing comes of some groups then.
+    /// When memory cannot be had. Some groups are lost then.
     pub fn close(
         &mut self,
         each: impl FnMut(&[u8], usize, Place) -> Result<(), TryReserveError>,
@@ -204,7 +204,7 @@ impl Filter {
     /// Ends a chunk: keeps at most twice [`KEEP_BYTES`] of memory, most of it for templates.
     pub fn rest(&mut self) {
         if self.groups.open() > 0 {
-            // After an error, nothing of the open groups may come out later.
+            // After an error, the open groups must not come out later.
             self.groups.abandon();
             self.closed += 1;
         }
@@ -218,7 +218,7 @@ impl Filter {
         }
     }
 
-    /// Takes the next step through `data`, the rest of the caller's chunk, as [`Buffer::next`] does. `is_start` says that it is the whole
+    /// Takes the next step through `data`, the rest of the caller's chunk, as [`Buffer::next`] does. `is_start`: `data` is the whole
     /// chunk.
     ///
     /// # Errors
@@ -269,7 +269,7 @@ impl Filter {
                 return Ok((at, Step::Carry { line, defects }));
             }
             let Ok(taken) = self.take(buffer.completed(), usize::MAX, place) else {
-                // There is no memory for the line twice: it is dropped, as if it were over the limit.
+                // No memory for a copy of the line: drops it, as if it were over the limit.
                 self.rest();
                 let length = buffer.drop_completed() as u64;
                 let head = buffer.completed();
@@ -321,7 +321,7 @@ impl Filter {
         Ok((at, step))
     }
 
-    /// Lends the next of the lines that were kept.
+    /// Lends the next kept lines.
     fn follow<'a>(
         &mut self,
         buffer: &'a mut Buffer,
@@ -369,7 +369,7 @@ impl Filter {
         self.templates.held() + keys.sum::<usize>()
     }
 
-    /// Whether a last line, which has no LF, is kept. Counts it if not.
+    /// Whether a last line without LF is kept. Counts it as skipped if not.
     pub fn keeps_last(&mut self, line: &[u8]) -> bool {
         if self.names.is_none() {
             return true;

@@ -1,22 +1,22 @@
-//! The names of the kinds that are wanted (`only`).
+//! The names of the kinds to keep (`only`).
 
 use crate::kinds::scan::KindSpans;
 use crate::kinds::string::is;
 
-/// Names of kinds: each a type, or a type and a subtype, or these and a detail, with slashes between, such as
+/// Names of kinds. Each is a type, perhaps a subtype, and perhaps a detail, with slashes between:
 /// `stream_event/content_block_delta/text_delta`.
 #[derive(Debug)]
 pub struct Names(Vec<Vec<Vec<u8>>>);
 
 impl Names {
-    /// Takes the names apart.
+    /// Splits the names.
     #[must_use]
     pub fn new(names: &[&str]) -> Self {
         let parts = |name: &&str| name.split('/').map(Into::into).collect();
         Self(names.iter().map(parts).collect())
     }
 
-    /// Whether a line of this kind, whose tags stand in `data`, is wanted: its kind begins with one of the names, or is unclear.
+    /// Whether to keep a line of this kind, with its tags in `data`: its kind begins with one of the names, or is unclear.
     #[must_use]
     pub fn want(&self, data: &[u8], kind: &KindSpans) -> bool {
         let tags = [kind.name, kind.subtype, kind.detail];

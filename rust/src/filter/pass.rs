@@ -10,7 +10,7 @@ use crate::kinds::template::{Fitting, Gaps, Visit};
 use crate::lines::step::Place;
 use crate::simd::{Engine, Operation};
 
-/// Goes through lines for [`Filter::take`].
+/// Takes lines, for [`Filter::take`].
 pub(super) struct Take<'a> {
     pub data: &'a [u8],
     pub max_line: usize,
@@ -54,19 +54,19 @@ impl Operation for Take<'_> {
     }
 }
 
-/// A pass over complete lines: how far it has come.
+/// The progress of a pass over complete lines.
 pub(super) struct Pass<'a> {
     pub data: &'a [u8],
     pub max_line: usize,
-    /// Of `data`.
+    /// The place of `data`.
     pub place: Place,
-    /// Lines passed over, before those that are kept.
+    /// Lines passed over, before the kept lines.
     pub lines: usize,
-    /// Behind the lines gone through.
+    /// The end of the lines taken so far.
     pub at: usize,
-    /// Where the lines begin that are kept.
+    /// The beginning of the kept lines.
     pub kept_from: Option<usize>,
-    /// The next line is for another pass.
+    /// The next line needs another pass.
     pub is_over: bool,
 }
 
@@ -93,16 +93,16 @@ impl Pass<'_> {
 }
 
 impl Filter {
-    /// Whether there is credit for the scan of a line, where lines are only scanned to be merged.
+    /// Whether there is credit for the scan of a line, if lines are scanned only to be merged.
     #[inline]
     fn has_credit(&mut self) -> bool {
-        // The line behind a first delta is worth a look.
+        // The line after a first delta is worth a scan.
         let has = self.credit >= SCAN || self.groups.open() == 1;
         self.credit += u32::from(!has);
         has
     }
 
-    /// What is done with a line that was scanned and is clear, and the template that was made of it.
+    /// What to do with a scanned, clear line; and the template made of it.
     #[inline(always)]
     fn judge<E: Engine>(
         &mut self,
@@ -123,7 +123,7 @@ impl Filter {
             let index = self.templates.add(data, from, end, gaps, false, known);
             return Ok((verdict, index));
         };
-        // What cannot be merged gets no template: the next line may differ from it in just what was wrong.
+        // A delta that cannot be merged gets no template: the next line may be without the fault.
         if end - from > MAX_BYTES {
             return Ok((Verdict::Keep, None));
         }
@@ -152,8 +152,8 @@ impl Filter {
         Ok((Verdict::Merge(parts), index))
     }
 
-    /// Puts the next line, a delta of the template `known` or else with its key in `self.key`, into a group. False if the groups
-    /// must be closed before.
+    /// Puts the next line, a delta, into a group. Its key is in `known` of its template, or else in `self.key`. False if the groups must
+    /// be closed first.
     fn merge(
         &mut self,
         known: Option<usize>,
@@ -194,7 +194,7 @@ impl Filter {
     }
 }
 
-/// Goes through lines as long as each fits the template that is expected, and no group is to be opened or closed.
+/// Takes lines, as long as each fits the expected template and no group has to be opened or closed.
 struct FittingLines<'s, 'c, 'd>(&'s mut Filter, &'c mut Pass<'d>);
 
 impl Operation for FittingLines<'_, '_, '_> {
@@ -223,7 +223,7 @@ impl Operation for FittingLines<'_, '_, '_> {
     }
 }
 
-/// What [`FittingLines`] does with each line.
+/// Handles each line of [`FittingLines`].
 struct Visitor<'t> {
     data: &'t [u8],
     max_line: usize,
@@ -271,7 +271,7 @@ impl Visit<Known> for &mut Visitor<'_> {
     }
 }
 
-/// Goes through the next line, whatever it is, or finds that it is for another pass.
+/// Takes the next line of any kind, or finds that it needs another pass.
 struct AnyLine<'s, 'c, 'd>(&'s mut Filter, &'c mut Pass<'d>);
 
 impl Operation for AnyLine<'_, '_, '_> {
@@ -339,7 +339,8 @@ impl Operation for AnyLine<'_, '_, '_> {
     }
 }
 
-/// Whether the tags that a line begins with, as the CLI's lines do, say that it cannot be merged: no key of such a line comes twice.
+/// Whether a line begins with tags, as the CLI's lines do, that show that it cannot be merged. In a line that could be merged, no key
+/// comes twice.
 #[inline(always)]
 fn is_no_delta<E: Engine>(engine: E, data: &[u8], from: usize) -> bool {
     let mut at = from;

@@ -1,4 +1,4 @@
-//! The kind of a line, by its structure. Knows the tags of a line, not what is done with lines.
+//! Finds the kind of a line by its structure.
 
 pub mod peek;
 pub mod scan;

@@ -1,13 +1,13 @@
-//! The kinds of the lines of a block, without anything else of them.
+//! Finds the kinds of the lines of a block.
 //!
 //! # Costs
 //!
-//! Linear in the data. Lines of 285 bytes that are like recent ones cost 15 ns each with AVX2, 30 without; lines of recorded sessions, 830
-//! bytes on average, 270 and 410. A line of 3.2 MB in one string goes by at 23 and 6.5 GB/s, with an escape every 40 bytes at
+//! Linear in the data. A line of 285 bytes that is like a recent one takes 15 ns with AVX2, 30 without; a line of recorded sessions, 830
+//! bytes on average, 270 and 410. A line of 3.2 MB in one string is scanned at 23 and 6.5 GB/s, with an escape every 40 bytes at
 //! 15 and 4.9, made of 80,000 small objects at 6.8 and 1.7.
 //!
 //! A call allocates only if `data` holds more than one line.
-// The operations are inlined into one function per engine: only there the vector instructions may be used.
+// The operations are inlined into one function per engine: vector instructions may be used only there.
 #![allow(clippy::inline_always)]
 
 use crate::kinds::scan::{scan, KindSpans};
@@ -15,22 +15,22 @@ use crate::kinds::string::Span;
 use crate::kinds::template::{Fitting, Gaps, Templates, Visit};
 use crate::simd::{run, Engine, Level, Operation};
 
-/// What [`peek_lines`] wrote.
+/// The result of [`peek_lines`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Peeked {
-    /// Lines whose kinds were found: so many of `ids` are written.
+    /// Lines whose kinds were found; the number of `ids` written.
     pub lines: usize,
-    /// Kinds that they are of: so many of `kinds` are written.
+    /// Different kinds; the number of `kinds` written.
     pub kinds: usize,
-    /// Bytes of `data` that the lines take, with their LFs. The next call begins behind them.
+    /// Length of these lines, with their LFs. The next call begins after them.
     pub bytes: usize,
 }
 
-/// Finds the kind of each line of `data`; an unterminated last line is one, too, and so is a blank one.
+/// Finds the kind of each line of `data`. An unterminated last line counts, and so does a blank line.
 ///
-/// `ids[i]` becomes the index in `kinds` of the kind of line i. The spans in `kinds` are those of the first line of the kind; kinds
-/// that differ in their escapes only are different there. Stops when `ids` is full, or before a line whose kind
-/// finds no place in `kinds`, of which 256 at most are used.
+/// Sets `ids[i]` to the index in `kinds` of the kind of line i. The spans in `kinds` are those of the first line of the kind. Kinds
+/// with different escapes count as different. Stops when `ids` is full, or before a line whose kind has no room in `kinds`. At most
+/// 256 kinds are used.
 pub fn peek_lines(data: &[u8], level: Level, ids: &mut [u8], kinds: &mut [KindSpans]) -> Peeked {
     let peek = Peek {
         data,
@@ -65,7 +65,7 @@ impl Operation for Peek<'_> {
     }
 }
 
-/// Finds the kinds of lines as long as each fits the template that is expected.
+/// Finds the kinds of lines, as long as each fits the expected template.
 struct FittingLines<'p, 'a>(&'p mut Peek<'a>);
 
 impl Operation for FittingLines<'_, '_> {
@@ -100,7 +100,7 @@ impl Visit<u8> for WriteIds<'_, '_> {
     }
 }
 
-/// Finds the kind of the next line. Whether there was room for it.
+/// Finds the kind of the next line. Returns whether there was room for it.
 struct AnyLine<'p, 'a>(&'p mut Peek<'a>);
 
 impl Operation for AnyLine<'_, '_> {
@@ -117,7 +117,7 @@ impl Operation for AnyLine<'_, '_> {
             let Some(id) = peek.id(&found.kind) else {
                 return false;
             };
-            // A template pays from the second line on.
+            // A template does not pay for a single line.
             if found.clear && found.end < data.len() {
                 let (templates, gaps) = (&mut peek.templates, Gaps::of(&found));
                 if templates

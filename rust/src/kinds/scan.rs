@@ -1,21 +1,21 @@
-//! The kind of a line, found by its structure.
+//! Finds the kind of a line by its structure.
 //!
-//! Tags are found wherever they stand, never by prefix or substring: the line is walked from brace to brace, strings and
-//! nested values are skipped whole. The objects on a *path* are walked member by member: the line's own, those of its
-//! keys `event`, `request` and `response`, and `delta` and `content_block` within `event`. Each has a tag or two that the kind is made
-//! of. All other values are skipped by their quotes and brackets alone.
+//! Tags may be anywhere in a line. The scan never relies on a prefix or substring: it walks the line, and skips strings and nested
+//! values as a whole. It walks the objects on a *path* member by member: the line itself, the values of its keys `event`, `request`
+//! and `response`, and of `delta` and `content_block` within `event`. Each of them has one or two tags that make the kind. All other
+//! values are skipped by their quotes and brackets alone.
 //!
-//! A line that is not one JSON object by that structure is *unclear*; so is one whose tags mean one thing to one reader
-//! and another to the next: a tag twice with different values, a path key twice, a tag value that is no valid string.
+//! A line that does not have the structure of one JSON object is *unclear*. So is a line whose tags two readers could understand
+//! differently: a tag twice with different values, a path key twice, or a tag value that is no valid string.
 //!
 //! Linear in the line, without recursion or allocation. Every search ends at the line's LF.
-// The operations are inlined into one function per engine: only there the vector instructions may be used.
+// The operations are inlined into one function per engine: vector instructions may be used only there.
 #![allow(clippy::inline_always)]
 
 use super::string::{decoded, is, is_text, Span};
 use crate::simd::{Engine, Operation};
 
-/// The kind of a line, as spans of its tags. A line without `type`, or an unclear one, has none of them.
+/// The kind of a line, as spans of its tags. All are empty for a line without `type`, and for an unclear line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KindSpans {
     /// The top-level `type`.
@@ -30,11 +30,11 @@ pub struct KindSpans {
 /// What the scan of one line found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scan {
-    /// Behind the line's LF, or the end of the data if it has none.
+    /// The index after the line's LF, or the end of the data without one.
     pub end: usize,
     /// Whether its structure and tags are clear.
     pub clear: bool,
-    /// Its kind.
+    /// The kind.
     pub kind: KindSpans,
     /// The value of the top-level `uuid`, if it is a string.
     pub uuid: Option<Span>,
@@ -86,10 +86,10 @@ pub(crate) enum Tag {
 }
 
 const TAGS: usize = 7;
-/// In `Scanner::seen`, the path keys stand behind the tags.
+/// In `Scanner::seen`, the path keys follow the tags.
 const PATHS: u32 = 7;
 
-/// What `key`, which is free of escapes, means in the object at `path`.
+/// What `key`, without escapes, means in the object at `path`.
 #[inline(always)]
 pub(crate) fn meaning(path: Path, key: &[u8]) -> Key {
     match (path, key) {
@@ -110,10 +110,10 @@ pub(crate) fn meaning(path: Path, key: &[u8]) -> Key {
     }
 }
 
-/// As [`meaning`], of a key with escapes.
+/// As [`meaning`], for a key with escapes.
 #[cold]
 pub(crate) fn meaning_escaped(path: Path, key: &[u8]) -> Key {
-    // The longest key that means something has 13 bytes.
+    // The longest key with a meaning has 13 bytes.
     let mut bytes = [0; 16];
     let mut length = 0;
     for unit in decoded(key) {
@@ -147,7 +147,7 @@ pub fn scan<E: Engine>(engine: E, data: &[u8], from: usize) -> Scan {
     }
 }
 
-/// Scans the line that begins at the place.
+/// Scans the line at the place.
 pub struct ScanLine<'a>(pub &'a [u8], pub usize);
 
 impl Operation for ScanLine<'_> {
@@ -159,7 +159,7 @@ impl Operation for ScanLine<'_> {
     }
 }
 
-/// Behind the first LF from `at` on, or the end of the data.
+/// The index after the first LF from `at` on, or the end of the data.
 #[inline]
 fn line_end(data: &[u8], at: usize) -> usize {
     match data.get(at) {
@@ -193,7 +193,7 @@ struct Scanner<'a, E: Engine> {
     data: &'a [u8],
     at: usize,
     ahead: E::Ahead,
-    /// Of each tag and path key, whether it came.
+    /// A bit for each tag and path key that has come.
     seen: u16,
     tags: [Option<Span>; TAGS],
     uuid: Option<Span>,
@@ -214,7 +214,7 @@ impl<'a, E: Engine> Scanner<'a, E> {
         }
     }
 
-    /// Walks the line; `None` if it is unclear. Never goes beyond the line's LF.
+    /// Walks the line, never beyond its LF. `None` if the line is unclear.
     #[inline(always)]
     fn line(&mut self, engine: E) -> Option<()> {
         self.space();
@@ -267,7 +267,7 @@ impl<'a, E: Engine> Scanner<'a, E> {
         }
     }
 
-    /// The next byte; an LF at the end of the data, where a line ends as well.
+    /// The next byte; an LF at the end of the data, which also ends a line.
     #[inline(always)]
     fn byte(&self) -> u8 {
         self.data.get(self.at).map_or(b'\n', |&byte| byte)
@@ -289,7 +289,7 @@ impl<'a, E: Engine> Scanner<'a, E> {
         }
     }
 
-    /// Notes a key that may come once.
+    /// Notes a key that may come only once.
     #[inline(always)]
     fn see(&mut self, bit: u32) -> Option<()> {
         if self.seen >> bit & 1 == 1 {
@@ -299,7 +299,7 @@ impl<'a, E: Engine> Scanner<'a, E> {
         Some(())
     }
 
-    /// Passes a string whose opening quote is behind us.
+    /// Passes a string, from after its opening quote.
     #[inline(always)]
     fn string(&mut self, engine: E) -> Option<Span> {
         let start = self.at;
@@ -348,7 +348,7 @@ impl<'a, E: Engine> Scanner<'a, E> {
     #[inline(always)]
     fn tag(&mut self, engine: E, tag: Tag, value: Option<Span>) -> Option<()> {
         if let Some(span) = value {
-            // Text without escapes and other alphabets is text, and has no special byte before its closing quote.
+            // ASCII without escapes is valid, and has no special byte before the closing quote.
             let plain = engine.special_ascii(self.data, span.start);
             if plain != (span.start + span.len, true) && !is_text(span.of(self.data)) {
                 return None;
@@ -372,7 +372,7 @@ impl<'a, E: Engine> Scanner<'a, E> {
     }
 }
 
-/// The bytes that end a value that is no string, object or array, and cannot begin one.
+/// Bytes that end a number or literal, and that cannot begin one.
 const ENDS_WORD: [bool; 256] = {
     let mut ends = [false; 256];
     let bytes = b" \t\r\n,]}\"{[:";

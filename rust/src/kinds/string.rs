@@ -1,17 +1,17 @@
-//! The contents of JSON strings, as they stand in the data.
-// Inlined into the scanners: only there the vector instructions may be used.
+//! The contents of JSON strings in the data.
+// Inlined into the scanners: vector instructions may be used only there.
 #![allow(clippy::inline_always)]
 
 use crate::simd::Engine;
 
-/// The contents of a JSON string, as they stand in the data.
+/// The contents of a JSON string in the data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
-    /// Where they begin, behind the opening quote.
+    /// The index after the opening quote.
     pub start: usize,
     /// Bytes up to the closing quote.
     pub len: usize,
-    /// Whether there is a backslash among them.
+    /// Whether the contents have a backslash.
     pub escaped: bool,
 }
 
@@ -43,8 +43,8 @@ pub(crate) fn is_text(raw: &[u8]) -> bool {
         && decoded(raw).all(|unit| unit <= 0xff)
 }
 
-/// The bytes of a string's contents without its escapes. A lone surrogate comes as one unit, 0xD800 to 0xDFFF, and at an
-/// invalid escape [`INVALID`] is the last.
+/// The contents of a string with the escapes decoded. A lone surrogate is one unit, 0xD800 to 0xDFFF. An invalid escape ends it with
+/// [`INVALID`].
 pub(crate) fn decoded(raw: &[u8]) -> Decoded<'_> {
     Decoded {
         rest: raw,
@@ -53,13 +53,13 @@ pub(crate) fn decoded(raw: &[u8]) -> Decoded<'_> {
     }
 }
 
-/// What stands for an escape that is none.
+/// Marks an invalid escape.
 pub(crate) const INVALID: u16 = 0xffff;
 
 #[derive(Clone)]
 pub(crate) struct Decoded<'a> {
     rest: &'a [u8],
-    /// The last bytes of a character that was escaped, `left` of them.
+    /// An escaped character in UTF-8; the last `left` bytes are still to come.
     character: [u8; 4],
     left: usize,
 }
@@ -70,7 +70,7 @@ impl Decoded<'_> {
         INVALID
     }
 
-    /// The character of `\uXXXX` (and of the low half that follows a high one); `rest` begins with the digits.
+    /// The character of `\uXXXX`, or of a surrogate pair. `rest` begins with the digits.
     fn unicode(&mut self) -> u16 {
         let Some(unit) = hex(self.rest) else {
             return self.invalid();
@@ -124,7 +124,7 @@ impl Iterator for Decoded<'_> {
     }
 }
 
-/// The value of the four hexadecimal digits that `raw` begins with.
+/// The value of the first four bytes of `raw` as hexadecimal digits.
 fn hex(raw: &[u8]) -> Option<u16> {
     raw.first_chunk::<4>()?.iter().try_fold(0, |value, &digit| {
         let digit = char::from(digit).to_digit(16)?;
@@ -132,8 +132,8 @@ fn hex(raw: &[u8]) -> Option<u16> {
     })
 }
 
-/// The closing quote of a string, of which all before `at` was passed and `at` is special; `None` if there is none, or a
-/// control byte or an invalid escape before it. A lone surrogate is a valid escape.
+/// The index of the closing quote of a string. The string was passed up to `at`, where a special byte is. `None` if there is no
+/// closing quote, or a control byte or an invalid escape before it. A lone surrogate is a valid escape.
 #[inline(always)]
 pub(crate) fn escaped_end<E: Engine>(engine: E, data: &[u8], mut at: usize) -> Option<usize> {
     loop {

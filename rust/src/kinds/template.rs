@@ -1,56 +1,55 @@
-//! Templates: what recent lines had in common, so that a line like one of them is recognised without a scan.
+//! Templates recognise a line that is like a recent one, without a scan.
 //!
-//! Most lines of a stream are like one that came shortly before: the same keys in the same order, the same session, another
-//! text and another uuid. A template is such a line without the contents of these two strings: *constants*, and *gaps*
-//! between them. A line *fits* if it begins with the first constant; if from there on the first byte that may end a string
-//! (`"`, `\`, a control byte), escapes passed over, is a quote; if the second constant follows; and so on up to the last
-//! constant, whose last byte is the LF.
+//! Most lines of a stream are like a recent one: the same keys in the same order, the same session, another text and another uuid.
+//! A template is such a line without the contents of these two strings: *constants*, with *gaps* between them. A line *fits* if
+//! it begins with the first constant; if after that the first byte that may end a string (`"` or a control byte, with escapes
+//! skipped) is a quote; if the second constant follows; and so on up to the last constant, whose last byte is the LF.
 //!
-//! # Why that is sound
+//! # Why this is sound
 //!
-//! Claim: if a line fits a template, then a scan of it makes the same moves as a scan of the line that the template is of, finds the
-//! same tags, and ends at the same LF.
+//! Claim: if a line fits a template, then a scan of it takes the same steps as a scan of the template's line, finds the same tags,
+//! and ends at the corresponding LF.
 //!
-//! Proof. A scan is a function of the bytes before it, from left to right. Up to the first gap these are the same in both
-//! lines, so at the gap both scans are within a string that is a value and no tag (gaps are nothing else). There a scan looks for the next
-//! quote that is not escaped, or an LF, and so does the fit; the gap ends there in both lines, and neither has met an LF. What stood in the
-//! gap is not looked at again: it is no key and no tag. From the closing quote on both scans are in the same state again, and
-//! the next constant is the same bytes. The last constant ends with the LF where the first line ended; constants hold no other. So
-//! the two lines are of the same kind, and both are clear. ∎
+//! Proof. The state of a scan depends only on the bytes so far, from left to right. Up to the first gap these are the same in both
+//! lines, so at the gap both scans are within a string that is a value and no tag (a gap is nothing else). There a scan looks for the
+//! next unescaped quote, or an LF, and so does the fit; the gap ends there in both lines, and neither has an LF in it. The scan does
+//! not use the contents of the gap: they are no key and no tag. From the closing quote on both scans are in the same state again, and
+//! the next constant is the same bytes. The last constant ends with the LF of the template's line; constants have no other LF. So the
+//! two lines have the same kind, and both are clear. ∎
 //!
-//! A *strict* fit also wants of each gap valid escapes, no control byte, and UTF-8. A line that fits strictly is
-//! mergeable ([`delta`](crate::filter::delta)) if the template's is: what is checked there beyond its gaps is the same bytes. For
-//! this the gaps must be its text and its uuid, and the uuid is without backslash. Constants end and begin at quotes, so
-//! they are UTF-8 by themselves.
+//! A *strict* fit also requires that each gap has valid escapes, no control byte, and valid UTF-8. A line that fits strictly is
+//! mergeable ([`delta`](crate::filter::delta)) if the template's line is: outside of the gaps, the check sees the same bytes. For
+//! this the gaps must be the text and the uuid, and the uuid must have no backslash. Constants begin and end at quotes, so
+//! each is valid UTF-8 by itself.
 //!
-//! A line that does not fit is scanned. So templates change what a line costs, never what it is.
+//! A line that does not fit is scanned. So templates change the cost of a line, never the result.
 //!
 //! # Which templates there are
 //!
-//! The last few, up to [`MAX`], of lines that have a text or a uuid. Each remembers which came after it the last time, and
-//! that one is tried first: streams of several sessions take turns. If it does not fit, the template of the line before is tried, then
-//! a few that were of use shortly before, for turns may be taken in any order; and then the line is scanned and its template
-//! looked up by a hash of the constants. The one whose last use is the longest ago makes
-//! room for a new one. Making one costs about as much as the scan; where hardly any line fits, only one line in eight gets a template.
+//! Up to [`MAX`] templates are kept, of lines with a text or a uuid. Each remembers which template followed it last time. That one
+//! is tried first, as the sessions in a stream often take turns. Next comes the template of the previous line, then a few that were
+//! used recently, since turns may have any order. If none fits, the line is scanned, and its template is looked up by a hash of the
+//! constants. A new template replaces the one that was not used for the longest time. Making one costs about as much as the scan;
+//! where hardly any line fits, only one line in eight gets a template.
 
-// The operations are inlined into one function per engine: only there the vector instructions may be used.
+// The operations are inlined into one function per engine: vector instructions may be used only there.
 #![allow(clippy::inline_always)]
 
 use crate::kinds::scan::Scan;
 use crate::kinds::string::{escape_len, Span};
 use crate::simd::Engine;
 
-/// Most templates that are kept.
+/// The most templates.
 pub const MAX: usize = 32;
-/// How many are tried that were of use shortly before.
+/// Number of recently used templates to try.
 const RECENT: usize = 4;
-/// Most bytes that the constants of a template may have.
+/// The most bytes of a template's constants.
 pub const MAX_BYTES: usize = 768;
-/// What a template costs, in lines that fit.
+/// The cost of making a template, in lines that fit.
 const COST: u32 = 8;
 const MAX_BALANCE: u32 = 512;
 
-/// The text and the uuid of a line, if they are strings of it: what may differ among the lines of a template.
+/// The text and the uuid of a line, if it has these strings. They may differ among the lines of a template.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gaps {
     /// The text.
@@ -62,19 +61,19 @@ pub struct Gaps {
 /// A line that fits a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fitting {
-    /// Behind its LF.
+    /// The index after its LF.
     pub end: usize,
-    /// Contents of its gaps, in their order, as far as the template has any. Whether they are escaped is not told.
+    /// The contents of its gaps, in order; empty spans for gaps that the template does not have. `escaped` is not set.
     pub gaps: [Span; 2],
 }
 
-/// What is done with lines that fit. A trait and no closure, for `#[inline(always)]`.
+/// Handles lines that fit. A trait instead of a closure, for `#[inline(always)]`.
 pub trait Visit<T> {
-    /// Takes a line that begins at `from` and fits the template of which this is `known`; or says false.
+    /// Takes the line at `from`, which fits a template with this `known`. Returns false if it does not take the line.
     fn visit(&mut self, known: &mut T, from: usize, fitting: Fitting) -> bool;
 }
 
-/// A few templates, each with what its user wants to know of its lines.
+/// Templates, each with a value `K` that the user of the module attaches to its lines.
 #[derive(Debug)]
 pub struct Templates<T> {
     all: Vec<Template<T>>,
@@ -82,10 +81,10 @@ pub struct Templates<T> {
     hashes: [u64; MAX],
     /// The template of the last line.
     last: usize,
-    /// Those that were found last by [`guess`](Self::guess) or a look-up, or made, the newest first.
+    /// The templates last found by [`guess`](Self::guess) or a look-up, or made; the newest first.
     recent: [usize; RECENT],
     clock: u64,
-    /// Rises with each line that fits, falls with each template that is made: where templates do not pay, few are made.
+    /// Rises with each line that fits, falls with each new template: where templates do not pay, few are made.
     balance: u32,
 }
 
@@ -96,11 +95,11 @@ struct Template<T> {
     /// Length of each constant.
     lengths: [usize; 3],
     two_gaps: bool,
-    /// Which gap is the text.
+    /// The index of the gap that is the text.
     text: usize,
-    /// Whether a strict fit is wanted.
+    /// Whether a strict fit is required.
     strict: bool,
-    /// The template that followed.
+    /// The template that followed last time.
     next: usize,
     used: u64,
     known: T,
@@ -120,7 +119,7 @@ impl<T> Default for Templates<T> {
 }
 
 impl Gaps {
-    /// Those of a line that was scanned.
+    /// The gaps of a scanned line.
     #[inline]
     #[must_use]
     pub fn of(found: &Scan) -> Self {
@@ -130,7 +129,7 @@ impl Gaps {
         }
     }
 
-    /// In the order in which they stand.
+    /// In the order of the line.
     #[inline]
     fn in_order(self) -> [Option<Span>; 2] {
         match (self.text, self.uuid) {
@@ -140,7 +139,7 @@ impl Gaps {
         }
     }
 
-    /// Whether there are none.
+    /// True without any gap.
     #[inline]
     #[must_use]
     pub fn is_empty(self) -> bool {
@@ -148,13 +147,13 @@ impl Gaps {
     }
 }
 
-/// A hash of `bytes` that is quick, and no defence against those who choose them: a hit is compared.
+/// A quick hash of `bytes`. Input can provoke collisions, so a hit is compared.
 #[inline]
 pub(crate) fn hash_bytes(bytes: &[u8]) -> u64 {
     hash(bytes, 0, bytes.len(), [None; 2])
 }
 
-/// A hash of what stands around the gaps of the line `data[from..end]`.
+/// A hash of the line `data[from..end]` without its gaps.
 #[inline]
 fn hash(data: &[u8], from: usize, end: usize, gaps: [Option<Span>; 2]) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -162,7 +161,7 @@ fn hash(data: &[u8], from: usize, end: usize, gaps: [Option<Span>; 2]) -> u64 {
     let mut factor = FACTOR;
     let mut add = |part: &[u8]| {
         let mut mix = |word: u64| {
-            // Products do not wait for one another.
+            // The multiplications are independent of each other.
             sum = sum.wrapping_add((word ^ word >> 29).wrapping_mul(factor));
             factor = factor.wrapping_add(FACTOR << 1);
         };
@@ -187,18 +186,18 @@ fn hash(data: &[u8], from: usize, end: usize, gaps: [Option<Span>; 2]) -> u64 {
 }
 
 impl<T> Templates<T> {
-    /// What is known of the lines of template `index`.
+    /// The value attached to template `index`.
     #[inline]
     pub fn of(&mut self, index: usize) -> &mut T {
         &mut self.all[index].known
     }
 
-    /// What is known of the lines of each template.
+    /// The values attached to all templates.
     pub fn all_known(&self) -> impl Iterator<Item = &T> {
         self.all.iter().map(|template| &template.known)
     }
 
-    /// Bytes of memory held, those aside that what is known holds.
+    /// Bytes of memory held, without those of the attached values.
     #[must_use]
     pub fn held(&self) -> usize {
         let constants = self
@@ -208,13 +207,13 @@ impl<T> Templates<T> {
         self.all.capacity() * size_of::<Template<T>>() + constants.sum::<usize>()
     }
 
-    /// Forgets all of them.
+    /// Removes all templates.
     pub fn clear(&mut self) {
         *self = Self::default();
     }
 
-    /// Goes through lines from `from` on, as long as each fits the template that is expected and `visitor` takes it. Returns
-    /// where the first other line begins.
+    /// Passes lines to `visitor` from `from` on, as long as each fits the expected template and `visitor` takes it. Returns where the
+    /// first other line begins.
     #[inline(always)]
     pub fn take_fitting<E: Engine>(
         &mut self,
@@ -245,7 +244,7 @@ impl<T> Templates<T> {
         at
     }
 
-    /// Which of the templates that are likely the line at `from` fits.
+    /// The first of the likely templates that the line at `from` fits.
     #[inline(always)]
     pub fn guess<E: Engine>(
         &mut self,
@@ -272,7 +271,7 @@ impl<T> Templates<T> {
         None
     }
 
-    /// Which template the line `data[from..end]`, with its LF, fits, whose scan found these gaps.
+    /// The template that the line `data[from..end]` fits. It includes its LF, and its scan has found these gaps.
     #[inline(always)]
     pub fn look_up<E: Engine>(
         &mut self,
@@ -298,7 +297,7 @@ impl<T> Templates<T> {
         Some((index, fitting))
     }
 
-    /// Notes that `index` came after the last.
+    /// Notes that a line of template `index` came next.
     fn follow(&mut self, index: usize) {
         self.clock += 1;
         self.balance = (self.balance + COST).min(MAX_BALANCE);
@@ -310,8 +309,8 @@ impl<T> Templates<T> {
         self.recent[0] = index;
     }
 
-    /// Makes a template of a line that was scanned and is clear, `data[from..end]` with its LF, and returns its index. None is made if it would
-    /// be too long, or memory cannot be had, or there are no gaps.
+    /// Makes a template of the scanned, clear line `data[from..end]`, with its LF, and returns its index. `None` if it would be too
+    /// long, without gaps, and without memory.
     pub fn add(
         &mut self,
         data: &[u8],
@@ -327,14 +326,14 @@ impl<T> Templates<T> {
         if bytes > MAX_BYTES || gaps.is_empty() || self.balance <= 2 * COST {
             return None;
         }
-        // Twice, for it is followed below.
+        // Twice: also for the call of `follow` below.
         self.balance -= 2 * COST;
         let hash = hash(data, from, end, ordered);
         let same = self.hashes[..self.all.len()]
             .iter()
             .position(|&known| known == hash);
         let index = if let Some(index) = same {
-            // Of these bytes, but the line did not fit, for a control byte in a gap, say.
+            // It has the same constants, but the line did not fit: a gap may have a control byte.
             index
         } else if self.all.len() < MAX {
             self.all.try_reserve(1).ok()?;
@@ -374,7 +373,7 @@ impl<T> Templates<T> {
             None => self.all.push(template),
         }
         if reserved.is_err() {
-            // What is there now has no constants: every line would fit it.
+            // The template at this index has no constants now: every line would fit it.
             self.clear();
             return None;
         }
@@ -432,7 +431,7 @@ impl<T> Template<T> {
     }
 }
 
-/// The closing quote of the string whose contents begin at `at`, unless there is a control byte before it.
+/// The index of the closing quote of the string whose contents begin at `at`; `None` if a control byte comes first.
 #[inline(always)]
 fn lax_end<E: Engine>(engine: E, data: &[u8], at: usize) -> Option<usize> {
     let mut end = engine.special(data, at);
@@ -447,7 +446,7 @@ fn lax_end<E: Engine>(engine: E, data: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// As [`lax_end`], if the contents are UTF-8 and the escapes valid, or none if there may be no `escapes`.
+/// As [`lax_end`], for contents that are UTF-8 with valid escapes; without any escapes unless `escapes`.
 #[inline(always)]
 fn strict_end<E: Engine>(engine: E, data: &[u8], at: usize, escapes: bool) -> Option<usize> {
     let (mut end, mut ascii) = engine.special_ascii(data, at);
