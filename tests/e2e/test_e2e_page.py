@@ -353,6 +353,7 @@ def test_five_million_characters(browser: Any, service: PageService) -> None:
 def is_shown_in_part(tab: Tab) -> None:
     """Look at the characters that are set as Markdown, and get more."""
     tab.wait_level()
+    tab.page.locator(".response .more").wait_for()  # opened on its end, the page gets the text as an older entry
     assert tab.shown()["texts"] == [LONG[:MAX_ANSWER]]
     tab.page.click(".response .more")
     tab.page.get_by_text("4,637,856 characters are left").wait_for()
