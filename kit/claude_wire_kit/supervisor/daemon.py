@@ -52,8 +52,8 @@ __all__ = ["Daemon", "Limits"]
 
 #: How many connections may wait in the system to be accepted.
 BACKLOG = 128
-#: The interval between checks for stalled clients, at which the order of lines is written, too; and between attempts to
-#: accept connections without free descriptors.
+#: The interval between checks for stalled clients, which also write the order of lines; and between attempts to accept
+#: connections without free descriptors.
 TICK_SECONDS = 5.0
 ACCEPT_AGAIN_SECONDS = 1.0
 

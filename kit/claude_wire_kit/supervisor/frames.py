@@ -120,7 +120,7 @@ class Attached(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=
         open: the CLI's questions without an answer, as control requests.
         settled: ids of the newest questions that no longer need an answer.
         owed: uuids of prompts without a result.
-        model, permission_mode: how the process is set; None until it has said so.
+        model, permission_mode: the settings of the process; None until it has named them.
         initialized: the CLI's answer to ``initialize``; JSON's ``null`` while there is none.
         handshakes: MCP server -> the first messages of the CLI to this server.
         ended: how the CLI has ended; None while it runs.
@@ -243,12 +243,13 @@ class Attach(_Role, frozen=True):
     """Get the lines of a session, and perhaps drive it. The answer is :class:`Attached`.
 
     Attributes:
-        tail: in place of ``after``: the client gets the lines that begin in the last so many bytes, at least one.
-        before: counts these bytes from the line with this number, and not from the end of the journal.
+        tail: in place of ``after``: begin with the first line in this many bytes at the end of the journal, or with the
+            last line.
+        before: count the bytes of ``tail`` from the line with this number back, and not from the end of the journal.
     """
 
     attach: str
-    # Left out where they are not used: a supervisor that was started before an update does not know them.
+    # Left out when not used: a supervisor that was started before an update does not know them.
     tail: Annotated[int, msgspec.Meta(ge=1)] | msgspec.UnsetType = msgspec.UNSET
     before: Annotated[int, msgspec.Meta(ge=1)] | msgspec.UnsetType = msgspec.UNSET
 

@@ -1,7 +1,7 @@
-"""The event loop of a supervisor: asyncio's, but readers are called as soon as the kernel names them.
+"""The event loop of a supervisor: asyncio's, but it calls a reader as soon as its descriptor is ready.
 
-asyncio makes a handle of each ready descriptor, and calls the handles in its next step. A supervisor mostly waits for
-one line of one CLI, and after a pause each step of the interpreter costs much more than in a loop that never sleeps.
+asyncio makes a handle for each ready descriptor, and calls the handles in its next step. A supervisor mostly waits for
+one line of one CLI. After such a wait, each step of the interpreter takes much longer than in a loop that never sleeps.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class SupervisorLoop(asyncio.SelectorEventLoop):
-    """An asyncio loop whose :meth:`add_reader` makes no handles."""
+    """An asyncio loop whose readers need no handles."""
 
     def __init__(self) -> None:
         self._direct = _Selector(self.call_exception_handler)
@@ -42,7 +42,7 @@ def _number(fd: FileDescriptorLike) -> int:
 
 
 class _Selector(selectors.EpollSelector):
-    """Everything else that asyncio waits for is in an epoll of its own, within the epoll of the readers."""
+    """Calls the readers itself. All other descriptors are in an epoll of their own, within the epoll of the readers."""
 
     def __init__(self, on_error: Callable[[dict[str, Any]], object]) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ class _Selector(selectors.EpollSelector):
         return True
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        """Wait, and call the readers. Returns what else is ready."""
+        """Wait, and call the ready readers. Returns the other ready descriptors."""
         readers, has_others = self._readers, False
         for fd, reader in [(fd, readers.get(fd)) for fd, _ in self._epoll.poll(timeout)]:
             if reader is None:
@@ -73,7 +73,7 @@ class _Selector(selectors.EpollSelector):
                     reader()
                 except Exception as error:
                     self._on_error({"message": "Exception in a reader", "exception": error})
-        return super().select(0) if has_others else []  # after the readers, which may close what else was ready
+        return super().select(0) if has_others else []  # after the readers, as they may close other descriptors
 
     def close(self) -> None:
         self._epoll.close()

@@ -1,8 +1,8 @@
 """One session of the supervisor: a CLI, its journal, its ledger, and the clients that follow it.
 
 A chunk of output goes into the journal first, then to each client, then past the ledger. All of this happens in
-callbacks of one event loop in one thread, so events have the order of the journal. The times of the lines are written
-later, for many lines at once: they are of no use to a client.
+callbacks of one event loop in one thread, so events have the order of the journal. The order of the lines, with their
+times, is written later, for many lines at once: no client needs it.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ CHUNK_BYTES = 64 * 1024
 MAX_PIPE_BYTES = 1024 * 1024
 #: The interval between attempts to write to a full disk.
 RETRY_SECONDS = 1.0
-#: The order of lines is written when this many have none, and at each tick of the supervisor. An order for each line
-#: would take a fifth of the processor time for it.
+#: The order of lines is written for this many at once, and at each tick of the supervisor. Writing it for each line
+#: would be a fifth of the processor time of a line.
 MAX_UNORDERED = 64
 #: The beginnings of lines that the ledger does not need. Most lines are read alone, and this check is faster than
 #: asking the decoder.
@@ -129,7 +129,7 @@ class ManagedSession:
         # `_turn_line` have their results.
         self._turn_line = self._news_line = journal.next
         self._cost: CostLimit | None = None
-        # The model and the permission mode, as far as the process has said them.
+        # The model and the permission mode; None until the process has named them.
         self._model: str | None = None
         self._mode: str | None = None
         self._inlet: StdinWriter | None = None
@@ -247,7 +247,7 @@ class ManagedSession:
             self.write_order()
 
     def write_order(self) -> None:
-        """Write the order of the lines that came since the last time, unless the journal cannot be written."""
+        """Write the order of the lines since the last call, unless the journal cannot be written."""
         if not self.journal.is_blocked:
             try:
                 self.journal.add_order()

@@ -205,11 +205,11 @@ class Decoder(Generic[T]):
         # Indexes in `_ready`: all messages before the first were returned; no invalid line is left before the second.
         self._returned = self._checked = 0
         self._in_turn = False
-        # What the native method `feed` needs; None if it leaves everything to the method below.
+        # The object with which the native method `feed` feeds the buffer; None if it calls the method below.
         self._native_feeder: object = None
         if loads is None:
             self._native_feeder = self._lines.engine.new_feed(self._buffer.handle)
-        # The same while the decoder is not in use, and nothing is held back.
+        # The same, or None while the decoder is in use or messages are held back.
         self._feeder = self._native_feeder
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[T]:
@@ -436,7 +436,7 @@ class Decoder(Generic[T]):
 
 
 if not TYPE_CHECKING:
-    # Most reads of a live process give one short line, and the frame of a method in Python would cost as much as it.
+    # Most reads of a live process give one short line. A call of a method in Python would cost as much as reading it.
     Decoder.feed = native_feed(Decoder, Decoder.feed, Decoder._take, "_feeder")
 
 

@@ -1,4 +1,4 @@
-"""What decodes blocks of lines to messages: the native reader, or msgspec.
+"""The engine that decodes lines to messages: the native reader, or msgspec.
 
 The native reader makes the same Structs in one pass over the bytes, and decodes most lines in half the time. It needs a
 plan of each class, which is made when a stream first shows that class: the line is decoded by msgspec, the class is
@@ -27,29 +27,28 @@ from claude_wire.native.library import lib
 #: Says which engine to use: ``msgspec``, or ``native``, which is the default where it works.
 ENGINE_VARIABLE = "CLAUDE_WIRE_ENGINE"
 
-#: A line that a chunk completes and that was not read: ``(index, line, offset, line_number, class, length)``. It stands
-#: in this place among the messages, without its line feed. The class is that which was not planned, or -1. The length
-#: is -1, or that of a line over the limit, of which only the first bytes are there.
+#: A line of a chunk that was not read: ``(index, line, offset, line_number, class, length)``. ``index`` is its place
+#: among the messages; ``line`` has no line feed. ``class`` is the class to plan, or -1. ``length`` is that of a line
+#: over the limit, of which ``line`` has only the first bytes; else -1.
 Fall = tuple[int, bytes, int, int, int, int]
-#: What a chunk gives if some of its lines were not read: messages, with None in the places of these lines; and these.
+#: The result of a chunk with lines that were not read: messages, with None in the places of these lines; and the lines.
 Rest = tuple[list[Any], list[Fall]]
 
 #: Messages of a block, the number of lines with unknown content, and for each line that was not read
-#: ``(index, start, end, class)``. The class is that which was not planned, or -1.
+#: ``(index, start, end, class)``. ``class`` is the class to plan, or -1.
 Read = tuple[list[Any], int, list[tuple[int, int, int, int]] | None]
 
-
-#: What the native reader wants after a bug.
+#: The class that the native reader wants after a bug.
 _BROKEN = -2
 
 
 def read_nothing(data: object) -> None:
-    """Leave everything to others."""
+    """Read nothing, so that msgspec decodes everything."""
 
 
 @cache
 def functions() -> dict[str, Any]:
-    """The functions of the native library that need no cffi; none if msgspec is to decode.
+    """The functions of the native library that are called without cffi; empty if msgspec has to decode.
 
     Raises:
         ValueError: the environment variable has another value.
@@ -73,14 +72,14 @@ class Engine:
 
     __slots__ = ("_halt", "_planning", "_plans", "_wanted", "_why_not", "new_feed", "read", "read_line", "serve_decode")
 
-    #: Reads a block; None while another thread uses the reader, or if msgspec is to decode.
+    #: Reads a block; None while another thread uses the reader, or if msgspec has to decode it.
     read: Callable[[bytes | memoryview], Read | None]
-    #: Reads one line, with or without its line feed; None if msgspec is to decode it, or if it is no bytes and no str.
+    #: Reads one line, with or without its line feed; None if msgspec has to decode it.
     read_line: Callable[[Any], Any]
-    #: Makes what the native ``Decoder.feed`` needs to feed a line buffer without filters, which is named by its handle;
-    #: None if the method in Python is to be used.
+    #: Takes the handle of a line buffer. Returns the object with which the native ``Decoder.feed`` feeds this buffer;
+    #: None for the method in Python.
     new_feed: Callable[[int], object]
-    #: Has the native ``decode`` use this reader.
+    #: Makes the native ``decode`` use this reader.
     serve_decode: Callable[[], None]
     _wanted: Callable[[], int]
 
@@ -126,7 +125,7 @@ class Engine:
         getLogger("claude_wire").warning("messages are decoded with msgspec: %s", why)
 
     def plan_for(self, line: bytes | bytearray | memoryview | str, message: Any) -> None:
-        """Plan what the line would need that was read last. ``message`` is what msgspec made of it."""
+        """Plan the class that the last line needed, if any. ``message`` is what msgspec made of the line."""
         wanted = self._wanted()
         if wanted >= 0:
             self.plan(wanted, line, message)
@@ -139,8 +138,8 @@ class Engine:
             self._stop("the native reader has a bug")
 
     def plan(self, wanted: int, line: bytes | bytearray | memoryview | str, message: Any) -> None:
-        """Plan the class that a line wants, and what else it needs. ``message`` is what msgspec made of it."""
-        # Do not wait: another thread plans; or did when this process was forked, and then never releases it.
+        """Plan all classes that a line needs, from ``wanted`` on. ``message`` is what msgspec made of the line."""
+        # Do not wait: another thread is planning; or was when this process was forked, and never releases the lock.
         if not self._planning.acquire(blocking=False):
             return
         try:
@@ -154,14 +153,14 @@ class Engine:
 
 
 def native_feed(cls: type, feed: Callable[..., Any], take: Callable[..., Any], slot: str) -> Any:
-    """The native method ``feed`` of a class of decoders; the method in Python where there is none.
+    """The native method ``feed`` for a class of decoders; the method in Python without a native library.
 
     Args:
-        feed: the method in Python, which it calls for what it does not do itself.
-        take: the method that it calls with a chunk of which it has read some lines, and with what those gave.
-        slot: the name of the attribute that has what :attr:`Engine.new_feed` has made, or None.
+        feed: the method in Python. The native method calls it for anything that it does not do itself.
+        take: the method that it calls with a chunk and its :data:`Rest`.
+        slot: the name of the attribute with the result of :attr:`Engine.new_feed`, or None.
     """
-    found = _functions_if_any()
+    found = functions_if_any()
     if not found:
         return feed
     marked = cast("object", object.__new__(cls))
@@ -173,8 +172,8 @@ def native_feed(cls: type, feed: Callable[..., Any], take: Callable[..., Any], s
 
 
 def native_decode(decode: Callable[..., Any]) -> Callable[..., Any]:
-    """The native function ``decode``, which calls the one in Python for what it does not do itself."""
-    found = _functions_if_any()
+    """The native function ``decode``. It calls the given one for anything that it does not do itself."""
+    found = functions_if_any()
     if not found:
         return decode
     made: Callable[..., Any] = found["new_decode"](
@@ -183,10 +182,11 @@ def native_decode(decode: Callable[..., Any]) -> Callable[..., Any]:
     return made
 
 
-def _functions_if_any() -> dict[str, Any]:
+def functions_if_any() -> dict[str, Any]:
+    """As :func:`functions`; empty for a wrong value of the environment variable."""
     try:
         return functions()
-    except ValueError:  # there is no such engine, as decoding will say
+    except ValueError:  # the first decoding raises it
         return {}
 
 
@@ -197,7 +197,7 @@ def engine_of(vocabulary: Vocabulary | None) -> Engine:
 
 
 def engine() -> str:
-    """Say what decodes the blocks of lines of a stream: ``"native"``, or ``"msgspec: "`` and why."""
+    """Return the engine that decodes streams: ``"native"``, or ``"msgspec: "`` and the reason."""
     why_not = engine_of(MESSAGES).why_not
     return f"msgspec: {why_not}" if why_not else "native"
 

@@ -89,7 +89,7 @@ class Lines(Objects, ABC):
         return self.line(line)
 
     def fallen(self, line: bytes, wanted: int) -> Any:
-        """The message of a line that the native reader has left, for want of a class or for -1. Raises BadLine."""
+        """The message of a line that the native reader left; ``wanted`` is the class to plan, or -1. Raises BadLine."""
         message = self.line(bare_line(line))
         if wanted >= 0:
             self.engine.plan(wanted, line, message)

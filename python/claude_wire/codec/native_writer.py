@@ -1,9 +1,9 @@
-"""Encoding by the native library: which messages it writes, and what it has to know of their classes.
+"""Encoding by the native library.
 
-The native writer takes the values of a message from where they stand in it, and writes what msgspec would write. What
-it has to know of a class takes longer to find out than some messages take to encode. So msgspec encodes the first
-messages of a class. Then the class is planned, and the message that was just encoded is written again natively. If the
-bytes differ, msgspec encodes everything from then on, and the logger ``claude_wire`` says so.
+The native writer reads the values of a message in memory, and writes the same bytes as msgspec. It needs a plan of each
+class. Making a plan takes longer than encoding some messages, so msgspec encodes the first messages of a class. Then
+the class is planned, and the message that was just encoded is written again natively. If the bytes differ, msgspec
+encodes everything from then on, and the logger ``claude_wire`` says so.
 """
 
 # Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
@@ -17,11 +17,11 @@ from typing import Any
 
 import msgspec
 
-from claude_wire.codec.engines import functions
+from claude_wire.codec.engines import functions_if_any
 from claude_wire.codec.plans import WORD_BYTES, Unplannable, slots_of_fields
 from claude_wire.messages.base import EXTRA_KEY, Wire
 
-#: So many messages with an unplanned class are encoded by msgspec before the class is planned.
+#: A class is planned with this many messages that needed it.
 MESSAGES_BEFORE_PLAN = 16
 
 
@@ -29,7 +29,7 @@ class NativeWriter:
     """Writes messages as lines. There is one in a process.
 
     Args:
-        fallback: encodes a message that the writer leaves to it, and then calls :meth:`learn`.
+        fallback: encodes a message that the writer does not write, and then calls :meth:`learn`.
     """
 
     __slots__ = (
@@ -45,10 +45,10 @@ class NativeWriter:
         "why_not",
     )
 
-    #: Encodes one message, natively or by ``fallback``, whose name and documentation it has.
+    #: Encodes one message, natively or by ``fallback``. It has the name and the documentation of ``fallback``.
     encode: Callable[[Any], bytes]
     _encode_lines: Callable[[tuple[list[Any], int]], tuple[bytes | None, int]]
-    #: The class that the last message would have needed a plan of, or None.
+    #: Returns the class to plan for the last message that was not written, or None.
     wanted: Callable[[], Any]
 
     def __init__(self, fallback: Callable[[Any], bytes]) -> None:
@@ -57,10 +57,7 @@ class NativeWriter:
         self._fallback = fallback
         self._planning = threading.Lock()
         self._met: dict[type, int] = {}
-        try:
-            found = functions()
-        except ValueError:  # there is no such engine, as decoding will say
-            found = {}
+        found = functions_if_any()
         if "new_writer" not in found:
             self.why_not = "msgspec encodes"
             self.encode, self.wanted = fallback, lambda: None
@@ -88,21 +85,21 @@ class NativeWriter:
         return lines if end else None
 
     def learn(self, wanted: type, message: Any, encoded: bytes) -> None:
-        """Plan a class, unless few messages wanted that. ``encoded`` is what the fallback made of the last of them."""
+        """Plan a class when enough messages have needed it. ``encoded`` is what the fallback made of ``message``."""
         met = self._met.get(wanted, 0) + 1
         self._met[wanted] = met
-        # Do not wait: another thread plans; or did when this process was forked, and then never releases it.
+        # Do not wait: another thread is planning; or was when this process was forked, and never releases the lock.
         if met < MESSAGES_BEFORE_PLAN or not self._planning.acquire(blocking=False):
             return
         try:
             native = self._planned(wanted, message)
         finally:
             self._planning.release()
-        # What can change may have been changed by another thread meanwhile.
+        # Encode it again: another thread may have changed a list or dict of the message.
         if native is not None and native != encoded and self._fallback(message) == encoded:
             self._stop()
             self.why_not = f"the native writer writes another {type(message).__name__}"
-            # Importing it takes longer than most modules of this library.
+            # Imported here: that takes longer than importing most modules of this library.
             from logging import getLogger
 
             getLogger("claude_wire").warning("messages are encoded with msgspec: %s", self.why_not)
@@ -124,7 +121,7 @@ class NativeWriter:
         return None
 
     def _shape(self, cls: type[msgspec.Struct]) -> tuple[Any, ...]:
-        """What the writer has to know of a class, as rust/src/ffi/python/write.rs has it."""
+        """The plan of a class, as in rust/src/ffi/python/write.rs."""
         config = cls.__struct_config__
         if not issubclass(cls, Wire) or config.array_like or hasattr(cls, "__post_init__"):
             raise Unplannable
@@ -149,14 +146,14 @@ class NativeWriter:
 
 
 def _key(name: str) -> bytes:
-    """A key as it stands behind another value."""
+    """A key as written after another value."""
     if not name.isascii():
         raise Unplannable
     return f',"{name}":'.encode()
 
 
 def _omitted(default: Any) -> Any:
-    """The value with which a field is left out: ``UNSET`` if with no other, for that always is."""
+    """The value with which a field is left out. ``UNSET`` always is, so it also stands for no other value."""
     if not hasattr(default, "factory"):
         return msgspec.UNSET if default is msgspec.NODEFAULT else default
     if default.factory in (list, dict, set):  # left out when empty

@@ -1,8 +1,8 @@
-"""Plans for the native reader: what it has to know of a message class to make its instances.
+"""Plans for the native reader. With the plan of a message class, it can make instances of the class.
 
-A plan has the keys of the class, where in an instance each value stands, what a value may be, and what stands there if
-the key is absent. These places are found by looking for known objects in an instance. Anything out of the ordinary,
-such as a class with a ``__post_init__``, is refused: its lines are decoded by msgspec.
+A plan lists the keys of the class, and for each the place of its value in an instance, the types that the value may
+have, and the value for an absent key. The places are found by looking for known objects in an instance. An unusual
+class, such as one with a ``__post_init__``, is refused: msgspec decodes its lines.
 """
 
 # Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
@@ -22,11 +22,11 @@ from claude_wire.messages.base import EXTRA_KEY, Wire, constant
 from claude_wire.messages.unknown import UnknownMessage, unknown_class
 from claude_wire.messages.vocabulary import Vocabulary
 
-#: What a value may be, as in rust/src/typed/plan.rs.
+#: Bits for the types of a value, as in rust/src/typed/plan.rs.
 NULL, BOOL, INT, FLOAT, TEXT, LIST, DICT, RECORD, WORD, ANY = (1 << bit for bit in range(10))
-#: The kind of a value that may be anything.
+#: The index of the kind that allows anything.
 ANYTHING = 0
-#: An instance is a row of words of so many bytes: the header, and a word for each value.
+#: The bytes of a word, and the words of a header. An instance is a header, then a word for each value.
 WORD_BYTES, HEADER_WORDS = 8, 2
 
 _SCALARS: dict[Any, int] = {type(None): NULL, bool: BOOL, int: INT, float: FLOAT, str: TEXT, msgspec.UnsetType: 0}
@@ -42,7 +42,7 @@ class Plans:
     """Plans the classes of a vocabulary, one after another.
 
     Args:
-        change_plan: tells the reader what is new, as rust/src/ffi/python/plan.rs has it; False while it is in use.
+        change_plan: adds to the plan of the reader, see rust/src/ffi/python/plan.rs; returns False while it is in use.
         slots_of: finds objects in an instance.
     """
 
@@ -69,7 +69,7 @@ class Plans:
         self._change((), tuple(tops), open_types, (UnknownMessage, "unknown type", "unknown subtype"))
 
     def plan(self, id: int) -> bool:
-        """Plan the class with this number, unless that was done. False if the reader is in use."""
+        """Plan the class with this number, unless it is planned. Returns False if the reader is in use."""
         if id in self._planned:
             return True
         cls = self._by_id[id]
@@ -98,7 +98,7 @@ class Plans:
         kinds = tuple(self._new_kinds)
         if not self._change_plan((len(self._by_id), self._kind_count, kinds, shapes, tops, open_types, unknown)):
             return False
-        # Both at once, lest Ctrl-C come between.
+        # In one statement, so that Ctrl-C cannot come in between.
         self._new_kinds, self._kind_count = [], self._kind_count + len(kinds)
         return True
 
@@ -137,7 +137,7 @@ class Plans:
         if hint is Any:
             return ANYTHING
         if hint not in self._kinds:
-            # Its number first: a type may contain itself.
+            # Assign the number first: a type may contain itself.
             self._kinds[hint] = self._kind_count + len(self._new_kinds)
             place = len(self._new_kinds)
             self._new_kinds.append(None)
@@ -170,7 +170,7 @@ class Plans:
             else:
                 raise Unplannable
         if may_be & LIST and may_be & DICT:
-            raise Unplannable  # There is one item for both.
+            raise Unplannable  # a kind has one item for both
         tag_field = (structs[0].__struct_config__.tag_field or "") if structs else ""
         tagged = tuple((self._class(cls), str(cls.__struct_config__.tag or "").encode()) for cls in structs)
         unknown = (unknown_class(structs), f"unknown {tag_field}") if len(structs) > 1 else None
@@ -178,8 +178,8 @@ class Plans:
 
 
 def slots_of_fields(cls: type[Wire], slots_of: Callable[[tuple[Any, ...]], list[int]]) -> list[int]:
-    """Which word of an instance each field stands in. The class must have no ``__post_init__``."""
-    # Distinct objects, which nobody else has.
+    """The index of the word of an instance for each field. The class must have no ``__post_init__``."""
+    # New objects, which are nowhere else.
     probes: tuple[Any, ...] = tuple(float(number) + 0.5 for number in range(len(cls.__struct_fields__)))
     instance = cls(**dict(zip(cls.__struct_fields__, probes, strict=True)))
     slots = slots_of((instance, cls.__basicsize__ // WORD_BYTES, probes))
@@ -189,13 +189,13 @@ def slots_of_fields(cls: type[Wire], slots_of: Callable[[tuple[Any, ...]], list[
 
 
 def _defaults(info: FieldInfo) -> tuple[Any, ...]:
-    """What stands in a field whose key is absent; nothing if the key must be there."""
+    """The value of a field whose key is absent; empty if the key is required."""
     if info.default is not msgspec.NODEFAULT:
         default = info.default
     elif getattr(info.default_factory, "__code__", None) is _CONSTANT:
         default = info.default_factory()
     elif info.default_factory is not msgspec.NODEFAULT:
-        raise Unplannable  # It may be another each time.
+        raise Unplannable  # it may differ each time
     else:
         return ()
     if default is not None and default is not msgspec.UNSET and type(default) not in (str, int, bool, float):

@@ -83,7 +83,8 @@ class Journal:
         #: True while output, or its order, cannot be written because the disk is full.
         self.is_blocked: bool = False
         self._unwritten = b""
-        # True if the next line goes into a new part, because of the size of input and order. The output counts, too.
+        # True if the next line goes into a new part because of the size of input and order. That of the output is
+        # compared at each write.
         self._is_full = False
         try:
             for number in sorted(int(name) for name in os.listdir(self._folder) if name.isdecimal()):
@@ -202,7 +203,7 @@ class Journal:
         size = part.output.size
         try:
             is_full = self._is_full or size * PARTS >= self._budget
-            # A part with no line stays the last one of its process: by a line, it could not be found.
+            # A part without lines gets no successor: no line number would lead to it.
             if is_full and 0 < size == part.output.end and not self.is_blocked:
                 part, size = self._pass_on(part), 0
             part.add_output(data)
@@ -291,7 +292,7 @@ class Journal:
     def tail(self, size: int, end: int) -> int:
         """Return the number of the first line that begins in the last ``size`` bytes before line ``end``.
 
-        That is at most the line before ``end``, and ``end`` itself if no earlier line is available.
+        Returns the line before ``end`` if it is longer, and ``end`` if no earlier line is available.
 
         Raises:
             GoneError, LookupError: as :meth:`place_of`, for ``end``.

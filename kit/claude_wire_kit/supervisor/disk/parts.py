@@ -163,7 +163,7 @@ class Lines:
         """Return the rows of the order for all lines without one.
 
         Args:
-            times: how many lines there were at which times. These and ``began`` are in seconds since 1970.
+            times: pairs of a number of lines and the time when there were so many. Times are in seconds since 1970.
         """
         rows, sizes, at = "", self._sizes(), 0
         for count, seconds in times:
@@ -235,7 +235,7 @@ class Part:
             write_whole(os.path.join(path, "part.json"), msgspec.json.encode(info))
         self.info: PartInfo = info
         self._closing: list[Lines] = []
-        # When the lines of output without an order came, in seconds since 1970, with how many lines there were then.
+        # For the lines of output without an order: pairs of a number of lines, and the time when there were so many.
         self._times: list[tuple[int, float]] = []
         try:
             self.output: Lines
@@ -247,7 +247,7 @@ class Part:
                 self._input.keep(self._input.count, self._input.end)
             if self._order.count != self.output.ordered + self._input.ordered:
                 self._read_order()
-            # What came last before a crash changed the file last.
+            # After a crash: the last change of the file is the time of its last line.
             self._times.append((self.output.count, os.fstat(self.output.descriptor).st_mtime))
             self.add_order()
         except BaseException:
@@ -316,7 +316,7 @@ class Part:
     # --- writing
 
     def add_output(self, data: bytes) -> None:
-        """Append what the CLI wrote, cut anywhere.
+        """Append output of the CLI, cut anywhere.
 
         Raises:
             OSError: a part of it could not be written. The written part counts.
