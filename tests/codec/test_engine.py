@@ -527,6 +527,12 @@ def said(**environment: str) -> str:
     return done.stdout.strip() or done.stderr.strip().splitlines()[-1]
 
 
+def test_an_unknown_interpreter_is_named_whatever_the_environment_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    for asked in ("", "native"):
+        monkeypatch.setenv(ENGINE_VARIABLE, asked)
+        assert Engine(None, {}).why_not == "the native reader does not know this interpreter"
+
+
 def test_the_environment_may_ask_for_msgspec() -> None:
     assert said(**{ENGINE_VARIABLE: "msgspec"}) == f"msgspec: ${ENGINE_VARIABLE} says so"
     assert said(**{ENGINE_VARIABLE: "native"}) == "native"

@@ -87,7 +87,7 @@ class Engine:
         self._planning = threading.Lock()
         self._why_not = ""
         if not functions:
-            asked = os.environ.get(ENGINE_VARIABLE)
+            asked = os.environ.get(ENGINE_VARIABLE) == "msgspec"
             self._why_not = (
                 f"${ENGINE_VARIABLE} says so" if asked else "the native reader does not know this interpreter"
             )

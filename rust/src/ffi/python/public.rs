@@ -208,6 +208,7 @@ pub unsafe fn call(
             );
         }
         let Some(keywords) = Object::owned((api().PyDict_New)()) else {
+            (api().PyErr_NoMemory)();
             return null_mut();
         };
         for index in 0..(api().PyTuple_Size)(names) {
