@@ -17,7 +17,7 @@ from claude_wire_kit.supervisor.frames import Spec
 #: Environment variables that each CLI gets from the service. A profile may name further variables.
 BASIC_ENVIRONMENT = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TMPDIR", "TZ", "USER", "XDG_CONFIG_HOME")
 
-#: The permission modes that a client may switch to. Another one may be of the configuration, but no page turns it on.
+#: The permission modes that a client may switch to. A profile may set another, but no client can turn it on.
 MODES = ("default", "acceptEdits", "plan")
 
 _Value: TypeAlias = str | int | float | bool
@@ -42,8 +42,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     Attributes:
         roots: sessions work in these folders, or below them. ``~`` is the home folder.
         options: fields of :class:`~claude_wire.ClaudeOptions`: ``model``, ``permission_mode``, ``mcp_config``, …
-        choices: for fields of ``ClaudeOptions``, the values that a client may choose from in place of that of
-            ``options``. Without a row, ``permission_mode`` has those that a client may also switch to later.
+        choices: field of ``ClaudeOptions`` -> values that a client may choose in place of that of ``options``. The
+            default for ``permission_mode`` is :data:`MODES`.
         argv: a whole command line in place of the options.
         env: the names of variables that the CLI gets from the environment of the service, besides a few that every
             program needs.
@@ -89,7 +89,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             ChoiceError: it does not.
         """
         for name, value in chosen.items():
-            # True is no 1 here.
+            # Here, True does not equal 1.
             if not any(type(one) is type(value) and one == value for one in self.offered.get(name, ())):
                 raise ChoiceError(f"the profile does not offer this {name!r}")
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from claude_wire_kit.events.events import UiEvent
 
-#: Above this many characters, no further events are given to a client that begins with the last ones.
+#: Limit in characters for the events that a client begins with.
 WINDOW_CHARS = 1024 * 1024
 
 _ID = re.compile(r"([1-9]\d{0,17})(?:@([1-9]\d{0,17}))?(d?)\.(\d{1,18})\.(\d{1,9})", re.ASCII)
@@ -83,8 +83,8 @@ class Event(NamedTuple):
         place: the position of the event.
         id: the id, as clients see it.
         json: the event, on one line.
-        text: tells the text that the event is, or is a piece of, from other texts; None for other events.
-        is_piece: whether it is a piece of this text.
+        text: identifies the text that the event has, or has a piece of; None for other events.
+        is_piece: whether the event has a piece of the text.
     """
 
     place: Place
@@ -110,7 +110,7 @@ class Event(NamedTuple):
 def last_of(events: Sequence[Event], count: int) -> tuple[Batch, Place | None]:
     """Choose the last events for a client that begins with them: whole lines, with ``count`` events if there are.
 
-    Pieces of a text that is whole are left out. The pieces of another text count as one event. Above
+    The pieces of a text are left out if the whole text is there, too; else they count as one event. Above
     :data:`WINDOW_CHARS`, there are fewer events.
 
     Returns:
@@ -118,7 +118,7 @@ def last_of(events: Sequence[Event], count: int) -> tuple[Batch, Place | None]:
     """
     found: list[Event] = []
     place: Place | None = None
-    # The texts that were met, and whether each is whole.
+    # The texts so far, and whether each was whole.
     texts: dict[str, bool] = {}
     counted = size = 0
     for event in reversed(events):
@@ -158,7 +158,7 @@ class Batch(list[Event]):
         return b"".join([event.sse for event in self])
 
     def pieces(self, most: int) -> Iterator[Batch]:
-        """Cut into batches of at most so many characters. A larger event is a batch of its own."""
+        """Cut into batches of at most ``most`` characters. A larger event is a batch of its own."""
         piece, size = Batch(), 0
         for event in self:
             if piece and size + len(event.json) > most:
@@ -184,17 +184,17 @@ def raw_event(epoch: int, number: int, line: bytes) -> Event:
 class Source:
     """Makes events of the lines of a session. The same lines always give the same events.
 
-    So only lines go into the bridge: no clock, and no answers, because lines do not show who has answered.
+    So the bridge gets only lines: no clock, and no answers, because lines do not show who has answered.
 
     Args:
         epoch: of the journal.
         first: the number of the first line.
-        details: give all that a person wants to see of a session, each event cut to a size that a browser takes.
+        details: give everything that a person wants to see, each event cut to a size for browsers.
     """
 
     def __init__(self, epoch: int, first: int, details: bool = False) -> None:
         self.name: str = stream_name(epoch, first, details)
-        #: What the CLI offers, and how it is set.
+        #: The commands, models and settings of the CLI.
         self.abilities: Abilities = Abilities()
         self._details = details
         self._ui = Bridge(partial=True, prompts=True, details=details)
@@ -215,13 +215,13 @@ class Source:
             self._has_begun = self._has_begun or isinstance(message, InitMessage)
             made = self._ui.add(message)
             if isinstance(message, ResultMessage) and not self._has_begun:
-                # A result may repeat the last text of its turn, which is further up then.
+                # A result may repeat the last text of its turn, which is on an earlier page then.
                 made = [event for event in made if not isinstance(event, ClaudeResponse)]
                 self._has_begun = True
             found += made
             self.changes += self.abilities.add(message)
         if self._details:
-            # Deltas of a tool's input would be as many events, and say only that there is one.
+            # Each delta of a tool's input would be an event, and would say only that there is input.
             found = [bounded(event) for event in found if not isinstance(event, Activity)]
         return [self._event(number, k, event) for k, event in enumerate(found)]
 
@@ -247,13 +247,13 @@ class EarlierQuestions:
     """Open questions that were asked before the first line of a source. Their events have no id: the line is not there.
 
     Args:
-        details: give all that a person wants to see of them.
+        details: as for :class:`Source`.
     """
 
     def __init__(self, details: bool) -> None:
         self._ui = Bridge(details=details)
         self._decoder: Decoder[Any] = Decoder()
-        #: By their ids, as JSON of events.
+        #: Id -> event as JSON.
         self.open: dict[str | float, str] = {}
 
     def ask(self, line: bytes) -> None:

@@ -64,8 +64,8 @@ EVENT_BYTES = 350
 MAX_AT_ONCE = 64 * 1024
 #: Limit for connections that read a journal at the same time. Others wait for a slot.
 MAX_OLDER = 4
-#: A client that begins with the last events gets those of the lines in so many bytes, and so does one that asks for
-#: events before them.
+#: A client that begins with the last events gets those of the lines in this many bytes. A page of earlier events is as
+#: long.
 TAIL_BYTES = 1024 * 1024
 #: Total seconds that such a connection may wait for its client, if another connection waits for a slot.
 OLDER_SECONDS = 3.0
@@ -101,8 +101,8 @@ class _State(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="s
         exitCode: the exit code of the CLI; None while it runs, or if the code is not known.
         open: ids of the questions that wait for an answer.
         queued: ids of the prompts that wait for the turn under way to end.
-        model, permissionMode: how the CLI is set; None until it has said so.
-        abilities: how often the commands and models have changed that ``GET .../abilities`` gives.
+        model, permissionMode: the settings of the CLI; None until it has named them.
+        abilities: the number of changes of the commands and models that ``GET .../abilities`` gives.
     """
 
     ended: bool
@@ -328,7 +328,7 @@ class Feed:
         """Yield the events after an id, or all events; then each new event. Ends with the feed, or with a ``cut``.
 
         Args:
-            last: without an id, begin with so many of the last events; 0 for all.
+            last: without an id, begin with this many of the last events; 0 for all.
 
         Raises:
             SupervisorError: for the reasons of :meth:`check`, or older events cannot be read. Call :meth:`check` first.
@@ -505,7 +505,7 @@ def _signal(message: _State | _Cut | _Older) -> Signal:
 
 
 def _set_abilities(abilities: Abilities, answer: Attached) -> None:
-    """Take over what the supervisor knows of lines before the first one of a feed."""
+    """Take over what the supervisor knows from lines before the first line of a feed."""
     if answer.initialized != NOTHING:
         abilities.add(decode(bytes(answer.initialized)))
     abilities.model = answer.model or abilities.model

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from claude_wire_kit.events.events import UiEvent
     from claude_wire_kit.web.config import Config
 
-#: At most this many files are looked at, and this many sessions are listed.
+#: Limits of the files to look at, and of the sessions to list.
 MAX_FILES = 2_000
 MAX_LISTED = 100
-#: So many bytes of a file are read at once; more where a line is longer, up to this.
+#: Bytes of a file to read at once; and the limit for a longer line.
 PAGE_BYTES = 1024 * 1024
 MAX_LINE_BYTES = 64 * 1024 * 1024
-#: The file of a subagent that is larger is not read.
+#: A larger file of a subagent is not read.
 MAX_SUBAGENT_BYTES = 4 * 1024 * 1024
 
 _ID = re.compile(r"(\d{1,18})\.([^\s.]{1,128})", re.ASCII)
@@ -61,7 +61,7 @@ def list_past(config: Config) -> list[PastSession]:
 
 
 class PastId(NamedTuple):
-    """Names a place in a session: before it are the events of lines before ``offset``, on the branch of a record."""
+    """A place in a session: after the lines before ``offset``, on the branch that ends with the record ``leaf``."""
 
     offset: int
     leaf: str
@@ -83,7 +83,7 @@ class PastId(NamedTuple):
 
 
 class PastEvent(NamedTuple):
-    """An event, and an id before which all earlier events are. Events of one answer share it. None: there are none."""
+    """An event, and the id for the events before it; None if there are none. The events of an answer share the id."""
 
     id: PastId | None
     event: UiEvent
@@ -101,7 +101,7 @@ def past_events(config: Config, id: str, before: PastId | None, count: int) -> P
 
     Args:
         before: the id of an event, for those before it; None for the last events of the session.
-        count: at least so many events are given, if a megabyte of the file has so many.
+        count: the least number of events, if a megabyte of the file has that many.
 
     Raises:
         OSError, ValueError: its file cannot be read.
@@ -115,7 +115,7 @@ def past_events(config: Config, id: str, before: PastId | None, count: int) -> P
         start, lines = _lines_before(file, size if before is None else min(before.offset, size))
     records, ends = _records(start, lines)
     transcript = Transcript(records, path)
-    if leaf is not None and leaf not in transcript.tree.nodes:  # its line is further up
+    if leaf is not None and leaf not in transcript.tree.nodes:  # its line is on an earlier page
         return PastPage([], PastId(start, leaf) if start else None)
     groups = _groups(transcript, leaf, ends, start)
     while len(groups) > 1 and sum(len(events) for _, events in groups[1:]) >= count:
@@ -124,7 +124,7 @@ def past_events(config: Config, id: str, before: PastId | None, count: int) -> P
 
 
 def _lines_before(file: IO[bytes], end: int) -> tuple[int, list[bytes]]:
-    """Return whole lines before an offset, and where they begin: those of a page, but at least one.
+    """Return where a page of whole lines before an offset begins, and its lines: at least one.
 
     Raises:
         ValueError: a line is too long.
@@ -146,7 +146,7 @@ def _lines_before(file: IO[bytes], end: int) -> tuple[int, list[bytes]]:
 
 
 def _records(start: int, lines: list[bytes]) -> tuple[list[Record | UnknownMessage | InvalidLine], dict[str, int]]:
-    """Decode lines. Returns the records, and for each of the tree the offset after its line."""
+    """Decode lines. Returns the records, and for each uuid the offset after its line."""
     records: list[Record | UnknownMessage | InvalidLine] = []
     ends: dict[str, int] = {}
     decoder = Decoder(Record, on_invalid="return")
@@ -163,7 +163,7 @@ def _records(start: int, lines: list[bytes]) -> tuple[list[Record | UnknownMessa
 def _groups(
     transcript: Transcript, leaf: str | None, ends: dict[str, int], start: int
 ) -> list[tuple[PastId | None, list[UiEvent]]]:
-    """Return the events of a branch in groups: each begins with a prompt or an answer, and has an id of its own."""
+    """Return the events of a branch in groups. Each group begins with a prompt or an answer, and has its own id."""
     begins: dict[str, PastId | None] = {}
     answer: str | None = None
     end = start
@@ -178,9 +178,9 @@ def _groups(
     ui = Bridge(details=True)
     groups: list[tuple[PastId | None, list[UiEvent]]] = [(next(iter(begins.values()), None), [])]
     for message in messages(transcript, leaf, max_bytes=MAX_SUBAGENT_BYTES):
-        said: str | None = getattr(message, "uuid", None)
-        if groups[-1][1] and said in begins and getattr(message, "parent_tool_use_id", None) is None:
-            groups.append((begins[said], []))
+        source: str | None = getattr(message, "uuid", None)
+        if groups[-1][1] and source in begins and getattr(message, "parent_tool_use_id", None) is None:
+            groups.append((begins[source], []))
         groups[-1][1].extend(map(bounded, ui.add(message)))
     if leaf is None:
         groups[-1][1].extend(ui.end())
@@ -188,7 +188,7 @@ def _groups(
 
 
 def _place(record: Node) -> tuple[str, str | None]:
-    """Return the ids of a record and of the one before it; of the last one that a summary replaces, for a summary."""
+    """Return the ids of a record and of its parent. For a summary, that is the last record that it replaces."""
     fields = record.to_dict()
     parent = fields.get("parentUuid") or fields.get("logicalParentUuid")
     return str(fields.get("uuid")), parent if isinstance(parent, str) else None

@@ -147,7 +147,7 @@ class Service:
         """Start a session.
 
         Args:
-            chosen: options, of those that the profile offers.
+            chosen: options that the profile offers.
 
         Raises:
             ChoiceError: the profile does not offer them.
@@ -319,7 +319,7 @@ class Service:
         Args:
             details: whether the events have details.
             after: the id of an event; the feed begins with the line that the id names.
-            is_tail: the feed may begin with any line, and begins near the end if there is none yet.
+            is_tail: a running feed may begin with any line; a new one begins near the end.
 
         Raises:
             SupervisorError: it refuses the session.
@@ -347,7 +347,7 @@ class Service:
             self._drop_idle()
 
     def _find(self, id: str, details: bool, first: int, is_tail: bool) -> Feed | None:
-        """Take a running feed of a session out of the list. A feed of no use for new connections goes, too."""
+        """Take a feed that fits out of the list, and return it if it is usable. An unusable one stays out."""
         for feed in reversed(self._feeds):
             if feed.session == id and feed.details == details:
                 fits = feed.begins == first if first > 1 else feed.is_whole

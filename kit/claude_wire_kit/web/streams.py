@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 #: A client that has lost its connection reconnects after this many milliseconds.
 RETRY = b"retry: 1000\n\n"
-#: A client may ask for at most so many of the last events; without ``last``, so many come before an id.
+#: The most events that a client may ask for with ``last``, and the number of events before an id without ``last``.
 MAX_COUNT = 2_000
 DEFAULT_COUNT = 200
 #: Close codes of a WebSocket. After TRY_AGAIN the client may reconnect; after REFUSED its id is of no use any more.

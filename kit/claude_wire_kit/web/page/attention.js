@@ -1,18 +1,18 @@
-// Tells a person who looks elsewhere that a session asks or is done: by the title, the icon and a notification.
+// Tells a person who looks elsewhere that a session asks a question or is done: by the title, the icon and a notification.
 
 const ICONS = { asks: "icon-asks.svg", done: "icon-done.svg", none: "icon.svg" };
 const MARKS = { asks: "? ", done: "✓ ", none: "" };
 
 export class Attention {
   /**
-   * @param {HTMLElement} button asks for leave to notify; hidden where that is decided.
-   * @param {function} open shows a session, by its id.
+   * @param {HTMLElement} button asks for permission to notify; hidden once that is decided.
+   * @param {function} open shows the session with an id.
    */
   constructor(button, open) {
     this.button = button;
     this.open = open;
     this.icon = document.querySelector('link[rel="icon"]');
-    /** What is known of each session, by its id. What is so when the page opens is not told. */
+    /** Session id -> its last known state. The state at the opening of the page causes no notification. */
     this.known = new Map();
     this.isFirst = true;
     this.shown = null;
@@ -29,23 +29,23 @@ export class Attention {
     this.button.hidden = !("Notification" in window) || Notification.permission !== "default";
   }
 
-  /** The person looks at the session that is shown. */
+  /** The person is looking at the shown session. */
   seen() {
     if (this.known.has(this.shown)) this.known.get(this.shown).isDone = false;
     this.draw();
   }
 
-  /** Whether a session is done that nobody has looked at since. */
+  /** Whether a session is done, and the person has not looked at it since. */
   isDone(id) {
     return this.known.get(id)?.isDone === true;
   }
 
   /**
-   * What is so now.
+   * Set the present state.
    * @param {string | null} shown the id of the session that is shown.
-   * @param {object[]} sessions all of them: their `id` and `name`; the `count` of open questions and the words of the last
-   *   `question`; whether the run goes on (`isBusy`), and whether the events say so (`isLevel`) or the list. A run is not over
-   *   while a subagent works in the background, or a prompt waits.
+   * @param {object[]} sessions all sessions: `id` and `name`; the `count` of open questions and the text of the last `question`;
+   *   `isBusy`: the run goes on; `isLevel`: this is known from events, not from the list. A run is not over while a subagent works
+   *   in the background, or a prompt waits.
    */
   update(shown, sessions) {
     const before = this.known;
@@ -59,7 +59,7 @@ export class Attention {
   next(was, now) {
     const isAway = now.id !== this.shown || document.hidden || !document.hasFocus();
     let isDone = isAway && was?.isDone === true && !now.isBusy;
-    // Events and the list are not of the same moment, so one says nothing new to the other.
+    // Events and the list are of different moments: a difference between the two is no news.
     if (was !== undefined && was.isLevel === now.isLevel) {
       if (now.count > was.count && isAway) this.notify(now, "asks you", now.question);
       if (was.isBusy && !now.isBusy && isAway) {

@@ -67,7 +67,7 @@ export class Conversation {
     this.kept.clear();
     /** The id of the event that is being shown. */
     this.at = null;
-    /** Whether the events begin in the midst of the session, so that their costs are not all. */
+    /** True if the events begin in the middle of the session, so the sum of their costs is too low. */
     this.isPart = false;
     this.cost = 0;
     this.isInTurn = this.owesTurn = false;
@@ -88,7 +88,7 @@ export class Conversation {
     this.on.changed();
   }
 
-  /** Show an event. The id leads to what was before it. */
+  /** Show an event. Events before it can be loaded by its id. */
   add(event, id = null) {
     if (id !== null) this.at = id;
     if (event.type !== "claude_response") for (const text of this.texts.values()) text.writer.flush();
@@ -268,7 +268,7 @@ export class Conversation {
     }
   }
 
-  /** A prompt: it is shown when it is sent here, and moves to where it stands for all when the CLI has taken it. */
+  /** A prompt. It is shown as soon as it is sent here, and moves to its place in the session when the CLI has taken it. */
   prompt(id, text, attachments = 0, all = []) {
     const pictures = parts(all.filter((part) => part.data !== undefined));
     const sent = this.prompts.get(id);
@@ -332,7 +332,7 @@ export class Conversation {
     if (event.state === "failed" || event.state === "denied") this.on.say(`${event.title}: ${STATES[event.state]}`);
   }
 
-  /** What was given to a call and what came back. It stands open where a file is changed or something went wrong. */
+  /** The input and the result of a call. It is open from the start if the call changes a file or fails. */
   describe(call, event) {
     const { input, change, content, decision } = { ...call.event, ...event };
     if (input === undefined && change === undefined && content === undefined) return;
@@ -473,7 +473,7 @@ export class Conversation {
     }
   }
 
-  /** What the service knows besides: whether the CLI has ended, and which questions are open. */
+  /** The state that the service sends apart from events: whether the CLI has ended, and the open questions. */
   state(event) {
     const hasEnded = event.ended && this.ended === null;
     if (!event.ended && this.ended !== null) this.on.say("The session goes on.");
@@ -499,7 +499,7 @@ export class Conversation {
     this.kept.charge(chars, entry);
   }
 
-  /** An entry goes. */
+  /** Forget an entry that is being removed. */
   forget(entry) {
     for (const one of [entry, ...entry.querySelectorAll("[data-id], [data-agent]")]) {
       this.calls.delete(one.dataset.id);
@@ -512,9 +512,9 @@ export class Conversation {
   // --- older entries
 
   /**
-   * Show events that came before all others. They know nothing of what came later: what began there and ended here is brought
-   * together.
-   * @param {object} page its `events`, each with its `id`, and the id `before` which there are more, or null.
+   * Show events from before all others. They are drawn by themselves first. Then everything that began in them and ended later is
+   * joined.
+   * @param {object} page `events`, each with its `id`; and `before`, the id before which there are more, or null.
    */
   prepend({ events, before }) {
     const log = make("div");
@@ -525,7 +525,7 @@ export class Conversation {
     const older = new Conversation(places, quiet);
     for (const { event, id } of events) older.add(event, id);
     for (const [key, text] of older.texts) {
-      // Its whole text stands here.
+      // The whole text is shown here.
       if (this.log.querySelector(`[data-id="${CSS.escape(key)}"]`)) older.kept.remove(text.entry);
     }
     older.finishAll();
@@ -536,7 +536,7 @@ export class Conversation {
     this.kept.prepend(older.kept, before);
   }
 
-  /** A call that began in older events. Its end, if it came here, stands alone so far. */
+  /** Join a call that began in older events with its end, if that is shown here. */
   joinCall(older, id, call) {
     const later = this.calls.get(id);
     this.calls.set(id, call);
@@ -546,7 +546,7 @@ export class Conversation {
     this.takeOut(later.item);
   }
 
-  /** A subagent that began in older events, and what it did here. */
+  /** Join a subagent that began in older events with what it did here. */
   joinAgent(older, id, card) {
     const later = this.agents.cards.get(id);
     if (later !== undefined) {
@@ -571,7 +571,7 @@ export class Conversation {
     this.clean(entry);
   }
 
-  /** An entry in which nothing is left goes. */
+  /** Remove an entry without calls. */
   clean(entry) {
     if (entry?.classList.contains("calls") && !entry.querySelector("li, section")) this.kept.remove(entry);
   }

@@ -1,15 +1,15 @@
-// The dialog for a new session: its profile, folder and name, and what the profile lets one choose.
+// The dialog for a new session: its profile, folder and name, and the choices that the profile offers.
 
 import { make } from "./text.js";
 import { MODES } from "./settings.js";
 
-/** Names of choices that people know by other words. */
+/** Labels of choices that differ from their names. */
 const NAMES = { permission_mode: "Permission mode" };
 
 export class Create {
   /**
    * @param {HTMLDialogElement} dialog
-   * @param {object} on `start(body)` starts a session; it may throw, and then the dialog stays.
+   * @param {object} on `start(body, close)` starts a session, and then closes the dialog. If it throws, the dialog shows the error.
    */
   constructor(dialog, on) {
     this.dialog = dialog;
@@ -26,7 +26,7 @@ export class Create {
     });
   }
 
-  /** Take the profiles of the service. */
+  /** Set the profiles of the service. */
   take(profiles) {
     if (JSON.stringify(profiles) === JSON.stringify(this.profiles)) return;
     this.profiles = profiles;

@@ -1,22 +1,22 @@
-// What the page keeps of a conversation: so many entries and characters. What is far from view goes, and comes again when one
-// scrolls there.
+// The entries of a conversation that the page keeps. Above a limit, entries far from view are removed. They are loaded again when a
+// person scrolls there.
 
 import { make } from "./text.js";
 
-/** Entries that the page keeps, and characters. */
+/** Limits of entries and of characters. */
 const MAX_ENTRIES = 1_000;
 const MAX_CHARS = 16 * 1024 * 1024;
-/** Entries that stay at the end while one reads far above. */
+/** Entries to keep at the end while a person reads far above. */
 const AT_END = 100;
-/** Entries that go at once: looking where they stand costs as much for one as for many. */
+/** Entries to remove at once: finding their positions takes as long for one as for many. */
 const AT_ONCE = 50;
 
 export class Kept {
   /**
-   * @param {HTMLElement} log where the entries stand.
-   * @param {object} on `forget(entry)` before an entry goes; `isAtEnd()` whether the end is in view; `isBelow(entry)` whether an
-   *   entry stands far below what is in view; `isOpen(slot)` whether a place in the log waits for its question; `older()` when a
-   *   person asks for older entries; `newest()` likewise.
+   * @param {HTMLElement} log the element with the entries.
+   * @param {object} on callbacks: `forget(entry)` before an entry is removed; `isAtEnd()`: the end is in view; `isBelow(entry)`: the
+   *   entry is far below the view; `isOpen(slot)`: the slot is the place of an open question; `older()` and `newest()`: a person
+   *   asks for older entries, or for the newest.
    */
   constructor(log, on) {
     this.log = log;
@@ -25,18 +25,18 @@ export class Kept {
   }
 
   clear() {
-    /** What stands in the log, in order: the `entry`, its `chars`, and the `id` of the first event that it shows. */
+    /** The entries in the log, in order: the `entry`, its `chars`, and the `id` of the first event that it shows. */
     this.all = [];
     this.chars = 0;
     this.left = 0;
-    /** Before this id there may be older events, which can be asked for; null for none. */
+    /** There may be older events before this id; null if there are none. */
     this.before = null;
     this.top?.remove();
     this.gap?.remove();
     this.top = this.gap = null;
   }
 
-  /** Say that there are older entries, unless there are none. */
+  /** Show at the top whether there are older entries. */
   mark() {
     if (this.before === null && !this.left) {
       this.top?.remove();
@@ -56,7 +56,7 @@ export class Kept {
     this.words.textContent = this.before === null ? `${this.left.toLocaleString("en")} older entries are not shown.` : "";
   }
 
-  /** Take an entry that stands at the end of the log now. */
+  /** Add an entry that is at the end of the log. */
   count(entry, chars, id) {
     const one = { entry, chars: 0, id };
     entry.kept = one;
@@ -65,14 +65,14 @@ export class Kept {
     return entry;
   }
 
-  /** Count characters that an entry has got besides. */
+  /** Count further characters of an entry. */
   charge(chars, entry) {
     if (entry?.kept) entry.kept.chars += chars;
     this.chars += chars;
-    while (this.all.length > 1 && (this.all.length > MAX_ENTRIES || this.chars > MAX_CHARS)) this.drop();
+    while (this.all.length > 1 && (this.all.length > MAX_ENTRIES || this.chars > MAX_CHARS)) this.shrink();
   }
 
-  /** An entry takes the place of another node. */
+  /** Replace a node by an entry. */
   replace(node, entry, chars) {
     const one = node.kept;
     node.replaceWith(entry);
@@ -82,14 +82,14 @@ export class Kept {
     this.charge(chars, entry);
   }
 
-  /** An entry moves to the end of the log. */
+  /** Move an entry to the end of the log. */
   toEnd(entry) {
     this.log.append(entry);
     const at = this.all.lastIndexOf(entry.kept);
     if (at >= 0) this.all.push(...this.all.splice(at, 1));
   }
 
-  /** Take out an entry that stands nowhere any more. */
+  /** Remove one entry. */
   remove(entry) {
     entry.remove();
     const at = this.all.indexOf(entry.kept);
@@ -98,7 +98,7 @@ export class Kept {
     this.all.splice(at, 1);
   }
 
-  /** Put the entries of older events before all others. */
+  /** Put entries of older events before all others. */
   prepend(other, before) {
     const mine = this.all;
     this.all = other.all.concat(mine);
@@ -110,28 +110,28 @@ export class Kept {
     this.charge(0, null);
   }
 
-  /** Let entries go: the oldest, or those between what is read and the end. */
-  drop() {
+  /** Remove entries: those between the view and the end, or else the oldest. */
+  shrink() {
     const between = this.on.isAtEnd() ? null : this.between();
     if (between !== null) {
-      this.take(...between);
+      this.removeRange(...between);
       this.split();
     } else {
-      this.takeFirst(1);
+      this.removeFirst(1);
     }
   }
 
-  /** The oldest entries go; and so do others of the same event, which come together when they come again. */
-  takeFirst(count) {
+  /** Remove the oldest entries, with all entries of the same event: they are loaded together. */
+  removeFirst(count) {
     const { id } = this.all[count - 1];
     while (count < this.all.length && id && this.all[count].id === id) count += 1;
     if (count === this.all.length) count = this.all.length - 1;
-    this.left += this.take(0, count);
+    this.left += this.removeRange(0, count);
     if (this.all[0].id) this.before = this.all[0].id;
     this.mark();
   }
 
-  /** Where entries can go that are neither in view nor at the end: next to the gap, if there is one. */
+  /** Find entries to remove that are neither in view nor at the end: next to the gap, if there is one. Returns [from, count]. */
   between() {
     const end = this.all.length - AT_END;
     const at = this.gap === null ? end : this.gapAt;
@@ -142,13 +142,13 @@ export class Kept {
     return null;
   }
 
-  /** Where the entries after the gap begin. */
+  /** The index of the first entry after the gap. */
   get gapAt() {
     const next = this.gap.nextSibling;
     return next?.kept ? this.all.indexOf(next.kept) : this.all.length;
   }
 
-  take(from, count) {
+  removeRange(from, count) {
     const gone = this.all.splice(from, count);
     let entries = 0;
     for (const { entry, chars } of gone) {
@@ -158,7 +158,7 @@ export class Kept {
         this.on.forget(entry);
         entries += 1;
       } else if (this.on.isOpen(entry)) {
-        entry.kept = undefined; // its question stands elsewhere, and comes here when it is settled
+        entry.kept = undefined; // the slot stays: its question moves here when it is settled
         continue;
       }
       entry.remove();
@@ -167,7 +167,7 @@ export class Kept {
     return entries;
   }
 
-  /** Say that there are entries between which are not shown. */
+  /** Show that there is a gap. */
   split() {
     if (this.gap !== null) return;
     this.gap = make("div", "gap hint", "Entries between are not shown. ");
@@ -178,11 +178,11 @@ export class Kept {
     this.all[this.splitAt].entry.before(this.gap);
   }
 
-  /** At the end again: what stood before the gap goes. It can be asked for again. */
+  /** Close the gap when the end is in view again: remove everything before it, which can be loaded again. */
   close() {
     if (this.gap === null) return;
     const count = this.gapAt;
-    if (count > 0) this.takeFirst(count);
+    if (count > 0) this.removeFirst(count);
     this.gap.remove();
     this.gap = null;
   }

@@ -14,9 +14,9 @@ import { themes } from "./theme.js";
 import { Stream, words } from "./stream.js";
 import { foreign, make } from "./text.js";
 
-/** Milliseconds between two looks at the list of sessions. */
+/** Milliseconds between two requests for the list of sessions. */
 const LOOK = 4_000;
-/** Events with which a session opens, and of each page of older ones. */
+/** Events to load when a session opens, and in each page of older events. */
 const LAST = 200;
 /** Characters of a prompt that a browser sends when its page is gone: it takes 64 KiB, and each has up to 6 bytes. */
 const MAX_KEPT_ALIVE = 10_000;
@@ -56,13 +56,13 @@ let resumed = null;
 /** Ends when all prompts that were sent have their replies. */
 let repliesToPrompts = Promise.resolve();
 let sessions = [];
-/** When the list of sessions came; null before. */
+/** The time of the last list of sessions; null before the first. */
 let lookedAt = null;
 let isAtEnd = true;
 /** Whether the focus goes to the prompt as soon as one can write there. */
 let isPromptWanted = false;
 
-/** The end of the conversation is in view, and stays in view. */
+/** Show the end of the conversation, and keep it in view. */
 function toEnd() {
   isAtEnd = true;
   conversation.kept.close();
@@ -291,7 +291,7 @@ function head() {
   attend();
 }
 
-/** The title, the icon and a notification say what the sessions do. */
+/** Update the title and the icon, and notify. */
 function attend() {
   if (lookedAt === null) return;
   const { questions, isBusy } = conversation;
@@ -303,7 +303,7 @@ function attend() {
       if (info.id !== shown || !isLevel) {
         return { id: info.id, name, count: info.life === "asking" ? 1 : 0, question: "", isBusy: isWorking, isLevel: false };
       }
-      // Of what began before the first event that is here, only the list knows that it goes on.
+      // Work that began before the first event here is known only from the list.
       const goesOn = isBusy || queue.count > 0 || (isWorking && conversation.ended === null);
       return { id: info.id, name, count: questions.count, question: questions.words, isBusy: goesOn, isLevel };
     }),
@@ -387,7 +387,7 @@ function show(id) {
       if (state === "live" || state === "lost") at("say").textContent = text;
     },
     alive() {
-      // Browsers hold back the timers of a page that is not seen, but not what is sent to it.
+      // Browsers delay the timers of a hidden page, but not the events that it gets.
       if (document.hidden && performance.now() - lookedAt > LOOK) look();
     },
     anew(text) {
@@ -425,7 +425,7 @@ function fault(text) {
 
 let isChangeDue = false;
 let wasBusy = false;
-/** Bring what stands around the conversation up to date, once for many events. */
+/** Update everything around the conversation, once for many events. */
 function changed() {
   if (isChangeDue) return;
   isChangeDue = true;
@@ -473,16 +473,16 @@ function down() {
   main.scrollTop = main.scrollHeight;
 }
 
-/** Where something stands, in pixels from the upper edge of what is in view. */
+/** The position of an entry, in pixels from the upper edge of the view. */
 function topOf(entry) {
   return entry.getBoundingClientRect().top - at("main").getBoundingClientRect().top;
 }
 
-/** Whether older entries are on their way; or have not come, or found no room: then it is left to the person to ask again. */
+/** Older entries are being loaded; or that has failed, or they found no room: then the person has to ask again. */
 let isOlderDue = false;
 let hasOlderFailed = false;
 
-/** Get older entries, when what is in view is near the first ones. What one reads stays where it is. */
+/** Load older entries when the view is near the first entries. The view does not move. */
 async function older(isAsked = false) {
   const session = shown ?? read;
   const main = at("main");
@@ -506,7 +506,7 @@ async function older(isAsked = false) {
   }
 }
 
-/** Change the conversation above or below what is in view. */
+/** Change the conversation outside of the view, without moving the view. */
 function stay(change) {
   const main = at("main");
   const entry = isAtEnd ? undefined : conversation.kept.all.find((one) => one.entry.isConnected && one.entry.getBoundingClientRect && topOf(one.entry) >= 0)?.entry;

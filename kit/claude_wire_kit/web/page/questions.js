@@ -1,4 +1,4 @@
-// Permission questions. An open one stands above the prompt; one that is settled stands where it was asked.
+// Permission questions. An open question is above the prompt; a settled one moves to where it was asked.
 
 import { choicesOf } from "./choices.js";
 import { exact, fill, foreign, make } from "./text.js";
@@ -7,7 +7,7 @@ const REASONS = { withdrawn: "Withdrawn", answered: "Answered", dropped: "Droppe
 const DECISIONS = new Map([[true, ["Allowed", "allowed"]], [false, ["Denied", "denied"]]]);
 /** The fields of a tool's input that are shown at once; the others are counted. */
 const MAX_FIELDS = 12;
-/** Questions that are not shown, and of which it is kept what came of them. */
+/** The most outcomes to keep of questions that are not shown. */
 const MAX_UNKNOWN = 1_000;
 
 export class Questions {
@@ -22,7 +22,7 @@ export class Questions {
     this.dock = dock;
     this.on = on;
     this.open = new Map();
-    /** What came of questions that were asked before all events that are shown. */
+    /** Outcomes of questions that were asked before the first shown event. */
     this.unknown = new Map();
   }
 
@@ -176,7 +176,7 @@ export class Questions {
     }
   }
 
-  /** Take questions of older events. What came of them is known here, if anywhere. */
+  /** Take over the questions of older events, and settle those with an outcome known here. */
   join(older) {
     for (const [key, question] of [...older.open]) {
       const here = this.open.get(key);
@@ -203,7 +203,7 @@ export class Questions {
     }
   }
 
-  /** A button for the input of a question that is settled: its tool call stands beside it. */
+  /** A button for the input of a settled question: its tool call is next to it. */
   unfold({ card }) {
     const button = make("button", "more", "Show input");
     button.type = "button";
@@ -243,7 +243,7 @@ function sentence(text) {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** What a tool is called with: its fields, one below the other. A description stands above them. */
+/** The input of a tool: its description, and then its fields, one below the other. */
 function inputOf({ input, description }) {
   const list = make("dl", "input");
   const fields = Object.entries(input).filter(([name, value]) => name !== "description" || value !== description);

@@ -1,4 +1,4 @@
-// The events of a session, for as long as the page shows it. A lost connection is made anew, behind the last event.
+// The events of a session, for as long as the page shows it. After a lost connection it continues after the last event.
 
 /** Milliseconds without a byte after which a connection is taken for lost. The service gives a sign of life each 15 s. */
 const SILENT = 40_000;
@@ -11,7 +11,7 @@ export class Stream {
   /**
    * @param {string} url of the events.
    * @param {object} on `event(event, id)`, `state(state, words)` where state is "connecting", "live", "lost" or
-   *   "refused", `alive()` whenever anything has come, and `anew()` when all events come again from the first.
+   *   "refused", `alive()` whenever anything arrives, and `anew()` before all events come again from the first.
    */
   constructor(url, on) {
     this.url = url;
