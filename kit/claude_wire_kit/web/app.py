@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from base64 import b64encode
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
@@ -26,7 +25,7 @@ from claude_wire_kit.web.config import ChoiceError, FolderError
 from claude_wire_kit.web.past import PastId
 from claude_wire_kit.web.refusals import refusal, supervisor_refusal, too_many
 from claude_wire_kit.web.service import Service
-from claude_wire_kit.web.streams import DEFAULT_COUNT, count_of, events, websocket
+from claude_wire_kit.web.streams import DEFAULT_COUNT, count_of, events, json_of_id, page_of_events, websocket
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -285,13 +284,9 @@ async def _past_events(request: Request, service: Service, id: str) -> Response:
     except ValueError as error:
         return refusal(400, "id", str(error))
     page = await service.past_events(id, before, count)
-    events = [f'{{"id":{_quoted(one.id)},"event":{one.event.to_json()}}}' for one in page.events]
-    body = f'{{"events":[{",".join(events)}],"before":{_quoted(page.before)}}}'
-    return Response(body, media_type="application/json")
-
-
-def _quoted(id: PastId | None) -> str:
-    return json.dumps(None if id is None else str(id))
+    return page_of_events(
+        [f'{{"id":{json_of_id(one.id)},"event":{one.event.to_json()}}}' for one in page.events], page.before
+    )
 
 
 async def _go_on(request: Request, service: Service, id: str) -> Response:

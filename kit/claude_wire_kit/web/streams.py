@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import AsyncExitStack, aclosing
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from starlette.websockets import WebSocket
 
     from claude_wire_kit.web.events import Batch
+    from claude_wire_kit.web.past import PastId
     from claude_wire_kit.web.service import Service
 
 #: A client that has lost its connection reconnects after this many milliseconds.
@@ -125,9 +127,18 @@ async def _older(request: Request) -> Response:
     except ValueError as error:
         return refusal(400, "id", str(error))
     found, more = await service.older(str(request.path_params["id"]), before, count)
-    before_json = "null" if more is None else f'"{more}"'
-    body = f'{{"events":[{",".join(event.websocket for event in found)}],"before":{before_json}}}'
+    return page_of_events([event.websocket for event in found], more)
+
+
+def page_of_events(events: list[str], before: EventId | PastId | None) -> Response:
+    """Return a page of events, given as JSON, and the id before which there may be more."""
+    body = f'{{"events":[{",".join(events)}],"before":{json_of_id(before)}}}'
     return Response(body, media_type="application/json")
+
+
+def json_of_id(id: EventId | PastId | None) -> str:
+    """Return an id as JSON."""
+    return json.dumps(None if id is None else str(id))
 
 
 async def websocket(websocket: WebSocket) -> None:
