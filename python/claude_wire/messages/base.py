@@ -138,12 +138,12 @@ def null() -> Any:
 
 
 class ByHand(msgspec.StructMeta):
-    """The metaclass of messages that programs make. A wrong argument is answered with the field that was meant.
+    """The metaclass of messages that programs make. The error for a wrong argument names the field that was meant.
 
-    A call of such a class takes 0.7 µs more. Decoding calls no class.
+    Calling such a class takes 0.7 µs more. Decoding does not call classes.
     """
 
-    if not TYPE_CHECKING:  # which would take the fields from here
+    if not TYPE_CHECKING:  # type checkers take the arguments from the fields
 
         def __call__(cls, *args, **fields):
             try:
@@ -184,7 +184,7 @@ class Wire(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, kw_only=Tr
         repr_first: ClassVar[tuple[str, ...]]
         repr_unwraps: ClassVar[str]
 
-    #: Attributes that a repr shows first: what somebody who reads a log looks for.
+    #: Attributes that a repr shows first, for people who read a log.
     repr_first = ()
     #: A field that a repr leaves out, because attributes of :attr:`repr_first` show its content.
     repr_unwraps = ""

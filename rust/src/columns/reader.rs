@@ -284,7 +284,7 @@ impl Reader {
         Ok(false)
     }
 
-    /// Takes so many bytes more, which were read; none at the end of the source.
+    /// Takes bytes that were read; 0 at the end of the source.
     fn take(&mut self, read: usize) -> Result<(), Failure> {
         lock(&self.report).bytes += read as u64;
         let begins = self.base == 0 && self.filled < BOM.len();

@@ -89,7 +89,7 @@ impl Source {
     }
 
     /// The number of the line that begins at byte `offset`; the first is 1. All between it and `known` is read: the offset and the
-    /// number of a line that does not come behind it, such as `(0, 1)`.
+    /// number of a line that does not come after it, such as `(0, 1)`.
     ///
     /// # Errors
     ///

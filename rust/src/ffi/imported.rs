@@ -54,7 +54,7 @@ impl Imported {
         if status != 0 {
             return Err(imported.error(status));
         }
-        // SAFETY: the schema is valid as long as it is not released: texts end with a NUL, and there are so many children.
+        // SAFETY: the schema is valid as long as it is not released: texts end with a NUL, and `n_children` is the number of children.
         unsafe {
             if text(schema.format) != "+s" {
                 return Err("it has no columns".into());

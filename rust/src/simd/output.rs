@@ -14,7 +14,7 @@ const PART: usize = 4096;
 /// A few bytes that are written often.
 #[derive(Clone)]
 pub struct Words {
-    /// The bytes, with zeros behind.
+    /// The bytes, followed by zeros.
     bytes: [u8; PAD],
     len: usize,
     /// All of them, if they are more.
@@ -22,7 +22,7 @@ pub struct Words {
 }
 
 impl Words {
-    /// So many bytes need no memory of their own.
+    /// Up to this many bytes need no memory of their own.
     pub const FEW: usize = PAD;
 
     /// These bytes.
@@ -87,10 +87,10 @@ impl Default for Output {
 }
 
 impl Output {
-    /// Points into the memory, of which so many bytes are written.
+    /// Sets the pointers into the memory, of which `len` bytes are written.
     fn point(&mut self, len: usize) {
         self.start = self.memory.as_mut_ptr();
-        // SAFETY: so many bytes are written, and the memory is as long as its capacity.
+        // SAFETY: these bytes are written, and the memory is as long as its capacity.
         unsafe {
             self.at = self.start.add(len);
             self.end = self.start.add(self.memory.capacity());
@@ -128,10 +128,10 @@ impl Output {
         }
     }
 
-    /// Forgets what was written after so many bytes.
+    /// Removes everything after the first `len` bytes.
     pub fn truncate(&mut self, len: usize) {
         if len < self.place() {
-            // SAFETY: so many bytes are written.
+            // SAFETY: this many bytes are written.
             self.at = unsafe { self.start.add(len) };
         }
     }
@@ -187,7 +187,7 @@ impl Output {
         Some(())
     }
 
-    /// Writes words, and a few bytes behind them.
+    /// Writes words, and a few bytes after them.
     #[inline(always)]
     pub fn words<const N: usize>(&mut self, words: &Words, behind: [u8; N]) -> Option<()> {
         // SAFETY: there is room for as many.
@@ -231,7 +231,7 @@ impl Output {
         Some(())
     }
 
-    /// Writes a string with its quotes, and a few bytes before and behind. Separators of lines are escaped unless the bytes are ASCII.
+    /// Writes a string with its quotes, and a few bytes before and after it. Separators of lines are escaped unless the bytes are ASCII.
     #[inline(always)]
     pub fn text<const N: usize, const M: usize>(
         &mut self,
@@ -294,7 +294,7 @@ impl Output {
         Some(())
     }
 
-    /// Writes a point, and the digits of a number, which is not negative, in so many places: at most 16.
+    /// Writes a point, and the digits of a number in `places` places, at most 16. The number is not negative.
     pub fn fraction(&mut self, digits: i64, places: usize) -> Option<()> {
         let mut rest = digits;
         let mut written = [b'0'; 17];
@@ -484,7 +484,7 @@ fn also<const UTF8: bool>() -> u8 {
     }
 }
 
-/// From so many bytes on the call for wider vectors pays.
+/// From this many bytes on, the call for wider vectors pays.
 const LONG: usize = 96;
 
 /// As [`escape`], for a long string.
@@ -593,7 +593,7 @@ unsafe fn escape_one<const UTF8: bool>(bytes: &[u8], at: usize, to: *mut u8) -> 
     }
 }
 
-/// The bytes from `at` on, fewer than 16, with zeros behind.
+/// The bytes from `at` on, fewer than 16, followed by zeros.
 fn rest(bytes: &[u8], at: usize) -> [u8; WIDTH] {
     if let Some(last) = bytes.last_chunk() {
         // In two steps, for at least one byte goes and perhaps all do.

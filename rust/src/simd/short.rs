@@ -117,7 +117,7 @@ pub(super) fn vector(data: &[u8], at: usize) -> Option<&[u8; WIDTH]> {
 }
 
 /// Index of the first `"`, `\` or byte below 0x20 of `data` from `at` on, and whether all bytes before it are ASCII. It is the
-/// length of `data` if there are fewer than [`PAD`] bytes behind.
+/// length of `data` if fewer than [`PAD`] bytes follow.
 #[inline(always)]
 #[must_use]
 pub fn string_end(data: &[u8], mut at: usize) -> (usize, bool) {
@@ -188,7 +188,7 @@ pub fn copy_plain(
     Some((data.len(), true))
 }
 
-/// After so many bytes of a string the call for wider vectors pays.
+/// After this many bytes of a string, the call for wider vectors pays.
 const LONG: usize = 256;
 
 struct LongString<'a> {
@@ -230,7 +230,7 @@ pub fn difference(data: &[u8], at: usize, part: &[u8]) -> usize {
 
 /// A key of an object with its quotes and colon, as it is looked for.
 pub struct Key {
-    /// `"key":`, with zeros behind.
+    /// `"key":`, followed by zeros.
     pattern: [u8; 2 * WIDTH],
     /// The bits of the pattern that count, of either half.
     masks: [u32; 2],
