@@ -509,7 +509,8 @@ async function older(isAsked = false) {
 /** Change the conversation outside of the view, without moving the view. */
 function stay(change) {
   const main = at("main");
-  const entry = isAtEnd ? undefined : conversation.kept.all.find((one) => one.entry.isConnected && one.entry.getBoundingClientRect && topOf(one.entry) >= 0)?.entry;
+  const isInView = ({ entry }) => entry.isConnected && entry.nodeType === Node.ELEMENT_NODE && topOf(entry) >= 0;
+  const entry = isAtEnd ? undefined : conversation.kept.all.find(isInView)?.entry;
   const before = entry && topOf(entry);
   change();
   if (isAtEnd) down();
