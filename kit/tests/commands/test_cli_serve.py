@@ -116,7 +116,9 @@ def test_without_a_configuration_sessions_start_in_the_current_folder(
         path = f"{cli.parent}{os.pathsep}{os.environ['PATH']}"
         environment = {**commands.environment, "PATH": path, "XDG_CONFIG_HOME": os.fspath(tmp_path)}
         with serving(environment) as (_, client, _):
-            assert client.get("/sessions").json()["profiles"] == [{"name": "here", "roots": [os.fspath(shop)]}]
+            (profile,) = client.get("/sessions").json()["profiles"]
+            assert (profile["name"], profile["roots"], profile["options"]) == ("here", [os.fspath(shop)], {})
+            assert "bypassPermissions" not in profile["choices"]["permission_mode"]
             made = client.post("/sessions", json={"profile": "here"}).json()
             assert made["cwd"] == os.fspath(shop)
             assert client.post("/sessions", json={"profile": "here", "folder": ".."}).status_code == 403

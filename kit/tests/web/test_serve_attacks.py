@@ -258,10 +258,17 @@ async def test_a_profile_that_is_not_there(tmp_path: Path, profile: str) -> None
         assert (refused.status_code, refused.json()["error"]) == (404, "profile")
 
 
-@pytest.mark.parametrize("more", [{"argv": ["sh"]}, {"env": {}}, {"options": {}}, {"permission_mode": "default"}])
-async def test_a_client_chooses_nothing_but_profile_folder_and_name(tmp_path: Path, more: dict[str, object]) -> None:
+@pytest.mark.parametrize(
+    "more",
+    [{"argv": ["sh"]}, {"env": {}}, {"permission_mode": "default"}, {"options": {"permission_mode": "default"}}],
+    ids=str,
+)
+async def test_a_client_chooses_nothing_that_its_profile_does_not_offer(
+    tmp_path: Path, more: dict[str, object]
+) -> None:
     async with served(tmp_path) as service, service.client() as client:
-        assert (await client.post("/sessions", json={"profile": "agent", **more})).status_code == 400
+        refused = await client.post("/sessions", json={"profile": "agent", **more})
+        assert refused.status_code == (403 if "options" in more else 400)
         assert (await client.get("/sessions")).json()["sessions"] == []
 
 
