@@ -72,9 +72,14 @@ def test_decode_is_a_function_like_any_other() -> None:
     assert pickle.loads(pickle.dumps(decode)) is decode
     assert copy.copy(decode) is decode
     assert decode(line=LINE) == decode(LINE) == decode(LINE.decode()) == decode(memoryview(LINE)) == KeepAlive()
+    assert decode(Text(LINE.decode())) == KeepAlive()
     for arguments, named in WRONG_ARGUMENTS:
         with pytest.raises(TypeError, match=r"decode\(\)"):
             decode(*arguments, **named)
+
+
+class Text(str):
+    __slots__ = ()
 
 
 class Counting(Decoder[Any]):

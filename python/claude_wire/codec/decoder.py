@@ -447,7 +447,8 @@ def _decode_first(line: bytes | bytearray | memoryview | str) -> Any:
     return _decode_one(line)
 
 
-_NOT_THIS_WAY = (AttributeError, *REFUSED)
+# msgspec refuses what derives from str with a TypeError.
+_NOT_THIS_WAY = (AttributeError, TypeError, *REFUSED)
 _decode_one: Callable[[bytes | bytearray | memoryview | str], Any] = _decode_first
 
 
