@@ -143,7 +143,7 @@ class Feed:
         room: Callable[[], int] = lambda: MAX_KEPT,
         details: bool = False,
     ) -> None:
-        self._host = supervisor
+        self._supervisor = supervisor
         self._room = room
         self._details = details
         self._attach = attach
@@ -198,7 +198,7 @@ class Feed:
         """Read the session until the connection to the supervisor ends. Raises nothing."""
         try:
             with self._scope:
-                async with Lines(self._host, self._attach) as lines:
+                async with Lines(self._supervisor, self._attach) as lines:
                     await self._read(lines)
                 self.error = SupervisorError("lost", "the supervisor has ended the connection")
         except SupervisorError as error:
@@ -320,7 +320,7 @@ class Feed:
         if after.first != self.begins:
             raise SupervisorError(
                 "gone",
-                f"the events behind it were made of lines that are gone; they begin with line {self.begins} now",
+                f"the events after this id were made from lines that are gone; the first line now is {self.begins}",
                 first=self.begins,
             )
 
@@ -361,7 +361,7 @@ class Feed:
                             break
                     else:
                         return
-            if events := self._behind(place):
+            if events := self._kept_after(place):
                 place = events[-1].place
                 yield events
             elif self.is_level and told != self._states:
@@ -384,7 +384,7 @@ class Feed:
     def _id(self, place: Place) -> EventId:
         return EventId(self._epoch, self.begins, place, self._details)
 
-    def _behind(self, place: Place) -> Batch:
+    def _kept_after(self, place: Place) -> Batch:
         """Return kept events after a place, up to the size of one batch."""
         if self._latest is not None and self._latest[0] == place:
             return self._latest[1]
@@ -425,7 +425,7 @@ class Feed:
         """Read once more from the first line of the feed."""
         try:
             after = Cursor(self.session, self._epoch, self.begins - 1)
-            async with Lines(self._host, Attach(attach=self.session, after=after)) as lines:
+            async with Lines(self._supervisor, Attach(attach=self.session, after=after)) as lines:
                 yield lines
         except SupervisorError as error:
             self.is_stale = self.is_stale or error.error in ("gone", "epoch")

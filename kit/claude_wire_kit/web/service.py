@@ -69,7 +69,7 @@ class Service:
     """
 
     def __init__(self, supervisor: Supervisor, config: Config) -> None:
-        self._host = supervisor
+        self._supervisor = supervisor
         self._config = config
         # The feeds for new connections, the one that was used last at the end. A session may have several: without and
         # with details, and from several lines on.
@@ -100,7 +100,7 @@ class Service:
 
     async def sessions(self) -> list[SessionInfo]:
         """Return all sessions of the supervisor. Raises SupervisorError."""
-        return (await self._host.list()).sessions
+        return (await self._supervisor.list()).sessions
 
     async def session(self, id: str) -> SessionInfo:
         """Return one session.
@@ -138,7 +138,7 @@ class Service:
         for one in await self.past():
             if one.id == id:
                 chosen = self._profile(one.profile)
-                return await self._host.start(chosen.spec(chosen.folder(one.cwd), one.title, one.id))
+                return await self._supervisor.start(chosen.spec(chosen.folder(one.cwd), one.title, one.id))
         raise SupervisorError("unknown", "there is no such session")
 
     async def create(
@@ -156,7 +156,7 @@ class Service:
         """
         named = self._profile(profile)
         named.check(chosen or {})
-        return await self._host.start(named.spec(named.folder(folder), name, chosen=chosen))
+        return await self._supervisor.start(named.spec(named.folder(folder), name, chosen=chosen))
 
     async def resume(self, id: str, profile: str | None) -> SessionInfo:
         """Start a CLI that goes on with a session that has ended.
@@ -173,7 +173,7 @@ class Service:
         if profile is not None:
             chosen = self._profile(profile)
             env = chosen.spec(chosen.folder(info.cwd), None).env
-        return await self._host.restart(id, env=env)
+        return await self._supervisor.restart(id, env=env)
 
     async def files(self, id: str, sought: str) -> list[str]:
         """Return files below the folder of a session, as :func:`find_files` does. Raises SupervisorError."""
@@ -183,22 +183,22 @@ class Service:
 
     async def search(self, sought: str) -> Search:
         """Search the names, folders, prompts and texts of all sessions. Raises SupervisorError."""
-        search = Search(self._host, sought)
+        search = Search(self._supervisor, sought)
         async with self._searching:
             await search.run(await self.sessions())
         return search
 
     async def rename(self, id: str, name: str | None) -> None:
         """Give a session another name. Raises SupervisorError."""
-        await self._host.rename(id, name)
+        await self._supervisor.rename(id, name)
 
     async def stop(self, id: str) -> None:
         """End the CLI of a session. Raises SupervisorError."""
-        await self._host.stop((await self.session(id)).id)
+        await self._supervisor.stop((await self.session(id)).id)
 
     async def remove(self, id: str) -> None:
         """Remove a session that has ended, with all that was said. Raises SupervisorError."""
-        await self._host.remove(id)
+        await self._supervisor.remove(id)
 
     def _profile(self, name: str) -> Profile:
         found = self._config.profiles.get(name)
@@ -303,7 +303,7 @@ class Service:
             async with self._driving.setdefault(id, anyio.Lock()):
                 info = await self.session(id)
                 after = Cursor(info.id, info.epoch, info.line)
-                async with Lines(self._host, Attach(attach=id, after=after, role="driver")) as lines:
+                async with Lines(self._supervisor, Attach(attach=id, after=after, role="driver")) as lines:
                     yield lines
         except OSError as error:
             raise SupervisorError("lost", f"the connection with the supervisor failed: {error}") from error
@@ -333,7 +333,7 @@ class Service:
                 attach = Attach(attach=id, tail=TAIL_BYTES)
             elif after is not None and first > 1:
                 attach = Attach(attach=id, after=Cursor(id, after.epoch, first - 1))
-            feed = Feed(self._host, attach, self._room, details)
+            feed = Feed(self._supervisor, attach, self._room, details)
             self._tasks.start_soon(self._run, feed)
         self._feeds.append(feed)
         feed.users += 1
@@ -370,7 +370,7 @@ class Service:
         try:
             async with (
                 self._reading_older,
-                Lines(self._host, Attach(attach=id, tail=TAIL_BYTES, before=last + 1)) as lines,
+                Lines(self._supervisor, Attach(attach=id, tail=TAIL_BYTES, before=last + 1)) as lines,
             ):
                 if lines.answer.epoch != before.epoch:
                     raise SupervisorError("epoch", "the id is of another journal")
@@ -417,7 +417,7 @@ class Service:
         Raises:
             SupervisorError: the supervisor refuses it.
         """
-        async with Lines(self._host, Attach(attach=id, after=after)) as lines:
+        async with Lines(self._supervisor, Attach(attach=id, after=after)) as lines:
             self._raw.add(lines)
             try:
                 yield lines

@@ -330,12 +330,12 @@ def test_what_a_profile_lets_one_choose(browser: Any, server: PageServer) -> Non
         tab.page.click("#new")
         dialog = tab.page.get_by_role("dialog")
         assert dialog.get_by_label("Model").locator("option").all_text_contents() == [
-            "As the profile has it: sonnet",
+            "Profile default: sonnet",
             "sonnet",
             "opus",
         ]
         modes = dialog.get_by_label("Permission mode").locator("option").all_text_contents()
-        assert modes == ["As the CLI has it", "Ask before changes", "Plan first"]
+        assert modes == ["CLI default", "Ask before changes", "Plan first"]
         dialog.get_by_label("Model").select_option("opus")
         dialog.get_by_label("Max turns").select_option("5")
         tab.page.get_by_role("button", name="Start").click()

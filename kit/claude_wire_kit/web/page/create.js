@@ -57,7 +57,7 @@ export class Create {
         select.dataset.name = name;
         const given = options[name];
         const words = (value) => (name === "permission_mode" ? (MODES[value] ?? value) : String(value));
-        const none = given === undefined ? "As the CLI has it" : `As the profile has it: ${words(given)}`;
+        const none = given === undefined ? "CLI default" : `Profile default: ${words(given)}`;
         [none, ...values.map(words)].forEach((text, number) => {
           const option = make("option", "", text);
           option.value = number === 0 ? "" : JSON.stringify(values[number - 1]);
