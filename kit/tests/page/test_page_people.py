@@ -264,6 +264,21 @@ def test_files_in_a_menu(browser: Any, tmp_path: Path) -> None:
         assert shop.page.evaluate("document.activeElement.id") == "prompt"
 
 
+def test_a_menu_whose_new_rows_are_on_their_way_has_only_rows_that_fit(browser: Any, tmp_path: Path) -> None:
+    with guided(browser, tmp_path) as shop:
+        (tmp_path / "two words.txt").write_text("")
+        shop.page.focus("#prompt")
+        shop.page.keyboard.type("@")
+        shop.page.locator("#complete li", has_text="README.md").wait_for()
+        shop.page.route("**/files?*", lambda route: None)  # no answer comes
+        shop.page.keyboard.type("two")
+        assert shop.page.locator("#complete li").all_text_contents() == ["two words.txt"]
+        shop.page.keyboard.press("Tab")
+        assert shop.page.input_value("#prompt") == '@"two words.txt" '
+        shop.page.keyboard.type("@nowhere")
+        assert shop.page.is_hidden("#complete")
+
+
 #: Puts a file into an event of the page, as a browser does: "paste" or "drop", a type, and its base64.
 GIVE = """([kind, type, data]) => {
   const bytes = Uint8Array.from(atob(data), (one) => one.charCodeAt(0));

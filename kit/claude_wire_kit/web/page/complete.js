@@ -33,16 +33,21 @@ export class Complete {
     return this.rows.length > 0;
   }
 
-  /** What is written before the caret: a command at the beginning, or a file behind a blank. */
+  /** What is written before the caret: a command at the beginning, or a file after a blank. */
   async look() {
     const count = ++this.asked;
     const before = this.prompt.value.slice(0, this.prompt.selectionStart);
     const command = /^\/(\S*)$/.exec(before);
     const file = /(?:^|\s)@([^\s"]*)$/.exec(before);
+    const text = (command ?? file)?.[1] ?? "";
     let rows = [];
-    if (command) rows = this.commands(command[1]);
-    else if (file) rows = await this.files(file[1]);
-    if (count === this.asked) this.show(rows, (command ?? file)?.[1].length ?? 0);
+    if (command) rows = this.commands(text);
+    else if (file) {
+      // Until the files come, only rows that fit the new text stay: a key may take one of them now.
+      this.show(this.rows.filter(({ name }) => name.toLowerCase().includes(text.toLowerCase())), text.length);
+      rows = await this.files(text);
+    }
+    if (count === this.asked) this.show(rows, text.length);
   }
 
   commands(text) {
