@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class SupervisorLoop(asyncio.SelectorEventLoop):
-    """An asyncio loop whose readers need no handles."""
+    """An asyncio loop that calls its readers directly, without a handle for each."""
 
     def __init__(self) -> None:
         self._direct = _Selector(self.call_exception_handler)
@@ -59,7 +59,8 @@ class _Selector(selectors.EpollSelector):
     def remove(self, fd: int) -> bool:
         if self._readers.pop(fd, None) is None:
             return False
-        self._epoll.unregister(fd)
+        with suppress(OSError):  # it was closed before, which took it out
+            self._epoll.unregister(fd)
         return True
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:

@@ -90,6 +90,15 @@ def test_a_reader_that_another_has_removed_in_the_same_turn_is_not_called(loop: 
     assert len(called) == 1
 
 
+def test_the_reader_of_a_closed_descriptor_can_be_removed(loop: SupervisorLoop, pair: Pair) -> None:
+    ours, _ = pair
+    number = ours.fileno()
+    loop.add_reader(number, print)
+    ours.close()
+    assert loop.remove_reader(number)
+    assert not loop.remove_reader(number)
+
+
 def test_one_descriptor_has_a_reader_and_a_writer(loop: SupervisorLoop, pair: Pair) -> None:
     ours, theirs = pair
     found: list[Any] = []
