@@ -29,7 +29,7 @@ class ConfigError(ValueError):
 
 
 class ChoiceError(ValueError):
-    """A client has chosen what its profile does not offer."""
+    """A client has chosen an option that its profile does not offer."""
 
 
 class FolderError(ValueError):

@@ -124,7 +124,7 @@ def past_events(config: Config, id: str, before: PastId | None, count: int) -> P
 
 
 def _lines_before(file: IO[bytes], end: int) -> tuple[int, list[bytes]]:
-    """Return where a page of whole lines before an offset begins, and its lines: at least one.
+    """Return the page of whole lines that ends at an offset: where it begins, and its lines, at least one.
 
     Raises:
         ValueError: a line is too long.

@@ -41,7 +41,7 @@ class Search:
     """
 
     def __init__(self, supervisor: Supervisor, sought: str) -> None:
-        self._host = supervisor
+        self._supervisor = supervisor
         self._sought = sought.casefold()
         self._left = MAX_BYTES
         #: The sessions that have the text, after :meth:`run`.
@@ -59,7 +59,7 @@ class Search:
     async def _excerpts(self, info: SessionInfo) -> list[str]:
         excerpts: list[str] = []
         try:
-            async with Lines(self._host, Attach(attach=info.id)) as lines:
+            async with Lines(self._supervisor, Attach(attach=info.id)) as lines:
                 number, last = lines.answer.after, lines.answer.line
                 while number < last and len(excerpts) < MAX_EXCERPTS:
                     if self._left <= 0:

@@ -71,7 +71,7 @@ class Service:
     def __init__(self, supervisor: Supervisor, config: Config) -> None:
         self._supervisor = supervisor
         self._config = config
-        # The feeds for new connections, the one that was used last at the end. A session may have several: without and
+        # Running feeds, which new connections join; the most recently used is last. A session may have several: without and
         # with details, and from several lines on.
         self._feeds: list[Feed] = []
         # All feeds that read a session, including those that get no new connections.

@@ -27,7 +27,7 @@ impl Spill {
         // EXCL: nobody can give the file a name through /proc.
         let unnamed = how | OFlags::TMPFILE | OFlags::EXCL;
         let file = match rustix::fs::open(directory, unnamed, mode) {
-            // Not every file system has files without names. open(2) names these errors for that case.
+            // Not every file system supports files without names (O_TMPFILE). These are the errors that open(2) lists for it.
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT) => {
                 create_unlinked(directory, how, mode)?
             }

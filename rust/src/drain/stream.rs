@@ -95,7 +95,7 @@ impl Stream {
         }
     }
 
-    /// Releases everything. Nobody touches its descriptors afterwards.
+    /// Closes the stream's descriptors and drops its queue. No method touches the descriptors afterwards.
     pub fn close(&self) {
         // A broken stream is closed as any other.
         let mut guard = self.state.lock().unwrap_or_else(PoisonError::into_inner);

@@ -337,7 +337,7 @@ pub fn write_key(key: &mut Vec<u8>, data: &[u8], delta: &Delta) -> Result<(), Tr
     Ok(())
 }
 
-/// Bytes to copy for a shorter span: a copy of fixed length needs no call.
+/// Spans up to this length are copied as this many bytes: a copy of fixed length is inlined, others call memcpy.
 const SHORT: usize = 64;
 
 /// Extends `to` with the bytes of a span, if memory can be had.

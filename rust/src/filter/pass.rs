@@ -152,8 +152,8 @@ impl Filter {
         Ok((Verdict::Merge(parts), index))
     }
 
-    /// Puts the next line, a delta, into a group. Its key is in `known` of its template, or else in `self.key`. False if the groups must
-    /// be closed first.
+    /// Adds the next line, a delta, to a group. `known` is the template that has the line's key; without it the key is `self.key`.
+    /// Returns false if the groups must be closed first.
     fn merge(
         &mut self,
         known: Option<usize>,

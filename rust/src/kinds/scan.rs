@@ -214,7 +214,7 @@ impl<'a, E: Engine> Scanner<'a, E> {
         }
     }
 
-    /// Walks the line, never beyond its LF. `None` if the line is unclear.
+    /// Scans the line, never past its LF. `None` if the structure alone does not tell the tags.
     #[inline(always)]
     fn line(&mut self, engine: E) -> Option<()> {
         self.space();

@@ -59,7 +59,7 @@ pub(crate) const INVALID: u16 = 0xffff;
 #[derive(Clone)]
 pub(crate) struct Decoded<'a> {
     rest: &'a [u8],
-    /// An escaped character in UTF-8; the last `left` bytes are still to come.
+    /// An escaped character in UTF-8. The iterator has not returned its last `left` bytes yet.
     character: [u8; 4],
     left: usize,
 }

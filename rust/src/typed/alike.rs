@@ -179,7 +179,7 @@ impl<V: Clone> Patterns<V> {
         class: ClassId,
         message: &V,
     ) {
-        // The program may change its message: that must not change the pattern.
+        // A program may change lists and dicts of the message that it gets. The pattern needs a copy of its own.
         let Some(value) = host.copy(message) else {
             return;
         };

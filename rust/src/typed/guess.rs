@@ -82,7 +82,7 @@ impl Guesses {
         self.slots[Self::slot(data, at)?]
     }
 
-    /// Remembers what a line with these first bytes is.
+    /// Remembers the class of lines that start with these bytes.
     pub fn learn(&mut self, data: &[u8], at: usize, top: usize) {
         if let Some(slot) = Self::slot(data, at) {
             self.slots[slot] = Some(top);

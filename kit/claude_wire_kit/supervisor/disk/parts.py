@@ -247,7 +247,7 @@ class Part:
                 self._input.keep(self._input.count, self._input.end)
             if self._order.count != self.output.ordered + self._input.ordered:
                 self._read_order()
-            # After a crash: the last change of the file is the time of its last line.
+            # After a crash, take the file's mtime as the time of its last lines.
             self._times.append((self.output.count, os.fstat(self.output.descriptor).st_mtime))
             self.add_order()
         except BaseException:

@@ -387,7 +387,7 @@ function show(id) {
       if (state === "live" || state === "lost") at("say").textContent = text;
     },
     alive() {
-      // Browsers delay the timers of a hidden page, but not the events that it gets.
+      // Browsers throttle the timers of a hidden page, but not the events that it receives.
       if (document.hidden && performance.now() - lookedAt > LOOK) look();
     },
     anew(text) {

@@ -188,7 +188,7 @@ pub fn api() -> &'static Api {
 }
 
 /// Keeps this library loaded until the process ends. The interpreter may call or free its functions while it shuts down, after
-/// cffi has closed the library. False on failure.
+/// cffi has closed the library. Returns false on failure.
 pub fn keep_loaded() -> bool {
     // SAFETY: the address is in this library, and its path ends with a zero; opening it again only counts it once more.
     unsafe {
