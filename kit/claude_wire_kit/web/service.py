@@ -71,8 +71,8 @@ class Service:
     def __init__(self, supervisor: Supervisor, config: Config) -> None:
         self._supervisor = supervisor
         self._config = config
-        # Running feeds, which new connections join; the most recently used is last. A session may have several: without and
-        # with details, and from several lines on.
+        # Running feeds, which new connections join; the most recently used is last. A session may have several:
+        # without and with details, and from several lines on.
         self._feeds: list[Feed] = []
         # All feeds that read a session, including those that get no new connections.
         self._running: set[Feed] = set()

@@ -205,7 +205,7 @@ class Decoder(Generic[T]):
         # Indexes in `_ready`: all messages before the first were returned; no invalid line is left before the second.
         self._returned = self._checked = 0
         self._in_turn = False
-        # The argument of the native `feed`, bound to this decoder's buffer. None: the native method calls `feed` in Python.
+        # What the native `feed` needs to fill this decoder's buffer. None: it calls `feed` in Python.
         self._native_feeder: object = None
         if loads is None:
             self._native_feeder = self._lines.engine.new_feed(self._buffer.handle)
