@@ -16,7 +16,7 @@ use claude_wire::lines::frame;
 use claude_wire::lines::step::{Place, Step};
 use claude_wire::simd::{Key, Level};
 use claude_wire::typed::plan::{may_be, Class, Field, Kind, Member, Plan, Shape, Top};
-use claude_wire::typed::{Host, Line, Reader};
+use claude_wire::typed::{Builder, Line, Reader};
 
 const LINES: usize = 1_600;
 const CHUNK: usize = 64 * 1024;
@@ -136,7 +136,7 @@ fn filter(data: &[u8], mut filter: Filter) -> usize {
 /// Makes nothing of the lines: what is left is the pass itself.
 struct Nothing;
 
-impl Host for Nothing {
+impl Builder for Nothing {
     type Value = ();
     type Class = ();
     type Record = ();

@@ -5,7 +5,7 @@
 
 use super::batch::{push, Batch, Cell, Column, NoMemory, Type};
 use super::reader::Problem;
-use super::spec::{Place, Rule, Spec};
+use super::spec::{Origin, Rule, Spec};
 use super::tree::{Slot, Tree};
 use super::values::{json, text, timestamp, word, Fault, Word};
 use super::walk::{space, walk, Form, Found, Item, List, Value};
@@ -302,11 +302,11 @@ impl Work {
 
     /// The first value that is present and not null.
     #[inline(always)]
-    fn first(&self, data: &[u8], places: &[Place]) -> Value {
+    fn first(&self, data: &[u8], places: &[Origin]) -> Value {
         for place in places {
             let value = match *place {
-                Place::Line(slot) => self.line.value(slot),
-                Place::Block(slot) => self.block.value(slot),
+                Origin::Line(slot) => self.line.value(slot),
+                Origin::Block(slot) => self.block.value(slot),
             };
             if value.is_some(data) {
                 return value;

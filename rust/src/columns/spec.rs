@@ -19,12 +19,12 @@
 use super::batch::Type;
 use super::tree::{Slot, Tree};
 
-/// A place in a line, or in a content block of it.
+/// Where a column takes its value from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// In the line.
+pub enum Origin {
+    /// A path in the line.
     Line(Slot),
-    /// In the block.
+    /// A path in a content block of the line.
     Block(Slot),
 }
 
@@ -36,9 +36,9 @@ pub enum Rule {
     Offset,
     Index,
     If(Vec<(Vec<u8>, Slot)>),
-    First(Vec<Place>),
-    Kind(Vec<Place>),
-    Joined(Vec<Place>),
+    First(Vec<Origin>),
+    Kind(Vec<Origin>),
+    Joined(Vec<Origin>),
 }
 
 /// A column.
@@ -111,7 +111,7 @@ impl Spec {
     }
 
     fn rule(&mut self, name: &str, words: &[&str]) -> Option<Rule> {
-        let places = |spec: &mut Self| -> Option<Vec<Place>> {
+        let places = |spec: &mut Self| -> Option<Vec<Origin>> {
             words.iter().map(|path| spec.place(path)).collect()
         };
         Some(match name {
@@ -130,10 +130,10 @@ impl Spec {
         })
     }
 
-    fn place(&mut self, path: &str) -> Option<Place> {
+    fn place(&mut self, path: &str) -> Option<Origin> {
         Some(match path.strip_prefix("*.") {
-            Some(path) => Place::Block(self.block.want(path)?),
-            None => Place::Line(self.line.want(path)?),
+            Some(path) => Origin::Block(self.block.want(path)?),
+            None => Origin::Line(self.line.want(path)?),
         })
     }
 

@@ -8,7 +8,7 @@
 //!
 //! A new pattern has no *holes*. When a line differs from it within a string, that string becomes a hole.
 
-use super::host::Host;
+use super::builder::Builder;
 use super::memo::Strings;
 use super::plan::{may_be, Class, ClassId, Plan};
 use super::read::white;
@@ -126,9 +126,9 @@ impl<V> Default for Patterns<V> {
 impl<V: Clone> Patterns<V> {
     /// The message of the line at `at`, and where the line ends, if it matches a pattern.
     #[inline]
-    pub fn find<H: Host<Value = V>>(
+    pub fn find<B: Builder<Value = V>>(
         &mut self,
-        host: &mut H,
+        builder: &mut B,
         stack: &mut Vec<V>,
         scratch: &mut Vec<u8>,
         data: &[u8],
@@ -146,7 +146,7 @@ impl<V: Clone> Patterns<V> {
                 turn if turn <= self.last => turn - 1,
                 turn => turn,
             };
-            if let Some(found) = self.kept[index].read(host, stack, scratch, data, at) {
+            if let Some(found) = self.kept[index].read(builder, stack, scratch, data, at) {
                 self.last = index;
                 self.credit = (self.credit + ALIKE).min(MAX_CREDIT);
                 self.trust = (self.trust + 1).min(MAX_TRUST);
@@ -171,16 +171,16 @@ impl<V: Clone> Patterns<V> {
     }
 
     /// Makes a pattern of a line and its message.
-    pub fn learn<H: Host<Value = V>>(
+    pub fn learn<B: Builder<Value = V>>(
         &mut self,
-        plan: &Plan<V, H::Class>,
-        host: &mut H,
+        plan: &Plan<V, B::Class>,
+        builder: &mut B,
         line: &[u8],
         class: ClassId,
         message: &V,
     ) {
         // A program may change lists and dicts of the message that it gets. The pattern needs a copy of its own.
-        let Some(value) = host.copy(message) else {
+        let Some(value) = builder.copy(message) else {
             return;
         };
         let message = Record {
@@ -197,8 +197,8 @@ impl<V: Clone> Patterns<V> {
         };
         let mut padded = line.to_vec();
         padded.resize(line.len() + PAD, b'\n');
-        if pattern.walk(plan, host, &padded, 0, class, 0).is_none()
-            || pattern.make_steps(host).is_none()
+        if pattern.walk(plan, builder, &padded, 0, class, 0).is_none()
+            || pattern.make_steps(builder).is_none()
         {
             return;
         }
@@ -212,9 +212,9 @@ impl<V: Clone> Patterns<V> {
 }
 
 impl<V: Clone> Pattern<V> {
-    fn read<H: Host<Value = V>>(
+    fn read<B: Builder<Value = V>>(
         &mut self,
-        host: &mut H,
+        builder: &mut B,
         stack: &mut Vec<V>,
         scratch: &mut Vec<u8>,
         data: &[u8],
@@ -222,9 +222,9 @@ impl<V: Clone> Pattern<V> {
     ) -> Option<(V, usize)> {
         let base = stack.len();
         loop {
-            match self.compare(host, stack, scratch, data, at) {
+            match self.compare(builder, stack, scratch, data, at) {
                 Compared::Alike(end) => {
-                    let message = self.make(host, stack, base);
+                    let message = self.make(builder, stack, base);
                     stack.truncate(base);
                     return Some((message?, end));
                 }
@@ -241,7 +241,7 @@ impl<V: Clone> Pattern<V> {
                     }
                     leaf.is_hole = true;
                     self.holes += 1;
-                    self.make_steps(host)?;
+                    self.make_steps(builder)?;
                 }
                 Compared::Unclear => {
                     stack.truncate(base);
@@ -252,9 +252,9 @@ impl<V: Clone> Pattern<V> {
     }
 
     /// Compares a line with the pattern, and pushes the strings of its holes on the stack.
-    fn compare<H: Host<Value = V>>(
+    fn compare<B: Builder<Value = V>>(
         &mut self,
-        host: &mut H,
+        builder: &mut B,
         stack: &mut Vec<V>,
         scratch: &mut Vec<u8>,
         data: &[u8],
@@ -267,7 +267,7 @@ impl<V: Clone> Pattern<V> {
                 return Compared::Differs(from + difference(data, at, part));
             }
             let start = at + part.len();
-            let Some((value, end)) = remembered(&mut leaf.strings, host, scratch, data, start)
+            let Some((value, end)) = remembered(&mut leaf.strings, builder, scratch, data, start)
             else {
                 return Compared::Unclear;
             };
@@ -284,20 +284,25 @@ impl<V: Clone> Pattern<V> {
     }
 
     /// Makes the message. Its strings are on the stack, from `base` on.
-    fn make<H: Host<Value = V>>(&self, host: &mut H, stack: &mut Vec<V>, base: usize) -> Option<V> {
+    fn make<B: Builder<Value = V>>(
+        &self,
+        builder: &mut B,
+        stack: &mut Vec<V>,
+        base: usize,
+    ) -> Option<V> {
         for step in &self.steps {
             for value in &step.owned {
-                let copy = host.copy(value)?;
+                let copy = builder.copy(value)?;
                 stack.push(copy);
             }
-            let made = host.copy_with(&step.source, &step.changes, &stack[base..])?;
+            let made = builder.copy_with(&step.source, &step.changes, &stack[base..])?;
             stack.push(made);
         }
         stack.pop()
     }
 
     /// Makes the steps for the present holes.
-    fn make_steps<H: Host<Value = V>>(&mut self, host: &mut H) -> Option<()> {
+    fn make_steps<B: Builder<Value = V>>(&mut self, builder: &mut B) -> Option<()> {
         let holes: Vec<&Leaf<V>> = self.leaves.iter().filter(|leaf| leaf.is_hole).collect();
         let mut changes: Vec<Vec<(usize, usize)>> =
             self.records.iter().map(|_| Vec::new()).collect();
@@ -313,7 +318,7 @@ impl<V: Clone> Pattern<V> {
             }
             let mut owned = Vec::new();
             for &slot in &record.owned {
-                owned.push(host.slot(&record.value, slot)?);
+                owned.push(builder.slot(&record.value, slot)?);
                 changes[index].push((slot, made));
                 made += 1;
             }
@@ -331,10 +336,10 @@ impl<V: Clone> Pattern<V> {
     }
 
     /// Finds the strings, lists and dicts of the record at `at`. `None` if one cannot be found.
-    fn walk<H: Host<Value = V>>(
+    fn walk<B: Builder<Value = V>>(
         &mut self,
-        plan: &Plan<V, H::Class>,
-        host: &mut H,
+        plan: &Plan<V, B::Class>,
+        builder: &mut B,
         data: &[u8],
         at: usize,
         class: ClassId,
@@ -374,13 +379,13 @@ impl<V: Clone> Pattern<V> {
                             members.iter().find(|member| member.tag == tag)?.class
                         }
                     };
-                    let value = host.slot(&self.records[record].value, slot)?;
+                    let value = builder.slot(&self.records[record].value, slot)?;
                     self.records.push(Record {
                         value,
                         holder: Some((record, slot)),
                         owned: Vec::new(),
                     });
-                    self.walk(plan, host, data, at, class, self.records.len() - 1)?;
+                    self.walk(plan, builder, data, at, class, self.records.len() - 1)?;
                 }
                 (b'{' | b'[', Some(_)) => self.records[record].own(slot),
                 _ => {}

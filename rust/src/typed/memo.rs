@@ -204,7 +204,7 @@ struct DictKey<V> {
 impl<V> Default for Keys<V> {
     fn default() -> Self {
         let mut slots = Vec::new();
-        slots.resize_with(Word::SLOTS, || None);
+        slots.resize_with(ShortString::SLOTS, || None);
         Self { slots }
     }
 }
@@ -250,7 +250,7 @@ impl<V: Clone> Keys<V> {
         kept: &mut usize,
         make: impl FnOnce() -> Option<V>,
     ) -> Option<(V, Option<usize>)> {
-        let Some((_, slot)) = Word::new(name) else {
+        let Some((_, slot)) = ShortString::new(name) else {
             return Some((make()?, None));
         };
         if let Some(known) = self.slots[slot]
@@ -280,18 +280,18 @@ impl<V: Clone> Keys<V> {
 }
 
 /// The last short strings, anywhere in a line.
-pub struct Words<V> {
-    kept: Vec<Option<(Word, V)>>,
+pub struct ShortStrings<V> {
+    kept: Vec<Option<(ShortString, V)>>,
 }
 
 /// A string of at most 32 bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Word {
-    bytes: [u8; Word::MAX],
+struct ShortString {
+    bytes: [u8; ShortString::MAX],
     len: u8,
 }
 
-impl Word {
+impl ShortString {
     const MAX: usize = 32;
     const SLOTS: usize = 2048;
 
@@ -320,19 +320,19 @@ impl Word {
     }
 }
 
-impl<V> Default for Words<V> {
+impl<V> Default for ShortStrings<V> {
     fn default() -> Self {
         let mut kept = Vec::new();
-        kept.resize_with(Word::SLOTS, || None);
+        kept.resize_with(ShortString::SLOTS, || None);
         Self { kept }
     }
 }
 
-impl<V: Clone> Words<V> {
+impl<V: Clone> ShortStrings<V> {
     /// The object of a string; calls `make` for a new string.
     #[inline]
     pub fn get(&mut self, string: &[u8], make: impl FnOnce() -> Option<V>) -> Option<V> {
-        let Some((word, slot)) = Word::new(string) else {
+        let Some((word, slot)) = ShortString::new(string) else {
             return make();
         };
         if let Some((known, value)) = &self.kept[slot] {

@@ -1,8 +1,8 @@
 //! Turns lines into typed messages in one pass: objects are made while the JSON is read. `write` does the reverse.
 //!
-//! A `plan` lists the classes, their keys, and the types of each value. The `Reader` follows it over the lines of a block, and
-//! calls a `Host` to make the objects. The host of the library makes msgspec's Structs in CPython (`ffi::python`), the host of
-//! the tests makes plain values.
+//! A `plan` lists the classes, their keys, and the types of each value. The `Reader` reads the lines of a block by the plan, and
+//! calls a `Builder` to make the objects. The library's builder makes msgspec's Structs in CPython (`ffi::python`). The tests' builder
+//! makes values of a Rust enum.
 //!
 //! An unusual line *falls through*: one with a value of a wrong type, a tag given twice, a lone surrogate, a number of more than
 //! 18 digits, or deep nesting. The caller decodes it in a slower way, which also finds out what is wrong. So there are two rules:
@@ -16,8 +16,8 @@
 //! copied if it can change: see `memo`. A line that differs from an earlier one only in some strings is not parsed: see `alike`.
 
 mod alike;
+mod builder;
 mod guess;
-mod host;
 pub mod memo;
 mod number;
 pub mod plan;
@@ -26,9 +26,9 @@ mod skip;
 mod text;
 mod write;
 
-pub use host::Host;
+pub use builder::Builder;
 pub use read::{Line, Reader};
-pub use write::{Field, Place, Seen, Shape, Source, Text, Unwritten, Writer};
+pub use write::{Field, FieldSlot, Seen, Shape, Source, Text, Unwritten, Writer};
 
 #[cfg(test)]
 mod plain;

@@ -1,4 +1,4 @@
-//! A host of plain values, and a plan with a bit of everything, for the tests and for the fuzzer.
+//! A builder that makes values of a Rust enum, and a plan with a bit of everything, for the tests and for the fuzzer.
 
 use std::rc::Rc;
 use std::vec::Drain;
@@ -7,9 +7,9 @@ use serde_json::{json, Value as Json};
 
 use crate::simd::Key;
 use crate::typed::plan::{may_be, Class, Field, Kind, Member, Plan, Shape, Top, ANY};
-use crate::typed::{Host, Reader};
+use crate::typed::{Builder, Reader};
 
-/// A value of the tests' host. Records have their class and their slots.
+/// A value that the tests' builder makes. A record has its class and its slots.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Plain {
     Json(Json),
@@ -75,7 +75,7 @@ fn pairs_of(drain: Drain<'_, Plain>) -> Vec<(String, Plain)> {
     pairs
 }
 
-impl Host for Values {
+impl Builder for Values {
     type Value = Plain;
     type Class = (&'static str, usize);
     type Record = (&'static str, Vec<Option<Plain>>);

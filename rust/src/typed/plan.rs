@@ -86,7 +86,7 @@ pub enum Class<C> {
 
 /// The fields of a class.
 pub struct Shape<C> {
-    /// The class, for the host.
+    /// The class, for the builder.
     pub class: C,
     /// The range of its keys in [`Plan::fields`]. At most 128; the tag is the last, if there is one.
     pub fields: std::ops::Range<FieldId>,

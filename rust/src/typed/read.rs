@@ -1,9 +1,9 @@
 //! Reads lines by a plan.
 
 use super::alike::{Patterns, MAX_OWNED};
+use super::builder::Builder;
 use super::guess::{tags, Guesses, Meant};
-use super::host::Host;
-use super::memo::{Found, Keys, Part, Strings, Words};
+use super::memo::{Found, Keys, Part, ShortStrings, Strings};
 use super::number::{number, Number};
 use super::plan::{may_be, Class, ClassId, FieldId, Kind, KindId, Plan, ANY};
 use super::skip::find_tag;
@@ -50,9 +50,9 @@ fn pass_over<V>(data: &[u8], mut at: usize, take: &mut impl FnMut(Line<V>, usize
     }
 }
 
-/// The place of an object or array. The last value at the same place is remembered.
+/// What the reader files an object or array under. It remembers the last value of each.
 #[derive(Clone, Copy)]
-enum Place {
+enum PartOf {
     Field(FieldId),
     /// The value of a dict's key; its slot in [`Reader::keys`].
     Key(usize),
@@ -77,28 +77,28 @@ impl<V> Default for Memory<V> {
 }
 
 /// Reads lines by a plan.
-pub struct Reader<H: Host> {
+pub struct Reader<B: Builder> {
     /// Makes the objects.
-    pub host: H,
+    pub builder: B,
     /// The classes of lines, and their fields.
-    plan: Plan<H::Value, H::Class>,
+    plan: Plan<B::Value, B::Class>,
     /// Of each field.
-    memory: Vec<Memory<H::Value>>,
+    memory: Vec<Memory<B::Value>>,
     /// Of each class: the field that came first last time.
     first: Vec<Option<FieldId>>,
     /// Of each kind: the class of the last object, an index in [`Kind::classes`].
     last: Vec<usize>,
     guesses: Guesses,
-    patterns: Patterns<H::Value>,
+    patterns: Patterns<B::Value>,
     /// Keys of dicts.
-    keys: Keys<H::Value>,
+    keys: Keys<B::Value>,
     /// Of each kind: the first key of the last dict with values of this kind, a slot of `keys`.
     first_key: Vec<usize>,
-    words: Words<H::Value>,
+    short_strings: ShortStrings<B::Value>,
     /// Bytes of all parts in `memory` and `keys`.
     kept: usize,
     /// Items of unfinished lists and dicts.
-    stack: Vec<H::Value>,
+    stack: Vec<B::Value>,
     scratch: Vec<u8>,
     /// Number of lists and dicts made so far. A value that holds one must not be shared.
     changeable: usize,
@@ -110,11 +110,11 @@ pub struct Reader<H: Host> {
     tail: Vec<u8>,
 }
 
-impl<H: Host> Reader<H> {
+impl<B: Builder> Reader<B> {
     /// A reader with an empty plan.
-    pub fn new(host: H) -> Self {
+    pub fn new(builder: B) -> Self {
         let mut reader = Self {
-            host,
+            builder,
             plan: Plan::default(),
             memory: Vec::new(),
             first: Vec::new(),
@@ -123,7 +123,7 @@ impl<H: Host> Reader<H> {
             patterns: Patterns::default(),
             keys: Keys::default(),
             first_key: Vec::new(),
-            words: Words::default(),
+            short_strings: ShortStrings::default(),
             kept: 0,
             stack: Vec::new(),
             scratch: Vec::new(),
@@ -137,7 +137,7 @@ impl<H: Host> Reader<H> {
     }
 
     /// Changes the plan: adds to it, or plans a class.
-    pub fn change_plan(&mut self, change: impl FnOnce(&mut Plan<H::Value, H::Class>)) {
+    pub fn change_plan(&mut self, change: impl FnOnce(&mut Plan<B::Value, B::Class>)) {
         change(&mut self.plan);
         self.memory
             .resize_with(self.plan.fields.len(), Memory::default);
@@ -147,7 +147,7 @@ impl<H: Host> Reader<H> {
     }
 
     /// Reads one line, without its LF.
-    pub fn one(&mut self, line: &[u8]) -> Line<H::Value> {
+    pub fn one(&mut self, line: &[u8]) -> Line<B::Value> {
         let mut tail = std::mem::take(&mut self.tail);
         tail.clear();
         if tail.try_reserve(line.len() + PAD + 1).is_err() {
@@ -162,7 +162,7 @@ impl<H: Host> Reader<H> {
     }
 
     /// Reads the first line of `data`. Its length is `len`, with its LF. At least [`PAD`] bytes follow it.
-    pub fn padded(&mut self, data: &[u8], len: usize) -> Line<H::Value> {
+    pub fn padded(&mut self, data: &[u8], len: usize) -> Line<B::Value> {
         match self.line(data, 0) {
             // The line has another LF before its end.
             (Line::Message(_, _), Some(end)) if end != len => Line::FallsThrough,
@@ -176,7 +176,7 @@ impl<H: Host> Reader<H> {
         &mut self,
         data: &[u8],
         end: usize,
-        mut take: impl FnMut(Line<H::Value>, usize, usize),
+        mut take: impl FnMut(Line<B::Value>, usize, usize),
     ) {
         // Lines near the end are read from a padded copy. For a short block, a copy of all of it takes less time than the search for
         // its last line.
@@ -207,13 +207,13 @@ impl<H: Host> Reader<H> {
         self.tail.shrink_to(KEPT_BYTES);
         self.scratch.shrink_to(KEPT_BYTES);
         self.stack
-            .shrink_to(KEPT_BYTES / size_of::<H::Value>().max(1));
+            .shrink_to(KEPT_BYTES / size_of::<B::Value>().max(1));
     }
 
     /// Bytes of the buffers, and of remembered objects and arrays.
     #[cfg(test)]
     pub fn kept(&self) -> (usize, usize) {
-        let stack = self.stack.capacity() * size_of::<H::Value>();
+        let stack = self.stack.capacity() * size_of::<B::Value>();
         let parts: usize = self.memory.iter().map(|memory| memory.part.kept()).sum();
         (
             self.tail.capacity() + self.scratch.capacity() + stack,
@@ -223,7 +223,7 @@ impl<H: Host> Reader<H> {
 
     /// Puts a value on the stack; `None` without memory.
     #[inline]
-    fn push(&mut self, value: H::Value) -> Option<()> {
+    fn push(&mut self, value: B::Value) -> Option<()> {
         if self.stack.len() == self.stack.capacity() {
             self.stack.try_reserve(64).ok()?;
         }
@@ -236,7 +236,7 @@ impl<H: Host> Reader<H> {
         data: &[u8],
         mut at: usize,
         end: usize,
-        take: &mut impl FnMut(Line<H::Value>, usize, usize),
+        take: &mut impl FnMut(Line<B::Value>, usize, usize),
         before: usize,
     ) {
         while at < end {
@@ -253,14 +253,14 @@ impl<H: Host> Reader<H> {
     }
 
     /// Reads the line at `at`. If that works, also returns where the next line begins.
-    fn line(&mut self, data: &[u8], at: usize) -> (Line<H::Value>, Option<usize>) {
+    fn line(&mut self, data: &[u8], at: usize) -> (Line<B::Value>, Option<usize>) {
         let Self {
-            host,
+            builder,
             stack,
             scratch,
             ..
         } = self;
-        if let Some((message, end)) = self.patterns.find(host, stack, scratch, data, at) {
+        if let Some((message, end)) = self.patterns.find(builder, stack, scratch, data, at) {
             let end = white(data, end);
             if data.get(end) == Some(&b'\n') {
                 return (Line::Message(message, false), Some(end + 1));
@@ -273,7 +273,7 @@ impl<H: Host> Reader<H> {
                 if let Some(class) = class {
                     self.patterns.learn(
                         &self.plan,
-                        &mut self.host,
+                        &mut self.builder,
                         &data[at..end],
                         class,
                         &message,
@@ -293,14 +293,14 @@ impl<H: Host> Reader<H> {
         (line, None)
     }
 
-    fn message(&mut self, data: &[u8], at: usize) -> Option<(H::Value, usize, Option<ClassId>)> {
+    fn message(&mut self, data: &[u8], at: usize) -> Option<(B::Value, usize, Option<ClassId>)> {
         if data.get(at) != Some(&b'{') {
             return None;
         }
         if self.plan.tops.is_empty() {
             let base = self.stack.len();
             let end = self.pairs(data, at, ANY, 0)?;
-            return Some((self.host.dict(self.stack.drain(base..))?, end, None));
+            return Some((self.builder.dict(self.stack.drain(base..))?, end, None));
         }
         if let Some(tags) = tags(data, at) {
             let scratch = &mut self.scratch;
@@ -343,7 +343,7 @@ impl<H: Host> Reader<H> {
         data: &[u8],
         at: usize,
         top: usize,
-    ) -> Option<(H::Value, usize, Option<ClassId>)> {
+    ) -> Option<(B::Value, usize, Option<ClassId>)> {
         let class = self.plan.tops[top].class;
         let (message, end, _) = self.record(data, at, class, 0)?;
         Some((message, end, Some(class)))
@@ -367,7 +367,7 @@ impl<H: Host> Reader<H> {
         data: &[u8],
         at: usize,
         meant: Meant,
-    ) -> Option<(H::Value, usize, Option<ClassId>)> {
+    ) -> Option<(B::Value, usize, Option<ClassId>)> {
         let (kind, of_type, of_subtype) = self.plan.unknown.clone()?;
         let reason = match meant {
             Meant::UnknownType => of_type,
@@ -382,13 +382,15 @@ impl<H: Host> Reader<H> {
         &mut self,
         data: &[u8],
         at: usize,
-        kind: &H::Value,
-        reason: &H::Value,
+        kind: &B::Value,
+        reason: &B::Value,
         depth: usize,
-    ) -> Option<(H::Value, usize)> {
+    ) -> Option<(B::Value, usize)> {
         let base = self.stack.len();
         let end = self.pairs(data, at, ANY, depth)?;
-        let value = self.host.unknown(kind, reason, self.stack.drain(base..))?;
+        let value = self
+            .builder
+            .unknown(kind, reason, self.stack.drain(base..))?;
         self.unknown += 1;
         self.changeable += 1;
         Some((value, end))
@@ -403,7 +405,7 @@ impl<H: Host> Reader<H> {
         at: usize,
         id: ClassId,
         depth: usize,
-    ) -> Option<(H::Value, usize, u128)> {
+    ) -> Option<(B::Value, usize, u128)> {
         let shape = match &self.plan.classes[id] {
             Class::Planned(shape) => shape,
             Class::Refused => return None,
@@ -414,7 +416,7 @@ impl<H: Host> Reader<H> {
         };
         let (fields, extra) = (shape.fields.clone(), shape.extra);
         let base = self.stack.len();
-        let mut record = self.host.begin(&shape.class)?;
+        let mut record = self.builder.begin(&shape.class)?;
         if depth >= MAX_DEPTH {
             return None;
         }
@@ -447,7 +449,7 @@ impl<H: Host> Reader<H> {
                     let slot = self.plan.fields[field].slot;
                     if let Some(kind) = self.plan.fields[field].kind {
                         let (value, end) = self.field(data, at, kind, field, depth)?;
-                        self.host.set(&mut record, slot, value);
+                        self.builder.set(&mut record, slot, value);
                         at = end;
                     } else {
                         at = self.tag(data, at, id)?;
@@ -482,19 +484,19 @@ impl<H: Host> Reader<H> {
             let field = &self.plan.fields[fields.start + index];
             if field.kind.is_some() {
                 let value = field.default.clone()?;
-                self.host.set(&mut record, field.slot, value);
+                self.builder.set(&mut record, field.slot, value);
             }
         }
         if let Some(slot) = extra {
             let value = if self.stack.len() == base {
-                self.host.null()
+                self.builder.null()
             } else {
                 self.changeable += 1;
-                self.host.dict(self.stack.drain(base..))?
+                self.builder.dict(self.stack.drain(base..))?
             };
-            self.host.set(&mut record, slot, value);
+            self.builder.set(&mut record, slot, value);
         }
-        Some((self.host.finish(record), at, seen))
+        Some((self.builder.finish(record), at, seen))
     }
 
     /// The field of the key at `at`, and where the value begins. Pushes a key that is no field of the class on the stack.
@@ -518,10 +520,10 @@ impl<H: Host> Reader<H> {
         let field = self.plan.find(shape, name);
         if field.is_none() {
             shape.extra?;
-            let host = &mut self.host;
+            let builder = &mut self.builder;
             let (key, _) = self
                 .keys
-                .get(name, &mut self.kept, || host.text(name, ascii))?;
+                .get(name, &mut self.kept, || builder.text(name, ascii))?;
             self.push(key)?;
         }
         Some((field, colon + 1))
@@ -550,12 +552,12 @@ impl<H: Host> Reader<H> {
         kind: KindId,
         field: FieldId,
         depth: usize,
-    ) -> Option<(H::Value, usize)> {
+    ) -> Option<(B::Value, usize)> {
         match data.get(at)? {
             b'"' if self.plan.kinds[kind].may_be & (may_be::TEXT | may_be::ANY) != 0 => {
                 self.field_text(data, at + 1, field)
             }
-            b'{' | b'[' => self.part(data, at, kind, Place::Field(field), depth),
+            b'{' | b'[' => self.part(data, at, kind, PartOf::Field(field), depth),
             _ => self.value(data, at, kind, depth),
         }
     }
@@ -566,15 +568,15 @@ impl<H: Host> Reader<H> {
         data: &[u8],
         start: usize,
         field: FieldId,
-    ) -> Option<(H::Value, usize)> {
+    ) -> Option<(B::Value, usize)> {
         let Self {
             memory,
-            host,
+            builder,
             scratch,
             ..
         } = self;
         let strings = &mut memory[field].strings;
-        let (value, end) = remembered(strings, host, scratch, data, start)?;
+        let (value, end) = remembered(strings, builder, scratch, data, start)?;
         Some((value, end + 1))
     }
 
@@ -584,22 +586,22 @@ impl<H: Host> Reader<H> {
         data: &[u8],
         at: usize,
         kind: KindId,
-        place: Place,
+        of: PartOf,
         depth: usize,
-    ) -> Option<(H::Value, usize)> {
-        let found = self.part_at(place)?.find(data, at, depth);
+    ) -> Option<(B::Value, usize)> {
+        let found = self.part_at(of)?.find(data, at, depth);
         match found {
             Found::Nothing => return self.value(data, at, kind, depth),
             Found::Same(value, end, true) => return Some((value, end)),
             Found::Same(value, end, false) => {
                 self.changeable += 1;
-                return Some((self.host.copy(&value)?, end));
+                return Some((self.builder.copy(&value)?, end));
             }
             Found::Again | Found::Other => {}
         }
         let (changeable, unknown) = (self.changeable, self.unknown);
         let read = self.value(data, at, kind, depth);
-        self.part_at(place)?.done();
+        self.part_at(of)?.done();
         let (value, end) = read?;
         if self.unknown != unknown {
             return Some((value, end));
@@ -607,21 +609,21 @@ impl<H: Host> Reader<H> {
         let bytes = &data[at..end];
         if matches!(found, Found::Other) {
             let mut kept = self.kept;
-            self.part_at(place)?.note(bytes, &mut kept);
+            self.part_at(of)?.note(bytes, &mut kept);
             self.kept = kept;
         } else if self.changeable == changeable {
-            self.part_at(place)?.keep(bytes, value.clone(), true, depth);
-        } else if let Some(copy) = self.host.copy(&value) {
-            self.part_at(place)?.keep(bytes, copy, false, depth);
+            self.part_at(of)?.keep(bytes, value.clone(), true, depth);
+        } else if let Some(copy) = self.builder.copy(&value) {
+            self.part_at(of)?.keep(bytes, copy, false, depth);
         }
         Some((value, end))
     }
 
     #[inline]
-    fn part_at(&mut self, place: Place) -> Option<&mut Part<H::Value>> {
-        match place {
-            Place::Field(field) => Some(&mut self.memory[field].part),
-            Place::Key(slot) => self.keys.part(slot),
+    fn part_at(&mut self, of: PartOf) -> Option<&mut Part<B::Value>> {
+        match of {
+            PartOf::Field(field) => Some(&mut self.memory[field].part),
+            PartOf::Key(slot) => self.keys.part(slot),
         }
     }
 
@@ -632,7 +634,7 @@ impl<H: Host> Reader<H> {
         at: usize,
         id: KindId,
         depth: usize,
-    ) -> Option<(H::Value, usize)> {
+    ) -> Option<(B::Value, usize)> {
         let kind = &self.plan.kinds[id];
         let (may, item) = (kind.may_be, kind.item);
         match data.get(at)? {
@@ -650,32 +652,32 @@ impl<H: Host> Reader<H> {
                 let base = self.stack.len();
                 let end = self.pairs(data, at, item, depth + 1)?;
                 self.changeable += 1;
-                Some((self.host.dict(self.stack.drain(base..))?, end))
+                Some((self.builder.dict(self.stack.drain(base..))?, end))
             }
             b'[' if may & (may_be::LIST | may_be::ANY) != 0 => self.list(data, at, item, depth + 1),
             b't' if may & (may_be::BOOL | may_be::ANY) != 0 && begins(data, at, b"true") => {
-                Some((self.host.bool(true), at + 4))
+                Some((self.builder.bool(true), at + 4))
             }
             b'f' if may & (may_be::BOOL | may_be::ANY) != 0 && begins(data, at, b"false") => {
-                Some((self.host.bool(false), at + 5))
+                Some((self.builder.bool(false), at + 5))
             }
             b'n' if may & (may_be::NULL | may_be::ANY) != 0 && begins(data, at, b"null") => {
-                Some((self.host.null(), at + 4))
+                Some((self.builder.null(), at + 4))
             }
             b'-' | b'0'..=b'9' => {
                 let (number, end) = number(data, at)?;
                 let value = match number {
                     Number::Int(value) if may & (may_be::INT | may_be::ANY) != 0 => {
-                        self.host.int(value)?
+                        self.builder.int(value)?
                     }
                     #[allow(clippy::cast_precision_loss)] // It is below 2 to the power of 53.
                     Number::Int(value)
                         if may & may_be::FLOAT != 0 && value.unsigned_abs() < 1 << 53 =>
                     {
-                        self.host.float(value as f64)?
+                        self.builder.float(value as f64)?
                     }
                     Number::Float(value) if may & (may_be::FLOAT | may_be::ANY) != 0 => {
-                        self.host.float(value)?
+                        self.builder.float(value)?
                     }
                     _ => return None,
                 };
@@ -686,24 +688,26 @@ impl<H: Host> Reader<H> {
     }
 
     /// A string in a list or a dict. Short ones are remembered, as they often repeat.
-    fn text(&mut self, data: &[u8], start: usize) -> Option<(H::Value, usize)> {
+    fn text(&mut self, data: &[u8], start: usize) -> Option<(B::Value, usize)> {
         let (end, ascii) = string_end(data, start);
         if data.get(end) != Some(&b'"') {
             return self.escaped(data, start, end);
         }
         let string = &data[start..end];
-        let host = &mut self.host;
-        let value = self.words.get(string, || host.text(string, ascii))?;
+        let builder = &mut self.builder;
+        let value = self
+            .short_strings
+            .get(string, || builder.text(string, ascii))?;
         Some((value, end + 1))
     }
 
     #[cold]
-    fn escaped(&mut self, data: &[u8], start: usize, at: usize) -> Option<(H::Value, usize)> {
+    fn escaped(&mut self, data: &[u8], start: usize, at: usize) -> Option<(B::Value, usize)> {
         if data.get(at) != Some(&b'\\') {
             return None;
         }
         let (end, ascii) = unescape(data, start, at, &mut self.scratch)?;
-        Some((self.host.text(&self.scratch, ascii)?, end + 1))
+        Some((self.builder.text(&self.scratch, ascii)?, end + 1))
     }
 
     /// An object of the only class of a kind, or of the class with its tag.
@@ -713,8 +717,8 @@ impl<H: Host> Reader<H> {
         at: usize,
         id: KindId,
         depth: usize,
-    ) -> Option<(H::Value, usize)> {
-        let kind: &Kind<H::Value> = &self.plan.kinds[id];
+    ) -> Option<(B::Value, usize)> {
+        let kind: &Kind<B::Value> = &self.plan.kinds[id];
         let record = match kind.classes.as_slice() {
             [only] => self.record(data, at, only.class, depth),
             members => {
@@ -743,7 +747,7 @@ impl<H: Host> Reader<H> {
         at: usize,
         item: KindId,
         depth: usize,
-    ) -> Option<(H::Value, usize)> {
+    ) -> Option<(B::Value, usize)> {
         if depth >= MAX_DEPTH {
             return None;
         }
@@ -767,7 +771,7 @@ impl<H: Host> Reader<H> {
             }
         }
         self.changeable += 1;
-        Some((self.host.list(self.stack.drain(base..))?, at))
+        Some((self.builder.list(self.stack.drain(base..))?, at))
     }
 
     /// Pushes the keys and values of the object at `at` on the stack, and returns where it ends.
@@ -794,7 +798,7 @@ impl<H: Host> Reader<H> {
             let (value, end) = match (data.get(at)?, before) {
                 // Only for one kind: another would make something else of the same bytes.
                 (b'{' | b'[', Some(slot)) if item == ANY => {
-                    self.part(data, at, item, Place::Key(slot), depth)?
+                    self.part(data, at, item, PartOf::Key(slot), depth)?
                 }
                 _ => self.value(data, at, item, depth)?,
             };
@@ -817,15 +821,15 @@ impl<H: Host> Reader<H> {
         at: usize,
         item: KindId,
         before: &mut Option<usize>,
-    ) -> Option<(H::Value, usize)> {
+    ) -> Option<(B::Value, usize)> {
         if data.get(at) != Some(&b'"') {
             return None;
         }
         let (end, ascii) = string_end(data, at + 1);
         let (key, end, slot) = if data.get(end) == Some(&b'"') {
             let string = &data[at + 1..end];
-            let host = &mut self.host;
-            let make = || host.text(string, ascii);
+            let builder = &mut self.builder;
+            let make = || builder.text(string, ascii);
             let (key, slot) = self.keys.get(string, &mut self.kept, make)?;
             (key, end + 1, slot)
         } else {

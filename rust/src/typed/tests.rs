@@ -378,7 +378,7 @@ fn what_comes_again_is_not_made_again() {
                 made,
                 begun,
                 copied,
-            } = reader.host;
+            } = reader.builder;
             *counts = [made, begun, copied];
         }
         [0, 1, 2].map(|what| counts[1][what] - counts[0][what])

@@ -1,18 +1,18 @@
 //! Strings of fields, and their escapes.
 
-use super::host::Host;
+use super::builder::Builder;
 use super::memo::Strings;
 use crate::simd::{copy_plain, string_end, Ahead};
 
 /// The string whose contents begin at `start`, and where its closing quote is. Shares one of `strings` if it is equal.
 #[inline]
-pub fn remembered<H: Host>(
-    strings: &mut Strings<H::Value>,
-    host: &mut H,
+pub fn remembered<B: Builder>(
+    strings: &mut Strings<B::Value>,
+    builder: &mut B,
     scratch: &mut Vec<u8>,
     data: &[u8],
     start: usize,
-) -> Option<(H::Value, usize)> {
+) -> Option<(B::Value, usize)> {
     if let Some(found) = strings.find(data, start) {
         return Some(found);
     }
@@ -20,13 +20,13 @@ pub fn remembered<H: Host>(
     match data.get(end)? {
         b'"' => {
             let string = &data[start..end];
-            let value = host.text(string, ascii)?;
+            let value = builder.text(string, ascii)?;
             strings.keep(string, &value);
             Some((value, end))
         }
         b'\\' => {
             let (end, ascii) = unescape(data, start, end, scratch)?;
-            Some((host.text(scratch, ascii)?, end))
+            Some((builder.text(scratch, ascii)?, end))
         }
         _ => None,
     }

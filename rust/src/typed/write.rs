@@ -45,9 +45,9 @@ pub trait Source<'a> {
     /// Makes the fields of this record known, and returns the indexes of all known fields, in order.
     fn learn(&self, record: Self::Value, fields: &mut Self::Fields) -> Vec<usize>;
     /// The value of a field.
-    fn field(&self, record: Self::Value, at: &Place) -> Field<Self::Value>;
+    fn field(&self, record: Self::Value, at: &FieldSlot) -> Field<Self::Value>;
     /// Where a field is.
-    fn place(&self, fields: &Self::Fields, index: usize) -> Place;
+    fn place(&self, fields: &Self::Fields, index: usize) -> FieldSlot;
     /// A number that is not 0, and that no other key has while this one is kept.
     fn identity(&self, text: Self::Value) -> u64;
     /// Makes a reference that keeps a value alive.
@@ -60,7 +60,7 @@ pub trait Source<'a> {
 
 /// Where a record has a field.
 #[derive(Clone, Copy)]
-pub struct Place {
+pub struct FieldSlot {
     /// Its slot.
     pub slot: usize,
     /// The value with which the field is left out.
@@ -139,7 +139,7 @@ pub struct Shape<F> {
     /// The same for the tag, or nothing.
     pub tag_key: Words,
     /// The [known](Source::is_known) fields, and the text before each.
-    known: Vec<(Place, Words)>,
+    known: Vec<(FieldSlot, Words)>,
 }
 
 impl<F> Shape<F> {

@@ -1,4 +1,4 @@
-//! References to CPython's objects, and the host that makes objects for a reader.
+//! References to CPython's objects, and the builder that makes objects for a reader.
 
 #![allow(clippy::inline_always)] // Counting references is an instruction or two.
 
@@ -8,7 +8,7 @@ use std::ptr::NonNull;
 use std::vec::Drain;
 
 use super::api::{api, Counting, Pointer, Size};
-use crate::typed::Host;
+use crate::typed::Builder;
 
 /// A reference to an object. Dropping it gives the reference up.
 pub struct Object(NonNull<std::ffi::c_void>);
@@ -229,7 +229,7 @@ pub fn size(len: usize) -> Size {
     len as Size
 }
 
-impl Host for Python {
+impl Builder for Python {
     type Value = Object;
     type Class = StructClass;
     type Record = Object;

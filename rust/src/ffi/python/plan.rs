@@ -30,7 +30,7 @@ pub fn change(reader: &mut Reader<Python>, additions: &Object) -> Option<()> {
     for row in items_at(additions, 3)? {
         shapes.push((
             index_at(&row, 0)?,
-            shape(&mut reader.host, &item(&row, 1)?)?,
+            shape(&mut reader.builder, &item(&row, 1)?)?,
         ));
     }
     let tops = items_at(additions, 4)?
@@ -107,7 +107,7 @@ fn kind(row: &Object) -> Option<Kind<Object>> {
 type ShapeParts = (StructClass, Vec<u8>, Vec<Field<Object>>, Option<usize>);
 
 #[allow(clippy::option_option)] // `None` is a wrong row, `Some(None)` a class that is refused.
-fn shape(host: &mut Python, row: &Object) -> Option<Option<ShapeParts>> {
+fn shape(python: &mut Python, row: &Object) -> Option<Option<ShapeParts>> {
     let Some(row) = optional(row.clone()) else {
         return Some(None);
     };
@@ -140,7 +140,7 @@ fn shape(host: &mut Python, row: &Object) -> Option<Option<ShapeParts>> {
         return None;
     }
     Some(Some((
-        host.class(item(&row, 0)?, words),
+        python.class(item(&row, 0)?, words),
         bytes_at(&row, 2)?,
         fields,
         extra,

@@ -13,7 +13,7 @@ use super::plan::{bytes_at, index_at, item, items_at};
 use super::public::{call, method, replace, Cell};
 use super::{body, bool, none, tuple, TAKES_NONE, TAKES_ONE};
 use crate::simd::Words;
-use crate::typed::{Field, Place, Seen, Shape, Source, Text, Unwritten, Writer};
+use crate::typed::{Field, FieldSlot, Seen, Shape, Source, Text, Unwritten, Writer};
 
 /// An object that stays alive and unchanged for `'a`: there is a reference to the object or to its container, this thread holds
 /// the interpreter's lock, and nothing is called that could run other code.
@@ -131,19 +131,19 @@ const IS_DICT: u64 = 1 << 29;
 /// The fields of a class.
 struct Fields {
     /// The places of all fields. `kept` keeps the values of `omitted` alive.
-    all: Vec<Place>,
+    all: Vec<FieldSlot>,
     /// The slot of the dict with keys that have no field.
     extra: usize,
     /// The places of the fields that are not [known](Source::is_known), and of `extra`. In groups of four; repeats of the last place
     /// fill the last group.
-    unknown: Vec<[Place; 4]>,
+    unknown: Vec<[FieldSlot; 4]>,
     #[allow(dead_code)] // It only keeps the values alive.
     kept: Vec<Object>,
 }
 
 impl Fields {
     /// Fields, none of them known.
-    fn new(all: Vec<Place>, extra: usize, kept: Vec<Object>) -> Self {
+    fn new(all: Vec<FieldSlot>, extra: usize, kept: Vec<Object>) -> Self {
         let mut fields = Self {
             all,
             extra,
@@ -155,14 +155,14 @@ impl Fields {
     }
 
     /// Sets which fields are known.
-    fn know(&mut self, is_known: impl Fn(&Place) -> bool) {
-        let extra = Place {
+    fn know(&mut self, is_known: impl Fn(&FieldSlot) -> bool) {
+        let extra = FieldSlot {
             slot: self.extra,
             omitted: api()._Py_NoneStruct as usize,
         };
         let unknown = self.all.iter().copied().filter(|place| !is_known(place));
-        let unknown: Vec<Place> = unknown.chain([extra]).collect();
-        let four = |some: &[Place]| [0, 1, 2, 3].map(|index| some[index.min(some.len() - 1)]);
+        let unknown: Vec<FieldSlot> = unknown.chain([extra]).collect();
+        let four = |some: &[FieldSlot]| [0, 1, 2, 3].map(|index| some[index.min(some.len() - 1)]);
         self.unknown = unknown.chunks(4).map(four).collect();
     }
 }
@@ -338,14 +338,16 @@ impl<'a> Source<'a> for Objects {
     #[inline(always)]
     fn is_known(&self, record: Still<'a>, fields: &Fields) -> bool {
         // SAFETY: as of `field`.
-        let differs = |place: &Place| unsafe { record.word(place.slot) as usize ^ place.omitted };
-        let differ = |[a, b, c, d]: &[Place; 4]| differs(a) | differs(b) | differs(c) | differs(d);
+        let differs =
+            |place: &FieldSlot| unsafe { record.word(place.slot) as usize ^ place.omitted };
+        let differ =
+            |[a, b, c, d]: &[FieldSlot; 4]| differs(a) | differs(b) | differs(c) | differs(d);
         fields.unknown.iter().all(|four| differ(four) == 0)
     }
 
     fn learn(&self, record: Still<'a>, fields: &mut Fields) -> Vec<usize> {
         let mut known: Vec<usize> = Vec::new();
-        let is_unknown = |place: &Place| {
+        let is_unknown = |place: &FieldSlot| {
             let mut unknown = fields.unknown.iter().flatten();
             unknown.any(|other| other.slot == place.slot)
         };
@@ -360,7 +362,7 @@ impl<'a> Source<'a> for Objects {
     }
 
     #[inline(always)]
-    fn field(&self, record: Still<'a>, at: &Place) -> Field<Still<'a>> {
+    fn field(&self, record: Still<'a>, at: &FieldSlot) -> Field<Still<'a>> {
         // SAFETY: `slots_of` has found the slots in an instance. Each has an object, or null.
         unsafe {
             let value = record.word(at.slot);
@@ -374,7 +376,7 @@ impl<'a> Source<'a> for Objects {
         }
     }
 
-    fn place(&self, fields: &Fields, index: usize) -> Place {
+    fn place(&self, fields: &Fields, index: usize) -> FieldSlot {
         fields.all[index]
     }
 
@@ -719,7 +721,7 @@ unsafe extern "C" fn add(_: Pointer, argument: Pointer) -> Pointer {
                 keys.push(Words::new(&bytes_at(&field, 0)?));
                 let slot = index_at(&field, 1).filter(is_slot)?;
                 let omitted = item(&field, 2)?;
-                all.push(Place {
+                all.push(FieldSlot {
                     slot,
                     omitted: omitted.pointer() as usize,
                 });

@@ -140,15 +140,15 @@ impl<'a> Source<'a> for Values {
         (0..fields.len()).filter(|&index| fields[index].1).collect()
     }
 
-    fn place(&self, fields: &Vec<(Json, bool)>, index: usize) -> Place {
+    fn place(&self, fields: &Vec<(Json, bool)>, index: usize) -> FieldSlot {
         let omitted = usize::from(fields[index].0.is_null());
-        Place {
+        FieldSlot {
             slot: index,
             omitted,
         }
     }
 
-    fn field(&self, record: &'a Plain, at: &Place) -> Field<&'a Plain> {
+    fn field(&self, record: &'a Plain, at: &FieldSlot) -> Field<&'a Plain> {
         match &slots(record)[at.slot] {
             Some(Plain::Absent) => Field::Absent,
             Some(Plain::Json(Json::Null)) if at.omitted == 1 => Field::Absent,

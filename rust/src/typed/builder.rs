@@ -1,9 +1,9 @@
-//! The interface between the reader, which parses, and the host, which makes objects.
+//! The interface between the reader, which parses JSON, and the builder, which makes objects.
 
 /// Makes the objects of messages.
 ///
 /// A method returns `None` if it cannot make the object: the line falls through.
-pub trait Host {
+pub trait Builder {
     /// A reference to an object. Dropping it gives it up; a clone is another reference to the same object.
     type Value: Clone;
     /// A class of records.
