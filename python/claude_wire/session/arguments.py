@@ -15,9 +15,9 @@ from claude_wire.support.arguments import require_function, type_of
 
 #: Default for ``timeout`` of requests, in seconds, as in claude-agent-sdk.
 REQUEST_SECONDS = 60.0
-#: Default for ``ceiling``, in seconds: how long the CLI waits for background work when its input has ended.
+#: Default for ``ceiling``, in seconds. The CLI itself waits this long for background work after its input has ended.
 CEILING_SECONDS = 600.0
-#: Option of the CLI or of claude-agent-sdk that is not an argument here -> hint where it goes.
+#: Option of the CLI or of claude-agent-sdk that :func:`open_session` does not take -> hint where to put the option.
 PLACES: dict[str, str] = {
     **OPTION_PLACES,
     **{
@@ -28,7 +28,7 @@ PLACES: dict[str, str] = {
     "prompt": "send it: await session.query(...), or session.ask(...)",
 }
 
-#: The same for ``Session(stream)``.
+#: The same mapping for the arguments of :class:`Session`.
 STREAM_PLACES: dict[str, str] = {
     **PLACES,
     **dict.fromkeys(("cwd", "env", "extra_env", "user", "stderr"), "open_process(..., NAME=...)"),
@@ -39,22 +39,22 @@ class McpServer(Protocol):
     """An MCP server in the host's process; :class:`claude_wire.integrations.mcp.InProcessMcpServer` is one."""
 
     def connect(self, send: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
-        """Called before any :meth:`handle`. Called again if the server was closed and the session adds it again.
+        """Start. The session calls this before any :meth:`handle`, and again if it adds a closed server again.
 
-        ``send`` sends one JSON-RPC object to the CLI, a notification or a request of the server. It returns when the
-        object is written; the response to a request comes through :meth:`handle`.
+        ``send`` sends one JSON-RPC object to the CLI: a notification or a request of the server. It returns when the
+        object is written. The CLI's response to a request arrives at :meth:`handle`.
         """
         ...
 
     async def handle(self, message: dict[str, Any]) -> dict[str, Any] | None:
-        """Handle one JSON-RPC object from the CLI. Returns the response to a request, and None for other objects.
+        """Handle one JSON-RPC object from the CLI. Return the response to a request, and None for other objects.
 
         The call is cancelled if the CLI withdraws its request.
         """
         ...
 
     async def aclose(self) -> None:
-        """Stop. Called once for each :meth:`connect`: when the session leaves the server out, or ends."""
+        """Stop. The session calls this once for each :meth:`connect`: when it removes the server, or ends."""
         ...
 
 
@@ -77,5 +77,5 @@ def require_server(name: str, server: object, others: Mapping[str, object]) -> N
         if one is server and other != name:
             raise ValueError(
                 f"mcp_servers[{name!r}] is the same object as mcp_servers[{other!r}], and a server has one name: to "
-                "rename it, leave it out first"
+                "rename it, remove it first"
             )

@@ -78,10 +78,10 @@ OnFailure: TypeAlias = Literal["continue", "block"]
 
 _log = logging.getLogger("claude_wire")
 
-#: Seconds that a hook may take beyond its own timeout. The CLI checks the timeout itself, and must be first: it refuses
-#: the tool of a hook that did not answer, but runs the tool if our error answer comes before that.
+#: Seconds that a hook may take beyond its own timeout. The CLI checks the timeout, too, and must notice it first: when
+#: a hook times out, the CLI refuses the tool; but if our error answer arrives earlier, the CLI runs the tool.
 HOOK_SECONDS = 5.0
-#: JSON-RPC 2.0, section 5.1: "method not found", which MCP also uses for unknown servers; and an error in the server.
+#: Error codes of JSON-RPC 2.0, section 5.1. MCP uses "method not found" for unknown servers, too.
 METHOD_NOT_FOUND = -32601
 INTERNAL_ERROR = -32603
 
@@ -93,20 +93,21 @@ class HookMatcher:
         hooks: functions that get the :class:`HookCallbackRequest`, whose ``input`` says what happened, and return the
             output or None. All matching functions are called at the same time.
         matcher: names of tools such as ``"Bash"`` or ``"Edit|Write"``, compared exactly, or a regular expression. For
-            events without a tool, the value is another field of the event. None matches all. ``Session.guards`` says
-            if the matcher fits no tool.
+            an event without a tool, the CLI compares another field of the event. None matches all. ``Session.guards``
+            says if the matcher fits no tool.
         timeout: seconds that each function may take. After that, the CLI withdraws the call and treats it as failed,
-            which cancels the function. If the CLI does not withdraw it, the session cancels it a few seconds later.
-        on_failure: what happens after a failed hook: ``"continue"`` or ``"block"`` the action. None: if the function
-            raises, the action continues, as is the CLI's default; if it returns an invalid answer, the action is
-            refused (for events that can refuse).
-        unknown_event: true for an event of a later CLI, whose name this version does not know.
+            and the session cancels the function. If the CLI does not withdraw the call, the session cancels the
+            function 5 seconds later.
+        on_failure: whether the CLI continues or blocks the action after a failed hook: ``"continue"`` or ``"block"``.
+            None: if the function raises, the action continues (the CLI's default); if the function returns an invalid
+            answer, the action is refused, for events that can be refused.
+        unknown_event: True for an event of a later CLI, whose name this version does not know.
         name: name of the functions in their hook ids. None: the qualified name of each function. If several processes
             drive one session in turn, they must use the same names.
 
     Raises:
         TypeError: a function cannot be called with one argument, or an argument has the wrong type.
-        ValueError: ``timeout`` or ``on_failure`` is none of the above, or ``name`` is empty.
+        ValueError: ``timeout`` is not a number of seconds, ``on_failure`` is unknown, or ``name`` is empty.
     """
 
     __slots__ = ("hooks", "matcher", "name", "on_failure", "timeout", "unknown_event")
@@ -133,7 +134,7 @@ class HookMatcher:
         if not isinstance(name, (str, type(None))):
             raise TypeError(f"name must be a str such as 'guard', not {type_of(name)}")
         if name == "":
-            raise ValueError("name must not be empty; without it the qualified names of the functions are taken")
+            raise ValueError("name must not be empty; the default is the qualified name of each function")
         require_seconds("timeout", timeout)
         if on_failure is not None:
             require_one_of("on_failure", on_failure, get_args(OnFailure))
@@ -164,7 +165,7 @@ class Callbacks:
     """All callbacks of a session, and their descriptions for ``initialize``.
 
     Args:
-        timeout: seconds for each callback without a timeout of its own; None for as long as the CLI waits.
+        timeout: seconds for each callback that does not set a timeout. None: as long as the CLI waits.
     """
 
     def __init__(
@@ -194,14 +195,16 @@ class Callbacks:
             require_function(f"dialogs[{shown(kind)}]", dialog, "the RequestUserDialogRequest")
         self._can_use_tool = can_use_tool
         self.mcp_servers: dict[str, McpServer] = dict(mcp_servers or {})
-        #: True if another program owns the CLI: another of its sessions may answer a request that has no callback here.
+        #: True if another program owns the CLI. Then a request without a callback here stays open, because another
+        #: session may answer it.
         self.shared: bool = False
-        #: True if can_use_tool may return a bool, as in the description of the classic dialect.
+        #: True if can_use_tool may return a bool, as the classic dialect allows.
         self.takes_booleans: bool = False
-        #: If the host calls hooks itself: returns their decision about a permission request, None for no decision.
+        #: :meth:`.HostHooks.before_use` if the host calls hooks itself, else None. Returns the decision of the hooks
+        #: about a permission request; None if they decide nothing.
         self.before_use: Callable[[CanUseToolRequest], Awaitable[Decided | None]] | None = None
-        #: MCP server -> event that its calls wait for: set after the server has got the handshake that the CLI began
-        #: with an earlier session's server.
+        #: MCP server -> event that is set after a takeover, when the server has received the CLI's handshake again.
+        #: Requests to the server wait for this event.
         self.greetings: dict[str, Event] = {}
         self._on_elicitation = on_elicitation
         self._dialogs = dict(dialogs or {})
@@ -210,7 +213,7 @@ class Callbacks:
         self._hooks: dict[str, _Hook] = {}
         self._matchers: dict[str, list[HookCallbackMatcher]] = {}
         for key, given in (hooks or {}).items():
-            # The classic dialect's description writes {"pre-tool-use": function}, without a HookMatcher.
+            # In the classic dialect, {"pre-tool-use": function} is valid, without a HookMatcher.
             is_bare = isinstance(key, str) and "-" in key and callable(given)
             matchers = [HookMatcher(cast("Hook", given))] if is_bare else given
             event = _event(key, matchers)
@@ -226,7 +229,7 @@ class Callbacks:
         }
 
     def find(self, body: object) -> Handler | None:
-        """The handler for the body of a request of the CLI; None if no callback is for such requests."""
+        """The handler for the body of a request of the CLI; None for a type of request that has no callbacks."""
         handler = self._handlers.get(type(body))
         if handler is None:
             return None
@@ -248,7 +251,7 @@ class Callbacks:
         return not isinstance(body, ElicitationRequest) or self._on_elicitation is not None
 
     def _name(self, body: object) -> str:
-        """The name in logs of the callback for a request, with its subject: ``can_use_tool for Bash``."""
+        """The callback for a request, as logs name it: ``can_use_tool for Bash``."""
         if isinstance(body, CanUseToolRequest):
             return f"can_use_tool for {one_line(body.tool_name)}"
         if isinstance(body, HookCallbackRequest):
@@ -264,7 +267,7 @@ class Callbacks:
         """Add the descriptions of the callbacks to an ``initialize`` request.
 
         Raises:
-            ValueError: the request has hooks, MCP servers or dialogs of its own.
+            ValueError: the request sets hooks, MCP servers or dialogs that the callbacks also set.
         """
         ours: dict[str, Any] = {}
         if self._matchers:
@@ -283,7 +286,7 @@ class Callbacks:
         return list(self._hooks)
 
     def matchers_of(self, event: str) -> list[HookCallbackMatcher]:
-        """The hooks of an event; their ids are for :meth:`call_hook`."""
+        """The matchers of a hook event. :meth:`call_hook` takes their hook ids."""
         return self._matchers.get(event, [])
 
     @property
@@ -291,7 +294,7 @@ class Callbacks:
         return list(self._matchers)
 
     async def call_hook(self, request: HookCallbackRequest) -> HookOutput | None:
-        """Call a hook in the host, without the CLI. None if it failed, took too long, or goes on in the background."""
+        """Call a hook without the CLI. Return None if it failed, timed out, or returned an :class:`AsyncHookOutput`."""
         timeout = self._hooks[request.callback_id].timeout
         output: Wire | dict[str, Any] | None = None
         try:
@@ -317,8 +320,8 @@ class Callbacks:
         return tuple(state.view for state in states if state is not None)
 
     def see_init(self, message: InitMessage) -> None:
-        """A turn has begun: compare the matchers with the tools of the session."""
-        if self._hooks and message.tools:  # an agent of your own need not list its tools
+        """Compare the matchers of the hooks with the tools that ``system/init`` lists at the beginning of a turn."""
+        if self._hooks and message.tools:  # other agents than the CLI need not list their tools
             more = any(server.status == "pending" for server in message.mcp_servers or ())
             for hook in self._hooks.values():
                 hook.state.check_matcher(message.tool_names, more=more)
@@ -338,8 +341,8 @@ class Callbacks:
         if self._hooks and info.hooks_applied is False:
             raise RequestError(
                 "initialize",
-                "the CLI has not registered the hooks and would never call them; it takes those of its first "
-                "initialize, and later ones of the process that owns its input",
+                "the CLI has not registered the hooks and would never call them; it takes the hooks of its first "
+                "initialize, and later hooks of the process that owns its input",
             )
         blocks = any(one.onFailure == "block" for matchers in self._matchers.values() for one in matchers)
         if blocks and not info.hook_on_failure_supported:
@@ -348,7 +351,7 @@ class Callbacks:
             hook.state.confirmed = info.hooks_applied
 
     def confirm_registered(self, registered: Registered) -> None:
-        """Compare these callbacks with those that the CLI was started with; warn of callbacks it will never call."""
+        """Compare these callbacks with the ones that the CLI was started with. Log those that it will never call."""
         hooks = {id: hook.state for id, hook in self._hooks.items()}
         compare_with_registered(registered, self._permissions, hooks, self.mcp_servers)
 
@@ -364,7 +367,7 @@ class Callbacks:
         )
 
     def _new_id(self, id: str) -> str:
-        """A hook id that is the same in every process with these hooks. The second hook of the same id gets ``#2``."""
+        """Return ``id``, or ``id#2``, ``id#3``, ... if it is taken. Every process with these hooks has the same ids."""
         number, numbered = 1, id
         while numbered in self._hooks:
             number += 1
@@ -407,7 +410,7 @@ class Callbacks:
         try:
             return check_hook_output(name_of(hook.function), _event_of(request), output)
         except WrongAnswer as error:
-            # Nobody knows what the function meant. Allowing the action would be a guess, so refuse it.
+            # The function may have meant to refuse the action, so do not allow it.
             refused = refuse(hook.state.event, str(error)) if hook.on_failure is None else None
             if refused is None:
                 raise

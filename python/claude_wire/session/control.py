@@ -1,6 +1,6 @@
 """The control messages of a session: requests of the CLI go to the callbacks, answers to the waiting requests.
 
-Also limits how much may wait, and connects and closes the MCP servers of this process.
+This module also limits how many callbacks and answers may wait, and connects and closes MCP servers of this process.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ if TYPE_CHECKING:
     from claude_wire.session.callbacks import Callbacks
     from claude_wire.session.sending import Sender
 
-#: Tasks of a session above which it reads no more: one for each callback and for each answer that is being sent, and
-#: a second one for a callback with a time limit. The limit protects the memory from a peer that sends requests without
-#: end, or does not read the answers.
+#: Number of tasks at which a session stops reading until some have ended. Each callback and each answer being sent is
+#: one task; a callback with a time limit is two. The limit saves memory if the CLI sends endless requests, or does not
+#: read the answers.
 MAX_TASKS = 4096
-#: Bytes of waiting requests and answers, as JSON, above which a session reads no more.
+#: Size in bytes (as JSON) of the waiting requests and answers at which a session stops reading.
 MAX_WAITING_BYTES = 64 * 1024 * 1024
-#: Seconds to wait for ``aclose()`` of an MCP server that is to be connected again.
+#: Seconds to wait for ``aclose()`` of an MCP server before connecting the same server again.
 CLOSING_SECONDS = 10.0
 
 _log = logging.getLogger("claude_wire")
@@ -68,13 +68,14 @@ class Control:
         self.requests: Requests = Requests(protocol.requests, sender.send, tasks, encode)
         send_answer = partial(sender.send, is_answer=True)
         self.answers: Answers = Answers(protocol.questions, callbacks.find, send_answer, tasks, encode)
-        #: The scope of the task that waits for a message, if one does. Cancel it to check the state of the run again.
+        #: The scope of the task that waits for a message; None if no task waits. Cancelling it makes the task check the
+        #: state of the run again.
         self.waiting: CancelScope | None = None
         #: The MCP servers of this process that may send to the CLI, by name.
         self.connected: dict[str, McpServer] = {}
-        # The tasks of MCP servers that are closing.
+        # Tasks that close MCP servers.
         self._closing = Tasks()
-        # The same servers, each with the task that closes it.
+        # MCP servers that are closing, each with its task in `_closing`.
         self._leaving: list[tuple[McpServer, Task]] = []
         self._sender = sender
         self._tasks = tasks
@@ -88,7 +89,7 @@ class Control:
         return self.requests.waiting
 
     def is_full(self) -> bool:
-        """True while too many callbacks and answers wait, so that no more messages may be read."""
+        """True while so many callbacks and answers wait that the session must not read more messages."""
         if len(self._tasks) < MAX_TASKS and self.answers.waiting_bytes < MAX_WAITING_BYTES:
             return False
         if not self._was_full:
@@ -120,7 +121,7 @@ class Control:
         self._dispatch(self.protocol.receive_answer(message))
 
     def reading_failed(self, error: Exception) -> None:
-        """The stream raised while nobody iterates: no request that waits now gets its answer."""
+        """Fail all waiting requests, because reading ahead raised ``error``."""
         self.requests.fail_waiting("reading failed", error)
 
     def connect(self, name: str, server: McpServer) -> None:
@@ -151,7 +152,7 @@ class Control:
         """See :meth:`claude_wire.Session.set_mcp_servers`. ``request`` sends the request to the CLI."""
         if self.callbacks.shared:
             raise HandleError("another program owns the CLI: the session keeps the MCP servers that it was made with")
-        if self._sets_servers:  # a lock would wait for ever where an MCP server's handle() calls this
+        if self._sets_servers:  # with a lock, an MCP server whose handle() calls this would wait forever
             raise HandleError("set_mcp_servers() is under way: wait until it returns")
         if not isinstance(servers, Mapping):
             raise TypeError(f"servers must be a dict such as {{'name': server}}, not {type_of(servers)}")
@@ -163,7 +164,7 @@ class Control:
                 continue
             require_server(name, server, {**self.connected, **ours})
             if self.connected.get(name, server) is not server:
-                raise ValueError(f"mcp_servers[{name!r}] is another server of this process: leave that out first")
+                raise ValueError(f"mcp_servers[{name!r}] is another server of this process: remove that one first")
             ours[name], configs[name] = server, McpSdkServerConfig(name)
         self._sets_servers = True
         try:
@@ -182,7 +183,7 @@ class Control:
         await self._wait_until_closed({name: ours[name] for name in added})
         self._sender.require_open()  # the session may have been closed during the wait
         try:
-            for name in added:  # the CLI may speak to them before it answers
+            for name in added:  # the CLI may send requests to these servers before it answers
                 self.connect(name, ours[name])
                 self.callbacks.mcp_servers[name] = ours[name]
         except BaseException:
@@ -190,10 +191,11 @@ class Control:
             raise
         try:
             answer = await request(wanted)
-        except (RequestRefusedError, EncodeError, DialectError):  # the CLI keeps its servers, or was never asked
+        except (RequestRefusedError, EncodeError, DialectError):  # the CLI refused, or did not get the request
             self.drop_servers(added)
             raise
-        # After a timeout or a cancellation the CLI may use either set, so both stay connected, up to the next call.
+        # After any other error (a timeout, a cancellation) the CLI may use either set: both stay connected until the
+        # next call.
         self.drop_servers(removed)
         return answer
 
@@ -209,10 +211,10 @@ class Control:
                 await task.wait()
         for name, task in tasks.items():
             if not task.done:
-                raise HandleError(f"mcp_servers[{name!r}] was left out before, and its aclose() has not returned")
+                raise HandleError(f"mcp_servers[{name!r}] was removed before, and its aclose() has not returned")
 
     def _carrier(self, server_name: str) -> Callable[[dict[str, Any]], Awaitable[None]]:
-        """A function by which an MCP server of this process sends to the CLI."""
+        """Return the ``send`` function of :meth:`McpServer.connect` for one server."""
 
         async def carry(message: dict[str, Any]) -> None:
             await self._sender.send(self.requests.line(McpMessageRequest(server_name=server_name, message=message)))

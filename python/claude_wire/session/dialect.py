@@ -1,7 +1,7 @@
 """Sessions with an agent that speaks another dialect than stream-json.
 
 A :class:`DialectAdapter` translates the decoded messages for the session, which handles stream-json only.
-Session methods that the dialect has no message for raise :class:`DialectError`.
+If the dialect has no message for a session method, the method raises :class:`DialectError`.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from claude_wire.streams.read_ahead import Chunks, ReadAhead
     from claude_wire.streams.receiver import Receiver
 
-#: The weight of a translated message in the byte budget, as a multiple of its line's size. It is larger because Python
-#: objects wait, not bytes.
+#: A translated message counts in the byte budget as this many times the size of its line: Python objects take more
+#: memory than bytes.
 KEPT_TIMES = 4
 
 _log = logging.getLogger("claude_wire")
@@ -48,13 +48,13 @@ _log = logging.getLogger("claude_wire")
 def require_callbacks(
     dialect: Dialect, argv: Sequence[str] | None, can_use_tool: object, callbacks: Mapping[str, object]
 ) -> bool | None:
-    """Refuse callbacks that an agent of a dialect never calls, or that the command line of a process rules out.
+    """Check that the agent can call these callbacks, by its dialect and its command line.
 
     Args:
         argv: the command line; None for a stream that is not a process.
 
     Returns:
-        True if the agent is known to ask ``can_use_tool``, by its dialect or its command line; None if nobody knows.
+        True if the dialect or the command line shows that the agent asks ``can_use_tool``; None if unknown.
 
     Raises:
         DialectError: the dialect has no message for a callback.
@@ -83,13 +83,13 @@ def begins_without_initialize(dialect: Dialect, request: InitializeRequest | Non
 
 
 def require_status(dialect: Dialect) -> None:
-    """Raise an error if the dialect has no status request.
+    """Check that the dialect has a status request.
 
     Raises:
         DialectError: the dialect has no status request.
     """
     if dialect is AUTO:
-        raise DialectError(dialect.name, "has no status request before the agent shows what it speaks; name that")
+        raise DialectError(dialect.name, "has no status request before the agent shows its dialect; pass the dialect")
     if not dialect.has_status:
         raise DialectError(dialect.name, "has no status request; Session.receive_run() tells when a run is over")
 
@@ -152,7 +152,7 @@ class DialectAdapter:
         dialect: the dialect of the session. If it is AUTO, ``can_use_tool`` is checked when the dialect is found.
         stream: the stream of the session. If an earlier session has read it in this dialect, the new one uses the same
             connection.
-        hooks: the hooks that the host calls itself.
+        hooks: the hooks that the host calls itself; None if there are none.
     """
 
     def __init__(
@@ -165,25 +165,25 @@ class DialectAdapter:
         before = receiver.adapter
         goes_on = before.connection if isinstance(before, DialectAdapter) and before.dialect is dialect else None
         self.connection: Connection = goes_on or dialect.connect()
-        # The command line, and not the stream, because the stream refers to this adapter.
+        # Store the command line, not the stream: the stream refers to this adapter, and they would form a cycle.
         self._argv = argv_of(stream)
         self._callbacks = callbacks
         self._hooks = hooks
-        # True while AUTO has not found the dialect, so that nobody knows whether the agent calls can_use_tool.
+        # True while AUTO has not found the dialect: it is then unknown whether the agent calls can_use_tool.
         self._is_unconfirmed = dialect is AUTO and any(guard.event == PERMISSION for guard in callbacks.guards)
-        # The error if the dialect, once found, never calls can_use_tool.
+        # The error to raise if the dialect that AUTO found never calls can_use_tool.
         self._refusal: ValueError | None = None
-        # One entry for each message that was read ahead and that the decoder has not reached: its translation and size,
-        # or None if translation does not change it.
+        # One entry for each message that was read ahead and that the decoder has not reached: the translation and its
+        # weight in bytes, or None if the translation is the same message.
         self._kept: deque[tuple[list[Any], int] | None] = deque()
-        # A replacement for a result that the agent has left out.
+        # The result that the connection has made because the agent did not send one; empty if there is none.
         self._missing: list[Any] = []
 
     def take_over(self, receiver: Receiver[Any], ahead: ReadAhead, ready: list[Any]) -> list[Any]:
-        """Translate the stream's messages from now on. Returns the translation of those that were decoded before."""
+        """Translate the stream's messages from now on. Return the translation of the decoded messages in ``ready``."""
         self._ahead, before = ahead, receiver.adapter
         if not isinstance(before, DialectAdapter):
-            # A session in stream-json has a follower for untranslated lines, which cannot be used here.
+            # An earlier session in stream-json did not translate the lines that it read ahead: drop its follower.
             self._follower: Follower[Any] | None = None
             return self.adapt(ready)
         self._kept, self._follower = before._kept, before._follower
@@ -231,16 +231,16 @@ class DialectAdapter:
         return found
 
     def is_control(self, message: Any) -> bool:
-        """Return True for a control message. In other dialects, one that does not fit its type does not count."""
+        """Return True for a control message that fits its type; a session in stream-json also counts invalid ones."""
         return isinstance(message, CONTROL)
 
     def route(self, batch: list[Any]) -> None:
-        """Call the hooks for messages before the consumer gets them."""
+        """Call the host's hooks for messages before the consumer gets these messages."""
         if self._hooks is not None:
             self._hooks.see(batch)
 
     def check(self) -> None:
-        """Raise an error once if the dialect that was found rules out ``can_use_tool``."""
+        """Raise an error, once, if AUTO found a dialect that never calls ``can_use_tool``."""
         refusal, self._refusal = self._refusal, None
         if refusal is not None:
             raise refusal
@@ -252,7 +252,7 @@ class DialectAdapter:
         return meant
 
     def _confirm(self, meant: list[Any]) -> None:
-        """Once the dialect is known, check ``can_use_tool`` like a session with a fixed dialect."""
+        """If AUTO has found the dialect, check ``can_use_tool`` as a session with a fixed dialect does at its start."""
         dialect = self.connection.dialect
         asks: bool | None = False
         if any(isinstance(getattr(one, "request", None), CanUseToolRequest) for one in meant):

@@ -1,4 +1,4 @@
-"""Hooks that the host calls itself, for a dialect whose agent calls none."""
+"""Hooks that the host calls itself, for a dialect whose agent does not call hooks."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 #: The events whose hooks a host can call itself.
 HOST_EVENTS = ("PreToolUse", "PostToolUse", "UserPromptSubmit")
-#: Limits for remembered tool uses without a result: their number, and their size as JSON in bytes. Above a limit the
-#: oldest is forgotten.
+#: Limits for the list of tool uses without a result: their number, and their size as JSON in bytes. Above a limit the
+#: oldest is dropped.
 MAX_USES = 1024
 MAX_USE_BYTES = 16 * 1024 * 1024
 
@@ -43,17 +43,17 @@ _log = logging.getLogger("claude_wire")
 
 
 def host_hooks(dialect: Dialect, callbacks: Callbacks, tasks: Tasks) -> HostHooks | None:
-    """The hooks that the host calls itself; None if there are none. Also lets ``can_use_tool`` of CLASSIC return bools.
+    """The hooks that the host calls itself; None if there are none. Also lets ``can_use_tool`` return bools in CLASSIC.
 
     Raises:
-        DialectError: the host cannot call a hook of such an event.
+        DialectError: there are hooks for an event that the host cannot detect.
     """
     callbacks.takes_booleans = dialect is CLASSIC
     if not (dialect.host_hooks and callbacks.events):
         return None
     unknown = [event for event in callbacks.events if event not in HOST_EVENTS]
     if unknown:
-        problem = f"has the hooks {', '.join(HOST_EVENTS)}: {unknown[0]} would never be called"
+        problem = f"has the hooks {', '.join(HOST_EVENTS)} only: {unknown[0]} would never be called"
         raise DialectError(dialect.name, problem)
     hooks = HostHooks(callbacks, tasks)
     callbacks.before_use = hooks.before_use
@@ -61,7 +61,11 @@ def host_hooks(dialect: Dialect, callbacks: Callbacks, tasks: Tasks) -> HostHook
 
 
 class Use:
-    """A use of a tool that hooks were called for. After ``done`` is set, ``decided`` is their decision."""
+    """One tool use whose PreToolUse hooks were called. After ``done`` is set, ``decided`` is the decision of the hooks.
+
+    Args:
+        call: id of the tool use; None in a permission request without an id.
+    """
 
     __slots__ = ("asked", "block", "call", "decided", "done", "seen", "size")
 
@@ -73,7 +77,7 @@ class Use:
         self.done: Event = Event()
         #: True after the agent has asked for permission.
         self.asked: bool = False
-        #: True after the agent's message with this tool use.
+        #: True after the agent has sent the message with this tool use.
         self.seen: bool = False
 
 
@@ -93,7 +97,7 @@ class HostHooks:
         self._size = 0
 
     async def before_prompt(self, prompt: UserMessage) -> None:
-        """Call the hooks for a prompt before the prompt is sent.
+        """Call the UserPromptSubmit hooks. The caller sends the prompt afterwards.
 
         Raises:
             PromptError: a hook has blocked the prompt.
@@ -104,7 +108,7 @@ class HostHooks:
                 raise PromptError(prompt.uuid, f"a hook has blocked the prompt: {_reason(output)}")
 
     async def before_use(self, request: CanUseToolRequest) -> PermissionResultAllow | PermissionResultDeny | None:
-        """Return the hooks' decision about the tool use of a permission request; None if they decide nothing."""
+        """Return the decision of the PreToolUse hooks about a permission request; None if they decide nothing."""
         call, block = request.tool_use_id, ToolUseBlock("", request.tool_name, request.input)
         use = next((one for one in self._uses if not one.asked and _is_same(one, call, block)), None)
         if use is None:
@@ -142,7 +146,7 @@ class HostHooks:
             return
         self._drop(use)
         if use.asked and isinstance(use.decided, PermissionResultDeny):
-            return  # it did not run
+            return  # the tool did not run
         self._tasks.start(lambda: self._after(use, result), "claude-wire-hook")
 
     def _add(self, call: str | None, block: ToolUseBlock) -> Use:

@@ -20,19 +20,20 @@ if TYPE_CHECKING:
 #: ===========  ================================================================================================
 #: ``result``   The result of the turn has come.
 #: ``done``     Nothing more will come: the run is over.
-#: ``shells``   Only commands in the background go on, and the time to wait for them (``shells=``) is over.
+#: ``shells``   Only commands in the background still run, and the time to wait for them (``shells=``) is over.
 #: ``ceiling``  The CLI was silent for the whole ceiling while nothing was known to be under way.
 #: ``output``   The output has ended.
 #: ===========  ================================================================================================
 Ending: TypeAlias = Literal["result", "done", "shells", "ceiling", "output"]
 
 
-#: The end of the wait in ``ask``: ``turn``, the first result; ``run``, also the subagents that go on in the background.
+#: How long ``ask`` waits. ``turn``: until the result of the prompt. ``run``: also until the subagents in the background
+#: have ended.
 Until: TypeAlias = Literal["run", "turn"]
 
 
 class SessionBatches(Batches["Message | InvalidLine"]):
-    """Iterates over a :class:`Session` in lists; made by its ``batches()``."""
+    """Iterates over a :class:`Session` in lists. :meth:`Session.batches` returns it."""
 
     __slots__ = ()
 
@@ -42,7 +43,7 @@ class Wait:
 
     Args:
         ceiling: seconds to wait when nothing is known to be under way. None: no limit.
-        shells: seconds in all to wait when only commands in the background go on. None: no limit.
+        shells: seconds in all to wait when only commands in the background still run. None: no limit.
     """
 
     __slots__ = ("ceiling", "end", "error", "result", "shells", "structured")
@@ -51,12 +52,13 @@ class Wait:
         require_seconds("shells", shells, or_zero=True)
         require_seconds("ceiling", ceiling, or_zero=True)
         self.ceiling: float | None = ceiling
-        #: The remaining seconds to wait for commands in the background.
+        #: The remaining seconds to wait for commands in the background; None: no limit.
         self.shells: float | None = shells
+        #: Why the wait has ended; None before its end.
         self.end: Ending | None = None
-        #: The first failure.
+        #: The error of the first failed turn; None if no turn has failed.
         self.error: TurnError | None = None
-        #: The last result.
+        #: The last result; None before the first.
         self.result: ResultMessage | None = None
         #: True if each result must have ``structured_output``.
         self.structured: bool = False
@@ -74,7 +76,7 @@ class Wait:
         return cls(ceiling, shells)
 
     def is_over(self, run: Run) -> bool:
-        """True if a run is over for this wait. Sets ``end``."""
+        """True if the run is over, and ``shells`` leaves no time for commands that still run. Then sets ``end``."""
         if not run.over:
             return False
         if not run.background.shells:
@@ -86,11 +88,11 @@ class Wait:
         return True
 
     def patience(self, run: Run, now: float) -> float | None:
-        """Seconds to wait for the next message; None for as long as it takes."""
+        """Seconds to wait for the next message; None: no limit."""
         return self.shells if self.only_shells(run) else run.patience(self.ceiling, now)
 
     def only_shells(self, run: Run) -> bool:
-        """True if the wait goes on only for commands in the background."""
+        """True if only commands in the background still run, and the wait has time left for them."""
         return self.shells != 0 and bool(run.background.shells) and run.over
 
     def less_shells(self, seconds: float) -> float | None:
@@ -103,17 +105,17 @@ class Wait:
             self.error = result.to_error(run.reason, run.resets_at, structured=self.structured)
 
     def close(self, run: Run) -> None:
-        """Note the end of the run. If subagents were stopped and no turn followed, this is an error, too."""
+        """Note the end of the run. If subagents were stopped and no turn followed, set ``error``."""
         if self.error is None and self.result is not None:
             self.error = run.stopped_error(self.result)
 
 
 class SessionMessages:
-    """Iterates over some messages of a :class:`Session`; made by its ``receive_response`` and ``receive_run``.
+    """Iterates over the messages of a turn or a run. ``Session.receive_response`` and ``receive_run`` return it.
 
     Args:
-        take: returns the next message, or raises StopAsyncIteration.
-        wait: the argument of ``take``, which sets its ``end``.
+        take: returns the next message. At the end it raises StopAsyncIteration, after setting ``end`` of ``wait``.
+        wait: the argument for ``take``.
     """
 
     def __init__(self, take: Callable[[Wait], Awaitable[Message | InvalidLine]], wait: Wait) -> None:
@@ -125,7 +127,7 @@ class SessionMessages:
 
     @property
     def end(self) -> Ending | None:
-        """How the iteration has ended: by ``result``, ``done``, ``shells``, ``ceiling`` or ``output``; else None."""
+        """Why the iteration has ended: ``result``, ``done``, ``shells``, ``ceiling`` or ``output``. None before."""
         return self._wait.end
 
     @property

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from claude_wire.native.overflow import Overflow
     from claude_wire.process.child import StderrTo, StrPath
 
-#: Makes the CLI report its state, in messages for the host alone (``sdk_host_only``).
+#: Environment variable that makes the CLI report its state, in messages marked ``sdk_host_only``.
 STATE_VARIABLE = "CLAUDE_CODE_SDK_READS_SESSION_STATE"
 
 
@@ -60,7 +60,7 @@ class CallbackArguments(TypedDict, total=False):
 
 
 class SessionArguments(ProcessArguments, CallbackArguments, total=False):
-    """The keyword arguments of :func:`open_session`, for functions that pass them on."""
+    """The keyword arguments of :func:`open_session`, to annotate functions that pass them on."""
 
     initialize: InitializeRequest | None
     dialect: Dialect | Literal["auto"]
@@ -76,26 +76,26 @@ async def ask(
 ) -> ResultMessage:
     """Run the CLI for one prompt, and return the last result: ``(await ask("What is 2 + 2?")).result``.
 
-    This waits until the run is over: also for subagents in the background, and for the turn that follows each
-    subagent's end. When this returns, raises or is cancelled, the CLI has ended, and with it the commands that still
-    run in the background. To see the messages, or to send another prompt, use :func:`open_session`; in code that is not
-    async, ``claude_wire.sync.ask``.
+    The call waits until the run is over: also for subagents in the background, and for the turn after the end of each
+    subagent. When the call returns, raises or is cancelled, the CLI has ended, and with it the commands that ran in the
+    background. To see the messages, or to send more prompts, use :func:`open_session`. Code without async uses
+    ``claude_wire.sync.ask``.
 
     Args:
         prompt: text, content blocks or a whole :class:`~claude_wire.UserMessage`.
         options: the CLI's flags, or a whole command line; ``ClaudeOptions()`` if None.
-        until: ``"turn"`` returns the prompt's own result as soon as it comes; subagents end with the CLI.
+        until: ``"turn"`` returns the result of the prompt as soon as it arrives; subagents end with the CLI.
         shells: seconds to wait for commands in the background, as for :meth:`Session.receive_run`.
 
     The other arguments are those of :func:`open_session`, such as ``can_use_tool``, ``hooks``, ``mcp_servers`` and
     ``cwd``.
 
     Raises:
-        TurnError: a turn failed; the subclass says how, as for :meth:`Session.ask`.
-        PromptError, SessionEndedError: no turn answered, as for :meth:`Session.ask`.
-        CLINotFoundError, ProcessError, RequestError, OSError: the session did not begin, as for :func:`open_session`.
+        TurnError: a turn failed; the subclass says how. See :meth:`Session.ask`.
+        PromptError, SessionEndedError: no turn answered. See :meth:`Session.ask`.
+        CLINotFoundError, ProcessError, RequestError, OSError: the session did not start. See :func:`open_session`.
     """
-    message = message_of(prompt)  # wrong arguments are refused before anything runs
+    message = message_of(prompt)  # refuse wrong arguments before the CLI is started
     Wait.of_prompt(until, shells, None)
     async with open_session(ClaudeOptions() if options is None else options, **arguments) as session:
         return await session.ask(message, until=until, shells=shells)
@@ -129,13 +129,13 @@ def open_session(
 ) -> Session:
     """Run the CLI with a session: ``async with open_session(ClaudeOptions(...)) as session``.
 
-    Entering the block spawns the process, sends ``initialize`` and waits for the answer. After the block, however it is
-    left, the process has ended.
+    Entering the block spawns the process, sends ``initialize`` and waits for the answer. Leaving the block, also by an
+    exception, ends the process.
 
     Args:
         options: the CLI's flags, or a whole command line. With ``can_use_tool``, ``permission_prompt_tool="stdio"`` is
             added to the flags if they do not set it. A command line must then have ``--permission-prompt-tool stdio``.
-        initialize: more fields for the ``initialize`` request: agents, a system prompt, a JSON schema, ….
+        initialize: more fields for the ``initialize`` request: agents, a system prompt, a JSON schema and so on.
         extra_env: merged into the environment, as for :func:`~claude_wire.open_process`, which also adds the active
             span of OpenTelemetry. Unless ``extra_env`` or ``env`` sets it,
             ``CLAUDE_CODE_SDK_READS_SESSION_STATE=1`` is added, as claude-agent-sdk does: the CLI then reports when it
@@ -147,13 +147,13 @@ def open_session(
 
     Raises:
         ValueError: the command line lacks a flag without which a callback is never called.
-        CLINotFoundError: there is no CLI.
-        SessionNotFoundError: by entering the block, there is no conversation with the id that ``resume`` gives. If the
-            CLI runs on this machine and its folder is known, no process is started.
-        TurnError, ProcessError: by entering the block, the CLI ended instead of answering, for instance because it
+        CLINotFoundError: the CLI was not found.
+        SessionNotFoundError: on entering the block: there is no conversation with the id of ``resume``. If the CLI
+            runs on this machine and its folder is known, no process is started.
+        TurnError, ProcessError: on entering the block: the CLI ended instead of answering, for instance because it
             refuses to resume a session.
-        RequestError: by entering the block, the CLI did not answer ``initialize`` in time, or refused it.
-        OSError: by entering the block, the process cannot be spawned.
+        RequestError: on entering the block: the CLI did not answer ``initialize`` in time, or refused it.
+        OSError: on entering the block: the process cannot be spawned.
     """
     session: CallbackArguments = {
         "can_use_tool": can_use_tool,
@@ -170,7 +170,7 @@ def open_session(
     spoken = dialect_of(dialect)
     if not spoken.initializes:
         if isinstance(options, ClaudeOptions) and spoken is not CLASSIC:
-            raise TypeError(f"ClaudeOptions are flags of the CLI; for {spoken.name} give a command line as a list")
+            raise TypeError(f"ClaudeOptions are flags of the CLI; for {spoken.name} pass a command line as a list")
         if initialize is not None:
             raise DialectError(spoken.name, "has no initialize")
     if not isinstance(initialize, (InitializeRequest, type(None))):
@@ -244,18 +244,18 @@ class _ProcessSession(Session):
         except SessionNotFoundError as error:
             folder = projects_folder(env) if settings.user is None else None
             raise SessionNotFoundError(error.result, None if folder is None else str(folder)) from error
-        except ProcessInputError as error:  # the program ended, or closed its input, before initialize was sent
+        except ProcessInputError as error:  # the CLI ended, or closed its input, before initialize was sent
             raise SessionEndedError("initialize", f"{error}{initialize_hint('initialize')}") from error
 
     async def _open(self, request: InitializeRequest) -> None:
         try:
             await super()._open(request)
         except (SessionEndedError, ProcessInputError):
-            # A process that has closed its input may still write. If its output ends with an error, raise that instead.
+            # The process may have closed only its input. If its output ends with an error, raise that error instead.
             await self._reading.pass_to_the_end(GRACE_SECONDS)
             raise
 
-    if not TYPE_CHECKING:  # a type checker refuses `with` already
+    if not TYPE_CHECKING:  # a type checker must see that a session has no `with`
 
         def __enter__(self) -> None:
             raise TypeError("a session needs `async with`; without async there is claude_wire.sync.open_session")

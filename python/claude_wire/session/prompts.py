@@ -40,7 +40,7 @@ Prompt: TypeAlias = "str | Sequence[ContentBlock] | UserMessage"
 
 
 def message_of(prompt: Prompt, uuid: str | None = None, session_id: str = "") -> UserMessage:
-    """The message for a prompt, with a random uuid if it has none. The uuid tells which result answers the prompt.
+    """Return the message for a prompt. A prompt without a uuid gets a random one, since results refer to the uuid.
 
     Raises:
         TypeError: the prompt is neither text, nor content blocks, nor a :class:`UserMessage`.
@@ -59,13 +59,13 @@ def message_of(prompt: Prompt, uuid: str | None = None, session_id: str = "") ->
 
 
 def _query_of(prompt: Prompt, uuid: str | None, session_id: str, *, needs_uuid: bool) -> UserMessage:
-    """The message for a prompt, with ``uuid`` if given.
+    """Return the message for a prompt, with ``uuid`` if given.
 
-    A :class:`UserMessage` remains as it is, except for its uuid: ``uuid`` if given; a random one if the message has
-    none and ``needs_uuid`` is true.
+    A :class:`UserMessage` is changed only in its uuid: ``uuid`` if given; a random one if the message has none and
+    ``needs_uuid`` is true.
 
     Raises:
-        TypeError: as :func:`message_of`.
+        TypeError, ValueError: see :func:`message_of`.
     """
     if not isinstance(prompt, UserMessage):
         return message_of(prompt, uuid, session_id)
@@ -95,23 +95,23 @@ class Prompts:
         self._sender = sender
         self._reading = reading
         self._run = reading.run
-        #: True if a JSON schema was given, so that each result must have ``structured_output``.
+        #: True if the CLI has a JSON schema for results: each result must then have ``structured_output``.
         self.structured: bool = any(word.partition("=")[0] == "--json-schema" for word in sender.argv)
 
     async def query(
         self, prompt: Prompt | AsyncIterable[Prompt], uuid: str | None, session_id: str, *, needs_uuid: bool
     ) -> None:
-        """Send a prompt, or each of an iterable; arguments as of :meth:`Session.query`."""
+        """Send a prompt, or each prompt of an iterable. For the arguments see :meth:`Session.query`."""
         if not isinstance(prompt, AsyncIterable):
             await self.send(_query_of(prompt, uuid, session_id, needs_uuid=needs_uuid))
             return
         if uuid is not None:
-            raise TypeError("one uuid is not for several prompts")
+            raise TypeError("uuid is for a single prompt, not for an iterable of prompts")
         async for one in prompt:
             await self.query(one, None, session_id, needs_uuid=needs_uuid)
 
     async def send(self, prompt: UserMessage) -> SentPrompt | None:
-        """Send a prompt. Returns None if the CLI will begin no turn for it.
+        """Send a prompt. Return None if the CLI will not start a turn for it, because the uuid was used before.
 
         Raises:
             PromptError: a hook in the host has blocked the prompt.
@@ -128,21 +128,21 @@ class Prompts:
         def begun() -> None:
             nonlocal has_begun, sent
             has_begun = True
-            if sent is None:  # an earlier prompt with this uuid may have been taken back in the meantime
+            if sent is None:  # an earlier prompt with this uuid may have failed in the meantime
                 sent = self._run.ask(prompt.uuid, current_time())
 
         try:
             await self._sender.send(line, begun)
             _log.debug("prompt %s sent", prompt.uuid)
         except BaseException as error:
-            # If the task is cancelled after the first byte, the line is still written whole: the prompt counts as sent.
+            # Cancelling this task after the first byte does not cut the line: the prompt then counts as sent.
             if sent is not None and (isinstance(error, Exception) or not has_begun):
                 self._run.take_back(sent)
             raise
         return sent
 
     async def send_again(self, lines: Iterable[bytes]) -> None:
-        """Send lines of an earlier connection: prompts and answers."""
+        """Send again the prompts and answers, as lines, that an earlier connection may not have delivered."""
         for line in lines:
             message = decode(line)
             if isinstance(message, UserMessage):
@@ -151,10 +151,10 @@ class Prompts:
                 await self._sender.send(line, is_answer=True)
 
     async def ask(self, prompt: UserMessage, wait: Wait, until: Until) -> ResultMessage:
-        """Send a prompt with a uuid, and skip all messages up to its end. Only one task may call this at a time.
+        """Send a prompt with a uuid, and skip all messages up to its end. Only one task at a time may call this.
 
         Raises:
-            HandleError, ValueError, TurnError, PromptError, SessionEndedError: as :meth:`Session.ask` says.
+            HandleError, ValueError, TurnError, PromptError, SessionEndedError: see :meth:`Session.ask`.
         """
         self._sender.require_open()
         if self._run.had(prompt.uuid):
@@ -179,7 +179,7 @@ class Prompts:
         """Wait for the background work of the prompt. If there are several errors, raise the first.
 
         Raises:
-            TurnError, SessionEndedError: as :meth:`Session.ask` says.
+            TurnError, SessionEndedError: see :meth:`Session.ask`.
         """
         try:
             await self._reading.pass_to_the_end_of_run(wait)
@@ -193,14 +193,14 @@ class Prompts:
 
 
 def _result_of(prompt: SentPrompt) -> ResultMessage:
-    """The result that answers a prompt.
+    """Return the result that answers a prompt.
 
     Raises:
         PromptError: no turn answers the prompt.
     """
     uuid = prompt.uuid
     if not prompt.ended:
-        raise PromptError(uuid, "the CLI was idle for the whole ceiling: no turn answers the prompt")
+        raise PromptError(uuid, "the CLI was idle for the whole ceiling, and no turn answered the prompt")
     if prompt.refusal:
         raise PromptError(uuid, f"the prompt was not delivered: {prompt.refusal}")
     if prompt.state is State.REPEATED:

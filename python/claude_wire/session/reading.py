@@ -1,6 +1,7 @@
 """Read the messages of a session: the next one, up to the end of a turn, or up to the end of a run.
 
-One task reads at a time. Also decides how long to wait for a message, and which exception the end of the stream raises.
+One task reads at a time. :class:`Reading` also decides how long to wait for a message, and which exception to raise at
+the end of the stream.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ A = TypeVar("A")
 
 
 class Reading:
-    """Takes messages from a router, and updates the state of the run, and of the callbacks, by them."""
+    """Takes messages from a router, and updates the state of the run and of the callbacks."""
 
     def __init__(self, router: Router, control: Control, process: Process[Any] | None) -> None:
         self._protocol = control.protocol
@@ -57,16 +58,17 @@ class Reading:
         self._requests = control.requests
         self._process = process
         self._on_init = control.callbacks.see_init
-        #: Id of the session that the CLI was started to resume. None without a resume, and after the check.
+        #: Id of the session that the CLI was started to resume. None if it resumes no session, and after the first
+        #: ``system/init``, whose session id is compared with this one.
         self.resumes: str | None = None
 
     @property
     def run(self) -> Run:
-        """The prompts, turns and background work, as far as the consumer has read."""
+        """The state of prompts, turns and background work at the consumer's position in the stream."""
         return self._protocol.run
 
     def run_sees(self, message: Message | InvalidLine) -> bool:
-        """Update the run by a message. Returns True if the consumer does not get the message (``sdk_host_only``)."""
+        """Update the run by a message. Return True if the consumer must not get the message (``sdk_host_only``)."""
         if type(message) is InitMessage:
             self._on_init(message)
             self._compare_with_resumed(message)
@@ -86,7 +88,14 @@ class Reading:
             _log.warning(text, one_line(resumes), one_line(message.session_id or ""))
 
     async def step(self, *, reserved: bool = False) -> None:
-        """Wait until there is something in ``ready``. Raises what the stream raises, and StopAsyncIteration."""
+        """Wait until ``ready`` has a message.
+
+        Raises:
+            StopAsyncIteration: the output has ended.
+            TurnError: the process failed because of its last result.
+            HandleError: another task reads.
+            Exception: any other exception of the stream.
+        """
         if self._reserved and not reserved:
             raise HandleError("ask() is reading this session")
         try:
@@ -139,13 +148,13 @@ class Reading:
                     wait.note(message, self.run)
                 return message
         wait.close(self.run)
-        # Without a checkpoint a loop around an idle session would let no other task run.
+        # Let other tasks run, even if the caller calls this in a loop for an idle session.
         await checkpoint()
         raise StopAsyncIteration
 
     @contextmanager
     def reserved(self) -> Generator[None, None, None]:
-        """Within the block only :meth:`pass_to_the_end_of` may step. Raises HandleError if a task is in a step."""
+        """A block in which only its own task may read. Raises HandleError if another task is reading."""
         self._router.require_idle()
         self._reserved = True
         try:
@@ -154,7 +163,7 @@ class Reading:
             self._reserved = False
 
     async def pass_to_the_end_of(self, prompt: SentPrompt, wait: Wait) -> None:
-        """Skip all messages until the state of a prompt is final, or the ceiling ends the wait."""
+        """Skip all messages until the prompt has ended, or the ceiling ends the wait."""
         while not prompt.ended and wait.end is None:
             if self.ready:
                 self.run_sees(self.ready.popleft())
@@ -162,7 +171,7 @@ class Reading:
                 await self._wait(wait, reserved=True)
 
     async def pass_to_the_end_of_run(self, wait: Wait) -> None:
-        """Skip all messages until the run is over. ``wait`` notes the turns that background work begins."""
+        """Skip all messages until the run is over. Note in ``wait`` the results of turns that no prompt started."""
         while wait.end is None and not wait.is_over(self.run):
             if not self.ready:
                 await self._wait(wait, reserved=True)
@@ -175,7 +184,7 @@ class Reading:
         wait.close(self.run)
 
     async def request(self, request: ControlRequestBody[A], seconds: float) -> A:
-        """Send a request and return its typed answer. An answer about prompts changes the run's state."""
+        """Send a request and return its typed answer."""
         if not isinstance(request, ControlRequestBody):
             raise TypeError(f"request() takes a request such as McpStatusRequest(), not {type_of(request)}")
         require_seconds("timeout", seconds, or_zero=True)
@@ -184,12 +193,12 @@ class Reading:
         return request.parse_answer(answer.response or {})
 
     def refuse(self, uuid: str, reason: str) -> None:
-        """The CLI will not get this prompt: end a wait for its result."""
+        """End a wait for the result of a prompt that the CLI will not get."""
         self.run.refuse(uuid, reason)
         self._look_again()
 
     def arrive(self, *, turn: bool, subagents: Iterable[str], restarted: bool) -> None:
-        """All replayed messages were taken, and new ones follow. Arguments as of :meth:`Run.arrive`."""
+        """Note that the consumer has taken all replayed messages. For the arguments see :meth:`Run.arrive`."""
         self.run.arrive(turn=turn, subagents=subagents, restarted=restarted)
         self._look_again()
 
@@ -206,12 +215,12 @@ class Reading:
                 await self.step()
 
     async def read_on(self) -> None:
-        """Read ahead while nobody iterates, until the end of the stream. To be run in a task of its own."""
+        """Read ahead while nobody iterates, until the end of the stream. The session runs this in a task."""
         await self._router.read_on()
         await self._output_ended()
 
     async def _wait(self, wait: Wait, *, reserved: bool = False) -> None:
-        """Wait for a message or a change of the run, as long as ``wait`` allows. Records a timeout in ``wait``."""
+        """Wait for a message or a change of the run, as long as ``wait`` allows. Record a timeout in ``wait``."""
         began = current_time()
         only_shells, seconds = wait.only_shells(self.run), wait.patience(self.run, began)
         with move_on_after(seconds) as scope:
@@ -219,7 +228,7 @@ class Reading:
             try:
                 await self.step(reserved=reserved)
             finally:
-                self._control.waiting = before  # if step() refused this task, the scope of the task that reads
+                self._control.waiting = before  # if step() raised HandleError, this is the scope of the reading task
         is_late = not self.ready and current_time() >= scope.deadline
         if only_shells:
             wait.shells = 0.0 if is_late else wait.less_shells(current_time() - began)
@@ -230,7 +239,7 @@ class Reading:
                 wait.end = "ceiling"
 
     def _failed_turn(self, error: ProcessError) -> TurnError | None:
-        """The error of the last result, if the process ended with the exit code (1) that follows such a result."""
+        """The error of the last result if it explains why the process ended with exit code 1; else None."""
         result = error.last_result
         if self.run.fatal is not None and error.returncode == 1:
             return ResultError(is_error=True, error=self.run.fatal).to_error()

@@ -1,9 +1,9 @@
-"""Split a stream of messages in two: control messages are handled at once, all others wait for the consumer.
+"""Split a stream of messages: handle control messages immediately, and keep all other messages for the consumer.
 
-While somebody iterates, the consumer's own step reads the stream. If no step has begun for :data:`AWAY_SECONDS`, or if
-a request waits for its answer while nobody iterates, :meth:`Router.read_on` reads ahead. It keeps the bytes, for the
-consumer to decode later, and decodes only the control messages among their lines. When the consumer comes back, it
-finds these control messages again, and skips them.
+The consumer (the task that iterates) reads the stream in its own steps. If no step has begun for :data:`AWAY_SECONDS`,
+or if a request waits for its answer while no task iterates, :meth:`Router.read_on` reads ahead. It decodes only the
+control messages, and keeps all bytes. The consumer decodes the kept bytes in its next step, and skips the control
+messages that were already handled.
 """
 
 from __future__ import annotations
@@ -32,27 +32,26 @@ if TYPE_CHECKING:
 
 #: Seconds without a step of the consumer after which the router reads ahead.
 AWAY_SECONDS = 0.01
-#: Seconds between two checks for room, while nothing may be read.
+#: Seconds between two checks whether the router may read again, while it must not read.
 ROOM_SECONDS = 0.05
 
-#: Types of messages that the consumer does not get. An UnknownMessage may be a control message, too: one whose content
-#: does not fit its type.
+#: Types of messages that the consumer does not get. (A control message whose content does not fit its type is an
+#: UnknownMessage, and the consumer gets it.)
 KEPT_BACK = frozenset((ControlRequest, ControlResponse, ControlCancelRequest, KeepAlive))
 _ROUTED = frozenset((*KEPT_BACK, UnknownMessage))
 
 
 class _Found:
-    """State of reading ahead, about the kept chunks. A later router of the same stream continues with it."""
+    """State of reading ahead in one stream. A later router of the same stream continues with this state."""
 
     def __init__(self) -> None:
-        # Splits the chunks that are read ahead into lines. Valid while the consumer has not read the stream directly:
-        # `followed` is the value of ReadAhead.direct for which it was made.
+        # Splits the chunks that are read ahead into lines. Valid until the consumer reads the stream directly, which
+        # changes ReadAhead.direct: `followed` is the value of ReadAhead.direct when the follower was made.
         self.follower: Follower[Any] | None = None
         self.followed = -1
-        # Number of control messages that were handled while reading ahead. The consumer meets them in the same order,
-        # and skips this many.
+        # Number of control messages that were handled while reading ahead, and that the consumer has not reached yet.
         self.control: int = 0
-        # Control messages that were read just when their router was closed.
+        # Control messages that were read after their router was closed.
         self.late: list[Any] = []
 
 
@@ -60,11 +59,11 @@ class Router:
     """Reads a stream for a consumer that may pause between messages.
 
     Args:
-        stream: of typed messages, with bad lines as values. From now on only the router reads it.
+        stream: a stream of typed messages that returns bad lines as :class:`InvalidLine`. After :meth:`start`, only the
+            router reads it.
         tap: called with each chunk that is read.
-        control: handles the control messages. A control message that does not fit its type is an
-            :class:`UnknownMessage`; the consumer gets it, too. While ``control`` is full, nothing is read.
-        adapter: for a stream in another dialect than stream-json.
+        control: handles the control messages. While ``control`` is full, the router reads nothing.
+        adapter: translates messages in another dialect than stream-json; None for stream-json.
     """
 
     _ahead: ReadAhead
@@ -83,9 +82,9 @@ class Router:
         self._receiver = receiver_of(stream)
         self._tap = tap
         self._control = control
-        #: Decoded messages that the consumer has not taken, without control messages; and the types in the last batch,
-        #: which may include those of control messages.
+        #: Decoded messages that the consumer has not taken, without control messages.
         self.ready: deque[Any] = deque()
+        #: The types of all messages in the last batch, control messages included.
         self.types: set[type] = set()
         # True while the consumer is in a step, the scope that cancels the step, and the number of steps so far.
         self._stepping = False
@@ -93,10 +92,11 @@ class Router:
         self._steps = 0
         self._started = False
         self.closed: bool = False
-        # Set to make read_on() check its conditions again. `_asleep` is True if the end of a step has to set it.
+        # Set this event to make read_on() check its conditions again. `_asleep` is True if the end of a step must set
+        # the event.
         self._noticed: Event | None = None
         self._asleep = False
-        # The step after which the consumer was found to be away.
+        # The value of `_steps` when read_on() last found that no step had begun for AWAY_SECONDS.
         self._away_since = -1
 
     def start(self, *, ends_with_stream: bool) -> None:
@@ -114,7 +114,7 @@ class Router:
         if not self._decoder.typed or self._decoder.on_invalid == "raise":
             raise TypeError("a session needs a stream that gives typed messages, and does not raise for bad lines")
         if self._decoder.only is not None:
-            raise TypeError("a session needs all lines of its stream: a decoder with only= passes over requests")
+            raise TypeError("a session needs all lines of its stream: a decoder with only= skips control requests")
         self._ahead, ready = self._receiver.take_over(self._tap)
         if self._adapter is not None:
             ready = self._adapter.take_over(self._receiver, self._ahead, ready)
@@ -126,12 +126,18 @@ class Router:
         self._ends_with_stream = ends_with_stream
         self._route(ready)
         late, self._found.late = self._found.late, []
-        if self._ahead.kept_bytes:  # else the owner of the stream has read them in the meantime
+        if self._ahead.kept_bytes:  # otherwise the owner of the stream has read these messages since
             for message in late:
                 self._handle_ahead(message)
 
     async def step(self) -> None:
-        """Wait until ``ready`` has a message. Raises what the stream raises, and StopAsyncIteration after close()."""
+        """Wait until ``ready`` has a message.
+
+        Raises:
+            StopAsyncIteration: the stream has ended, or the router was closed.
+            HandleError: another task is in a step.
+            Exception: any exception of the stream.
+        """
         self.require_idle()
         if not self._started:
             raise HandleError("this session is not entered: use it as `async with ... as session`")
@@ -158,7 +164,7 @@ class Router:
                     if self._adapter is not None:
                         self._adapter.check()
                     if not self.ready:
-                        await checkpoint()  # let the tasks run that the control messages have started or woken
+                        await checkpoint()  # let the tasks run that the control messages started or woke
         finally:
             self._stepping = False
             if self._asleep:
@@ -170,7 +176,7 @@ class Router:
         return await self._receiver.next_batch()
 
     def require_idle(self) -> None:
-        """Raises HandleError if a task is in a step."""
+        """Raise HandleError if a task is in a step."""
         if self._stepping:
             raise HandleError("another task is iterating over this session")
 
@@ -180,15 +186,15 @@ class Router:
             set_event(self._noticed)
 
     def end_cause(self) -> Exception | None:
-        """The exception that explains the end of the stream; None if the router knows no reason."""
+        """The exception that explains the end of the stream; None if the router does not know the reason."""
         return None
 
     def take_end_error(self) -> Exception | None:
-        """The exception that the iteration ends with, once; None if it just ends."""
+        """Return the exception to raise at the end of the stream, only once; None for a normal end."""
         return None
 
     def close(self) -> None:
-        """End the iteration, also for a task that is in a step, and leave the stream to its owner."""
+        """End the iteration, also for a task that is in a step, and give the unread messages back to the stream."""
         self.closed = True
         if self._started:
             self._receiver.give_back(self.ready)
@@ -207,8 +213,8 @@ class Router:
         control = [message for message in batch if self._is_control(message)]
         self.ready.extend(message for message in batch if type(message) not in KEPT_BACK)
         if self._found.followed != self._ahead.direct:
-            self._found.control = 0  # the consumer has met all of them
-        # Only after `ready` is filled: a handler may start a task at once that iterates.
+            self._found.control = 0  # the consumer has passed all of them
+        # After `ready` is filled, because a handler may start a task that iterates immediately.
         for message in control:
             if not self._was_seen(message):
                 self._handle(message)
@@ -217,7 +223,7 @@ class Router:
         self._control.handle(message)
 
     def _was_seen(self, message: Any) -> bool:
-        """True if a control message was handled while reading ahead. Counts it as met."""
+        """True if this control message was handled while reading ahead. Count it as passed."""
         if not self._found.control:
             return False
         self._found.control -= 1
@@ -226,7 +232,7 @@ class Router:
     # --- while nobody iterates
 
     async def read_on(self) -> None:
-        """Read ahead whenever the consumer is away, until the end of the stream. To be run in a task of its own."""
+        """Read ahead whenever the consumer is away, until the end of the stream. The session runs this in a task."""
         ahead = self._ahead
         while True:
             await self._consumer_away()
@@ -238,8 +244,8 @@ class Router:
             except ahead.final:
                 return
             except ByteBudgetError:
-                continue  # the consumer gets this error, too; later chunks still come
-            except Exception as error:  # the consumer gets this error, too, and may go on reading after it
+                continue  # the consumer gets this error, too; the stream goes on after it
+            except Exception as error:  # the consumer gets this error, too, and may then read on
                 self._control.reading_failed(error)
                 await self._consumer_back()
                 continue
@@ -248,11 +254,11 @@ class Router:
                 return
 
     async def _consumer_away(self) -> None:
-        """Wait until the consumer is away. Polls at intervals, so that its cost is the same for slow and fast steps."""
+        """Wait until the consumer is away. This polls, so its cost does not grow with the number of steps."""
         before = -1
         while self._stepping or not (self._control.is_awaited or self._away_since == self._steps):
             steps, stepping = self._steps, self._stepping
-            # In one step all the time: the consumer waits for the stream. Sleep until the step has ended.
+            # If the same step lasts since the last poll, the consumer waits for the stream. Sleep until the step ends.
             self._asleep = stepping and steps == before
             await self._change(None if self._asleep else AWAY_SECONDS)
             self._asleep = False
@@ -274,7 +280,7 @@ class Router:
         self._noticed = None
 
     def _look_at(self, data: bytes) -> None:
-        """Handle the control messages among the lines that end in a chunk. ``b""`` is the end of the stream."""
+        """Handle the control messages among the lines that end in a chunk. ``b""`` marks the end of the stream."""
         found = self._found
         if found.follower is None or found.followed != self._ahead.direct:
             found.follower = self._new_follower()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Require(Protocol):
-    """A function that refuses lines, such as :meth:`.SessionTransport.require`."""
+    """A function that checks whether a line may be sent now, such as :meth:`.SessionTransport.require`."""
 
     def __call__(self, line: bytes, /, *, is_answer: bool) -> None:
         """Raise the error for a line that must not be sent now."""
@@ -26,14 +26,14 @@ class Require(Protocol):
 
 
 class Sender:
-    """Sends whole lines, one at a time, between the beginning of a session and its end.
+    """Sends whole lines, one at a time, while a session is open.
 
     Args:
         exchange: writes to the session's process; None for a stream that is not a process.
         send: writes a line for such a stream; a plain function or an async one.
         tap: called with each line when its first byte is written.
-        tasks: of the session.
-        require: raises for a line that may not be sent now.
+        tasks: the tasks of the session.
+        require: raises an error for a line that must not be sent now. None: all lines may be sent.
     """
 
     def __init__(
@@ -67,10 +67,10 @@ class Sender:
         self._turns = Semaphore(1)
 
     def close(self, last: bytes | None = None) -> None:
-        """End sending, and drop the reference to the process: an MCP server may keep this object for long.
+        """End sending, and drop the reference to the process, because an MCP server may keep this object alive.
 
         Args:
-            last: a line to write first, if a turn is under way in the process and its pipe has room.
+            last: a line to write first. It is written only if a turn is under way and the process's pipe has room.
         """
         self.closed = True
         if last is not None and self._exchange is not None and self._exchange.write_in_turn(last):
@@ -78,17 +78,17 @@ class Sender:
         self._exchange = self._send = self._tap = self._require = None
 
     def require_open(self) -> None:
-        """Raises HandleError before the beginning of the session, and after its end."""
+        """Raise HandleError before the session is entered, and after it is closed."""
         if not self.entered:
             raise HandleError("this session is not entered: use it as `async with ... as session`")
         if self.closed:
             raise HandleError("this session is closed; open another one")
 
     async def send(self, line: bytes, begun: Callable[[], object] | None = None, *, is_answer: bool = False) -> None:
-        """Send a line. ``begun`` is called before the first byte; from then on the line will be written whole.
+        """Send a line. Call ``begun`` before writing the first byte. From then on, cancellation does not cut the line.
 
         Raises:
-            HandleError: the session is not open, or something outside of it has cancelled the ``send`` function.
+            HandleError: the session is not open, or code outside the session has cancelled the ``send`` function.
             ProcessInputError: the process is gone, or its input was ended.
             Exception: any exception of the ``send`` function.
         """
@@ -112,7 +112,7 @@ class Sender:
         failed: list[Exception] = []
 
         async def write_whole(send: Send = self._send) -> None:
-            # In a task of its own: cancelling the caller must not cut the line.
+            # Runs in a separate task, so that cancelling the caller does not cut the line.
             nonlocal written
             try:
                 sent = send(line)
@@ -126,7 +126,7 @@ class Sender:
             begun()
         try:
             writer = self._tasks.start(write_whole, "claude-wire-writer", self._turns.release)
-        except RuntimeError:  # called in another loop than the session's
+        except RuntimeError:  # called in another event loop
             self._turns.release()
             raise
         await writer.wait()
@@ -134,11 +134,11 @@ class Sender:
             raise failed[0]
         if not written:
             self.require_open()
-            raise HandleError("what sends for this session was cancelled, by nobody in it")
+            raise HandleError("the send function of this session was cancelled from outside the session")
 
 
 def _shown_first(tap: Tap, line: bytes, begun: Callable[[], object] | None) -> Callable[[], object]:
-    """A ``begun`` function that shows the line to a tap, and then calls the given ``begun``."""
+    """Return a ``begun`` function that passes the line to the tap, and then calls the given ``begun``."""
 
     def first() -> None:
         show(tap, line, "on_sent")

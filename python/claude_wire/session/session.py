@@ -73,7 +73,7 @@ A = TypeVar("A")
 
 
 class Session:
-    """A conversation: prompts go in, typed messages come out, and the CLI's questions are answered by callbacks.
+    """A conversation with the CLI: send prompts, read typed messages, and answer the CLI's requests by callbacks.
 
     Args:
         stream: a :class:`~claude_wire.Process`, or any stream of typed messages. The caller owns the stream: enter it
@@ -88,38 +88,38 @@ class Session:
         mcp_servers: MCP servers in this process, by name; the session closes them.
         on_elicitation: answers a question of an MCP server; without it, the session declines all elicitations.
         dialogs: dialog kind -> function that shows the dialog; a dialog of another kind is never answered.
-        callback_timeout: seconds for a callback without a timeout of its own. None: as long as the CLI waits.
-        request_timeout: seconds to wait for the answer to a request, unless the request has a timeout of its own.
+        callback_timeout: seconds for a callback that does not set a timeout. None: as long as the CLI waits.
+        request_timeout: seconds to wait for the answer to a request that does not set a timeout.
         verbatim_prompts: send prompts marked ``client_composed``. The CLI then reads no file for an ``@path`` in a
-            prompt, and runs no command for a ``/`` at its start. Use it for text that no user of yours has typed.
+            prompt, and runs no command for a ``/`` at its start. Use this for text that your user did not type.
         on_received, on_sent: called with all bytes: each chunk as it is read, each line when its first byte is written.
-        dialect: the agent's dialect, of :mod:`claude_wire.dialects`; ``"auto"`` detects it by the first line that
-            shows it. Messages are those of stream-json in all dialects. docs/dialects.md compares the dialects.
+        dialect: the agent's dialect, one of :mod:`claude_wire.dialects`; ``"auto"`` detects it by the first line that
+            shows it. The session translates all dialects to stream-json. docs/dialects.md compares the dialects.
 
     Callbacks may be async or plain functions; a plain function runs in the event loop's thread and blocks the loop.
-    Callbacks run in tasks of their own, while messages flow, even if nobody iterates. If a callback raises, times out
-    or returns an invalid answer, the CLI gets an error answer, the log gets the callback's name, and the session goes
-    on. A callback is cancelled when the CLI withdraws its request, and when the session ends.
+    Each call of a callback runs in its own task, also while nobody iterates. If a callback raises, times out or returns
+    an invalid answer, the CLI gets an error answer, the log gets the callback's name, and the session goes on. A
+    callback is cancelled when the CLI withdraws its request, and when the session ends.
 
     Iterating gives every message except control messages, ``keep_alive``, and changes of state that are marked as
-    ``sdk_host_only``; a line that is not JSON is an :class:`~claude_wire.InvalidLine`. Iterating raises what the stream
-    raises. When a process ends with exit code 1 after a result that is an error, iterating raises the
-    :class:`~claude_wire.TurnError` that fits the result. One task iterates at a time; requests and prompts may come
-    from several. A session belongs to one event loop.
+    ``sdk_host_only``; a line that is not JSON is an :class:`~claude_wire.InvalidLine`. Iterating raises the exceptions
+    of the stream. When a process ends with exit code 1 after a result that is an error, iterating raises the
+    :class:`~claude_wire.TurnError` that fits the result. One task iterates at a time; several tasks may send requests
+    and prompts. A session belongs to one event loop.
 
-    While nobody iterates, incoming bytes are kept, up to the byte budget of the process
-    (:func:`~claude_wire.streams.set_byte_budget`); a control message after more than that waits for the consumer. While
-    4,096 callbacks and answers wait (half as many callbacks if they have a time limit), or 64 MiB of them, the session
-    reads nothing. Close a session, by its block or :meth:`aclose`. A dropped session is closed in its event loop. If
-    the loop is closed or stopped, a dropped session ends at once: its callbacks are abandoned where they wait, and a
-    thread ends its process.
+    While nobody iterates, the session keeps incoming bytes, up to the byte budget of the process
+    (:func:`~claude_wire.streams.set_byte_budget`). When the budget is used up, the session stops reading, and later
+    control messages wait for the consumer. The session also stops reading while 4,096 callbacks and answers wait (a
+    callback with a time limit counts twice), or 64 MiB of them. Close a session, by its block or :meth:`aclose`. A
+    dropped session is closed in its event loop. If the loop is closed or stopped, the callbacks of a dropped session
+    are abandoned where they wait, and a thread ends its process.
 
     Raises:
         TypeError: an argument has the wrong type, ``send`` is missing, or a callback cannot be called with its
-            arguments; by entering, the stream gives dicts, or raises for bad lines.
+            arguments; on entering: the stream gives dicts, or raises for bad lines.
         ValueError: ``hooks`` has an event that the protocol does not have, or the command line of the process lacks a
             flag without which a callback is never called.
-        HandleError: by entering, the stream has a session already.
+        HandleError: on entering: the stream already has a session.
         DialectError: the dialect has no message for a callback.
     """
 
@@ -148,7 +148,7 @@ class Session:
     ) -> None:
         _require_ends(stream, send, on_received, on_sent)
         self._dialect = dialect = dialect_of(dialect)
-        # For a CLI that another program owns.
+        # The connection to a CLI that another program owns; None otherwise.
         self._transport = transport = stream if isinstance(stream, SessionTransport) else None
         if transport is not None and not dialect.plain:
             raise DialectError(dialect.name, "is not spoken through a transport: the owner of the CLI adapts it")
@@ -161,8 +161,8 @@ class Session:
         require_seconds("request_timeout", request_timeout)
         self._request_timeout = request_timeout
         self._info: InitializeResponse | None = None
-        # Waiting tasks keep the following objects alive. None of the objects refers to the session: so a session that
-        # the user drops is garbage collected, and __del__ closes it.
+        # Waiting tasks keep the following objects alive. None of these objects may refer to the session: then a session
+        # that the user drops is garbage collected, and __del__ closes it.
         self._tasks = Tasks()
         self._callbacks.shared = transport is not None
         hooks_of_host = host_hooks(dialect, self._callbacks, self._tasks)
@@ -186,7 +186,7 @@ class Session:
         self._prompts = Prompts(
             self._sender, self._reading, hooks_of_host, connection.to_agent, verbatim=verbatim_prompts
         )
-        # aclose() awaits these, each with a number of seconds.
+        # Functions that aclose() awaits, each with a number of seconds. Empty until the session begins to close.
         self._ending: list[Callable[[float], Awaitable[None]]] = []
 
     def __repr__(self) -> str:
@@ -197,12 +197,12 @@ class Session:
 
     @property
     def info(self) -> InitializeResponse | None:
-        """The CLI's answer to ``initialize``, which this session has sent, or the program that owns the CLI."""
+        """The CLI's answer to ``initialize``, which the session or the owner of the CLI has sent. None before."""
         return self._info if self._takeover is None else self._takeover.info
 
     @property
     def guards(self) -> tuple[Guard, ...]:
-        """``can_use_tool`` and all hooks: whether the CLI has confirmed each, and how often each was called so far."""
+        """For ``can_use_tool`` and each hook: whether the CLI has confirmed it, and how often it was called."""
         return self._callbacks.guards
 
     # --- from the beginning to the end
@@ -249,12 +249,12 @@ class Session:
         """End the session: no more callbacks, answers or messages. A second call does nothing.
 
         If the session started its process, it ends the process. It first interrupts a turn under way and cancels the
-        queued prompts: if only its input ended, the CLI would finish the turn. MCP servers are closed; an ``aclose()``
-        that takes longer than 5 seconds is cancelled. Unread messages are left to the owner of the stream, or to the
-        next session over the stream, which does not get the requests again that this session has handled.
+        queued prompts, because the CLI would otherwise finish the turn. The session also closes its MCP servers, and
+        cancels an ``aclose()`` that takes longer than 5 seconds. Unread messages stay in the stream for its owner or
+        for the next session; the next session skips control requests that this session has handled.
 
-        Cancellation by anyio and trio does not cut this short. ``Task.cancel()`` of asyncio does, for a session over a
-        stream: its callbacks then end by themselves.
+        Cancellation by anyio and trio does not cut this call short. ``Task.cancel()`` of asyncio does, for a session
+        over a stream: the callbacks then end later.
         """
         home = self._home
         is_here = home is None or home.runs_here()
@@ -263,13 +263,13 @@ class Session:
         else:
             self._leave()
         try:
-            # A second caller waits until the first has finished.
+            # A second caller waits until the first call has finished.
             if self._opens is not None and self.process is not None:
                 await self.process.aclose()
             if self._transport is not None:
                 await self._transport.aclose()
         finally:
-            # A shield does not stop Task.cancel(). After one, the tasks end by themselves.
+            # A shield does not stop Task.cancel(). After a Task.cancel() the tasks end without this wait.
             if is_here and (home is None or await home.can_wait()):
                 for wait in self._ending:
                     with cancel_scope(shield=True):
@@ -280,7 +280,7 @@ class Session:
             self._leave()
 
     def _leave(self) -> None:
-        """Close the session from outside its event loop: in the loop if it runs; else abandon the tasks there."""
+        """Close the session from outside its event loop: in the loop if it runs; otherwise abandon the tasks."""
         assert self._home is not None
         if self._sender.closed or self._home.foreign or self._home.call_soon(self._begin_to_close):
             return
@@ -309,18 +309,18 @@ class Session:
     # --- what is sent
 
     async def _open(self, request: InitializeRequest) -> None:
-        """Send ``initialize`` to the process that this session has started. Nobody iterates yet."""
+        """Send ``initialize`` to the process that this session has started."""
         await self.initialize(request)
 
     async def initialize(
         self, request: InitializeRequest | None = None, *, timeout: float | None = None
     ) -> InitializeResponse:
-        """Open the session: send ``request``, with the session's callbacks in it. :func:`open_session` calls this.
+        """Send ``initialize``, with the session's callbacks added to ``request``. :func:`open_session` calls this.
 
         Raises:
             RequestError: the CLI does not answer, has not registered the hooks, or cannot do ``on_failure="block"``.
             ValueError: both ``request`` and the session have hooks, MCP servers or dialogs.
-            DialectError: ``request`` is given, and the dialect has no ``initialize``. (Without ``request`` the method
+            DialectError: ``request`` is given, and the dialect has no ``initialize``. (Without ``request``, this method
                 sends nothing in such a dialect.)
         """
         if self._transport is not None:
@@ -338,15 +338,15 @@ class Session:
     ) -> None:
         """Send a prompt: text, content blocks, a whole :class:`UserMessage`, or an async iterable of these.
 
-        Does not wait for the answer; the CLI queues prompts sent during a turn, and may merge them. Each item of an
-        iterable is sent as it comes.
+        This does not wait for the answer. The CLI queues prompts sent during a turn, and may merge them. Each item of
+        an iterable is sent as soon as the iterable yields it.
 
         Args:
-            uuid: of the message, for :class:`~claude_wire.messages.CancelAsyncMessageRequest` and the result's
-                ``user_message_uuids``; a random one if not given. The CLI starts no turn for a uuid that it has
-                already received, and reports each prompt's state by ``command_lifecycle`` messages. A
-                :class:`UserMessage` is sent as it is.
-            session_id: as in :meth:`UserMessage.of`.
+            uuid: uuid of the message, for :class:`~claude_wire.messages.CancelAsyncMessageRequest` and the result's
+                ``user_message_uuids``. None: a random one, or the uuid of the :class:`UserMessage`. The CLI starts no
+                turn for a uuid that it has already received, and reports each prompt's state by ``command_lifecycle``
+                messages.
+            session_id: see :meth:`UserMessage.of`.
 
         Raises:
             ProcessInputError: the process is gone, or its input was ended.
@@ -354,9 +354,9 @@ class Session:
         await self._prompts.query(prompt, uuid, session_id, needs_uuid=self._transport is not None)
 
     async def send_again(self, lines: Sequence[bytes]) -> None:
-        """Send prompts and answers again, as lines, because a lost connection may not have delivered them.
+        """Send lines (prompts and answers) again that a lost connection may not have delivered.
 
-        Only for a session through a transport whose other end ignores a prompt that it has already received.
+        Use this only with a transport whose other end ignores a prompt that it has already received.
         """
         await self._prompts.send_again(lines)
 
@@ -370,22 +370,22 @@ class Session:
     ) -> ResultMessage:
         """Send a prompt, skip all messages up to the end of its run, and return the last result.
 
-        After the prompt's own result the run goes on while subagents work: each subagent that ends brings a turn with
-        a result, and ``ask`` returns the last of these (see :meth:`receive_run`). Calls are served in order: a prompt
-        is sent after earlier calls have ended, with a random uuid if it has none. ``ask`` skips the results of other
-        prompts. (If an agent merges prompts and its results name no prompts, nobody can tell which result is whose.)
-        No other task may iterate meanwhile.
+        After the prompt's own result, the run goes on while subagents work. Each subagent that ends starts a turn with
+        a result, and ``ask`` returns the last of these results (see :meth:`receive_run`). Calls are served in order: a
+        prompt is sent after earlier calls have ended, with a random uuid if it has none. ``ask`` skips the results of
+        other prompts. (It cannot do so with an agent that merges prompts and names no prompts in its results.) No other
+        task may iterate meanwhile.
 
         Args:
-            until: ``"turn"`` returns the prompt's own result as soon as it comes. Subagents then work on.
+            until: ``"turn"`` returns the prompt's own result as soon as it arrives. Subagents then work on.
             shells, ceiling: seconds to wait, as for :meth:`receive_run`.
 
         Raises:
             HandleError: another task is iterating, or the caller is a callback of this session, whose turn could not
                 end. Nothing is sent.
             ValueError: this session has sent a prompt with this uuid, or ``until="turn"`` has ``shells``.
-            TurnError: a turn of the run failed (the first error, raised at the end of the run); or subagents were
-                stopped, for instance by a budget (:class:`~claude_wire.errors.SubagentStoppedError`).
+            TurnError: a turn of the run failed (raised at the end of the run; if several failed, the first error); or
+                subagents were stopped, for instance by a budget (:class:`~claude_wire.errors.SubagentStoppedError`).
             PromptError: no turn answers the prompt within ``ceiling`` seconds. Its subclasses:
                 :class:`~claude_wire.errors.PromptAnsweredError`, if the CLI knows the uuid from before the session was
                 resumed; :class:`~claude_wire.errors.PromptCancelledError`, if the prompt was taken out of the queue.
@@ -405,7 +405,7 @@ class Session:
         Args:
             request: any request of a host; its class names the type of the answer (see ``ControlRequestBody``).
             timeout: seconds; None for the session's ``request_timeout``. After a timeout or a cancellation of the
-                caller, the request is withdrawn, and an answer that still comes is dropped.
+                caller, the session withdraws the request, and drops a late answer.
 
         Raises:
             RequestRefusedError: the answer is an error.
@@ -415,14 +415,14 @@ class Session:
             ProcessInputError: the process is gone, or its input was ended.
         """
         self._sender.require_open()
-        # A request of a callback (such as an interrupt) may make the CLI withdraw the callback's own request, which
-        # cancels the callback. Let the callback get its answer first.
+        # If a callback calls this (say, to interrupt), the CLI may withdraw the request that the callback answers, and
+        # that cancels the callback. The callback gets the answer to its own request first.
         callback = self._tasks.current
         with nullcontext() if callback is None else callback.cancelled_later():
             return await self._reading.request(request, self._request_timeout if timeout is None else timeout)
 
     async def interrupt(self, *, cancel_queued: bool | None = None) -> InterruptResponse:
-        """Stop the turn that is under way, which then ends with a result. See :class:`InterruptRequest`.
+        """Stop the turn that is under way. The turn then ends with a result. See :class:`InterruptRequest`.
 
         A callback may call this, too. The CLI then withdraws the request that the callback answers: the callback is
         cancelled at its next await, and its answer is not sent.
@@ -439,7 +439,7 @@ class Session:
         return from_dict(StatusMessage, await self.request(GetStatusRequest()))
 
     async def set_model(self, model: str | None) -> SetModelResponse:
-        """Change the model for the next turns; None is the session's default. See :class:`SetModelRequest`."""
+        """Change the model for the next turns. None: the session's default. See :class:`SetModelRequest`."""
         if model is not None and not (isinstance(model, str) and model):
             raise TypeError(f"model must be a model's name, or None for the default, not {shown(model)}")
         return await self.request(SetModelRequest(model=model))
@@ -450,21 +450,20 @@ class Session:
         Raises:
             ValueError: there is no such mode. ``request(SetPermissionModeRequest(mode=...))`` sends any mode.
         """
-        otherwise = "; one that this version does not know: session.request(SetPermissionModeRequest(mode=...))"
+        otherwise = "; for a mode that this version does not know: session.request(SetPermissionModeRequest(mode=...))"
         require_one_of("mode", mode, get_args(PermissionMode), otherwise)
         return await self.request(SetPermissionModeRequest(mode=mode))
 
     async def set_mcp_servers(self, servers: Mapping[str, McpServer | McpServerConfig]) -> McpSetServersResponse:
-        """Replace the session's MCP servers by these, including servers of earlier calls.
+        """Replace the session's MCP servers, including servers of earlier calls, by ``servers``.
 
-        A server in this process is connected if it is new, and closed if it is left out. Servers of settings files
-        stay.
-        If the call ends without a clear answer (a timeout, a cancellation, an answer that cannot be read), the CLI may
-        use either set: the old and the new servers stay connected until the next call.
+        The session connects new servers in this process, and closes those that ``servers`` does not have. Servers from
+        settings files stay. If the call fails without a clear answer (a timeout, a cancellation, an answer that cannot
+        be read), the CLI may use either set: the old and the new servers stay connected until the next call.
 
         Raises:
-            HandleError: another program owns the CLI; the session is not open; another call is under way; or
-                ``aclose()`` of a server that was left out and is added again has not returned for 10 seconds.
+            HandleError: another program owns the CLI; the session is not open; another call is under way; or a server
+                is added again after it was removed, and its ``aclose()`` has not returned for 10 seconds.
             ValueError: another server in this process has this name, or this server has another name: first call
                 this without the old entry.
         """
@@ -491,7 +490,7 @@ class Session:
         return SessionBatches(self, self._reading.next_batch)
 
     def receive_response(self, *, ceiling: float | None = CEILING_SECONDS) -> SessionMessages:
-        """Iterate up to the result of the turn, result included. Later messages remain unread.
+        """Iterate over the messages up to the result of the turn, result included. Later messages remain unread.
 
         Args:
             ceiling: seconds to wait while nothing is under way; then ``end`` is ``"ceiling"``. None: no limit.
@@ -504,12 +503,12 @@ class Session:
         """Iterate over the messages of the whole run: past the first result, while subagents work in the background.
 
         There may be several results. A run is over when every prompt has its result, no subagent works in the
-        background, and the CLI says ``idle`` (if this CLI reports its state). After the iteration, ``end`` of the
-        returned object says why the iteration has ended, and ``error`` is the exception that :meth:`ask` would raise.
+        background, and the CLI reports that it is idle (if this CLI reports its state). After the iteration, ``end`` of
+        the returned object says why it has ended, and ``error`` is the exception that :meth:`ask` would raise.
 
         Args:
             shells: seconds in all to wait for commands in the background after everything else is done. The default
-                is 0, since commands may run for ever. None: no limit. Each command that ends brings a turn.
+                is 0, since commands may run forever. None: no limit. Each command that ends starts a turn.
             ceiling: seconds to wait for an idle CLI or another turn, when nothing is under way. None: no limit.
         """
         messages = SessionMessages(self._reading.next_of_run, Wait(ceiling, shells))
@@ -517,17 +516,17 @@ class Session:
         return messages
 
     async def end_input(self) -> None:
-        """Close the input of the process: the CLI then finishes its work and ends. Callbacks can no longer answer.
+        """Close the input of the process. The CLI then finishes its work and ends. Callbacks can no longer answer.
 
         Raises:
-            TypeError: this session has no process, and no transport that can end the input.
+            TypeError: this session has neither a process nor a transport that can end the input.
         """
         if self.process is not None:
             await self.process.end_input()
         elif self._transport is not None and self._transport.end_input_line is not None:
             await self._sender.send(self._transport.end_input_line)
         else:
-            raise TypeError("the input of a process can be ended here, and this session has none")
+            raise TypeError("end_input() ends the input of a process, and this session has no process")
 
 
 def _require_ends(stream: object, send: object, on_received: object, on_sent: object) -> None:
@@ -539,7 +538,7 @@ def _require_ends(stream: object, send: object, on_received: object, on_sent: ob
     """
     if isinstance(stream, SessionTransport):
         if send is not None:
-            raise TypeError("send is for a stream that is no process: a transport sends by itself")
+            raise TypeError("send is for a stream that is not a process: a transport sends by itself")
     elif not isinstance(stream, MessageStream):
         raise TypeError(
             f"stream must be a Process, a MessageStream or a SessionTransport, not {type_of(stream)}; "

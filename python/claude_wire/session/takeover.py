@@ -1,8 +1,8 @@
-"""A session that takes over a CLI which another program has started and owns.
+"""A session with a CLI that another program has started and owns.
 
-A :class:`SessionTransport` connects to such a CLI. Its stream begins with old messages, replayed. The consumer gets
-them like all others, but the session handles no control message among them: the transport names the requests that are
-still open. The session counts messages, so that the transport knows how far the consumer has read.
+A :class:`SessionTransport` connects to such a CLI. Its stream begins with replayed messages. The consumer gets them
+like all other messages, but the session handles no control message among them: the transport lists the requests that
+are still open. The session counts messages to tell the transport how far the consumer has read.
 """
 
 from __future__ import annotations
@@ -53,20 +53,20 @@ class RunningCLI(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a CLI that a session takes over.
 
     Attributes:
-        initialize_id: the ``request_id`` of the owner's own ``initialize``. The session uses the answer as its own; a
-            second answer means that the CLI was started again.
-        initialized: the CLI's answer to that request; None while there is none.
+        initialize_id: the ``request_id`` of the ``initialize`` that the owner has sent. The session uses the answer as
+            its own; a second answer means that the CLI was started again.
+        initialized: the CLI's answer to that request; None before the answer.
         replayed: number of messages at the beginning of the stream that are older than this description. The session
             handles no control message among them: ``open`` has the requests that still need an answer.
         continues: whether the stream begins in the middle of the CLI's output, after an answer to ``initialize``.
-        ended: whether the CLI has ended, so that nothing follows the replayed messages.
+        ended: whether the CLI has ended: nothing follows the replayed messages.
         turn: whether a turn is under way.
         subagents: ids of the subagents that work in the background.
         owed: uuids of the prompts that have no result yet.
         open: the CLI's requests without an answer.
         handshakes: MCP server -> the first JSON-RPC messages of the CLI to this server. A server in this process gets
             them again, since it has not seen them.
-        registered: the callbacks that the CLI was started with; None if nobody knows.
+        registered: the callbacks that the CLI was started with; None if unknown.
     """
 
     initialize_id: str = ""
@@ -83,7 +83,7 @@ class RunningCLI(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SessionPort:
-    """The session, as its transport sees it. :meth:`SessionTransport.open` gets one."""
+    """The part of a session that its transport may use; the argument of :meth:`SessionTransport.open`."""
 
     def __init__(self, router: TakeoverRouter, callbacks: Callbacks, control: Control, reading: Reading) -> None:
         self._router = router
@@ -105,65 +105,65 @@ class SessionPort:
         """Add the session's callbacks to the ``initialize`` of a CLI that the transport starts.
 
         Raises:
-            ValueError: the request has hooks, MCP servers or dialogs of its own.
+            ValueError: the request sets hooks, MCP servers or dialogs that the session also has.
         """
         return self._callbacks.complete(request)
 
     @property
     def taken(self) -> int:
-        """Number of the stream's messages up to the last one that the consumer has taken, control messages included."""
+        """Number of messages of the stream, control messages included, up to the last one that the consumer took."""
         return self._router.taken
 
     @property
     def last_result(self) -> ResultMessage | None:
-        """The last result that the session has read."""
+        """The last result that the session has read; None before the first."""
         return self._router.last_result
 
     def refuse_prompt(self, uuid: str, reason: str) -> None:
-        """The CLI will not get this prompt: waiting for its result raises :class:`~claude_wire.PromptError`."""
+        """Fail a prompt that the CLI will not get: a wait for its result raises :class:`~claude_wire.PromptError`."""
         self._reading.refuse(uuid, reason)
 
     def refuse_request(self, request_id: str, reason: str) -> None:
-        """The CLI will not get this request: it fails with a :class:`~claude_wire.RequestRefusedError`."""
+        """Fail a request that the CLI will not get, with a :class:`~claude_wire.RequestRefusedError`."""
         self._control.requests.refuse(request_id, reason)
 
     def stop_answering(self) -> None:
-        """Another session answers from now on: cancel the callbacks that run, and send no answers."""
+        """Cancel running callbacks and send no answers, because another session answers from now on."""
         self._control.answers.drop()
 
     def fail_requests(self, why: str, cause: Exception | None = None) -> None:
-        """No answer will come any more: all requests fail with a :class:`~claude_wire.SessionEndedError`."""
+        """Fail all waiting requests with a :class:`~claude_wire.SessionEndedError`."""
         self._control.requests.fail(why, cause)
 
 
 class SessionTransport(ABC):
     """Connects to a CLI that another program has started and owns: ``async with Session(transport) as session``.
 
-    The session calls :meth:`open` at the beginning of its block and :meth:`aclose` at its end; the CLI goes on. The
-    session sends no ``initialize``, skips replayed control messages, and answers the requests that are open.
+    The session calls :meth:`open` at the beginning of its block and :meth:`aclose` at its end. The CLI runs on after
+    the block. The session sends no ``initialize``, skips replayed control messages, and answers the open requests.
     """
 
-    #: The CLI's output from the place where the session goes on: a stream whose decoder has neither ``coalesce`` nor
-    #: ``only``, with ``on_invalid="return"``. An incomplete last line is dropped: the transport sends it again, whole.
+    #: The CLI's output, beginning where the session reads on. Its decoder needs ``on_invalid="return"``, and neither
+    #: ``coalesce`` nor ``only``. The session drops an incomplete last line.
     stream: MessageStream[Any]
-    #: True while the session may send lines and has to answer the CLI's requests. May change at any time.
+    #: True while this session may send lines and must answer the CLI's requests. May change at any time.
     drives: bool = True
     #: The line that ends the CLI's input; None if :meth:`Session.end_input` is not possible.
     end_input_line: bytes | None = None
 
     @abstractmethod
     async def open(self, port: SessionPort) -> RunningCLI:
-        """Connect, and return the state of the CLI. Called once. Afterwards :attr:`stream` gives the CLI's lines."""
+        """Connect, and return the state of the CLI. Called once; from then on, :attr:`stream` gives the CLI's lines."""
 
     @abstractmethod
     async def send(self, line: bytes) -> None:
-        """Send a line, given with its line feed, to the CLI. Called by one task at a time."""
+        """Send a line, which ends with a line feed, to the CLI. One task at a time calls this."""
 
     def require(self, line: bytes, *, is_answer: bool) -> None:  # noqa: B027  # most transports send anything
-        """Raise the error for a line that must not be sent now. Called before a line waits to be sent."""
+        """Raise an error for a line that must not be sent now. Called before the line waits for earlier lines."""
 
     def end_error(self) -> Exception | None:
-        """The exception that ends the iteration when the stream has ended; None for a normal end."""
+        """The exception that the iteration raises at the end of the stream; None for a normal end."""
         return None
 
     async def aclose(self) -> None:
@@ -172,7 +172,7 @@ class SessionTransport(ABC):
 
 
 class Takeover:
-    """The special handling of a session for a CLI that it has not started."""
+    """Adapts a session to a CLI that was started before: its state, its open requests, and its replayed messages."""
 
     #: The state of the CLI, as returned by the transport's ``open``. Set before :meth:`begin`.
     cli: RunningCLI
@@ -182,13 +182,13 @@ class Takeover:
         self._callbacks = callbacks
         self._control = control
         self._tasks = tasks
-        #: The CLI's answer to the ``initialize`` of its owner.
+        #: The CLI's answer to the ``initialize`` of its owner; None before the answer.
         self.info: InitializeResponse | None = None
         # Number of answers to `initialize` among the replayed messages: one for each start of the CLI.
         self._processes = 0
 
     def begin(self, reading: Reading) -> None:
-        """The transport is open: set the state of the run to that of the CLI."""
+        """Set the state of the run to that of the CLI. Call this when the transport is open."""
         self._reading = reading
         if self.cli.initialized is not None:
             self._initialized(self.cli.initialized)
@@ -197,7 +197,7 @@ class Takeover:
             self.arrived()
 
     def answer_open(self) -> None:
-        """Answer the open requests, if this session drives. First repeat the CLI's handshakes to MCP servers.
+        """Answer the open requests, if this session drives. First repeat the CLI's handshakes with MCP servers.
 
         Raises:
             RequestError: the CLI cannot do what a callback needs.
@@ -224,7 +224,7 @@ class Takeover:
             self._control.handle(question)
 
     def arrived(self) -> None:
-        """Note that the consumer has taken all replayed messages. From now on the run follows new ones."""
+        """Note that the consumer has taken all replayed messages. From now on, new messages change the run."""
         cli = self.cli
         restarted = self._processes > (0 if cli.continues else 1)
         self._reading.arrive(turn=cli.turn, subagents=cli.subagents, restarted=restarted)
@@ -235,12 +235,12 @@ class Takeover:
             self._processes += 1
 
     def handle(self, message: Any) -> None:
-        """Handle a control message that is newer than the takeover."""
+        """Handle a control message that was not replayed."""
         if self._answers_initialize(message):
             self._initialized(message)
         elif self._transport.drives:
             self._control.handle(message)
-        elif type(message) is ControlResponse:  # to a request that this session sent while it was driving
+        elif type(message) is ControlResponse:  # this session may have sent the request while it was driving
             self._control.handle_answer(message)
 
     def _answers_initialize(self, message: Any) -> bool:
@@ -254,32 +254,34 @@ class Takeover:
 class TakeoverRouter(Router):
     """A :class:`Router` that counts messages, and separates replayed messages from new ones.
 
-    No batch has both replayed and new messages: the state of the run changes between them.
+    A batch never has both replayed and new messages, because the state of the run changes between them.
     """
 
     def __init__(self, transport: SessionTransport, tap: Tap | None, control: Control, takeover: Takeover) -> None:
         super().__init__(transport.stream, tap, control)
         self._transport = transport
         self._takeover = takeover
-        #: The last result that was read.
+        #: The last result that was read; None before the first.
         self.last_result: ResultMessage | None = None
-        # Messages are numbered from 1. The number of the last routed message; the last number that was taken before the
-        # present batch; and the numbers of the consumer's messages in the present batch.
+        # Messages are numbered from 1. `_routed` is the number of the last routed message, `_before` the number of the
+        # last message that the consumer took before this batch, and `_numbers` are those of its messages in this batch.
         self._routed = 0
         self._before = 0
         self._numbers: Sequence[int] = ()
-        # New messages that were decoded in one batch with the last replayed ones.
+        # New messages that were decoded in one batch with the last replayed messages; the next batch.
         self._held: list[Any] = []
+        # True after the consumer has taken all replayed messages.
         self._arrived = False
         # Number of messages up to the follower's position.
         self._followed_count = 0
+        # True after the error at the end of the stream was raised.
         self._told = False
 
     def start(self, *, ends_with_stream: bool) -> None:
         """Start like :meth:`Router.start`.
 
         Raises:
-            TypeError: the decoder merges or drops lines, so that messages cannot be counted.
+            TypeError: the decoder merges or drops lines, so messages cannot be counted.
             HandleError: the stream has been read before.
         """
         decoder = self._receiver.decoder
@@ -323,7 +325,7 @@ class TakeoverRouter(Router):
             return held
         batch = await super()._next_batch()
         if self._receiver.ended:
-            return []  # an incomplete last line: the transport sends it again, whole
+            return []  # drop an incomplete last line: the transport sends it again when it is complete
         old = replayed - self._routed
         if 0 < old < len(batch):
             batch, self._held = batch[:old], batch[old:]
@@ -365,7 +367,7 @@ class TakeoverRouter(Router):
 
 
 class _Greeting:
-    """Repeats the handshake of the CLI for an MCP server of this process, which has not seen it."""
+    """Repeats the CLI's handshake with an MCP server for a new server object, which has not seen it."""
 
     def __init__(self, callbacks: Callbacks, name: str, messages: Sequence[dict[str, Any]], done: Event) -> None:
         self._callbacks = callbacks
