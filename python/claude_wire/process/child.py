@@ -1,6 +1,6 @@
 """A spawned process: its pipes, its exit, and how it is ended.
 
-A process whose owner does not close it is ended by a thread, or at interpreter exit.
+If the owner of a process does not close it, a thread ends the process, or the interpreter does at its exit.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _STDERR = DrainOptions(keep_last=STDERR_TAIL_BYTES)
 
 
 class Settings(NamedTuple):
-    """The arguments of :func:`open_process`, checked."""
+    """The checked arguments of :func:`open_process`."""
 
     argv: list[str]
     cwd: StrPath | None
@@ -66,7 +66,7 @@ class Child:
         self._stderr: Drain | StderrLines | None = None
         self._home = EventLoopRef()
         files = ArgumentFiles(settings.argv, settings.user)
-        # Spawn in the event loop's thread, as asyncio does. If another thread did, a task cancelled meanwhile could
+        # Spawn in the event loop's thread, as asyncio does. In another thread, cancelling the task meanwhile could
         # leave a process without an owner.
         try:
             self.popen = popen = subprocess.Popen(
@@ -119,7 +119,7 @@ class Child:
             if self._pidfd is not None:
                 os.close(self._pidfd)
             raise
-        # The process reads these files when it starts, and may watch them: keep the files until it has ended.
+        # The process reads these files when it starts, and may watch them later. Keep the files until it has ended.
         self._files = weakref.finalize(self, files.remove)
         self._abandon = weakref.finalize(self, _end_in_thread, popen, self._pidfd, settings.grace)
         self._abandon.atexit = False  # see _end_all
@@ -133,19 +133,19 @@ class Child:
         return self._last_stderr if self._stderr is None else self._stderr.tail()
 
     async def read_stderr(self) -> None:
-        """After the process has ended: read its standard error to the end, or until nothing more comes."""
+        """Read the rest of the standard error after the process has ended."""
         if isinstance(self._stderr, StderrLines):  # a Drain reads the rest in tail()
             await self._stderr.wait(LAST_SECONDS)
 
     async def wait(self, seconds: float) -> bool:
-        """Wait until the process has ended. Returns False if it still runs after ``seconds``."""
+        """Wait until the process has ended. Return False if it still runs after ``seconds``."""
         until = monotonic() + seconds
         pause = 0.001
         while self.popen.poll() is None:
             left = until - monotonic()
             if left <= 0:
                 return False
-            pidfd = _pidfd(self.popen.pid)  # each waiting task has its own
+            pidfd = _pidfd(self.popen.pid)  # a new one for each waiting task
             if pidfd is None:
                 await sleep(min(pause, left))
                 pause = min(2 * pause, 0.05)
@@ -158,9 +158,9 @@ class Child:
         return True
 
     async def close(self, grace: float) -> None:
-        """End the process: close its input, then SIGTERM, then SIGKILL, ``grace`` seconds apart. Release everything.
+        """End the process: close its input, then SIGTERM, then SIGKILL, ``grace`` seconds apart. Close all pipes.
 
-        A second caller waits until the first has finished.
+        A second caller waits until the first call has finished.
         """
         import asyncio
 
@@ -191,7 +191,8 @@ class Child:
         except asyncio.CancelledError as error:
             cancelled = error
         finally:
-            # The process has ended, except after KeyboardInterrupt, or GeneratorExit without a running loop.
+            # The process has ended here, unless KeyboardInterrupt, or GeneratorExit without a running loop, came
+            # before.
             if first:
                 self._let_go()
         if cancelled is not None:
@@ -209,17 +210,17 @@ class Child:
         self._abandon()
 
     def __del__(self) -> None:
-        # While the loop runs, the callback still gets lines, up to the end of the process.
+        # If the loop still runs, the task goes on: the callback gets lines until the process ends.
         if isinstance(self._stderr, StderrLines) and not self._home.foreign:
             self._stderr.abandon()
 
 
 def _not_permitted(settings: Settings, error: PermissionError) -> PermissionError:
-    """The error for a program that may not be run, with a hint what to do."""
+    """Return the error for a program that may not be run, with a hint how to repair it."""
     program = settings.argv[0]
     path = os.path.join(settings.cwd or "", program)
     if os.path.isfile(path) and not os.access(path, os.X_OK):
-        hint = f"the program is not executable: chmod +x {program}, or name its interpreter before it"
+        hint = f"the program is not executable: chmod +x {program}, or put its interpreter before it"
         return PermissionError(error.errno, hint, program)
     if os.path.isdir(path):
         return PermissionError(error.errno, "the program is a directory", program)
@@ -227,7 +228,7 @@ def _not_permitted(settings: Settings, error: PermissionError) -> PermissionErro
 
 
 def _pidfd(pid: int) -> int | None:
-    """A descriptor that becomes readable when the process has ended. None if the system has no pidfds."""
+    """Open a descriptor that becomes readable when the process has ended. None if the system has no pidfds."""
     try:
         return os.pidfd_open(pid)
     except (AttributeError, OSError):
@@ -235,12 +236,12 @@ def _pidfd(pid: int) -> int | None:
 
 
 def _not_found(settings: Settings, error: FileNotFoundError) -> FileNotFoundError:
-    """The error that names the missing file: the working directory, the program, or the interpreter of a script."""
+    """Return the error that names the missing file: the working directory, the program, or a script's interpreter."""
     program = settings.argv[0]
     if settings.cwd is not None and error.filename == os.fspath(settings.cwd):
         return FileNotFoundError(error.errno, "the working directory (cwd) does not exist", error.filename)
     if os.path.exists(os.path.join(settings.cwd or "", program)):
-        return CLINotFoundError(f"{program!r} cannot be run: the interpreter that its first line names is not there")
+        return CLINotFoundError(f"{program!r} cannot be run: the interpreter in its first line does not exist")
     where = "" if os.path.dirname(program) else " in PATH"
     return CLINotFoundError(
         f"there is no program {program!r}{where}; set ClaudeOptions(cli_path=...); by default the CLI is searched for"
@@ -249,12 +250,12 @@ def _not_found(settings: Settings, error: FileNotFoundError) -> FileNotFoundErro
 
 # --- processes that nobody closed -------------------------------------------------------------------------------------
 
-#: All running children, so that none outlives this interpreter.
+#: All running children. :func:`_end_all` ends them at interpreter exit.
 _children: set[subprocess.Popen[bytes]] = set()
 
 
 def _in_child() -> None:
-    """Close the inputs that a forked child has inherited. Otherwise a CLI would never see the end of its input."""
+    """Close the inputs of CLIs in a forked child. A CLI sees the end of its input only if all copies are closed."""
     for popen in _children:
         assert popen.stdin is not None
         with suppress(OSError):
@@ -278,7 +279,7 @@ def _end_at_once(popen: subprocess.Popen[bytes]) -> None:
 
 
 def _end_in_thread(popen: subprocess.Popen[bytes], pidfd: int | None, grace: float) -> None:
-    """End a process whose owner is gone, in a thread, so that the caller does not wait."""
+    """End a process whose owner was garbage collected. This does not wait: a thread ends the process."""
     if popen not in _children:  # a forked child
         return
     if pidfd is not None:
@@ -288,12 +289,12 @@ def _end_in_thread(popen: subprocess.Popen[bytes], pidfd: int | None, grace: flo
     if popen.poll() is not None:
         _children.discard(popen)
         return
-    with suppress(RuntimeError):  # at interpreter exit no thread starts; _end_all follows
+    with suppress(RuntimeError):  # no thread can be started at interpreter exit; _end_all then ends the process
         threading.Thread(target=_end_patiently, args=(popen, grace), name="claude-wire-reaper", daemon=True).start()
 
 
 def _end_patiently(popen: subprocess.Popen[bytes], grace: float) -> None:
-    # A process cannot ignore SIGKILL, but it may take long to end: wait without limit, so that no zombie remains.
+    # After SIGKILL a process ends, but perhaps not soon. Wait without limit, so that no zombie remains.
     for insist, seconds in (None, grace), (popen.terminate, grace), (popen.kill, None):
         if insist is not None:
             insist()
@@ -319,5 +320,5 @@ def _end_all() -> None:
             popen.wait(LAST_SECONDS)
     for popen in list(_children):
         if popen.stdin is not None:
-            popen.stdin.close()  # else the interpreter warns of an unclosed file
+            popen.stdin.close()  # otherwise the interpreter warns of an unclosed file
     _children.clear()

@@ -1,7 +1,7 @@
-"""Check that a command line has the flags with which its program talks to a host and calls the host's callbacks.
+"""Check that a command line has the flags that a session needs.
 
-A session runs a list of arguments as given, and nobody would notice a missing flag: without ``--permission-prompt-tool
-stdio`` the CLI refuses a tool by itself and never calls ``can_use_tool``.
+A session runs a list of arguments unchanged, and a missing flag causes no error: without ``--permission-prompt-tool
+stdio``, for example, the CLI refuses tools and never calls ``can_use_tool``.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from claude_wire.flags.flags import Flags, flag_of
 
 #: File names of the CLI itself.
 _CLI = frozenset(("claude", "claude.exe"))
-#: The flags that say who answers permission questions. If a flag is repeated, the last value counts.
+#: The flags that decide who answers permission questions. If a flag is repeated, the last value counts.
 _ASKS = "--permission-prompt-tool"
 _ASKED = "--permission-prompts"
 _FORMATS = ("--input-format", "--output-format")
 _FLAGS = {flag.name: flag for flag in map(flag_of, dataclasses.fields(Flags)) if flag is not None}
-_FLAGS.update((name, _FLAGS["--model"]) for name in _FORMATS)  # these flags have no field; each takes one text
+_FLAGS.update((name, _FLAGS["--model"]) for name in _FORMATS)  # these flags have no field; each takes one str
 
 
 def require_flags(argv: Sequence[str], *, asks: bool, by_flag: bool = True) -> None:
-    """Refuse a command line whose program cannot speak the protocol, or never calls ``can_use_tool``.
+    """Check that a command line makes its program speak the protocol, and ask for permission.
 
     Flags inside an argument count too, as in ``["ssh", "HOST", "claude --permission-prompt-tool stdio ..."]``, but not
     inside the value of a flag of the CLI, or inside any argument of the CLI itself.
@@ -38,7 +38,7 @@ def require_flags(argv: Sequence[str], *, asks: bool, by_flag: bool = True) -> N
         by_flag: whether an agent of this dialect needs a flag to ask for permission.
 
     Raises:
-        ValueError: a flag is missing, or has another value. The message says what to add.
+        ValueError: a flag is missing, or has a wrong value. The message says what to add.
     """
     argv = [os.fsdecode(argument) for argument in argv]
     for flag in _FORMATS:
@@ -48,7 +48,7 @@ def require_flags(argv: Sequence[str], *, asks: bool, by_flag: bool = True) -> N
         found = "lacks it" if value is None else f"has {value!r}"
         raise ValueError(
             f"a session needs the arguments {flag!r}, 'stream-json', and the command line {found}; "
-            "ClaudeOptions(...) writes all that the CLI needs"
+            "ClaudeOptions(...) writes all arguments that the CLI needs"
         )
     if not asks:
         return
@@ -60,7 +60,7 @@ def require_flags(argv: Sequence[str], *, asks: bool, by_flag: bool = True) -> N
     if value is None and by_flag:
         raise ValueError(
             f"can_use_tool is never asked without the arguments {_ASKS!r}, 'stdio': add both to the command line; "
-            "ClaudeOptions(...) has them added"
+            "with ClaudeOptions(...) the session adds them"
         )
 
 
@@ -71,10 +71,10 @@ def asks_host(argv: Sequence[str]) -> bool:
 
 
 def resumed_session(argv: Sequence[str]) -> str | None:
-    """The id after ``--resume``, if the command line runs the CLI itself on this machine; else None.
+    """The value of ``--resume``, if the command line runs the CLI itself on this machine; else None.
 
-    A script called ``claude`` may run the CLI on another machine, or be another program. A script for Node.js is the
-    CLI as npm installs it.
+    A script called ``claude`` may run the CLI on another machine, or another program, so it does not count. A script
+    for Node.js does: npm installs the CLI as one.
     """
     argv = [os.fsdecode(argument) for argument in argv]
     path = shutil.which(argv[0])
@@ -82,7 +82,7 @@ def resumed_session(argv: Sequence[str]) -> str | None:
         return None
     try:
         with open(path, "rb") as file:
-            head = file.read(256).partition(b"\n")[0]  # Linux reads no more of the line with "#!"
+            head = file.read(256).partition(b"\n")[0]  # Linux reads only 256 bytes of a "#!" line
     except OSError:
         return None
     if head.startswith(b"#!") and b"node" not in head:
@@ -95,7 +95,7 @@ def _is_cli(program: str) -> bool:
 
 
 def _last(flag: str, argv: Sequence[str]) -> str | None:
-    """The last value of a flag; None without the flag."""
+    """The last value of a flag; None if the command line does not have the flag."""
     found: str | None = None
     pattern = re.compile(rf"(?:^|[\s'\"])({re.escape(flag)})(?:[\s=]+['\"]?([\w-]*)|$)")
     for name, value in _options(argv):
@@ -108,7 +108,7 @@ def _last(flag: str, argv: Sequence[str]) -> str | None:
 
 
 def _options(argv: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Each known flag with its first value, or ``""``; and ``("", TEXT)`` for a text that may be a command line."""
+    """Yield each known flag with its first value or ``""``; ``("", TEXT)`` for a text that may be a command line."""
     program, *arguments = argv
     words = deque(arguments)
     while words and words[0] != "--":

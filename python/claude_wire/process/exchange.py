@@ -1,6 +1,6 @@
-"""The lines that a host sends to its child, and the messages that come back.
+"""Write a host's lines to its child, and follow turns in the input and the output.
 
-If the output ends too early, this raises the right error. To find it, it follows prompts and turns in both directions.
+An output that ends within a turn then raises :class:`UnfinishedTurnError`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class _Sent(msgspec.Struct):
 
     type: Any = None
     uuid: Any = None
-    # A prompt in JSON-RPC has these.
+    # A prompt in the dialect JSON_RPC has these fields instead.
     method: Any = None
     id: Any = None
 
@@ -41,9 +41,9 @@ _LOOKED_AT = ENDING | OPENING
 
 
 def prompts_of(lines: bytes) -> Iterator[str | None]:
-    """The uuids of the prompts among lines for an agent; None for a prompt without one."""
+    """Yield the uuid of each prompt among lines for an agent; None for a prompt without a uuid."""
     for line in split_lines(lines):
-        with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # the process answers such a line
+        with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # not a prompt; sent unchanged
             sent = _decode_sent(line)
             if sent.type == "user" or sent.method == "run":
                 uuid = sent.uuid if sent.type == "user" else sent.id
@@ -61,13 +61,13 @@ class Exchange:
     def __init__(self, settings: Settings, *, sees_results: bool) -> None:
         self._settings = settings
         self._sees_results = sees_results
-        #: The child; None before :meth:`start`.
+        #: None before :meth:`start`.
         self.child: Child | None = None
         #: The state of the written prompts, and of the turns in the output so far.
         self.run: Run = Run()
-        #: The last result that was decoded: typed, or a dict, as the decoder gives it.
+        #: The last result that was decoded: typed or a dict, depending on the decoder. None before the first.
         self.last_result: Any = None
-        # True after ended() has raised, or has found no error.
+        # True after ended() has checked the end: it raises only once.
         self._told = False
 
     @property
@@ -91,11 +91,11 @@ class Exchange:
         return self.child
 
     async def write(self, lines: bytes, begun: Callable[[], object] | None = None, *, is_answer: bool = False) -> None:
-        """Write lines. ``begun`` is called after the first byte was written: from then on, all will be written.
+        """Write lines. Call ``begun`` after the first byte is written: from then on, cancellation cuts no line.
 
         Args:
-            is_answer: the lines answer a control request: do not look for prompts in them, and write at once, without
-                letting other tasks run first.
+            is_answer: True if the lines answer a control request. Such lines are not searched for prompts, and are
+                written before other tasks run.
         """
 
         def first() -> None:
@@ -107,9 +107,9 @@ class Exchange:
         await self.started().stdin.write(lines, begun if is_answer else first, is_answer)
 
     def write_in_turn(self, line: bytes) -> bool:
-        """Write a line if a turn is under way or a prompt waits for one. This never waits.
+        """Write a line if a turn is under way or a prompt waits for its turn. This never waits.
 
-        Returns True if the line was written; False also if the input is ended, full, or in use by a sender.
+        Returns False if the line was not written, also because the input has ended, is full, or is in use by a sender.
         """
         child = self.child
         return (
@@ -123,7 +123,7 @@ class Exchange:
 
     def saw(self, batch: list[Any]) -> None:
         """See :class:`~claude_wire.streams.receiver.Observer`."""
-        # Most batches neither begin nor end a turn: their types are enough to see this.
+        # Most batches neither begin nor end a turn, as the types of their messages show.
         types = set(map(type, batch))
         is_plain = any(issubclass(cls, dict) for cls in types)
         if not is_plain and types.isdisjoint(ENDING if self.run.turn else _LOOKED_AT):
@@ -137,7 +137,7 @@ class Exchange:
                 self._saw_dict(cast("dict[str, Any]", message))
 
     def _saw_dict(self, message: dict[str, Any]) -> None:
-        """Follow the turns by the messages of a decoder that gives dicts."""
+        """Update the run by a dict, for a decoder that gives dicts."""
         kind = message.get("type")
         if kind == "result":
             self.last_result = message
@@ -159,7 +159,7 @@ class Exchange:
             return
         await child.wait(self._settings.grace)
         await child.read_stderr()
-        if child.closed:  # another task has closed the process in the meantime: its end is no error
+        if child.closed:  # another task has closed the process in the meantime, so its end is not an error
             return
         self._told = True
         code = child.popen.returncode
@@ -182,7 +182,7 @@ def _begins_turn(message: dict[str, Any]) -> bool:
 
 
 def _of_dict(cls: type[M], message: dict[str, Any], *names: str) -> M:
-    """A typed message with some fields of a dict; an empty one if a value does not fit its field."""
+    """Convert some fields of a dict to a typed message. If a value does not fit its field, return an empty message."""
     try:
         return msgspec.convert({name: message[name] for name in names if name in message}, cls)
     except msgspec.ValidationError:
@@ -190,7 +190,7 @@ def _of_dict(cls: type[M], message: dict[str, Any], *names: str) -> M:
 
 
 class NotStarted:
-    """The chunks of a process that was not started: reading them raises."""
+    """The chunks of a process before its start: reading them raises HandleError."""
 
     final: tuple[type[Exception], ...] = ()
 

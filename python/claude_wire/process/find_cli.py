@@ -15,16 +15,16 @@ TAP_HEAD = b"#!/bin/sh\n# claude-wire tap\n"
 def find_cli() -> str:
     """Return the path of the Claude Code CLI on this machine.
 
-    Looks in ``PATH``, then where the CLI's installers put it, then in an installed claude-agent-sdk. A tap
-    (``claude-wire tap --install``) is skipped, because a tap that looks for the CLI must not find itself: to run a tap,
-    give its path. The version of the CLI is not checked. On Windows only a native ``claude.exe`` counts, as in
+    The search covers ``PATH``, then the folders of the CLI's installers, then an installed claude-agent-sdk. It skips a
+    tap (``claude-wire tap --install``), because a tap that searches the CLI must not find itself: to run a tap, pass
+    its path. The version of the CLI is not checked. On Windows only a native ``claude.exe`` counts, as in
     claude-agent-sdk: see :meth:`ClaudeOptions.argv`.
 
     Raises:
         CLINotFoundError: the CLI is in none of these places. The message says how to install it.
     """
     for path in _candidates():
-        # os.path.isfile is False in a directory that may not be read, where Path.is_file raises.
+        # os.path.isfile returns False in a directory that may not be read; Path.is_file raises there.
         if os.path.isfile(path) and os.access(path, os.X_OK) and not is_tap(path):
             return os.path.abspath(path)
     if sys.platform == "win32":
@@ -33,7 +33,7 @@ def find_cli() -> str:
         how = "install it with: npm install -g @anthropic-ai/claude-code"
     raise CLINotFoundError(
         "no Claude Code CLI was found in PATH, in the usual places, or in an installed claude-agent-sdk; "
-        f"{how}; or: pip install claude-agent-sdk; or say where it is: ClaudeOptions(cli_path=...)"
+        f"{how}; or: pip install claude-agent-sdk; or set its path: ClaudeOptions(cli_path=...)"
     )
 
 
@@ -50,7 +50,7 @@ def _candidates() -> list[str]:
     """Possible paths of the CLI, best first: the same as in claude-agent-sdk."""
     home = os.path.expanduser("~")
     if sys.platform == "win32":
-        # shutil.which would look into the working directory first, and find npm's claude.cmd.
+        # shutil.which would search the working directory first, and find npm's claude.cmd.
         folders = [folder for folder in os.environ.get("PATH", "").split(os.pathsep) if os.path.isabs(folder)]
         found = [os.path.join(folder, "claude.exe") for folder in folders]
         found.append(os.path.join(home, ".local", "bin", "claude.exe"))
@@ -65,9 +65,9 @@ def _candidates() -> list[str]:
             os.path.join(home, ".claude/local/claude"),
         ]
     try:
-        spec = importlib.util.find_spec("claude_agent_sdk")  # does not import it
+        spec = importlib.util.find_spec("claude_agent_sdk")  # finds the package without importing it
     except (ImportError, ValueError):
-        spec = None  # sys.modules has something else under that name
+        spec = None  # an object in sys.modules has this name and no __spec__
     for folder in (spec and spec.submodule_search_locations) or ():
         found.append(os.path.join(folder, "_bundled", "claude.exe" if sys.platform == "win32" else "claude"))
     return found

@@ -1,4 +1,4 @@
-"""Pass arguments that are too long for the system as files, if the CLI accepts a file for the flag.
+"""Pass an argument that is too long for the system as a file, if the CLI accepts a file for its flag.
 
 Linux limits one argument to less than 128 KiB (``MAX_ARG_STRLEN``), and all arguments with the environment to a quarter
 of the stack limit (``ARG_MAX``, usually 2 MiB). The system's error names neither the limit nor the argument.
@@ -25,11 +25,11 @@ _BY_FILE = {
     "--system-prompt": "--system-prompt-file",
 }
 _RULES = "put the rules into ClaudeOptions(settings={'permissions': {'allow': [...], 'deny': [...]}})"
-#: Advice for error messages about flags that accept no file.
+#: Flag that accepts no file -> what to do instead, for the error message.
 _REMEDIES = {
     "--allowedTools": _RULES,
     "--disallowedTools": _RULES,
-    "--json-schema": "give it as open_session(..., initialize=InitializeRequest(jsonSchema=...))",
+    "--json-schema": "pass it as open_session(..., initialize=InitializeRequest(jsonSchema=...))",
 }
 
 
@@ -41,7 +41,7 @@ class ArgumentFiles:
         user: the user that the process runs as; None for the user of this process.
 
     Attributes:
-        argv: the arguments, with paths in place of long texts.
+        argv: the arguments, with the paths of files in place of long texts.
 
     Raises:
         OSError: an argument is too long and its flag accepts no file (``E2BIG``), or a file cannot be written.
@@ -72,7 +72,7 @@ class ArgumentFiles:
         if by_file is None:
             raise OSError(errno.E2BIG, describe_long_argument(flag, text))
         if self._folder is None:
-            self._folder = tempfile.mkdtemp(prefix="claude-wire-arguments-")  # for this user only
+            self._folder = tempfile.mkdtemp(prefix="claude-wire-arguments-")  # only this user may read it
         path = os.path.join(self._folder, f"{index}{flag}")
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(os.fsencode(text))
@@ -86,7 +86,7 @@ class ArgumentFiles:
 
 
 def find_long_arguments(argv: Sequence[str]) -> Iterable[tuple[int, str, str]]:
-    """Find the arguments that are too long. Yields index, flag and text of each; the flag may be empty."""
+    """Yield index, flag and text of each argument that is too long. The flag is empty for a text without a flag."""
     for index, argument in enumerate(argv):
         if len(argument) <= MAX_ARGUMENT_BYTES // 4 or len(os.fsencode(argument)) <= MAX_ARGUMENT_BYTES:
             continue
@@ -100,7 +100,7 @@ def find_long_arguments(argv: Sequence[str]) -> Iterable[tuple[int, str, str]]:
 
 def describe_long_argument(flag: str, text: str) -> str:
     """The error message for an argument that is too long."""
-    remedy = _REMEDIES.get(flag) or (f"give a file: {_BY_FILE[flag]} PATH" if flag in _BY_FILE else "")
+    remedy = _REMEDIES.get(flag) or (f"pass a file: {_BY_FILE[flag]} PATH" if flag in _BY_FILE else "")
     name = f"the argument of {flag}" if flag else "an argument"
     size = len(os.fsencode(text))
     most = f"{name} has {size:,} bytes, and Linux takes at most {MAX_ARGUMENT_BYTES:,}"
@@ -108,7 +108,7 @@ def describe_long_argument(flag: str, text: str) -> str:
 
 
 def arguments_too_long(argv: Sequence[str], env: Mapping[str, str] | None) -> OSError:
-    """The error if the arguments and the environment together are too long."""
+    """The error for arguments and environment that are too long together."""
     sizes = [len(os.fsencode(argument)) + 1 for argument in argv]
     longest = sizes.index(max(sizes))
     flag = argv[longest - 1] if longest and argv[longest - 1].startswith("--") else argv[longest].partition("=")[0][:40]
@@ -116,9 +116,9 @@ def arguments_too_long(argv: Sequence[str], env: Mapping[str, str] | None) -> OS
     environment = sum(len(os.fsencode(name)) + len(os.fsencode(value)) + 2 for name, value in whole.items())
     most = ""
     with suppress(ValueError, OSError, AttributeError):
-        most = f", and the system takes {os.sysconf('SC_ARG_MAX'):,} together"
+        most = f", and the system accepts {os.sysconf('SC_ARG_MAX'):,} together"
     return OSError(
         errno.E2BIG,
-        f"the arguments have {sum(sizes):,} bytes (the longest is that of {flag}) and the environment "
-        f"{environment:,}{most}; give files to the flags that take files",
+        f"the arguments have {sum(sizes):,} bytes (the longest is that of {flag}) and the environment has "
+        f"{environment:,}{most}; pass files to the flags that accept files",
     )

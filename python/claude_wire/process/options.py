@@ -1,7 +1,7 @@
 """The command line of the Claude Code CLI, built from typed fields.
 
-``ClaudeOptions(model="opus").argv()`` is a list of arguments for :func:`~claude_wire.open_process`. Making it starts
-nothing and reads no configuration. The flags are those of CLI 2.1.331.
+``ClaudeOptions(model="opus").argv()`` is a list of arguments for :func:`~claude_wire.open_process`. This starts no
+process and reads no configuration. The flags are those of CLI 2.1.331.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ __all__ = [
 
 T = TypeVar("T")
 
-#: Fields of claude-agent-sdk's options that have another name or place here, and what to write instead.
+#: Option of claude-agent-sdk that has another name or place here -> what to write instead.
 PLACES = {
     "add_dirs": "it is add_dir here, as the flag",
     "can_use_tool": "open_session(ClaudeOptions(...), can_use_tool=...)",
@@ -48,7 +48,7 @@ PLACES = {
     "cwd": "open_session(ClaudeOptions(...), cwd=...), or open_process(..., cwd=...)",
     "debug_stderr": "open_session(ClaudeOptions(...), stderr=...)",
     "enable_file_checkpointing": "open_session(..., extra_env={'CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING': 'true'})",
-    "env": "open_session(ClaudeOptions(...), extra_env=...), which is merged into the host's; env= is the whole one",
+    "env": "open_session(..., extra_env=...), which is merged into the host's environment; env= replaces it",
     "extra_env": "open_session(ClaudeOptions(...), extra_env=...)",
     "hooks": "open_session(ClaudeOptions(...), hooks=...)",
     "load_timeout_ms": "claude_wire has no session store; WireTransport of claude_wire.integrations.agent_sdk has",
@@ -57,12 +57,12 @@ PLACES = {
         "servers that the CLI runs: mcp_config={'mcpServers': {...}}; servers in this process: "
         "open_session(..., mcp_servers={...})"
     ),
-    "output_format": "json_schema=..., the schema alone",
+    "output_format": "json_schema=..., only the schema",
     "permission_prompt_tool_name": "it is permission_prompt_tool here, as the flag",
-    "plugins": "plugin_dir=[...], the paths alone",
+    "plugins": "plugin_dir=[...], only the paths",
     "prompt": "session.query(...) or session.ask(...); for one answer: ClaudeOptions(...).argv(prompt)",
     "sandbox": "settings={'sandbox': {...}}",
-    "session_store": "session_mirror=True gives transcript_mirror messages, to be stored by the host",
+    "session_store": "session_mirror=True gives transcript_mirror messages, which the host can store",
     "session_store_flush": "claude_wire has no session store; WireTransport of claude_wire.integrations.agent_sdk has",
     "skills": "allowed_tools=['Skill(NAME)'] and setting_sources=['user', 'project']",
     "stderr": "open_session(ClaudeOptions(...), stderr=...)",
@@ -75,7 +75,7 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE
 
 
 def _in_words(cls: type[T]) -> type[T]:
-    """Make the constructor's error for an unknown argument say where the argument goes instead."""
+    """Decorate a class: the error for an unknown argument then says what to write instead (:data:`PLACES`)."""
     told = tells_where(PLACES, owner=cls.__name__)(cls.__init__)
 
     @functools.wraps(told)
@@ -94,71 +94,73 @@ def _in_words(cls: type[T]) -> type[T]:
 @_in_words
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False, eq=True)
 class ClaudeOptions(Flags):
-    """The flags of the Claude Code CLI, one field for each, and :meth:`argv` to write them out.
+    """The flags of the Claude Code CLI, one field for each. :meth:`argv` returns the command line.
 
     A field is named after its flag. None, False or an empty list writes nothing, except for ``tools`` and
     ``setting_sources``, where an empty list means "none". No other flags are added: without ``system_prompt``, for
-    example, the CLI uses its own. Linux refuses an argument of 128 KiB or more (starting the CLI fails with
-    ``OSError``); longer texts go into files, which the flags for prompts, settings, servers and agents accept.
-    ``repr()`` and error messages show names of fields, but no values that may be prompts or keys.
+    example, the CLI uses its own system prompt. Linux limits an argument to less than 128 KiB: a longer text is passed
+    as a temporary file if its flag accepts files (prompts, settings, MCP servers, agents); for any other flag, starting
+    the CLI fails with ``OSError``. ``repr()`` and error messages show names of fields, but no values that may be
+    prompts or keys.
 
     Attributes:
         cli_path: path of the CLI, used unchanged; None looks for it with :func:`find_cli`.
-        system_prompt: replaces the CLI's own.
-        system_prompt_file: the same, as a file.
+        system_prompt: text in place of the CLI's own system prompt.
+        system_prompt_file: path of a file with the system prompt.
         append_system_prompt: text after the CLI's own system prompt.
-        append_system_prompt_file: the same, as a file.
+        append_system_prompt_file: path of a file with the text after the system prompt.
         tools: the available built-in tools: names, none (an empty list) or ``["default"]``.
         allowed_tools: tools and rules, such as ``"Bash(git *)"``, that need no permission question.
-        max_turns: after this many answers of the model, which the CLI calls turns, the run ends with the result
+        max_turns: number of answers of the model (the CLI calls them turns) after which the run ends with the result
             ``error_max_turns``.
-        max_budget_usd: after this many dollars the run ends with the result ``error_max_budget_usd``.
+        max_budget_usd: dollars after which the run ends with the result ``error_max_budget_usd``.
         disallowed_tools: tools and rules that are refused.
-        task_budget: token budget, which the model sees.
+        task_budget: number of tokens that the model is told it may use.
         model: a model's full name or an alias (``"sonnet"``, ``"opus"``, ``"haiku"``).
-        fallback_model: used when ``model`` is overloaded; several are separated by commas.
+        fallback_model: model to use when ``model`` is overloaded, or several, separated by commas.
         betas: beta headers for API requests.
-        permission_prompt_tool: answers permission questions: ``"stdio"`` asks the host, by control requests; else the
+        permission_prompt_tool: who answers permission questions: ``"stdio"`` (the host, by control requests) or the
             name of an MCP tool.
         permission_mode: ``"default"`` (or ``"manual"``), ``"acceptEdits"``, ``"plan"``, ``"auto"``, ``"dontAsk"`` or
             ``"bypassPermissions"``.
-        continue_conversation: ``--continue``: continue the last conversation of the working directory.
+        continue_conversation: continue the last conversation of the working directory (``--continue``).
         resume: the id or the name of the session to continue.
         session_id: a UUID for a new session.
         settings: a settings file, or settings as JSON.
         add_dir: more directories that tools may use.
         mcp_config: MCP servers as the object ``{"mcpServers": {...}}``, as JSON or as a file; or several of them.
-        include_partial_messages: ``stream_event`` messages.
-        include_hook_events: messages about hooks that start and end.
+        include_partial_messages: send ``stream_event`` messages.
+        include_hook_events: send messages when a hook starts and ends.
         strict_mcp_config: use only the MCP servers of ``mcp_config``.
         fork_session: give a resumed session a new id.
         resume_session_at: the UUID of the last message to keep of the resumed session.
-        resume_drops_turn: the UUID of the prompt whose turn ``resume_session_at`` leaves out, for the CLI to check.
-        session_mirror: ``transcript_mirror`` messages.
-        setting_sources: of ``"user"``, ``"project"`` and ``"local"``; none with an empty list.
+        resume_drops_turn: the UUID of the prompt whose turn ``resume_session_at`` drops; the CLI checks it.
+        session_mirror: send ``transcript_mirror`` messages.
+        setting_sources: settings files to read: any of ``"user"``, ``"project"`` and ``"local"``.
         plugin_dir: plugins for this session, as directories or zip files.
         agent: the agent that leads the session.
         agents: agents by name, as an object (its values are ``AgentDefinition`` or dicts), as JSON or as a file.
         replay_user_messages: the CLI repeats user messages on its standard output.
-        forward_subagent_text: text and thinking of subagents too, not only their tools.
+        forward_subagent_text: send text and thinking of subagents, too, not only their tools.
         no_session_persistence: write no transcript; the session cannot be resumed.
         project_config_root: absolute path of the trusted folder with project settings, ``.mcp.json`` and ``.claude``,
             if the working directory is a worktree of it.
         managed_settings: settings of the policy tier, as an object or as JSON. The CLI keeps the settings that
             restrict, and drops all of them if an administrator's managed settings do not allow them.
-        permission_prompts: who answers permission questions: ``"host"``; or ``"none"``: each is denied at once, and
-            ``can_use_tool`` is never called.
-        debug: a debug log; a str chooses categories, such as ``"hooks,mcp"`` or ``"!hooks"``.
-        debug_file: the file of the debug log; also turns the log on.
+        permission_prompts: ``"host"``: the host answers permission questions. ``"none"``: the CLI denies each, and
+            never calls ``can_use_tool``.
+        debug: write a debug log; a str chooses categories, such as ``"hooks,mcp"`` or ``"!hooks"``.
+        debug_file: path of the debug log; also turns the log on.
         extra_args: flags that have no field, without their dashes -> their values; None for a flag without a value.
         thinking: ``"adaptive"``, ``"enabled"`` or ``"disabled"``.
-        max_thinking_tokens: tokens for thinking, for older models.
+        max_thinking_tokens: number of tokens for thinking, for older models.
         thinking_display: ``"summarized"``, ``"omitted"`` or ``"highlights"``.
         effort: ``"low"``, ``"medium"``, ``"high"``, ``"xhigh"`` or ``"max"``.
         json_schema: the schema that the result has to fit, as an object or as JSON.
 
-    If the CLI accepts only a few words, or numbers within limits, any other value is refused. For a word that this
-    version does not know, use ``extra_args`` with the name of the flag: ``{"permission-mode": "of_tomorrow"}``.
+    If a flag accepts only certain words, or numbers within limits, the constructor refuses other values. For a word
+    that this version does not know, use ``extra_args`` with the name of the flag: ``{"permission-mode":
+    "of_tomorrow"}``.
 
     Raises:
         TypeError: a field has the wrong type, or there is no field of that name; for options of claude-agent-sdk the
@@ -176,12 +178,12 @@ class ClaudeOptions(Flags):
             check_argument("ClaudeOptions.cli_path", os.fspath(self.cli_path))
         for name in ("cli_path", "model", "fallback_model", "agent", "resume", "permission_prompt_tool"):
             if getattr(self, name) == "":
-                raise ValueError(f"ClaudeOptions.{name} is empty; leave it out, or give None")
+                raise ValueError(f"ClaudeOptions.{name} is empty; omit it, or pass None")
         super().__post_init__()
         self._check_together()
 
     def _check_together(self) -> None:
-        """Refuse fields that the CLI refuses together, or of which it would silently ignore one."""
+        """Refuse pairs of fields that the CLI would refuse, or of which it would silently ignore one."""
         for name in ("system_prompt", "append_system_prompt"):
             if getattr(self, name) is not None and getattr(self, f"{name}_file") is not None:
                 raise ValueError(f"ClaudeOptions takes one of {name} and {name}_file, not both")
@@ -203,9 +205,9 @@ class ClaudeOptions(Flags):
         """Return the command line, the CLI's path first.
 
         Args:
-            prompt: None for a session: the CLI reads messages from its standard input and ends at the end of it. A text
-                for one answer: the CLI prints the answer and exits. It waits up to 3 seconds for its standard input to
-                end (CLI 2.1.331), so close the input at once.
+            prompt: None for a session: the CLI reads messages from its standard input, and exits when the input ends. A
+                text for one answer: the CLI prints the answer and exits. CLI 2.1.331 first waits for its standard input
+                to end, for at most 3 seconds: to avoid the wait, close the input.
 
         Raises:
             CLINotFoundError: ``cli_path`` is None, and no CLI was found.
@@ -223,14 +225,14 @@ class ClaudeOptions(Flags):
         argv += self.arguments()
         if prompt is None:
             return [*argv, "--input-format", "stream-json"]
-        # After "--" nothing is a flag, so a prompt may begin with a dash.
+        # After "--" no argument is a flag, so a prompt may begin with a dash.
         return [*argv, "--", prompt]
 
 
 def _refuse_batch_file(cli: str) -> None:
-    # Windows runs batch files by cmd.exe, which reads the whole command line again and runs what an argument makes it
-    # run; there is no safe way to quote for it (CVE-2024-24576, CVE-2024-27980). claude-agent-sdk refuses them too.
-    # Check every part of the path: Windows drops dots, spaces and stream names at the end of some.
+    # Windows runs batch files by cmd.exe. It parses the whole command line again, so an argument can inject a command,
+    # and no quoting prevents that (CVE-2024-24576, CVE-2024-27980). claude-agent-sdk refuses batch files, too. Check
+    # every part of the path, because Windows drops dots, spaces and stream names at the end of a name.
     if sys.platform == "win32":
         parts = [part for folder in cli.replace("\\", "/").split("/") for part in folder.split(":")]
         if any(part.rstrip(". ").lower().endswith((".bat", ".cmd")) for part in parts):

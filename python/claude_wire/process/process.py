@@ -1,8 +1,8 @@
 """A child process that speaks the protocol: its pipes, its standard error, its exit, and how it is ended.
 
-A process is a :class:`~claude_wire.MessageStream` over its standard output, so on Linux it does not wait while nobody
-iterates.
-For requests and callbacks of the control protocol, make a :class:`~claude_wire.Session` of it.
+A :class:`Process` is a :class:`~claude_wire.MessageStream` over the standard output of a child. On Linux its output is
+read even while nobody iterates. For requests and callbacks of the control protocol, use a
+:class:`~claude_wire.Session`.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Default for ``grace``, in seconds: as long as claude-agent-sdk lets the CLI write its session file.
+#: Default for ``grace``, in seconds. claude-agent-sdk gives the CLI the same time to write its session file.
 GRACE_SECONDS = 5.0
 
 
 class ProcessArguments(OverflowArguments, total=False):
-    """The keyword arguments of :func:`open_process`, for functions that pass them on."""
+    """The keyword arguments of :func:`open_process`, to annotate functions that pass them on."""
 
     cwd: StrPath | None
     env: Mapping[str, str] | None
@@ -77,34 +77,34 @@ def open_process(
 ) -> Process[Any]:
     """Run a process that speaks the protocol: ``async with open_process(argv) as process``.
 
-    Entering the block spawns the process. After the block, however it is left, the process has ended.
+    Entering the block spawns the process. Leaving the block, also by an exception, ends the process.
 
     Args:
         argv: the program and its arguments; :class:`~claude_wire.ClaudeOptions` makes them for the Claude Code CLI.
-        decoder: turns lines into messages; ``Decoder()`` if not given. Nobody else may use it.
-        cwd: the working directory; the host's if None.
-        env: the whole environment, in place of the host's; the host's if None.
-        extra_env: merged into that environment. Without ``env``, the host's active span of OpenTelemetry is added, too,
-            as ``TRACEPARENT`` and ``TRACESTATE`` in place of the host's, with other propagated values such as
-            ``BAGGAGE``; as claude-agent-sdk does. A variable in ``extra_env`` has precedence. Nothing else is added or
-            removed.
+        decoder: turns lines into messages; None: ``Decoder()``. Use the decoder for nothing else.
+        cwd: the working directory; None: the host's.
+        env: the whole environment, in place of the host's; None: the host's.
+        extra_env: variables to merge into that environment. Without ``env``, the active span of OpenTelemetry is added,
+            too, as claude-agent-sdk does: ``TRACEPARENT`` and ``TRACESTATE``, and other propagated values such as
+            ``BAGGAGE``. A variable in ``extra_env`` has precedence. No other variable is added or removed.
         user: name or number of the user to run as (POSIX).
-        stderr: where the standard error goes. ``None`` keeps its last 64 KiB, for :attr:`Process.stderr_tail` and for
-            errors. A function is also called with each line, in the event loop's thread: without the line's end,
-            decoded as UTF-8, with wrong bytes replaced, and above 64 KiB in pieces; the type of what it raises is
-            logged. ``"inherit"`` is the host's own standard error.
+        stderr: where the standard error goes. None: its last 64 KiB are kept, for :attr:`Process.stderr_tail` and for
+            errors. A function: it is also called with each line, in the event loop's thread. The line is decoded as
+            UTF-8, with wrong bytes replaced, without its line feed; a line above 64 KiB comes in pieces. If the
+            function raises, the type of the exception is logged. ``"inherit"``: the host's standard error.
         overflow, spill_limit: as for :class:`~claude_wire.MessageStream`, for the standard output.
         grace: seconds to wait for the process to end, first after the end of its input, then after SIGTERM.
-        start_new_session: run the process in a session of its own (POSIX): Ctrl-C then reaches the host alone.
+        start_new_session: run the process in a new session (POSIX): Ctrl-C then interrupts only the host.
 
     Raises:
-        CLINotFoundError: by entering the block, there is no such program.
-        OSError: by entering the block, the process cannot be spawned: there is no such working directory
-            (``FileNotFoundError``), ``PermissionError``, or too many open files. No process or descriptor remains.
+        CLINotFoundError: on entering the block: there is no such program.
+        OSError: on entering the block: the process cannot be spawned, because the working directory does not exist
+            (``FileNotFoundError``), by ``PermissionError``, or by too many open files. No process or descriptor
+            remains.
         TypeError: ``argv`` is not a list of arguments, or empty; or ``decoder`` is not a
             :class:`~claude_wire.Decoder`.
-        ValueError: ``stderr``, ``overflow``, ``spill_limit`` or ``grace`` is none of the above.
-        NotImplementedError: an ``overflow`` other than ``"pause"`` elsewhere than on Linux.
+        ValueError: ``stderr``, ``overflow``, ``spill_limit`` or ``grace`` has another value than the ones above.
+        NotImplementedError: ``overflow`` is not ``"pause"``, and the system is not Linux.
     """
     if isinstance(argv, (str, bytes)):
         raise TypeError("argv must be a list of arguments, not one string; shlex.split() makes one of it")
@@ -152,23 +152,23 @@ def require_environment(name: str, env: object) -> None:
 
 
 class Process(MessageStream[T], Generic[T]):
-    """A running process, and an iteration over its messages; made by :func:`open_process`.
+    """A child process and its messages. :func:`open_process` returns it.
 
     ``async for`` and :meth:`batches` work as for :class:`~claude_wire.MessageStream`. After the last message, the
-    iteration waits until the process has ended, for at most ``grace`` seconds, and raises, once:
+    iteration waits until the process has ended, for at most ``grace`` seconds. Then it raises, once:
 
     * :class:`~claude_wire.UnfinishedTurnError`, if the output ended in the middle of a turn or of a line, or if a
       prompt was sent and no turn came after it, whatever the exit code;
     * else :class:`~claude_wire.ProcessError`, if the exit code is not 0.
 
-    A turn begins with an ``init``, ``assistant``, ``user`` or ``stream_event`` message, except those of subagents and
-    replays, and ends with its ``result``. A decoder with ``only`` shows this check only the kinds that it lets
-    through; if ``result`` is not among them, no turn counts as unfinished. On Linux the output ends when the process
-    has ended and its whole output was read, even if a process that it started still holds the pipe.
+    A turn begins with an ``init``, ``assistant``, ``user`` or ``stream_event`` message (not of a subagent or a replay),
+    and ends with its ``result``. With a decoder with ``only``, this check sees only the kinds in ``only``; if
+    ``result`` is not among them, no turn counts as unfinished. On Linux the output ends when the process has ended and
+    its whole output was read, even if a process that it started still holds the pipe open.
 
-    When the block is left, the process gets the end of its input, SIGTERM and SIGKILL, with ``grace`` seconds between
-    them. If the host is killed, its end of the pipe is closed, too: the CLI then ends, but a child that ignores the end
-    of its input lives on. After a fork, only the parent may use the object.
+    When the block is left, the input of the process is closed; ``grace`` seconds later the process gets SIGTERM, and
+    after ``grace`` more seconds SIGKILL. If the host is killed, the system closes the input of the process: the CLI
+    then ends, but a child that ignores the end of its input lives on. After a fork, only the parent may use the object.
     """
 
     def __init__(self, settings: Settings, decoder: Decoder[T]) -> None:
@@ -182,7 +182,7 @@ class Process(MessageStream[T], Generic[T]):
         if child is None:
             state = "not started"
         else:
-            # The exit code may be out of date: asking the system for it would reap the process.
+            # Do not ask the system for a newer exit code: that would reap the process.
             code = child.popen.returncode
             state = f"pid {child.popen.pid} {'running' if code is None else f'exited with {code}'}"
         return f"<{type(self).__name__} {state}: {self.stats.summary()}>"
@@ -201,7 +201,7 @@ class Process(MessageStream[T], Generic[T]):
 
     @property
     def stderr_tail(self) -> bytes:
-        """The last 64 KiB of the standard error so far; empty with ``stderr="inherit"``."""
+        """The last 64 KiB of the standard error; empty with ``stderr="inherit"``."""
         return self._exchange.started().stderr_tail()
 
     @property
@@ -214,25 +214,27 @@ class Process(MessageStream[T], Generic[T]):
     async def send(self, message: Message | dict[str, Any]) -> None:
         """Encode a message and write its line to the standard input. Several tasks may send; lines never mix.
 
-        Waits while the pipe is full because the process does not read. On Linux its output is read meanwhile; elsewhere
-        another task must iterate, else both may wait for each other. If a send is cancelled before its first byte is
-        written, nothing is sent. If it is cancelled later, the next send, or :meth:`end_input`, completes the line.
+        This waits while the pipe is full because the process does not read. On Linux the output is read meanwhile. On
+        other systems another task must iterate; otherwise host and process may wait for each other. If a send is
+        cancelled before its first byte is written, nothing is sent. If it is cancelled later, the next send, or
+        :meth:`end_input`, completes the line.
 
         Raises:
             ProcessInputError: the process is gone or has closed its input, or the input was ended.
-            TypeError, EncodeError: as :func:`~claude_wire.encode`.
+            TypeError, EncodeError: see :func:`~claude_wire.encode`.
         """
         await self.send_bytes(encode(message))
 
     async def send_bytes(self, lines: bytes) -> None:
-        """Write encoded lines, with their line feeds; otherwise as :meth:`send`."""
+        """Write encoded lines, with their line feeds, like :meth:`send`."""
         await self._exchange.write(lines)
 
     async def end_input(self) -> None:
-        """Close the standard input: the CLI then finishes its work and ends. A second call does nothing.
+        """Close the standard input. The CLI then finishes its work and ends. A second call does nothing.
 
-        Waits for a send that is under way. If a sender was cancelled in the middle of its line, the rest of the line is
-        written first, for at most a second. If this call is cancelled, the input stays open until the block is left.
+        This waits for a send that is under way. If a sender was cancelled in the middle of its line, this first writes
+        the rest of the line, for at most a second. If this call is cancelled, the input stays open until the block is
+        left.
         """
         await self._exchange.started().stdin.end()
 
@@ -241,8 +243,8 @@ class Process(MessageStream[T], Generic[T]):
     async def wait(self) -> int:
         """Wait until the process has ended, and return its exit code.
 
-        A process may not end while its output pipe is full. Iterate to read the output; without that, it is read ahead
-        only up to the byte budget, and elsewhere than on Linux not at all.
+        A process cannot end while its output pipe is full. So another task should iterate: otherwise Linux reads ahead
+        only up to the byte budget, and other systems read nothing.
         """
         child = self._exchange.started()
         while not await child.wait(3600.0):
@@ -252,8 +254,8 @@ class Process(MessageStream[T], Generic[T]):
     async def aclose(self) -> None:
         """End the process if it runs, as leaving the block does, and release its resources. A second call does nothing.
 
-        Cancellation does not cut this short, and is passed on afterwards. KeyboardInterrupt does: a thread then ends
-        the process, as for a Process that was dropped without being closed.
+        Cancellation does not cut this short, but is raised at its end. KeyboardInterrupt does cut it short: a thread
+        then ends the process, as for a Process that was dropped without being closed.
         """
         self._receiver.forget()
         await self._exchange.close()
@@ -266,7 +268,7 @@ class Process(MessageStream[T], Generic[T]):
 
 
 def exchange_of(process: Process[Any]) -> Exchange:
-    """The :class:`Exchange` of a process, for a session that writes to the process and follows its turns."""
+    """The :class:`Exchange` of a process. A session writes to the process through it."""
     observer = receiver_of(process).observer
     assert isinstance(observer, Exchange)
     return observer

@@ -20,7 +20,7 @@ STDERR_TAIL_BYTES = 64 * 1024
 
 
 class StderrLines:
-    """Keeps the tail of the standard error, and calls back with each line, if there is a callback."""
+    """Keeps the tail of the standard error, and calls the callback, if there is one, with each line."""
 
     def __init__(self, chunks: PipeChunks, callback: Callable[[str], object] | None = None) -> None:
         self._chunks = chunks
@@ -35,9 +35,9 @@ class StderrLines:
         return bytes(self._tail)
 
     async def wait(self, seconds: float) -> None:
-        """Wait for the end of the standard error. A grandchild may hold the pipe open, so the wait has a limit.
+        """Wait for the end of the standard error, until no byte has arrived for ``seconds``, and at most 10 times that.
 
-        It ends when nothing has come for ``seconds``, or after ten times that.
+        The wait has a limit because a grandchild may hold the pipe open.
         """
         for _ in range(10):
             before = self._bytes
@@ -50,7 +50,7 @@ class StderrLines:
         self._chunks.close()
 
     def abandon(self) -> None:
-        """Release the task and the pipe, unless the loop runs."""
+        """If the loop does not run, drop the task and close the pipe."""
         if not self._home.call_soon(lambda: None):
             self._task.abandon()
             self.close()
@@ -63,7 +63,7 @@ class StderrLines:
                 self._tail += data
                 del self._tail[:-STDERR_TAIL_BYTES]
                 *lines, unfinished = (unfinished + data).split(b"\n")
-                if len(unfinished) > BLOCK_BYTES:  # a long line is given in pieces
+                if len(unfinished) > BLOCK_BYTES:  # pass a long line in pieces
                     lines.append(unfinished)
                     unfinished = b""
                 for line in lines:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable
 
-#: Longest wait, in seconds, for the rest of the standard error of a process that has ended, and at interpreter exit for
-#: a process that was told to end.
+#: Longest wait in seconds for a last step: the rest of a line or of the standard error, or the end of a process at
+#: interpreter exit.
 LAST_SECONDS = 1.0
 
 
@@ -29,13 +29,13 @@ class Stdin:
     def __init__(self, popen: subprocess.Popen[bytes]) -> None:
         self._popen = popen
         self._pipe = cast("io.FileIO", popen.stdin)
-        # On Windows no event loop can wait for a pipe, so each write runs in a thread.
+        # On Windows an event loop cannot wait for a pipe, so each write runs in a thread.
         self._blocking = os.name == "nt"
         os.set_blocking(self._pipe.fileno(), self._blocking)
         self._room = Readiness(self._pipe.fileno(), writable=True)
         self._lock = Lock()
         self._slices = Slices()
-        # The rest of a line whose sender was cancelled.
+        # The rest of a line whose sender was cancelled; empty if there is none.
         self._unsent = b""
 
     async def write(self, lines: bytes, begun: Callable[[], object] | None, is_answer: bool) -> None:
@@ -46,12 +46,12 @@ class Stdin:
             await self._write(lines, begun, is_answer)
 
     def write_now(self, line: bytes) -> bool:
-        # A blocking pipe, as on Windows, could block the caller.
+        # A blocking pipe (on Windows) could block the caller.
         if self._blocking or self._unsent or self._pipe.closed or self._lock.locked() or len(line) > select.PIPE_BUF:
             return False
         try:
-            return os.write(self._pipe.fileno(), line) == len(line)  # up to PIPE_BUF bytes, a write is all or nothing
-        except OSError:  # the pipe is full, or nobody reads it any more
+            return os.write(self._pipe.fileno(), line) == len(line)  # a write of at most PIPE_BUF bytes is not cut
+        except OSError:  # the pipe is full, or the process has closed its end
             return False
 
     async def end(self) -> None:
@@ -89,8 +89,8 @@ class Stdin:
                     if not before and written and begun is not None:
                         begun()
                 except BlockingIOError:
-                    # Check poll() again after this time: the end of the process does not wake this wait while another
-                    # process holds the pipe open.
+                    # Check poll() again after a second: while another process holds the pipe open, the end of the
+                    # process does not wake this wait.
                     with move_on_after(LAST_SECONDS):
                         await self._room.wait()
         except BrokenPipeError as error:

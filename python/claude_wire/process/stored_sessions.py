@@ -1,4 +1,4 @@
-"""Check before a resume that the CLI has the conversation on disk."""
+"""Check, before the CLI is started to resume a conversation, that the conversation is on disk."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE
 
 
 def projects_folder(env: Mapping[str, str]) -> Path | None:
-    """The folder of the CLI's conversations, according to the CLI's environment; None if the variables are missing."""
+    """The folder of the CLI's conversations, from its environment. None if the environment names no home folder."""
     config = env.get("CLAUDE_CONFIG_DIR")
     home = env.get("HOME") or env.get("USERPROFILE")
     if not config and not home:
@@ -20,15 +20,15 @@ def projects_folder(env: Mapping[str, str]) -> Path | None:
 
 
 def is_session_id(text: str) -> bool:
-    """True if ``--resume`` reads a text as the id of a session, and not as its name or the path of its file."""
+    """True if the CLI reads a text after ``--resume`` as a session id, and not as a name or the path of a file."""
     return _UUID.fullmatch(text) is not None
 
 
 def folder_without_session(session_id: str, env: Mapping[str, str]) -> Path | None:
-    """The folder of conversations, if none of them has this id. None if one has it, or if we cannot tell.
+    """The folder of conversations, if no conversation there has this id. None if one has the id, or if unknown.
 
     Conversations of all working directories count: the CLI decides whether it resumes a conversation of another
-    directory. For a name or a path the answer is None, since only the CLI can find these.
+    directory. For a name or a path this returns None, since only the CLI can find these.
     """
     folder = projects_folder(env)
     if folder is None or not folder.is_absolute() or not is_session_id(session_id):

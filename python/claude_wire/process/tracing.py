@@ -1,6 +1,6 @@
 """Pass the active OpenTelemetry span to a child process, in environment variables.
 
-So the spans of the CLI become children of the host's active span. As in claude-agent-sdk, each header that
+The spans of the CLI then become children of the host's active span. As in claude-agent-sdk, each header that
 OpenTelemetry would add to a request becomes a variable: ``traceparent`` becomes ``TRACEPARENT``.
 """
 
@@ -12,20 +12,20 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-#: The variables of a W3C trace. They are replaced together: the two must belong to the same trace.
+#: The variables of a W3C trace. They are replaced together, because both must belong to the same trace.
 W3C = ("TRACEPARENT", "TRACESTATE")
 
-#: Longest variable in bytes, with its name; longer ones are left out. W3C allows this much baggage, which may come from
-#: an untrusted request.
+#: Longest variable to pass on, in bytes, including its name. W3C allows so much baggage. Baggage may come from an
+#: untrusted request, so longer values are dropped.
 MAX_BYTES = 8192
 
 
 def trace_context() -> dict[str, str]:
     """The variables for the active span; empty without a span, or if OpenTelemetry is not imported. Never raises.
 
-    With a span, other values that OpenTelemetry propagates are included, such as ``BAGGAGE``, if they fit a variable.
+    They include other values that OpenTelemetry propagates with a span, such as ``BAGGAGE``.
     """
-    if "opentelemetry.trace" not in sys.modules:  # nobody can have an active span
+    if "opentelemetry.trace" not in sys.modules:  # then no span can be active
         return {}
     carrier: dict[Any, Any] = {}
     try:
@@ -40,7 +40,7 @@ def trace_context() -> dict[str, str]:
 
 
 def join_trace(environment: dict[str, str], trace: Mapping[str, str], given: Iterable[str]) -> None:
-    """Replace the trace in an environment. Variables named in ``given`` stay as they are."""
+    """Replace the trace in an environment. Variables named in ``given`` are not changed."""
     for name in {*W3C, *trace}.difference(given) if trace else ():
         environment.pop(name, None)
         if name in trace:
