@@ -1,4 +1,4 @@
-"""Bytes from anywhere, as messages: files, pipes, event loops; and the byte budget of the process."""
+"""Read messages from files, pipes and any other source of bytes; and set the byte budget of the process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Batches", "Chunks", "DrainStats", "MessageStream", "Reader", "byte_budget", "set_byte_budget"]
 
-# Imported on first use: decoding needs none of them.
+# Name -> module. Imported on first use, because decoding does not need these modules.
 _LATER = {
     "Batches": "streams.message_stream",
     "Chunks": "streams.read_ahead",

@@ -1,4 +1,4 @@
-"""Messages from any source of bytes, asynchronously, on asyncio (with any loop) and trio."""
+"""Read messages from any source of bytes, asynchronously, on asyncio (with any event loop) and trio."""
 
 from __future__ import annotations
 
@@ -30,28 +30,29 @@ class MessageStream(Generic[T]):
         source: a descriptor (an ``int``) of a pipe, socket, terminal or file, or an object whose ``fileno()`` gives
             one; an :class:`asyncio.StreamReader`; an anyio ``ByteReceiveStream``; an asynchronous iterable of bytes; or
             any :class:`~claude_wire.streams.read_ahead.Chunks`, with ``receive``, ``final`` and ``aclose``.
-            A descriptor is duplicated and remains the caller's; a pipe becomes non-blocking until the stream is closed.
-            Bytes in the buffer of a file object are not read. A step (one ``await`` of the iteration) may be cancelled
-            without loss, except that cancelling ends an asynchronous generator.
-        decoder: turns lines into messages; ``Decoder()`` if not given. Nobody else may use it.
-        overflow, spill_limit: for descriptors, what happens when nobody reads and the waiting bytes exceed the budget
-            of the process (:func:`~claude_wire.streams.set_byte_budget`). ``"pause"``: the writer has to wait.
-            ``"spill"``: the bytes go to a temporary file; above ``spill_limit`` bytes in it the writer has to wait.
-            ``"error"``: the writer has to wait, and the next step raises. Elsewhere than on Linux nothing is read
-            ahead: the writer has to wait as soon as the pipe is full, and ``"spill"`` and ``"error"`` are refused.
+            The stream duplicates a descriptor and leaves the original open; a pipe is non-blocking until the stream is
+            closed. Bytes in the buffer of a file object are not read. Cancelling a step (one ``await`` of the
+            iteration) loses no bytes; but cancelling ends an asynchronous generator.
+        decoder: turns lines into messages; None: ``Decoder()``. Use the decoder for nothing else.
+        overflow, spill_limit: for descriptors: what happens when nobody reads, and the waiting bytes exceed the byte
+            budget of the process (:func:`~claude_wire.streams.set_byte_budget`). ``"pause"``: the stream reads no more,
+            so the writer has to wait. ``"spill"``: the bytes go to a temporary file, of at most ``spill_limit`` bytes;
+            then as ``"pause"``. ``"error"``: as ``"pause"``, and the next step raises ByteBudgetError. Systems other
+            than Linux read nothing ahead: the writer has to wait as soon as the pipe is full, and ``"spill"`` and
+            ``"error"`` are refused.
 
-    An exception does not end the iteration: the next step continues after its cause. When the source itself has failed,
-    the next steps give the messages read before, with a last line that may be cut, and then the end. After the end, and
-    after :meth:`aclose`, there are no more steps. A stream belongs to one event loop, to one task at a time, and to the
-    process that made it.
+    An exception does not end the iteration: the next step continues after its cause. If the source itself has failed,
+    the next steps give the messages that were read before, with a last line that may be cut, and then the end. After
+    the end, and after :meth:`aclose`, the iteration is over. A stream belongs to one event loop, to one task at a time,
+    and to the process that made it.
 
     Raises:
-        OSError: the descriptor cannot be duplicated, or (by a step) read.
-        TypeError: ``source`` is none of the above, or ``decoder`` is not a :class:`~claude_wire.Decoder`.
-        HandleError: by a step, another task is iterating, or this is another event loop or a forked child.
-        InvalidLineError: by a step, with ``Decoder(on_invalid="raise")``.
-        ByteBudgetError: by a step, with ``overflow="error"``.
-        NotImplementedError: an ``overflow`` other than ``"pause"`` elsewhere than on Linux.
+        OSError: the descriptor cannot be duplicated, or (in a step) read.
+        TypeError: ``source`` is not a source of bytes, or ``decoder`` is not a :class:`~claude_wire.Decoder`.
+        HandleError: in a step: another task is iterating, or this is another event loop or a forked child.
+        InvalidLineError: in a step, with ``Decoder(on_invalid="raise")``.
+        ByteBudgetError: in a step, with ``overflow="error"``.
+        NotImplementedError: ``overflow`` is not ``"pause"``, and the system is not Linux.
     """
 
     @overload
@@ -83,7 +84,7 @@ class MessageStream(Generic[T]):
 
     @property
     def drain_stats(self) -> DrainStats | None:
-        """Counts of the bytes of a pipe so far: read, kept, spilled. None if the source has no drain."""
+        """Counts of the bytes of a pipe: read, kept, spilled. None if no drain reads the source (see ``overflow``)."""
         return self._receiver.drain_stats
 
     def __repr__(self) -> str:
@@ -109,7 +110,7 @@ class MessageStream(Generic[T]):
     async def aclose(self) -> None:
         """End the iteration, and release the stream's resources. Any task may call this, also repeatedly.
 
-        A source that is an asynchronous generator is closed. Any other source remains the caller's.
+        This closes a source that is an asynchronous generator, and leaves any other source open.
         """
         await self._receiver.aclose()
 
@@ -122,11 +123,11 @@ class MessageStream(Generic[T]):
 
 def receiver_of(stream: MessageStream[T]) -> Receiver[T]:
     """The receiver of a stream, for a session that takes the stream over."""
-    return stream._receiver  # pyright: ignore[reportPrivateUsage]  # of this module
+    return stream._receiver  # pyright: ignore[reportPrivateUsage]  # the class is in this module
 
 
 class Batches(Generic[T]):
-    """Iterates over a :class:`MessageStream` in lists; made by its ``batches()``.
+    """Iterates over a :class:`MessageStream` in lists. :meth:`MessageStream.batches` returns it.
 
     Args:
         owner: the stream or session, for ``repr()``.

@@ -1,6 +1,6 @@
-"""The input and the output of an agent: descriptors or anyio streams.
+"""Read the input and write the output of an agent: descriptors or anyio streams.
 
-No drain reads ahead: bytes that the agent does not read stay in the pipe, and when the pipe is full, its host waits.
+Nothing is read ahead. Bytes that the agent does not read stay in the pipe, and when the pipe is full, the host waits.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from claude_wire.streams.sources import open_source
 from claude_wire.support.arguments import type_of
 from claude_wire.support.waiting import Readiness
 
-#: Returns the next line to write; None if there is none.
+#: A function that returns the next line to write; None if there is none.
 Pop = Callable[[], bytes | None]
 
 
 class Sink(ABC):
     """Writes the lines that ``pop`` returns, until it returns None. One task writes at a time."""
 
-    #: The unwritten part of a partly written line.
+    #: The unwritten part of a partly written line; empty if there is none.
     rest: bytes | memoryview = b""
 
     def write_now(self, pop: Pop) -> bool:
-        """Write as much as possible without waiting. Returns True if all lines were written.
+        """Write as much as possible without waiting. Return True if all lines were written.
 
         Raises:
             OSError: the reader has closed its end.
@@ -50,11 +50,11 @@ class Sink(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Restore the descriptor's mode. Does not close it."""
+        """Restore the descriptor's blocking mode. This does not close the descriptor."""
 
 
 class _Descriptor(Sink):
-    """A descriptor. A pipe or a socket is non-blocking until :meth:`close`; a file or a terminal stays blocking."""
+    """Writes to a descriptor. A pipe or socket is non-blocking until :meth:`close`; a file or terminal is blocking."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -75,7 +75,7 @@ class _Descriptor(Sink):
                         return True
                     self.rest = line
                     written = write(fd, line)
-                    # A view, so that the rest of a long line is not copied after each write.
+                    # A memoryview does not copy the rest of a long line after each write.
                     self.rest = memoryview(line)[written:] if written < len(line) else b""
             except BlockingIOError:
                 pass
@@ -88,7 +88,7 @@ class _Descriptor(Sink):
             return
         while line := self.rest or pop():
             self.rest = line
-            # In a thread: writing to a terminal, or to a pipe on Windows, may block.
+            # Write in a thread, because writing to a terminal, or to a pipe on Windows, may block.
             written = await to_thread.run_sync(os.write, self._fd, line)
             self.rest = memoryview(line)[written:] if written < len(line) else b""
 
@@ -113,7 +113,7 @@ class _Stream(Sink):
         pass
 
 
-#: Exceptions that mean that the reader of a sink has closed its end.
+#: Exceptions of writing to a sink whose reader has closed its end.
 GONE = (OSError, BrokenResourceError, ClosedResourceError, ValueError)
 
 
@@ -121,7 +121,7 @@ def open_sink(target: Any) -> Sink:
     """Make the sink for a descriptor, an object with a ``fileno()``, or an anyio ``ByteSendStream``.
 
     Raises:
-        TypeError: it is none of these.
+        TypeError: ``target`` is of another type.
     """
     if isinstance(target, ByteSendStream):
         return _Stream(target)
@@ -136,7 +136,7 @@ def open_input(source: Any) -> Any:
     """Make the chunks of a descriptor, an object with a ``fileno()``, or another source of a ``MessageStream``.
 
     Raises:
-        TypeError: it is none of these.
+        TypeError: ``source`` is of another type.
     """
     if hasattr(source, "fileno"):
         source = source.fileno()
@@ -146,7 +146,7 @@ def open_input(source: Any) -> Any:
 
 
 class _Input:
-    """The chunks of a descriptor, read only on request: unread bytes stay in the pipe."""
+    """The chunks of a descriptor, without reading ahead: unread bytes stay in the pipe."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd

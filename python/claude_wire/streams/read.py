@@ -1,4 +1,4 @@
-"""Reading whole files and pipes of lines, synchronously and in constant memory."""
+"""Read files and pipes of lines, synchronously and in constant memory."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ _COMPRESSED = {".gz": "gzip", ".xz": "lzma", ".bz2": "bz2"}
 
 
 class Reader(Generic[T]):
-    """Iterates over the messages of a file, reading 64 KiB at a time. Made by :func:`read`.
+    """Iterates over the messages of a file, reading 64 KiB at a time. :func:`read` returns it.
 
     An exception, for example with ``on_invalid="raise"``, does not end the iteration: the next step continues after the
-    line. A file that the reader opened is closed at its end, by :meth:`close`, or at the end of a ``with`` block.
+    line. A reader that opened its file closes it: after the last message, in :meth:`close`, or at the end of a ``with``
+    block.
     """
 
     __slots__ = ("_decoder", "_ended", "_file", "_owned", "_ready")
@@ -80,8 +81,8 @@ class Reader(Generic[T]):
         return self._ready.popleft()
 
     def _chunk(self) -> bytes:
-        """Return the next bytes, empty at the end."""
-        # read1() returns the available bytes of a pipe, where read() waits for a whole block.
+        """Return the next bytes; empty at the end."""
+        # read1() returns the available bytes of a pipe; read() would wait for a whole block.
         data: bytes | None = getattr(self._file, "read1", self._file.read)(BLOCK_BYTES)
         if data is None:
             raise BlockingIOError("read() takes a blocking file")
@@ -113,14 +114,14 @@ class Reader(Generic[T]):
 def _opened(path: str | os.PathLike[str]) -> IO[bytes]:
     module = _COMPRESSED.get(os.path.splitext(path)[1])
     if module is not None:
-        raise ValueError(f"the file is compressed, by its name: read({module}.open(path)) unpacks it")
+        raise ValueError(f"the file is compressed, by its name: read({module}.open(path)) decompresses it")
     try:
         return open(path, "rb", buffering=0)
     except IsADirectoryError as error:
         what = "a directory: read() takes one file of it at a time; of a recording, stdout.ndjson"
         raise IsADirectoryError(error.errno, what, error.filename) from None
     except OSError as error:
-        if isinstance(path, str) and path.lstrip().startswith("{"):  # as a file, its name would be in the message
+        if isinstance(path, str) and path.lstrip().startswith("{"):  # do not show the whole line as a file name
             raise ValueError("read() takes a path, and was given JSON: one line goes into decode()") from None
         raise error from None
 
@@ -141,7 +142,7 @@ def read(
     on_invalid: Literal["raise"] | Callable[[InvalidLine], object],
     **arguments: Unpack[DictArguments],
 ) -> Reader[dict[str, Any]]: ...
-# The last two overloads take any type and overlap these. Type checkers choose the first that fits.
+# The last two overloads take any type, and overlap the two before. A type checker chooses the first that fits.
 @overload
 def read(  # pyright: ignore[reportOverlappingOverload]  # as told above
     source: Source,
@@ -194,8 +195,9 @@ def read(
     Raises:
         OSError: the file cannot be opened or read.
         TypeError: the file is a text file.
-        ValueError: the file is compressed, by its name: ``read(gzip.open(path))``.
-        InvalidLineError: by a step of the iteration, with ``on_invalid="raise"``; the next step goes on after the line.
+        ValueError: the file is compressed, by its name; ``read(gzip.open(path))`` decompresses it.
+        InvalidLineError: in a step of the iteration, with ``on_invalid="raise"``; the next step continues after the
+            line.
     """
     # The overloads above have checked which arguments go together.
     make = cast("Callable[..., Decoder[Any]]", Decoder)

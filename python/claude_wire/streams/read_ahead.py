@@ -1,7 +1,7 @@
-"""Read a source of bytes ahead of its reader, which gets the same bytes later.
+"""Read a source of bytes ahead of its reader, and keep the bytes for the reader.
 
-For a task that must see bytes before the reader asks for them: a session looks for requests of the CLI while its user
-does not iterate. Kept bytes count in the byte budget of the process.
+A session does this to find requests of the CLI while its user does not iterate. Kept bytes count in the byte budget of
+the process.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from claude_wire.streams.tasks import set_event
 if TYPE_CHECKING:
     from anyio import Event
 
-#: Bytes that may be kept for each reader even if the byte budget is used up: one slow consumer must not stop all other
-#: sessions.
+#: Number of bytes that may be kept for each reader even if the byte budget is used up. With this share, one slow
+#: consumer cannot stop all other sessions.
 SHARE_BYTES = 256 * 1024
 
-#: A function that is called with each chunk as it was read.
+#: A function that gets a copy of all bytes: each chunk that was read, or each line that is sent.
 Tap = Callable[[bytes], object]
 
 
 def show(tap: Tap | None, data: bytes | memoryview, name: str = "on_received") -> None:
-    """Call a tap with bytes. If the tap raises, log the error under ``name``, and go on."""
+    """Call a tap with bytes. If the tap raises, log the type of the exception and ``name``."""
     if tap is not None and data:
         try:
             tap(bytes(data))
@@ -45,14 +45,14 @@ class Chunks(Protocol):
         ...
 
     async def receive(self) -> bytes | memoryview:
-        """Return the next bytes, at least one; empty at the end. A view is valid until the next call."""
+        """Return the next bytes, at least one; empty at the end. A memoryview is valid until the next call."""
         ...
 
     async def aclose(self) -> None: ...
 
 
 class ReadAhead:
-    """The chunks of a source, for a reader. Another task may read them first; then they are kept for the reader.
+    """The chunks of a source, for a reader. Another task may read chunks ahead, which are kept for the reader.
 
     The two tasks never read from the source at the same time. Kept bytes count in the byte budget of the process.
     """
@@ -61,27 +61,27 @@ class ReadAhead:
         self.source = source
         #: Number of chunks that the reader has read directly from the source.
         self.direct: int = 0
-        #: Bytes that are kept, also as messages that were decoded from them.
+        #: Number of kept bytes, including the weight of messages that were decoded ahead.
         self.kept_bytes: int = 0
-        #: Called with each chunk that is read.
+        #: Called with each chunk that is read; None if there is no tap.
         self.tap = tap
         #: True while a session has taken over the stream.
         self.in_use = True
-        #: Notes about the kept chunks, made by the task that reads ahead. A later task continues with them.
+        #: State of the task that reads ahead. A later task continues with it. None before the first task.
         self.found: Any = None
         self._kept: deque[bytes | Exception] = deque()
         self._ended = self._advancing = False
-        # While the reader waits for a chunk that the other task is reading: set when it is there.
+        # The event that wakes the reader when the other task has read a chunk. None while the reader does not wait.
         self._advanced: Event | None = None
         self._pid = os.getpid()
 
     @property
     def final(self) -> tuple[type[Exception], ...]:
-        """The final exceptions of the source."""
+        """See :attr:`Chunks.final`."""
         return self.source.final
 
     def may_keep_more(self) -> bool:
-        """True if there is room for one more chunk: in this reader's share, or in the byte budget."""
+        """True if one more chunk may be kept: within this reader's share, or within the byte budget."""
         return self.kept_bytes < SHARE_BYTES or has_room()
 
     async def receive(self) -> bytes | memoryview:
@@ -105,16 +105,16 @@ class ReadAhead:
         return kept
 
     async def advance(self) -> bytes:
-        """Read the next bytes, keep them for the reader, and return them. Empty at the end.
+        """Read the next bytes, keep them for the reader, and return them; empty at the end.
 
-        The reader must not be receiving from the source meanwhile. An exception of the source is raised here, and again
-        for the reader.
+        Do not call this while the reader waits for the source. An exception of the source is raised here, and again in
+        the reader.
         """
         self._advancing = True
         try:
             data = bytes(await self.source.receive())
             if data:
-                # Join a small chunk to the one before: as an object of its own it takes more memory than it counts for.
+                # Join a small chunk to the last one: a small object takes more memory than its bytes count.
                 if self._kept and isinstance(last := self._kept[-1], bytes) and len(last) + len(data) <= JOINED_BYTES:
                     self._kept[-1] = last + data
                 else:
@@ -139,15 +139,15 @@ class ReadAhead:
         await self.source.aclose()
 
     def forget(self) -> None:
-        """Drop the kept chunks, and give their bytes back to the budget. No more bytes will come."""
+        """Drop the kept chunks, and give their bytes back to the budget. The reader then gets the end."""
         self.count(-self.kept_bytes)
         self._kept.clear()
         self._ended = True
 
     def count(self, count: int) -> None:
-        """Count more kept bytes, or fewer."""
+        """Add ``count``, which may be negative, to the number of kept bytes."""
         self.kept_bytes += count
-        if count and os.getpid() == self._pid:  # a forked child has a budget of its own
+        if count and os.getpid() == self._pid:  # a forked child has its own budget
             count_kept(count)
 
     def __del__(self) -> None:

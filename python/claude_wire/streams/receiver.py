@@ -1,4 +1,4 @@
-"""Read chunks and decode them, one step at a time; the common part of message streams and processes.
+"""Read chunks and decode them, one step at a time. Message streams and processes share this part.
 
 A session can take over the reading (:meth:`Receiver.take_over`) and give it back.
 """
@@ -24,10 +24,10 @@ T = TypeVar("T")
 
 
 def require_decoder(decoder: Decoder[Any] | None) -> Decoder[Any]:
-    """Check the ``decoder`` argument of a stream; ``Decoder()`` for None.
+    """Return the ``decoder`` argument of a stream; ``Decoder()`` for None.
 
     Raises:
-        TypeError: it is not a :class:`~claude_wire.Decoder`.
+        TypeError: ``decoder`` is not a :class:`~claude_wire.Decoder`.
     """
     if not isinstance(decoder, (Decoder, type(None))):
         raise TypeError(f"decoder must be a Decoder(...), such as Decoder(dict), not {type_of(decoder)}")
@@ -38,11 +38,11 @@ class Observer(Protocol):
     """Follows the messages of a receiver, and decides which error ends the iteration."""
 
     def saw(self, batch: list[Any]) -> None:
-        """Called with each batch, once, before anybody gets it."""
+        """Called once with each batch, before the consumer gets the batch."""
         ...
 
     async def ended(self, *, cut: bool) -> None:
-        """Called by each step after the last message. The step raises what this raises.
+        """Called in each step after the last message. An exception of this method is raised by the step.
 
         Args:
             cut: True if the stream ended in the middle of a line.
@@ -51,10 +51,10 @@ class Observer(Protocol):
 
 
 class Adapter(Protocol):
-    """Turns the messages of another dialect into those of stream-json."""
+    """Translates the messages of another dialect to stream-json."""
 
     async def receive(self, chunks: Chunks) -> bytes | memoryview | None:
-        """Return the next bytes, like :meth:`Chunks.receive`; None if :meth:`adapt` has messages without them."""
+        """Return the next bytes, like :meth:`Chunks.receive`; None if :meth:`adapt` will return a message first."""
         ...
 
     def adapt(self, batch: list[Any]) -> list[Any]:
@@ -66,11 +66,11 @@ class Receiver(Generic[T]):
     """Receives chunks and decodes them, for one task at a time.
 
     Args:
-        decoder: for this receiver alone.
-        observer: follows the messages. Without an observer, the chunks are closed at their end.
+        decoder: decodes the chunks. Use it for nothing else.
+        observer: follows the messages. Without an observer, the receiver closes the chunks at their end.
     """
 
-    #: Where the bytes come from. Set before the first step.
+    #: The source of bytes. Set before the first step.
     chunks: Chunks
 
     def __init__(self, decoder: Decoder[T], observer: Observer | None = None) -> None:
@@ -79,15 +79,15 @@ class Receiver(Generic[T]):
         self.observer: Observer | None = observer
         #: Translates decoded messages; None for stream-json.
         self.adapter: Adapter | None = None
-        #: Decoded messages that nobody has taken yet.
+        #: Decoded messages that the consumer has not taken yet.
         self.ready: deque[T] = deque()
-        #: True after the end of the data was decoded, and after closing.
+        #: True after the end of the data was decoded, and after :meth:`forget`.
         self.ended: bool = False
-        #: True after closing.
+        #: True after :meth:`forget`.
         self.closed: bool = False
-        # True if the source has failed; if it ended in the middle of a line; while a task is in a step.
+        # True: the source has failed; the source ended in the middle of a line; a task is in a step.
         self._failed = self._cut = self._busy = False
-        # Reads the chunks after take_over(). None before.
+        # Reads the chunks after the first take_over(); None before.
         self._ahead: ReadAhead | None = None
 
     @property
@@ -97,7 +97,7 @@ class Receiver(Generic[T]):
         return chunks.pipe.stats if isinstance(chunks, PipeChunks) and isinstance(chunks.pipe, Drain) else None
 
     async def next_batch(self) -> list[T]:
-        """Wait for messages, and return all that are ready."""
+        """Wait for messages, and return all that are ready. Raise StopAsyncIteration at the end."""
         if self._busy:
             raise HandleError("another task is iterating over this stream")
         self._busy = True
@@ -131,7 +131,7 @@ class Receiver(Generic[T]):
             self._busy = False
 
     def _take(self) -> list[T]:
-        """Return the messages that need no reading: those in ``ready``, or those that the decoder has held back."""
+        """Return the messages that are available without reading: in ``ready``, or held back by the decoder."""
         ready = self.ready
         if ready:
             batch = list(ready)
@@ -148,7 +148,7 @@ class Receiver(Generic[T]):
         return batch
 
     def _end_of_data(self) -> list[T]:
-        """After the end of the source: return the message of a last line without line feed."""
+        """Tell the decoder that the source has ended. Return the message of a last line without line feed."""
         stats = self.decoder.stats
         invalid = stats.invalid
         try:
@@ -159,10 +159,10 @@ class Receiver(Generic[T]):
         return batch
 
     def take_over(self, tap: Tap | None) -> tuple[ReadAhead, list[T]]:
-        """Read the chunks through a :class:`ReadAhead` from now on. Returns it, and the messages decoded before.
+        """Read the chunks through a :class:`ReadAhead` from now on. Return it, and the messages decoded before.
 
         Raises:
-            HandleError: a task is in a step, or a session has taken over the stream already.
+            HandleError: a task is in a step, or the stream already has a session.
         """
         if self._busy:
             raise HandleError("another task is iterating over this stream")
@@ -178,7 +178,7 @@ class Receiver(Generic[T]):
         return ahead, ready
 
     def give_back(self, untaken: Iterable[T]) -> None:
-        """Return the stream to its owner, with the messages that nobody has taken."""
+        """Return the stream to its owner, with the messages that the session's consumer has not taken."""
         if self._ahead is not None:
             self._ahead.tap, self._ahead.in_use = None, False
         if not self.closed:

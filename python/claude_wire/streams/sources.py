@@ -1,17 +1,16 @@
 """Sources of bytes for a stream: descriptors, asyncio's readers, anyio's streams, asynchronous iterables.
 
-The bytes of a pipe, socket or terminal come through a :class:`~claude_wire.native.drain.Drain`, which reads them while
-nobody iterates. Drains are for Linux. Elsewhere a :class:`PlainPipe` reads them when somebody asks, so a slow reader
-makes the writer wait.
+On Linux, a :class:`~claude_wire.native.drain.Drain` reads a pipe, socket or terminal even while nobody iterates. On
+other systems, a :class:`PlainPipe` reads only in a step of the iteration, so a slow reader makes the writer wait.
 
-Waiting: while a task waits for messages, the event loop reads the pipe, on asyncio in the callback for its readability.
-When no task waits, that callback reads one chunk ahead and unregisters itself. From then on the drain's thread reads,
-if there is one.
+Waiting: while a task waits for messages, the event loop reads the pipe; on asyncio, in the callback for readability. If
+no task waits, the callback reads one chunk ahead and unregisters itself. From then on the drain's thread, if there is
+one, reads.
 
 Sharing the loop: after 1 ms of reading without a pause, other tasks may run. Decoding is not interrupted. A chunk of
-64 KiB takes about 0.1 ms, but a single line is decoded at once, however long it is: a line of 100 MB, a string of
+64 KiB takes about 0.1 ms. A long line also arrives in chunks, but is decoded in one call: a line of 100 MB, a string of
 ASCII, holds the loop for 75 ms, and for 130 ms if each 60th character is an escape (CPython 3.11, two cores, best of
-five). Other tasks run while such a line arrives.
+five).
 """
 
 from __future__ import annotations
@@ -82,7 +81,7 @@ def open_source(source: Any, options: DrainOptions) -> Chunks:
 
 
 class Slices:
-    """Lets other tasks run while there is always a chunk that can be read or written at once."""
+    """Lets other tasks run now and then, in a loop of reads or writes that never have to wait."""
 
     __slots__ = ("_since",)
 
@@ -98,7 +97,7 @@ class Slices:
 
 
 class _FromOther(ABC):
-    """Chunks of an object with an asynchronous method of its own. Closing ends a wait that is under way."""
+    """Chunks of an object that is read by an asynchronous method. :meth:`aclose` ends a wait that is under way."""
 
     final: tuple[type[Exception], ...] = ()
 
@@ -167,9 +166,9 @@ class _FromIterable(_FromOther):
 
     async def aclose(self) -> None:
         if self._scope is not None:
-            self._scope.cancel()  # which also ends a generator that waits
+            self._scope.cancel()  # this also ends a generator that waits
         elif isinstance(self._iterator, AsyncGenerator):
-            await self._iterator.aclose()  # pyright: ignore[reportUnknownMemberType]  # what is sent to it has no type
+            await self._iterator.aclose()  # pyright: ignore[reportUnknownMemberType]  # the type of asend() is unknown
 
 
 class _FromFile:
@@ -192,21 +191,19 @@ class _FromFile:
 
 
 class PlainPipe:
-    """Reads a pipe, socket or terminal, as a :class:`~claude_wire.native.drain.Drain` does, but only when asked.
+    """Reads a pipe, socket or terminal, like a :class:`~claude_wire.native.drain.Drain`, but without reading ahead.
 
-    There is no thread and no queue: while nobody reads, the pipe fills up, and its writer waits.
-
-    It reads a duplicate of ``fd``. Until it is closed, the descriptor is non-blocking for all who share it.
+    While nobody reads, the pipe fills up, and its writer waits. The object reads a duplicate of ``fd``. Until
+    :meth:`close`, the pipe is non-blocking, also for other processes that share it.
 
     Raises:
-        OSError: EPERM (PermissionError) if ``fd`` is a file, which is never waited for; EBADF if it is closed, or the
-            end of a pipe that is written to.
-        HandleError: by any method, after :meth:`close` or in a forked child.
+        OSError: EPERM (PermissionError) if ``fd`` is a file; EBADF if it is closed, or the write end of a pipe.
+        HandleError: in any method, after :meth:`close` or in a forked child.
     """
 
     __slots__ = ("__weakref__", "_fd", "_finalize", "_pid")
 
-    #: Always False. As of a drain that watches no other descriptor.
+    #: Always False. See :attr:`.Drain.watched`.
     watched = False
 
     def __init__(self, fd: int) -> None:
@@ -217,7 +214,7 @@ class PlainPipe:
         if not (stat.S_ISFIFO(status.st_mode) or stat.S_ISSOCK(status.st_mode) or os.isatty(fd)):
             raise PermissionError(EPERM, os.strerror(EPERM))
         if fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE == os.O_WRONLY:
-            raise OSError(EBADF, os.strerror(EBADF))  # a wait for it would have no end
+            raise OSError(EBADF, os.strerror(EBADF))  # waiting for readability would never end
         self._fd = os.dup(fd)
         self._pid = os.getpid()
         file = status.st_dev, status.st_ino
@@ -234,30 +231,31 @@ class PlainPipe:
         return self._fd
 
     def read(self) -> bytes | None:
-        """The next bytes, ``b""`` at the end of the stream, or None if there is nothing now."""
+        """Return the next bytes, ``b""`` at the end of the stream, or None if no bytes are available now."""
         fd = self.fileno()
         try:
             return os.read(fd, CHUNK_BYTES)
         except BlockingIOError:
             return None
         except OSError as error:
-            if error.errno == EIO and os.isatty(fd):  # a terminal ends so when its other side is closed
+            if error.errno == EIO and os.isatty(fd):  # the other side of the terminal was closed
                 return b""
             raise
 
     def close(self) -> None:
-        """Close the descriptor. May be called again."""
+        """Close the descriptor. A second call does nothing."""
         self._finalize()
 
 
-#: The open pipes that were blocking: device and inode, and the descriptor. The last of a file gives the mode back.
+#: The open pipes that were blocking: device and inode, and the descriptor. When the last descriptor of a file is
+#: closed, the file becomes blocking again.
 _to_block: set[tuple[tuple[int, int], int]] = set()
 
 
 def _release(file: tuple[int, int], fd: int, pid: int) -> None:
     if (file, fd) in _to_block:
         _to_block.discard((file, fd))
-        # A forked child shares the mode with its parent.
+        # A forked child must not change the mode, because it shares the mode with its parent.
         if pid == os.getpid() and not any(file == other for other, _ in list(_to_block)):
             with suppress(OSError):
                 os.set_blocking(fd, True)
@@ -265,12 +263,12 @@ def _release(file: tuple[int, int], fd: int, pid: int) -> None:
 
 
 def open_pipe(fd: int, options: DrainOptions = DEFAULTS) -> Drain | PlainPipe:
-    """A :class:`~claude_wire.native.drain.Drain` on Linux, elsewhere a :class:`PlainPipe`. Raises what they raise."""
+    """Make a :class:`~claude_wire.native.drain.Drain` on Linux, and a :class:`PlainPipe` on other systems."""
     return Drain(fd, options) if sys.platform == "linux" else PlainPipe(fd)
 
 
 class PipeChunks:
-    """The chunks of a pipe, read as described at the top of the module."""
+    """The chunks of a pipe. The top of the module describes how they are read."""
 
     __slots__ = ("_discarding", "_resumed", "_stopped", "_waiter", "pipe")
 
@@ -278,7 +276,7 @@ class PipeChunks:
 
     def __init__(self, pipe: Drain | PlainPipe) -> None:
         self.pipe: Drain | PlainPipe = pipe
-        # Reads what a PlainPipe is to discard, and its task.
+        # After discard() of a PlainPipe: an object that reads and drops the rest, and its task.
         self._discarding: tuple[PipeChunks, Task] | None = None
         self._waiter: _AsyncioWaiter | _TrioWaiter | None = None
         self._resumed = 0.0
@@ -290,7 +288,7 @@ class PipeChunks:
         waiter = self._waiter
         if waiter is None:
             waiter = self._waiter = _waiter(self.pipe)
-        # After the slice, wait even if a chunk is there: this lets other tasks run.
+        # After SLICE_SECONDS, wait even if a chunk is available: this lets other tasks run.
         data = waiter.read() if monotonic() - self._resumed < SLICE_SECONDS else waiter.take()
         while data is None:
             if waiter.closed:
@@ -298,8 +296,8 @@ class PipeChunks:
             if self.pipe.watched:
                 from anyio.lowlevel import checkpoint
 
-                # The process has ended. It may have written after the last read, so read once more; then stop, although
-                # another process may still write to the pipe.
+                # The process has ended. It may have written after the last read, so read once more. Then stop, even if
+                # another process still holds the pipe open.
                 await checkpoint()
                 self._resumed = monotonic()
                 return waiter.read() or b""
@@ -309,16 +307,16 @@ class PipeChunks:
         return data
 
     def stop(self) -> None:
-        """End the iteration, also for a task that is waiting. The pipe stays open."""
+        """End the iteration, also of a task that is waiting. The pipe stays open."""
         if self._waiter is None:
             self._stopped = True
         else:
             self._waiter.close()
 
     def discard(self) -> None:
-        """End the iteration, and drop what the writer still writes, so that it need not wait. Does not wait."""
+        """End the iteration, and drop all later bytes, so that the writer never has to wait. Return immediately."""
         self.stop()
-        with suppress(RuntimeError):  # closed, or collected together with its owner; or no event loop runs
+        with suppress(RuntimeError):  # the pipe is closed or garbage collected, or no event loop runs
             if isinstance(self.pipe, Drain):
                 self.pipe.discard()
             elif self._discarding is None:
@@ -341,7 +339,7 @@ class PipeChunks:
 
 
 def _waiter(pipe: Drain | PlainPipe) -> _AsyncioWaiter | _TrioWaiter:
-    """Make the waiter for the event loop that is running."""
+    """Make the waiter for the running event loop."""
     if running_trio():
         return _TrioWaiter(pipe)
     import asyncio
@@ -350,12 +348,13 @@ def _waiter(pipe: Drain | PlainPipe) -> _AsyncioWaiter | _TrioWaiter:
 
 
 class _AsyncioWaiter:
-    """Reads in a callback of the event loop, one chunk ahead of the task that takes it.
+    """Reads in a callback of the event loop, one chunk ahead of the task that takes the chunk.
 
-    The callback stays registered between waits, because registering costs two system calls. If nobody has taken the
-    last chunk, the callback unregisters itself: otherwise the loop would spin on a pipe that stays readable.
+    The callback stays registered between waits, because registering costs two system calls. If the last chunk was not
+    taken, the callback unregisters itself: otherwise the loop would spin on a pipe that stays readable.
 
-    The loop holds a :class:`_Registration`, which refers to the waiter weakly, so that a dropped stream is collected.
+    The loop holds a :class:`_Registration` with a weak reference to the waiter, so a dropped stream is garbage
+    collected.
     """
 
     __slots__ = (
@@ -376,7 +375,7 @@ class _AsyncioWaiter:
     def __init__(self, pipe: Drain | PlainPipe, loop: asyncio.AbstractEventLoop) -> None:
         import asyncio
 
-        # Set first, for __del__: fileno() raises for a pipe that was opened before a fork.
+        # Set first, because fileno() may raise (after a fork), and __del__ needs the attribute.
         self._watching = False
         self._pipe = pipe
         self._loop = loop
@@ -390,7 +389,7 @@ class _AsyncioWaiter:
         self.closed = False
 
     def take(self) -> bytes | memoryview | None:
-        """Take the chunk that the callback has read ahead. Returns None if there is none."""
+        """Return the chunk that the callback has read ahead; None if there is none."""
         if self._error is not None:
             error, self._error = self._error, None
             raise error
@@ -398,12 +397,12 @@ class _AsyncioWaiter:
         return data
 
     def read(self) -> bytes | memoryview | None:
-        """Read without waiting. Returns None if there is nothing to read."""
+        """Read without waiting. Return None if no bytes are available."""
         data = self.take()
         return self._pipe.read() if data is None and not self.closed else data
 
     async def wait(self) -> None:
-        """Wait until there may be something to read."""
+        """Wait until bytes may be available."""
         if os.getpid() != self._pid:
             raise HandleError("this stream was made before a fork: only the parent may use it")
         if not self._runs_here():
@@ -456,16 +455,16 @@ class _AsyncioWaiter:
             return False
 
     def __del__(self) -> None:
-        # The collector may run in any thread. Only the loop's own thread may unregister from a loop that runs.
+        # The garbage collector may run in any thread, but only the loop's thread may unregister from a running loop.
         if not self._loop.is_running() or self._runs_here():
             self._unwatch()
         elif self._watching and os.getpid() == self._pid:
-            with suppress(RuntimeError):  # the loop has been closed just now
+            with suppress(RuntimeError):  # the loop was closed in the meantime
                 self._loop.call_soon_threadsafe(self._loop.remove_reader, self._fd)
 
 
 class _Registration:
-    """The object that the event loop holds in place of a waiter."""
+    """Holds a weak reference to a waiter, for the event loop, whose callbacks are strong references."""
 
     __slots__ = ("_pipe", "_waiter", "held")
 
@@ -473,7 +472,7 @@ class _Registration:
         self._waiter = weakref.ref(waiter)
         # Keeps the descriptor open until it is unregistered: otherwise another file might get its number.
         self._pipe = pipe
-        #: The waiter, while a task waits. This may be the only reference that keeps the waiting task alive.
+        #: The waiter while a task waits, else None. This may be the only reference that keeps the waiting task alive.
         self.held: _AsyncioWaiter | None = None
 
     def readable(self) -> None:
@@ -510,5 +509,5 @@ class _TrioWaiter:
         import trio
 
         self.closed = True
-        with suppress(RuntimeError):  # no loop runs, so nobody waits
+        with suppress(RuntimeError):  # no loop runs, so no task waits
             trio.lowlevel.notify_closing(self._pipe.fileno())

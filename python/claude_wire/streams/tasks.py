@@ -1,18 +1,18 @@
 """Tasks without a task group, on asyncio and trio, for work that outlives the call that starts it.
 
-The object that makes a :class:`Task` owns it, and must keep a reference: the task ends by itself, or its owner cancels
-it. If a loop of asyncio is gone, the task is garbage collected with its owner, and nothing is logged.
+The object that makes a :class:`Task` owns the task, must keep a reference to it, and cancels it if it does not end. If
+an asyncio loop is gone, its tasks are garbage collected with their owners, and nothing is logged.
 
 =======================================  ===========================================================================
-the function of a task                   result
+the function of a task                   effect
 =======================================  ===========================================================================
 returns, or is cancelled by its task     nothing
 is cancelled because its loop ends       nothing: ``asyncio.run`` cancels all tasks, and trio its system tasks
 is closed, since its loop is gone        nothing; an ``Exception`` other than ``RuntimeError`` is logged as below
 raises an ``Exception``                  logged as an error, with its type in the message
 raises ``KeyboardInterrupt`` or          asyncio: leaves through the event loop, as out of any task, and ends it.
-``SystemExit``                           trio: logged, and the program goes on. Nothing can raise it in trio's main
-                                         task, and a system task that raises ends trio with ``TrioInternalError``
+``SystemExit``                           trio: logged, and the program goes on, because a system task that raises
+                                         would end trio with ``TrioInternalError``
 raises another ``BaseException``         logged as an error
 =======================================  ===========================================================================
 """
@@ -38,7 +38,7 @@ _current: contextvars.ContextVar[Task | None] = contextvars.ContextVar("claude_w
 
 
 class EventLoopRef:
-    """Refers to the event loop in which it is made, for objects that may outlive their loop.
+    """A weak reference to the running event loop, for objects that may outlive their loop.
 
     Raises:
         RuntimeError: no event loop runs.
@@ -61,7 +61,7 @@ class EventLoopRef:
 
     @property
     def foreign(self) -> bool:
-        """True in a forked child. The loop belongs to the parent: the child must not use it."""
+        """True in a forked child, which must not use the loop of its parent."""
         return os.getpid() != self._pid
 
     @property
@@ -85,10 +85,10 @@ class EventLoopRef:
             return False
 
     def call_soon(self, function: Callable[[], object]) -> bool:
-        """Make the loop call a function soon. May be called from any thread.
+        """Make the loop call a function soon. Any thread may call this.
 
         Returns:
-            False if the loop does not run, and so does not call the function.
+            False if the loop does not run: it then does not call the function.
         """
         try:
             if self._loop is None:
@@ -98,12 +98,12 @@ class EventLoopRef:
                 if loop is None or not loop.is_running():
                     return False
                 loop.call_soon_threadsafe(function)
-        except RuntimeError:  # it has just ended
+        except RuntimeError:  # the loop has just ended
             return False
         return True
 
     async def can_wait(self) -> bool:
-        """True if the caller may await. False while its coroutine is being closed: then no task runs it any more."""
+        """True if the caller may await. False while its coroutine is being closed: then no task runs the coroutine."""
         try:
             EventLoopRef()
         except RuntimeError:
@@ -114,8 +114,8 @@ class EventLoopRef:
             return False
         if self._loop is not None:
             # An asynchronous generator that is being closed may await; the coroutine of a garbage collected task may
-            # not. Such a coroutine ends at this sleep, before it enters a cancel scope, which anyio would attribute to
-            # the task that runs at the moment.
+            # not. Such a coroutine ends at this sleep. Otherwise it would enter a cancel scope, which anyio would
+            # attribute to the task that runs at the moment.
             import asyncio
 
             with suppress(asyncio.CancelledError):
@@ -130,9 +130,9 @@ def set_event(event: Event) -> None:
 
 
 def cancelled_by_nobody() -> bool:
-    """True if a just caught cancellation was not meant for the current task: the task awaited something cancelled.
+    """True if a cancellation just caught was not for the current task, but for a future that the task awaited.
 
-    This happens on asyncio only, and can be detected since Python 3.11. Always False before.
+    This happens only on asyncio, and is detected only since Python 3.11: before, the result is always False.
     """
     if running_trio():
         return False
@@ -143,24 +143,24 @@ def cancelled_by_nobody() -> bool:
 
 
 def current_task() -> Task | None:
-    """The :class:`Task` that the caller runs in, also through other tasks that it has started; else None."""
+    """The :class:`Task` in which the caller runs, directly or in another task that it started; else None."""
     return _current.get()
 
 
 class Task:
-    """Runs ``function()`` in a task that belongs to no task group, in the context variables of the caller.
+    """Runs ``function()`` in a task without a task group, with the context variables of the caller.
 
-    Keep a reference to it: asyncio garbage collects a task without one. Call its methods in the thread of its event
-    loop, from any task.
+    Keep a reference to the object: asyncio garbage collects a task without one. Call its methods in the thread of its
+    event loop, from any task.
 
     Args:
         function: runs in the task.
-        name: for logs and debuggers; the name of the function if not given.
+        name: name for logs and debuggers; None: the name of the function.
         then: called with the task when it has ended. If the loop starts tasks eagerly, this may be before the
             constructor returns.
 
     Raises:
-        RuntimeError: no event loop runs, or (trio) it is about to end and accepts no more system tasks.
+        RuntimeError: no event loop runs, or (trio) the loop is about to end and accepts no more system tasks.
     """
 
     __slots__ = ("_asyncio_task", "_cancelled", "_done", "_event", "_holds", "_on_trio", "_scope", "_then", "name")
@@ -176,13 +176,13 @@ class Task:
         self._on_trio = running_trio()
         self._scope = cancel_scope(on_trio=self._on_trio)
         self._done = False
-        # Number of cancelled_later() blocks around the current await.
+        # Number of cancelled_later() blocks that are open.
         self._holds = 0
         # True after cancel() was called.
         self._cancelled = False
-        # The only strong reference: asyncio keeps none.
+        # The only strong reference to the task of asyncio, whose loop keeps none. None on trio, and after the end.
         self._asyncio_task: Any = None
-        # Set at the end of the task. Made by the first wait().
+        # Set at the end of the task; None before the first wait().
         self._event: Event | None = None
         self._start(function)
 
@@ -197,7 +197,7 @@ class Task:
     def cancel(self) -> None:
         """Cancel the task, by an anyio cancel scope: every await is interrupted, except within a shield.
 
-        A task that has not begun never calls its function. A task that has ended stays as it is. A task within
+        A task that has not begun never calls its function. For a task that has ended, this does nothing. A task within
         :meth:`cancelled_later` is cancelled at the end of that block. This does not wait.
         """
         self._cancelled = True
@@ -205,7 +205,7 @@ class Task:
             self._scope.cancel()
 
     def interrupt(self) -> None:
-        """Cancel the task as its runtime does: on asyncio once, so its cleanup may await; on trio as :meth:`cancel`."""
+        """Cancel the task by ``asyncio.Task.cancel()``: its cleanup may then await. On trio, see :meth:`cancel`."""
         if self._asyncio_task is None:
             self.cancel()
         elif not self._done:
@@ -213,7 +213,7 @@ class Task:
 
     @contextlib.contextmanager
     def cancelled_later(self) -> Generator[None, None, None]:
-        """Delay :meth:`cancel` until the block is left. Other cancellations still interrupt the block."""
+        """A block that delays :meth:`cancel` to its end. Other cancellations still interrupt the block."""
         self._holds += 1
         try:
             yield
@@ -225,12 +225,12 @@ class Task:
     def abandon(self) -> None:
         """Close the coroutine of a task whose loop does not run."""
         if self._asyncio_task is not None and not self._done:
-            with suppress(RuntimeError, ValueError):  # the function ignores GeneratorExit; or it is running
+            with suppress(RuntimeError, ValueError):  # the function ignores GeneratorExit, or is running
                 self._asyncio_task.get_coro().close()
-            self._end()  # for a task that had not begun: _run() has not called this
+            self._end()  # if the task had not begun, _run() has not called _end()
 
     async def wait(self) -> None:
-        """Wait until the task has ended. Never raises its exception; cancelling the wait does not cancel the task."""
+        """Wait until the task has ended. Never raise its exception. Cancelling the wait does not cancel the task."""
         if not self._done:
             if self._event is None:
                 self._event = Event()
@@ -251,7 +251,8 @@ class Task:
         task: Any = loop.create_task(run, name=self.name)
         if not self._done:  # an eager task may have ended already
             self._asyncio_task = task
-        # asyncio would log a task that is garbage collected while it waits. Here this is no error: its loop is gone.
+        # asyncio would log a task that is garbage collected while it waits. Here that is not an error: its loop is
+        # gone.
         try:
             task._log_destroy_pending = False
         except AttributeError:  # a task factory may make other tasks
@@ -259,9 +260,9 @@ class Task:
 
         def ended(task: asyncio.Task[None]) -> None:
             self._asyncio_task = None
-            self._end()  # if the loop cancelled the task before its first step, _run() has not called this
+            self._end()  # if the loop cancelled the task before its first step, _run() has not called _end()
             if not task.cancelled():
-                task.exception()  # marks it as seen, so asyncio does not log it: the loop has raised it
+                task.exception()  # marks the exception as seen: asyncio does not log it, since the loop has raised it
 
         task.add_done_callback(ended)
 
@@ -295,7 +296,7 @@ class Task:
                         raise
 
     def _is_closed(self) -> bool:
-        """True if the coroutine is being closed, because the task was garbage collected, and is not run by its task."""
+        """True if the coroutine is being closed because its task was garbage collected."""
         if self._asyncio_task is None:
             return False
         import asyncio
@@ -307,7 +308,7 @@ class Task:
 
     def _log(self, error: BaseException) -> None:
         left: BaseException | None = error
-        if split := getattr(error, "split", None):  # a group; trio makes one of a task group's cancellations, too
+        if split := getattr(error, "split", None):  # an exception group, which may also hold cancellations
             left = split(get_cancelled_exc_class())[1]
         if left is not None:
             logging.getLogger("claude_wire").error(
@@ -316,7 +317,7 @@ class Task:
 
 
 class Tasks:
-    """Tasks of one event loop that are cancelled together, at the end of their owner."""
+    """Tasks of one event loop. Their owner cancels them together."""
 
     def __init__(self) -> None:
         self._tasks: set[Task] = set()
@@ -329,21 +330,21 @@ class Tasks:
 
     @property
     def current(self) -> Task | None:
-        """:func:`current_task`, if it is one of these tasks and has not ended; else None."""
+        """:func:`current_task` if it is one of these tasks and has not ended; else None."""
         task = current_task()
         return task if task in self._tasks else None
 
     def remember_context(self) -> None:
         """From now on, start tasks with the context variables of the caller.
 
-        Without this, the task that happens to read a request, and starts a task for it, would determine them.
+        Otherwise a task would get the context variables of the task that happens to read the request.
         """
         self._context = contextvars.copy_context()
 
     def start(
         self, function: Callable[[], Coroutine[Any, Any, None]], name: str, then: Callable[[], object] | None = None
     ) -> Task:
-        """Run ``function()`` in a task of its own. ``then`` is called when the task has ended, even if it never began.
+        """Run ``function()`` in a new task. Call ``then`` when the task has ended, even if it never began.
 
         Raises:
             RuntimeError: no event loop runs, or another loop than that of the first task.
@@ -366,19 +367,19 @@ class Tasks:
         return task
 
     def cancel(self) -> None:
-        """Cancel all tasks, and each that is started from now on."""
+        """Cancel all tasks, including each task that is started from now on."""
         self._closed = True
         for task in list(self._tasks):
             task.cancel()
 
     def abandon(self) -> None:
-        """Close the coroutines of all tasks, to release their references. For tasks whose loop does not run."""
+        """Close the coroutines of all tasks, to release their references. Call this only if their loop does not run."""
         self._closed = True
         for task in list(self._tasks):
             task.abandon()
 
     async def wait(self, seconds: float) -> None:
-        """Wait for at most ``seconds`` until all tasks have ended, except the caller's. Logs those that have not."""
+        """Wait for at most ``seconds`` until all tasks except the caller's have ended. Log those that have not."""
         others = self._tasks - {current_task()}
         with move_on_after(seconds):
             for task in others:
