@@ -1,23 +1,23 @@
-//! The native core of `claude_wire`: pipes, lines and their JSON structure, below Python.
+//! The native core of `claude_wire`: it reads pipes, finds the lines in their bytes, and reads JSON lines by structure.
 //!
-//! What this crate knows: descriptors, bytes, lines, and as much of JSON's structure as framing needs. What it must not know:
-//! Python, and the meaning of any message. Every line feed is found here, and every line is checked here before a
-//! JSON parser sees it.
+//! Only `ffi/python` knows Python, and no module knows the meaning of a message. This crate finds every line feed and checks
+//! every line before a JSON parser reads it.
 //!
-//! The folders stand on each other, bottom up:
+//! The modules, from the bottom up. A module uses only modules above it in this list:
 //!
-//! * [`simd`]: searches in vectors, chosen at run time, and the same in words.
-//! * [`lines`]: chunks cut anywhere become blocks of complete lines; one pass over a block says whether it may be decoded at once.
-//! * [`kinds`]: the kind of a line, by its structure; recent lines, by which a like line is recognised without a scan.
-//! * [`filter`]: lines in, those of the wanted kinds out, deltas merged.
-//! * [`columns`]: lines in, typed columns out.
-//! * [`typed`]: lines in, typed messages out, made by whoever calls. Knows no more of Python than that.
-//! * [`drain`]: keeps pipes from filling up while nobody reads them. Knows bytes only.
-//! * [`ffi`]: the C ABI. It and [`simd`] are the only ones with `unsafe`.
+//! * [`simd`]: searches bytes with vector instructions, or with 8-byte words on processors that have none.
+//! * [`lines`]: turns chunks that are cut anywhere into blocks of complete lines, and checks in one pass whether a block can be
+//!   decoded by one call.
+//! * [`kinds`]: finds the kind of a line by its structure, and recognises a line that is like a recent one without a scan.
+//! * [`filter`]: lets lines of the wanted kinds through, and merges deltas.
+//! * [`columns`]: reads lines into typed Arrow columns.
+//! * [`typed`]: reads lines into messages and writes messages as lines. The caller makes the objects.
+//! * [`drain`]: reads pipes while their reader is busy, so that they do not fill up. It knows only bytes.
+//! * [`ffi`]: the C ABI. Only [`ffi`] and [`simd`] contain `unsafe` code.
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
 
-// The generated C declarations are those of `ffi` alone; cbindgen reads its marks from doc comments only.
+// cbindgen generates C declarations for `ffi` only. It reads the marks `cbindgen:ignore` from doc comments.
 /// cbindgen:ignore
 pub mod columns;
 /// cbindgen:ignore

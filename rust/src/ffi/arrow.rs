@@ -1,8 +1,18 @@
-//! The Arrow C data interface and the C stream interface: schemas, arrays and streams that are handed to others, or taken from them.
+//! The structs of the Arrow C data interface and of the C stream interface, and how batches of columns are exported as them.
 //!
-//! A struct that is handed out owns what it points to, until its `release` is called; that may be by any thread. Each child has its own, for
-//! a consumer may move children out. A released struct has no `release`: calling it twice is not possible.
-//! See "The Arrow C data interface" of Apache Arrow, which fixes the structs.
+//! A consumer such as pyarrow gets a pointer to an `ArrowArrayStream` and calls the functions in it:
+//!
+//! ```text
+//! get_schema → ArrowSchema   "+s" (a struct) with one child per column: "u" text, "l" integer, "tsu:UTC" time, …
+//! get_next   → ArrowArray    one batch: one child per column, each with 2 or 3 buffers; a released array at the end
+//! release                    frees the stream
+//! ```
+//!
+//! An exported struct owns what it points to until `release` is called, by any thread. Each child has its own `release`,
+//! because a consumer may move children out of their parent. `release` sets itself to null, which marks the struct as
+//! released, so nobody can call it again.
+//!
+//! "The Arrow C data interface" in the documentation of Apache Arrow defines the structs and their rules.
 
 use std::borrow::Cow;
 use std::ffi::{c_char, c_int, c_void, CStr, CString};
@@ -54,13 +64,13 @@ pub struct ArrowArrayStream {
     private_data: *mut c_void,
 }
 
-/// That a struct is released when it is dropped, unless it was moved out: then it has no `release`.
+/// Implements `Drop` for a struct of the interface: dropping it calls `release`, unless it is released or was moved out.
 macro_rules! released {
     ($name:ident) => {
         impl $name {
-            /// One that is released.
+            /// Returns a released struct: all fields are 0 or null.
             pub(super) fn empty() -> Self {
-                // SAFETY: numbers, pointers and functions that may be null.
+                // SAFETY: all fields are numbers, raw pointers or optional functions, for which zeros are a valid value.
                 unsafe { mem::zeroed() }
             }
         }
@@ -68,7 +78,7 @@ macro_rules! released {
         impl Drop for $name {
             fn drop(&mut self) {
                 if let Some(release) = self.release {
-                    // SAFETY: it is not released, and nobody else has it.
+                    // SAFETY: `release` is set, so the struct is not released. `&mut self` is the only access to it.
                     unsafe { release(self) };
                 }
             }
@@ -80,19 +90,24 @@ released!(ArrowSchema);
 released!(ArrowArray);
 released!(ArrowArrayStream);
 
+/// `ARROW_FLAG_NULLABLE`.
 const NULLABLE: i64 = 2;
-/// Numbers of the system: consumers make exceptions of some of them, such as a `MemoryError`.
+// The errno values that the functions of a stream return. Consumers turn some into exceptions, such as `ENOMEM` into a
+// `MemoryError`.
 const EIO: c_int = 5;
 pub(super) const ENOMEM: c_int = 12;
 const EBUSY: c_int = 16;
 const EINVAL: c_int = 22;
 
-/// What a struct of ours points to: its own things, its children, and pointers to these. What a vector points to stays where it is when the
-/// vector is moved.
+/// The memory that an exported struct points to, owned by its `private_data`. Moving a `Parts` does not move this memory, because the
+/// vectors keep it on the heap.
 struct Parts<T, K> {
+    /// The memory of the struct's own fields: a name or buffers.
     keep: K,
-    #[allow(dead_code)] // It is dropped, which releases those that no consumer has moved out.
+    #[allow(dead_code)]
+    // Dropping the vector releases the children that no consumer has moved out.
     children: Vec<T>,
+    /// The addresses of `children`.
     pointers: Vec<*mut T>,
 }
 
@@ -108,27 +123,27 @@ impl<T, K> Parts<T, K> {
     }
 }
 
-/// A value in memory of its own, for [`drop_box`].
+/// Moves a value to the heap, or returns an error without memory. [`drop_box`] frees it.
 fn boxed<T>(value: T) -> Result<*mut T, NoMemory> {
-    // `Box::new` aborts the process where there is no memory. A slice of one value is laid out as the value is.
+    // `Box::new` aborts the process without memory, so this makes a boxed slice of one value, which has the same layout.
     let mut one = with_room(1)?;
     one.push(value);
     Ok(Box::into_raw(one.into_boxed_slice()).cast())
 }
 
-/// A length as the interface counts.
+/// Converts a length to the integer type of the interface.
 fn count(length: usize) -> i64 {
     i64::try_from(length).unwrap_or(i64::MAX)
 }
 
-/// Drops what is at a pointer that a box was made into.
+/// Drops and frees a value on the heap. A panic of its destructor is swallowed.
 ///
 /// # Safety
 ///
-/// It was, of this type, and is used no more.
+/// `pointer` is from [`boxed`] or `Box::into_raw`, its value is a `T`, and this is its last use.
 unsafe fn drop_box<T>(pointer: *mut c_void) {
     let _ = catch_unwind(AssertUnwindSafe(|| {
-        // SAFETY: the caller promises it.
+        // SAFETY: the caller guarantees the origin and the type of the pointer, and that this is its last use.
         drop(unsafe { Box::from_raw(pointer.cast::<T>()) });
     }));
 }
@@ -136,7 +151,7 @@ unsafe fn drop_box<T>(pointer: *mut c_void) {
 type SchemaParts = Parts<ArrowSchema, CString>;
 
 impl ArrowSchema {
-    /// That of rows with these columns.
+    /// Returns the schema of batches with these columns.
     fn of(columns: &[(String, Type)]) -> Result<Self, NoMemory> {
         let mut fields = with_room(columns.len())?;
         for (name, kind) in columns {
@@ -173,22 +188,25 @@ impl ArrowSchema {
     }
 }
 
+/// The `release` of an exported schema.
+///
 /// # Safety
 ///
-/// `schema` is one of ours, not released.
+/// [`ArrowSchema::new`] made `schema`, and it is not released.
 unsafe extern "C" fn release_schema(schema: *mut ArrowSchema) {
-    // SAFETY: the caller promises it; `private_data` is from `new`, and taken once, for `release` is gone afterwards.
+    // SAFETY: the caller guarantees that `new` made the schema, so `private_data` is a boxed `SchemaParts`. It is freed only once,
+    // because `release` is cleared before.
     unsafe {
         (*schema).release = None;
         drop_box::<SchemaParts>((*schema).private_data);
     }
 }
 
-/// The buffers of an array, of which there are three at most, and what owns them.
+/// The memory of an exported array: the addresses of its buffers (at most 3), and the column that owns the buffers.
 type ArrayParts = Parts<ArrowArray, (Vec<*const c_void>, Option<Column>)>;
 
 impl ArrowArray {
-    /// The rows of a batch, as a struct of its columns.
+    /// Exports a batch of rows: an Arrow struct with one child per column.
     pub(super) fn of(batch: Batch) -> Result<Self, NoMemory> {
         let mut columns = with_room(batch.columns.len())?;
         for column in batch.columns {
@@ -234,23 +252,25 @@ impl ArrowArray {
     }
 }
 
+/// The `release` of an exported array.
+///
 /// # Safety
 ///
-/// `array` is one of ours, not released.
+/// [`ArrowArray::new`] made `array`, and it is not released.
 unsafe extern "C" fn release_array(array: *mut ArrowArray) {
-    // SAFETY: as in `release_schema`.
+    // SAFETY: the caller guarantees that `new` made the array, so `private_data` is a boxed `ArrayParts`. It is freed only once,
+    // because `release` is cleared before.
     unsafe {
         (*array).release = None;
         drop_box::<ArrayParts>((*array).private_data);
     }
 }
 
-/// Why a stream ends before its end.
+/// Why a stream failed before it was read to its end.
 #[derive(Debug)]
 pub(super) enum Ended {
-    /// There is no memory.
     NoMemory,
-    /// For this reason.
+    /// Any other reason, in words for the user.
     Because(String),
 }
 
@@ -266,16 +286,19 @@ impl From<&str> for Ended {
     }
 }
 
-/// What a stream gives: one batch after another, `None` at the end, or what went wrong.
+/// A function that returns the next batch of a stream, `None` at the end, or an error.
 pub(super) type Batches = Box<dyn FnMut() -> Result<Option<Batch>, Ended> + Send>;
 
-/// The interface lets one thread at a time use a stream. Some consumers let several: a thread that comes while another one reads is
-/// refused. It cannot wait, for it may hold the lock of the interpreter, which the other one may need to decode a line.
+/// The state of an exported stream.
+///
+/// The interface allows one thread at a time to use a stream, but some consumers call it from several. If a thread calls
+/// `get_next` while another one reads, it gets `EBUSY`. It must not wait: it may hold the interpreter's lock, which the
+/// reading thread needs when it decodes a line.
 struct StreamParts {
     columns: Vec<(String, Type)>,
-    /// Gone once it has failed.
+    /// `None` after the stream has failed.
     batches: Mutex<Option<Batches>>,
-    /// Set once, so that nobody reads words that go.
+    /// The text for `get_last_error`. It is set at most once, so a consumer never holds a pointer to freed text.
     error: OnceLock<Cow<'static, CStr>>,
 }
 
@@ -283,7 +306,7 @@ const IN_USE: &CStr = c"another thread is reading this stream: give each thread 
 const NO_MEMORY: &CStr = c"no memory for a line, or for its rows";
 
 impl ArrowArrayStream {
-    /// A stream of batches with these columns.
+    /// Exports a stream of batches with these columns.
     pub(super) fn of(columns: Vec<(String, Type)>, batches: Batches) -> Self {
         let parts = Box::new(StreamParts {
             columns,
@@ -300,23 +323,27 @@ impl ArrowArrayStream {
     }
 }
 
+/// Returns the state of an exported stream.
+///
 /// # Safety
 ///
-/// `stream` is one of ours, and not released before this is used for the last time.
+/// [`ArrowArrayStream::of`] made `stream`, and it is not released during `'a`.
 unsafe fn parts<'a>(stream: *mut ArrowArrayStream) -> &'a StreamParts {
-    // SAFETY: the caller promises it, and `private_data` is from `of`.
+    // SAFETY: the caller guarantees that `of` made the stream, so `private_data` is a `StreamParts`, alive until `release`.
     unsafe { &*(*stream).private_data.cast::<StreamParts>() }
 }
 
+/// The `get_schema` of an exported stream.
+///
 /// # Safety
 ///
-/// As of [`parts`]. `out` may be written, and is not read.
+/// [`ArrowArrayStream::of`] made `stream`, and it is not released during the call. `out` is writable.
 unsafe extern "C" fn stream_schema(stream: *mut ArrowArrayStream, out: *mut ArrowSchema) -> c_int {
-    // SAFETY: the caller promises it.
+    // SAFETY: the caller guarantees that the stream is ours and alive during the call.
     let columns = unsafe { &parts(stream).columns };
     match catch_unwind(AssertUnwindSafe(|| ArrowSchema::of(columns))) {
         Ok(Ok(schema)) => {
-            // SAFETY: the caller promises it.
+            // SAFETY: the caller guarantees that `out` is writable. `write` does not drop the old contents.
             unsafe { out.write(schema) };
             0
         }
@@ -325,11 +352,13 @@ unsafe extern "C" fn stream_schema(stream: *mut ArrowArrayStream, out: *mut Arro
     }
 }
 
+/// The `get_next` of an exported stream.
+///
 /// # Safety
 ///
-/// As of [`stream_schema`].
+/// [`ArrowArrayStream::of`] made `stream`, and it is not released during the call. `out` is writable.
 unsafe extern "C" fn stream_next(stream: *mut ArrowArrayStream, out: *mut ArrowArray) -> c_int {
-    // SAFETY: the caller promises it.
+    // SAFETY: the caller guarantees that the stream is ours and alive during the call.
     let parts = unsafe { parts(stream) };
     let Ok(mut reading) = parts.batches.try_lock() else {
         return EBUSY;
@@ -343,7 +372,7 @@ unsafe extern "C" fn stream_next(stream: *mut ArrowArrayStream, out: *mut ArrowA
     }));
     let (status, error) = match next {
         Ok(Ok(array)) => {
-            // SAFETY: the caller promises it.
+            // SAFETY: the caller guarantees that `out` is writable. `write` does not drop the old contents.
             unsafe { out.write(array) };
             return 0;
         }
@@ -359,11 +388,13 @@ unsafe extern "C" fn stream_next(stream: *mut ArrowArrayStream, out: *mut ArrowA
     status
 }
 
+/// The `get_last_error` of an exported stream.
+///
 /// # Safety
 ///
-/// As of [`parts`].
+/// [`ArrowArrayStream::of`] made `stream`, and it is not released while the text is used.
 unsafe extern "C" fn stream_error(stream: *mut ArrowArrayStream) -> *const c_char {
-    // SAFETY: the caller promises it.
+    // SAFETY: the caller guarantees that the stream is ours and alive during the call.
     let parts = unsafe { parts(stream) };
     if let Some(error) = parts.error.get() {
         return error.as_ptr();
@@ -374,12 +405,14 @@ unsafe extern "C" fn stream_error(stream: *mut ArrowArrayStream) -> *const c_cha
     }
 }
 
+/// The `release` of an exported stream.
+///
 /// # Safety
 ///
-/// `stream` is one of ours, not released.
+/// [`ArrowArrayStream::of`] made `stream`, and the struct itself is alive during the call.
 unsafe extern "C" fn release_stream(stream: *mut ArrowArrayStream) {
-    // SAFETY: as in `release_schema`. Of two threads that release it at once, one finds that it is released. A function that may be null
-    // is a pointer.
+    // SAFETY: the caller guarantees that `of` made the stream, so `private_data` is a boxed `StreamParts`. If two threads release the
+    // stream at the same time, the atomic swap lets only one of them free it. An optional function is laid out as a pointer.
     unsafe {
         let release = AtomicPtr::<()>::from_ptr((&raw mut (*stream).release).cast());
         if !release.swap(ptr::null_mut(), Ordering::AcqRel).is_null() {

@@ -1,4 +1,7 @@
-//! Line buffers, with or without a filter, by their handles.
+//! The C functions of line buffers (`cw_buffer_…`), with or without a filter.
+//!
+//! A caller passes each chunk to [`cw_buffer_next`] until it is consumed, and reads the lines of each step. At the end of the
+//! stream [`cw_buffer_close`] returns the last line if it has no LF. The steps are described in [`step`](super::step).
 
 use std::collections::TryReserveError;
 use std::ptr;
@@ -12,60 +15,63 @@ use crate::lines::buffer::{Bom, Buffer};
 use crate::lines::step::{Place, Position, Step};
 use crate::simd::Level;
 
-/// An option of a buffer: a byte order mark at the start of the stream belongs to the first line; otherwise it is skipped.
+/// An option of a buffer: keep a byte order mark at the start of the stream as a part of the first line. Without this option it is
+/// skipped.
 pub const CW_KEEP_BOM: u32 = 1;
-/// An option of a buffer: only lines of the named kinds are let through.
+/// An option of a buffer: let only lines of the named kinds through.
 pub const CW_FILTER_ONLY: u32 = 2;
-/// An option of a buffer: deltas are merged.
+/// An option of a buffer: merge deltas of the same content block.
 pub const CW_FILTER_COALESCE: u32 = 4;
-/// An option of a buffer with a filter: that uses no vectors. Tests compare both.
+/// An option of a buffer with a filter: use no vector instructions. Tests compare the results with those of the vector code.
 pub const CW_FILTER_PLAIN: u32 = 8;
 
-/// Work done by a buffer since it was made, and the memory it holds now.
+/// The work that a buffer has done since it was made, and the memory that it holds now.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct CwStats {
     /// Bytes searched for a line feed.
     pub searched: u64,
-    /// Bytes copied into the buffer, and moved when it grew.
+    /// Bytes copied into the buffer, and bytes moved when it grew.
     pub copied: u64,
-    /// Bytes of memory held, lent memory and the filter's included.
+    /// Bytes of memory held now, including lent memory and the filter's memory.
     pub held: u64,
     /// Lines that the filter skipped.
     pub skipped: u64,
-    /// Lines that the filter made part of an earlier line.
+    /// Lines that the filter merged into an earlier line.
     pub merged: u64,
-    /// Bytes of all chunks that were consumed.
+    /// Bytes of all chunks consumed so far, over all streams of this buffer.
     pub taken: u64,
-    /// Bytes of these that came before this stream.
+    /// The part of `taken` that belongs to earlier streams: those ended by `cw_buffer_close`.
     pub start: u64,
-    /// Lines that were read to messages without the caller.
+    /// Lines that the native reader decoded to messages.
     pub messages: u64,
-    /// Lines of these with unknown content.
+    /// Those of the lines in `messages` that had unknown content.
     pub unknown: u64,
 }
 
-/// What a buffer's handle stands for.
+/// The value behind a buffer's handle.
 #[derive(Debug)]
 pub(super) struct Lines {
     pub(super) buffer: Buffer,
     pub(super) filter: Option<Box<Filter>>,
     pub(super) position: Position,
-    /// Lines that were read to messages by [`python`](super::python).
+    /// Lines that the reader in [`python`](super::python) decoded to messages.
     pub(super) messages: u64,
-    /// Lines of these with unknown content.
+    /// Those of the lines in `messages` that had unknown content.
     pub(super) unknown: u64,
 }
 
 pub(super) static BUFFERS: Table<Lines> = Table::new();
 
-/// Makes a line buffer with a limit on the bytes of a line (without its LF). `options` is `CW_KEEP_BOM` and `CW_FILTER_…`
-/// added up, and `names` are `len` bytes of UTF-8, the names of kinds, with a line feed between two. See `filter`.
+/// Makes a line buffer and writes its handle to `out`.
+///
+/// The buffer drops a line that has more than `max_line_bytes` before its LF. `options` is a sum of `CW_KEEP_BOM` and
+/// `CW_FILTER_…`. `names` are the kinds for `CW_FILTER_ONLY`: `len` bytes of UTF-8, with a line feed between two names.
 ///
 /// # Safety
 ///
-/// `names` is null with `len` 0, or `len` bytes may be read there, and nobody writes to them during the call. `out` is null
-/// or may be written.
+/// `names` is null with `len` 0, or points to `len` readable bytes that no thread writes during the call. `out` is null or
+/// writable.
 #[no_mangle]
 pub unsafe extern "C" fn cw_buffer_new(
     max_line_bytes: u64,
@@ -75,7 +81,7 @@ pub unsafe extern "C" fn cw_buffer_new(
     out: *mut u64,
 ) -> i32 {
     guard(|| {
-        // SAFETY: the caller promises it.
+        // SAFETY: the caller guarantees `len` readable bytes at `names`, and that `out` is null or writable.
         let (names, out) = unsafe { (bytes(names, len)?, place(out)?) };
         let names = std::str::from_utf8(names).map_err(|_| CW_ERROR_ARGUMENT)?;
         let names: Vec<&str> = names.split('\n').filter(|name| !name.is_empty()).collect();
@@ -117,27 +123,30 @@ pub extern "C" fn cw_buffer_free(handle: u64) -> i32 {
     })
 }
 
-/// Frees the buffer whose handle is here. Its owner's destructor calls this: so nothing of Python runs, which an interrupt might stop.
+/// Frees the buffer whose handle is stored at `handle`. cffi calls this as a destructor. It is one native call, so that a
+/// `KeyboardInterrupt` cannot stop it halfway.
 ///
 /// # Safety
 ///
-/// `handle` is null or may be read.
+/// `handle` is null or points to a readable handle.
 #[no_mangle]
 pub unsafe extern "C" fn cw_buffer_free_owned(handle: *const u64) -> i32 {
-    // SAFETY: the caller promises it.
+    // SAFETY: the caller guarantees that `handle` is null or readable.
     let handle = unsafe { handle.as_ref() };
     handle.map_or(CW_ERROR_ARGUMENT, |&handle| cw_buffer_free(handle))
 }
 
-/// Takes the next step through the chunk of `len` bytes at `data`, from byte `at` of `out` on; see `Buffer::next`. If that
-/// is `CW_CARRY`, and something of the chunk is left, also the step after it, with the carried line still lent: most chunks of
-/// a stream take two steps. Returns how many were taken. Takes back what the call before it lent. The caller repeats it until
-/// `next` of the last step is `len`.
+/// Takes the next step through the chunk of `len` bytes at `data`, from byte `out->at` on, and returns the number of steps
+/// taken: 1 or 2.
+///
+/// It takes a second step if the first is `CW_CARRY` and a part of the chunk is left. Most chunks consist of the end of a
+/// line and of whole lines, so this saves a call for each chunk. Memory lent by the previous call is no longer valid. The
+/// caller repeats the call until `next` of the last step is `len`.
 ///
 /// # Safety
 ///
-/// `data` is null with `len` 0, or `len` bytes may be read there, and nobody writes to them during the call.
-/// `out` is null or may be read and written. Memory that a step lends is not read after the next call with the same handle.
+/// `data` is null with `len` 0, or points to `len` readable bytes that no thread writes during the call. `out` is null, or is
+/// readable and writable. The caller does not read lent memory after the next call with the same handle.
 #[no_mangle]
 pub unsafe extern "C" fn cw_buffer_next(
     handle: u64,
@@ -146,12 +155,13 @@ pub unsafe extern "C" fn cw_buffer_next(
     out: *mut CwSteps,
 ) -> i32 {
     guard(|| {
-        // SAFETY: the caller promises it.
+        // SAFETY: the caller guarantees `len` readable bytes at `data`.
         let data = unsafe { bytes(data, len) }?;
         if out.is_null() {
             return Err(CW_ERROR_ARGUMENT);
         }
-        // SAFETY: not null, and the caller promises that all of it may be read and written: a number, two steps, and so many bytes.
+        // SAFETY: `out` is not null, and the caller guarantees that the whole struct is readable and writable. The three places
+        // are different fields of it. Only `at` is initialised, so only `at` becomes a reference.
         let (at, steps, line) = unsafe {
             let steps = ptr::addr_of_mut!((*out).steps).cast::<CwStep>();
             let line = ptr::addr_of_mut!((*out).line).cast::<u8>();
@@ -167,22 +177,24 @@ pub unsafe extern "C" fn cw_buffer_next(
             *at = next as u64;
             if let Step::Carry { line: lent, .. } | Step::Filtered { block: lent, .. } = step {
                 if lent.len() <= CW_LINE_BYTES {
-                    // SAFETY: so many may be written, and it is not memory of a buffer.
+                    // SAFETY: `line` has room for `CW_LINE_BYTES`. It belongs to the caller, so it does not overlap the buffer's
+                    // memory.
                     unsafe { line.copy_from_nonoverlapping(lent.as_ptr(), lent.len()) };
                 }
             }
-            // SAFETY: see above.
+            // SAFETY: `steps` points to two steps in the caller's struct.
             unsafe { steps.write(CwStep::new(step, next, place)) };
             if is_filtered || next == data.len() || !matches!(step, Step::Carry { .. }) {
                 return Ok(1);
             }
-            // Without memory nothing is consumed, and the next call says so.
+            // Without memory the second step consumes nothing. The next call then takes it as its first step and returns
+            // the error.
             let Ok((consumed @ 1.., step)) = lines.buffer.follow(&data[next..]) else {
                 return Ok(1);
             };
             let place = lines.position.pass(consumed, &step);
             *at = (next + consumed) as u64;
-            // SAFETY: see above.
+            // SAFETY: `steps` points to two steps in the caller's struct; this is the second.
             unsafe {
                 steps
                     .add(1)
@@ -193,12 +205,12 @@ pub unsafe extern "C" fn cw_buffer_next(
     })
 }
 
-/// Takes the rest of a chunk, from byte `at` of `out` on, and drops all lines that it completes. What cannot be taken for lack of
-/// memory is lost.
+/// Consumes the rest of a chunk, from byte `out->at` on, and drops the lines that it completes. Without memory for an unfinished
+/// line at its end, that line is lost.
 ///
 /// # Safety
 ///
-/// As of [`cw_buffer_next`].
+/// The same as for [`cw_buffer_next`].
 #[no_mangle]
 pub unsafe extern "C" fn cw_buffer_drop(
     handle: u64,
@@ -207,12 +219,12 @@ pub unsafe extern "C" fn cw_buffer_drop(
     out: *mut CwSteps,
 ) -> i32 {
     guard(|| {
-        // SAFETY: the caller promises it.
+        // SAFETY: the caller guarantees `len` readable bytes at `data`.
         let data = unsafe { bytes(data, len) }?;
         if out.is_null() {
             return Err(CW_ERROR_ARGUMENT);
         }
-        // SAFETY: not null, and the caller promises that it may be read and written.
+        // SAFETY: `out` is not null, and the caller guarantees that it is readable and writable.
         let at = unsafe { &mut *ptr::addr_of_mut!((*out).at) };
         let start = usize::try_from(*at).map_err(|_| CW_ERROR_ARGUMENT)?;
         let mut rest = data.get(start..).ok_or(CW_ERROR_ARGUMENT)?;
@@ -231,7 +243,8 @@ pub unsafe extern "C" fn cw_buffer_drop(
 }
 
 impl Lines {
-    /// Takes a step, and says where it began.
+    /// Takes the next step through `data`. Returns the bytes that it consumed, the step, and its place in the stream. `is_start`
+    /// says whether `data` is the start of a chunk.
     fn next<'a>(
         &'a mut self,
         data: &'a [u8],
@@ -246,16 +259,16 @@ impl Lines {
     }
 }
 
-/// Ends the stream: the step lends the last line if it has no LF (`CW_CARRY` or `CW_TOO_LONG`). The buffer then is at the
-/// start of a new stream.
+/// Ends the stream. The step is the last line if it has no LF (`CW_CARRY` or `CW_TOO_LONG`), otherwise `CW_NOTHING`. After that the
+/// buffer is ready for a new stream.
 ///
 /// # Safety
 ///
-/// `out` is null or may be written. Memory that the step lends is not read after the next call with the same handle.
+/// `out` is null or writable. The caller does not read lent memory after the next call with the same handle.
 #[no_mangle]
 pub unsafe extern "C" fn cw_buffer_close(handle: u64, out: *mut CwStep) -> i32 {
     guard(|| {
-        // SAFETY: the caller promises it.
+        // SAFETY: the caller guarantees that `out` is null or writable.
         let out = unsafe { place(out) }?;
         BUFFERS.with(handle, |lines| {
             let last = match &mut lines.filter {
@@ -269,16 +282,18 @@ pub unsafe extern "C" fn cw_buffer_close(handle: u64, out: *mut CwStep) -> i32 {
     })
 }
 
-/// Lends the unfinished line as far as it has come: the step is `CW_CARRY`, or `CW_NOTHING` if there is none. It is
-/// `CW_TOO_LONG` if the line is being dropped; then only its length is told. It remains unfinished, and is not checked.
+/// Lends the bytes of the unfinished line that have arrived so far, and leaves them in the buffer.
+///
+/// The step is `CW_CARRY`, or `CW_NOTHING` if no line is unfinished. If the line is already over the limit, the step is
+/// `CW_TOO_LONG` and has only its length. The line is not checked for defects.
 ///
 /// # Safety
 ///
-/// `out` is null or may be written. Memory that the step lends is not read after the next call with the same handle.
+/// `out` is null or writable. The caller does not read lent memory after the next call with the same handle.
 #[no_mangle]
 pub unsafe extern "C" fn cw_buffer_unfinished(handle: u64, out: *mut CwStep) -> i32 {
     guard(|| {
-        // SAFETY: the caller promises it.
+        // SAFETY: the caller guarantees that `out` is null or writable.
         let out = unsafe { place(out) }?;
         BUFFERS.with(handle, |lines| {
             let step = match lines.buffer.unfinished() {
@@ -292,12 +307,13 @@ pub unsafe extern "C" fn cw_buffer_unfinished(handle: u64, out: *mut CwStep) -> 
     })
 }
 
-/// Writes where the first `count` lines of the block that was lent last by `CW_FILTERED` began: of each the bytes and the lines of the
-/// stream between the first line that the step passed and it. `CW_ERROR_ARGUMENT` if they are fewer.
+/// Writes the places in the stream of the first `count` lines of the last `CW_FILTERED` block. Each place is two numbers: the bytes
+/// and the lines of the stream between the step's first line and this line. Returns `CW_ERROR_ARGUMENT` if the block has fewer
+/// lines.
 ///
 /// # Safety
 ///
-/// `out` is null or twice `count` numbers may be written there.
+/// `out` is null or has room for `2 * count` numbers.
 #[no_mangle]
 pub unsafe extern "C" fn cw_buffer_places(handle: u64, out: *mut u64, count: u64) -> i32 {
     guard(|| {
@@ -309,7 +325,7 @@ pub unsafe extern "C" fn cw_buffer_places(handle: u64, out: *mut u64, count: u64
             let places = lines.filter.as_ref().map_or(&[][..], |it| it.places());
             let places = places.get(..count).ok_or(CW_ERROR_ARGUMENT)?;
             for (index, place) in places.iter().enumerate() {
-                // SAFETY: not null, and the caller promises that so many may be written.
+                // SAFETY: `out` is not null, `index` is below `count`, and the caller guarantees room for `2 * count` numbers.
                 unsafe {
                     out.add(2 * index).write(place.offset);
                     out.add(2 * index + 1).write(place.lines);
@@ -320,15 +336,15 @@ pub unsafe extern "C" fn cw_buffer_places(handle: u64, out: *mut u64, count: u64
     })
 }
 
-/// Counts the work that a buffer has done and the memory that it holds.
+/// Writes the work that a buffer has done, and the memory that it holds.
 ///
 /// # Safety
 ///
-/// `out` is null or may be written.
+/// `out` is null or writable.
 #[no_mangle]
 pub unsafe extern "C" fn cw_buffer_stats(handle: u64, out: *mut CwStats) -> i32 {
     guard(|| {
-        // SAFETY: the caller promises it.
+        // SAFETY: the caller guarantees that `out` is null or writable.
         let out = unsafe { place(out) }?;
         let stats = BUFFERS.with(handle, |lines| {
             let (stats, filter) = (lines.buffer.stats(), lines.filter.as_ref());

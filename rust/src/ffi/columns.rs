@@ -1,4 +1,18 @@
-//! Scans of files as columns, and what combines their rows. Both give Arrow streams.
+//! The C functions that read transcripts into Arrow columns (`cw_scan_…`) and join rows of the table `usage` (`cw_combine_…`).
+//!
+//! A caller makes a scan, adds sources, and asks for a stream, which reads the sources as the consumer pulls batches:
+//!
+//! ```text
+//! cw_scan_new     spec, options, decode  → handle
+//! cw_scan_add     a file or bytes, once per source
+//! cw_scan_stream                         → ArrowArrayStream, given to pyarrow or polars in a capsule
+//! cw_scan_report  what the pass has counted so far, and the lines that had problems
+//! ```
+//!
+//! A combination takes such streams as input: `cw_combine_new`, then `cw_combine_add` for each table, and
+//! `cw_combine_stream` returns the rows that count once each.
+//!
+//! A stream outlives the handle that it was made from: it shares the plan and the sources by reference count.
 
 use std::ffi::{c_char, c_void};
 use std::path::PathBuf;
@@ -21,16 +35,18 @@ use crate::ffi::handle;
 use crate::filter::names::Names;
 use crate::simd::Level;
 
-/// An option of a scan: the first thing that does not fit ends it.
+/// An option of a scan: the first problem (an invalid line, a value of the wrong type) ends the stream with an error.
 pub const CW_SCAN_STRICT: u32 = 1;
-/// An option of a scan: only lines of the named kinds.
+/// An option of a scan: read only lines of the named kinds.
 pub const CW_SCAN_ONLY: u32 = 2;
-/// An option of a scan that uses no vectors. Tests compare both.
+/// An option of a scan: use no vector instructions. Tests compare the results with those of the vector code.
 pub const CW_SCAN_PLAIN: u32 = 4;
 
-/// Has a line decoded that a scan does not understand: `len` bytes at `line`. Returns 1 when it has given the same object to
-/// `cw_scan_reply` with this `reply`, 0 if the line is no JSON object, `CW_ERROR_MEMORY` if there is no memory for it, and another number below
-/// 0 if it has failed. May be called by any thread.
+/// A function of the caller that decodes a line which the scan cannot read by structure alone: `len` bytes at `line`.
+///
+/// It encodes the object again and passes the new line to `cw_scan_reply`, together with `reply`. It returns 1 if it has
+/// done so, 0 if the line is not a JSON object, `CW_ERROR_MEMORY` if it has no memory, and another number below 0 if it
+/// failed. Any thread may call it.
 pub type CwDecode =
     Option<unsafe extern "C" fn(line: *const u8, len: u64, reply: *mut c_void) -> i32>;
 
@@ -43,13 +59,16 @@ struct Scan {
 static SCANS: handle::Table<Scan> = handle::Table::new();
 static COMBINES: handle::Table<Combined> = handle::Table::new();
 
-/// Makes a scan of the table that `spec` describes, as [`crate::columns::spec`] says. With `CW_SCAN_ONLY` among the `options`, `only` are the names of
-/// the kinds that are wanted, a line each.
+/// Makes a scan and writes its handle to `out`.
+///
+/// `spec` describes the columns, in the format of [`crate::columns::spec`]. `options` is a sum of `CW_SCAN_…`. With
+/// `CW_SCAN_ONLY`, `only` lists the names of the wanted kinds, one per line. Returns `CW_ERROR_ARGUMENT` if `spec` or `only`
+/// is invalid.
 ///
 /// # Safety
 ///
-/// Both texts are null with the length 0, or so many bytes may be read there. `out` is null or may be written. `decode`
-/// keeps to what [`CwDecode`] says, as long as the scan or a stream of it lives.
+/// `spec` is null with length 0, or points to `spec_len` readable bytes; likewise `only` with `only_len`. `out` is null or
+/// writable. `decode` behaves as [`CwDecode`] describes as long as the scan or one of its streams is alive.
 #[no_mangle]
 pub unsafe extern "C" fn cw_scan_new(
     spec: *const u8,
@@ -62,7 +81,7 @@ pub unsafe extern "C" fn cw_scan_new(
     out: *mut u64,
 ) -> i32 {
     guard(|| {
-        // SAFETY: the caller promises it.
+        // SAFETY: the caller guarantees the bytes at `spec` and `only`, and that `out` is null or writable.
         let (spec, only, out) =
             unsafe { (bytes(spec, spec_len)?, bytes(only, only_len)?, place(out)?) };
         let text = |bytes| std::str::from_utf8(bytes).map_err(|_| CW_ERROR_ARGUMENT);
@@ -72,7 +91,8 @@ pub unsafe extern "C" fn cw_scan_new(
         let ask = move |line: &[u8]| {
             let mut reply: Option<Vec<u8>> = None;
             let to = ptr::from_mut(&mut reply).cast();
-            // SAFETY: the line may be read, and the reply be written, during the call; the rest is the caller's promise.
+            // SAFETY: `line` and `reply` are borrowed during the call, so it may read the one and write the other. The caller
+            // of `cw_scan_new` guarantees that `decode` behaves as `CwDecode` describes.
             let status = unsafe { decode(line.as_ptr(), line.len() as u64, to) };
             match (status, reply) {
                 (1, Some(line)) => Reply::Line(line),
@@ -103,7 +123,7 @@ pub unsafe extern "C" fn cw_scan_new(
     })
 }
 
-/// Frees a scan. Its streams live on.
+/// Frees a scan. Its streams remain valid.
 #[no_mangle]
 pub extern "C" fn cw_scan_free(handle: u64) -> i32 {
     guard(|| {
@@ -112,17 +132,20 @@ pub extern "C" fn cw_scan_free(handle: u64) -> i32 {
     })
 }
 
-/// Gives a decoded line: `len` bytes at `line`, without LF. Called by a [`CwDecode`] with the `reply` that it was given.
+/// Stores the line that a [`CwDecode`] function has encoded: `len` bytes at `line`, without LF. Only that function calls this,
+/// and passes its own `reply`.
 ///
 /// # Safety
 ///
-/// `line` is null with `len` 0, or `len` bytes may be read there. `reply` is that of the call that is under way.
+/// `line` is null with `len` 0, or points to `len` readable bytes. `reply` is the argument of a [`CwDecode`] call that has not
+/// returned yet.
 #[no_mangle]
 pub unsafe extern "C" fn cw_scan_reply(reply: *mut c_void, line: *const u8, len: u64) -> i32 {
     guard(|| {
-        // SAFETY: the caller promises it.
+        // SAFETY: the caller guarantees `len` readable bytes at `line`.
         let (line, reply) = unsafe { (bytes(line, len)?, reply.cast::<Option<Vec<u8>>>()) };
-        // SAFETY: the caller promises it: it is the place that the call under way waits for.
+        // SAFETY: the caller guarantees that the `CwDecode` call has not returned, so `reply` still points to the local variable
+        // of the scan that started the call. Nothing else uses this variable during the call.
         let reply = unsafe { reply.as_mut() }.ok_or(CW_ERROR_ARGUMENT)?;
         let mut copy = Vec::new();
         append(&mut copy, line)?;
@@ -131,12 +154,14 @@ pub unsafe extern "C" fn cw_scan_reply(reply: *mut c_void, line: *const u8, len:
     })
 }
 
-/// Adds a source: the lines that begin at `start` or behind it, and before `stop`. With `is_path` the `len` bytes at `data` are the name of a
-/// file, otherwise they are copied. `CW_ERROR_ARGUMENT` once the scan has given a stream.
+/// Adds a source to a scan. The scan reads those of its lines that begin at byte `start` or later, and before byte `stop`.
+///
+/// If `is_path` is not 0, the `len` bytes at `data` are the name of a file. Otherwise they are the source itself, and are
+/// copied. Returns `CW_ERROR_ARGUMENT` while a stream of the scan is alive.
 ///
 /// # Safety
 ///
-/// `data` is null with `len` 0, or `len` bytes may be read there.
+/// `data` is null with `len` 0, or points to `len` readable bytes.
 #[no_mangle]
 pub unsafe extern "C" fn cw_scan_add(
     handle: u64,
@@ -147,7 +172,7 @@ pub unsafe extern "C" fn cw_scan_add(
     stop: u64,
 ) -> i32 {
     guard(|| {
-        // SAFETY: the caller promises it.
+        // SAFETY: the caller guarantees `len` readable bytes at `data`.
         let data = unsafe { bytes(data, len) }?;
         let (input, name) = if is_path == 0 {
             let mut copy = with_room(data.len())?;
@@ -173,7 +198,7 @@ pub unsafe extern "C" fn cw_scan_add(
 }
 
 #[cfg(unix)]
-#[allow(clippy::unnecessary_wraps)] // Elsewhere it may fail.
+#[allow(clippy::unnecessary_wraps)] // The version for other systems can fail.
 fn path(bytes: &[u8]) -> Result<PathBuf, i32> {
     use std::os::unix::ffi::OsStrExt;
     Ok(std::ffi::OsStr::from_bytes(bytes).into())
@@ -185,15 +210,15 @@ fn path(bytes: &[u8]) -> Result<PathBuf, i32> {
     Ok(text.into())
 }
 
-/// Begins a pass over all sources. Writes the address of its `ArrowArrayStream` to `out`; [`cw_stream_free`] frees it.
+/// Begins a pass over all sources. Writes the address of a new `ArrowArrayStream` to `out`; [`cw_stream_free`] frees it.
 ///
 /// # Safety
 ///
-/// `out` is null or may be written.
+/// `out` is null or writable.
 #[no_mangle]
 pub unsafe extern "C" fn cw_scan_stream(handle: u64, out: *mut *mut c_void) -> i32 {
     guard(|| {
-        // SAFETY: the caller promises it.
+        // SAFETY: the caller guarantees that `out` is null or writable.
         let out = unsafe { place(out) }?;
         let (plan, sources, report) = SCANS.with(handle, |scan| {
             let report = Report::new(scan.plan.spec.columns.len())?;
@@ -220,52 +245,54 @@ pub unsafe extern "C" fn cw_scan_stream(handle: u64, out: *mut *mut c_void) -> i
     })
 }
 
-/// Moves a stream to memory of its own.
+/// Moves a stream to the heap and returns its address, which [`cw_stream_free`] frees.
 fn give(stream: ArrowArrayStream) -> *mut c_void {
     Box::into_raw(Box::new(stream)).cast()
 }
 
-/// Releases a stream, unless a consumer has, and frees its memory.
+/// Releases a stream unless its consumer has done so, and frees its struct.
 ///
 /// # Safety
 ///
-/// `stream` is null, or from [`cw_scan_stream`] or [`cw_combine_stream`], and not used afterwards.
+/// `stream` is null or an address that [`cw_scan_stream`] or [`cw_combine_stream`] wrote. The caller does not use it again.
 #[no_mangle]
 pub unsafe extern "C" fn cw_stream_free(stream: *mut c_void) -> i32 {
     guard(|| {
         if !stream.is_null() {
-            // SAFETY: the caller promises it.
+            // SAFETY: the caller guarantees that the address is from `give`, and that this is its last use.
             drop(unsafe { Box::from_raw(stream.cast::<ArrowArrayStream>()) });
         }
         Ok(CW_NOTHING)
     })
 }
 
-/// A function that gives the pointer of a capsule: `PyCapsule_GetPointer` of Python.
+/// The type of Python's `PyCapsule_GetPointer`, which returns the pointer that a capsule holds.
 type PointerOf = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
 static POINTER_OF: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 
-/// Says how [`cw_capsule_free`] gets the pointer of a capsule: the address of `void *(*)(void *capsule, const char *name)`.
+/// Sets the function by which [`cw_capsule_free`] gets the pointer of a capsule: the address of `PyCapsule_GetPointer`.
 ///
 /// # Safety
 ///
-/// It is such a function, and lives as long as the process.
+/// `pointer_of` is the address of a `void *(*)(void *capsule, const char *name)` that stays valid until the process ends.
 #[no_mangle]
 pub unsafe extern "C" fn cw_capsule_pointer_of(pointer_of: *mut c_void) -> i32 {
     POINTER_OF.store(pointer_of, Ordering::Release);
     CW_NOTHING
 }
 
-/// Frees the stream in a capsule that is named `arrow_array_stream`: the capsule's destructor. It needs nothing of an interpreter that may be ending.
+/// Frees the stream in a capsule. Python calls this as the destructor of the capsule. It is native code because a destructor
+/// written in Python cannot run while the interpreter shuts down.
 ///
 /// # Safety
 ///
-/// The capsule is of that name, and has a stream for [`cw_stream_free`].
+/// `capsule` is a Python capsule with the name `arrow_array_stream`. Its pointer is valid for [`cw_stream_free`].
 #[no_mangle]
 pub unsafe extern "C" fn cw_capsule_free(capsule: *mut c_void) {
     let pointer_of = POINTER_OF.load(Ordering::Acquire);
     if !pointer_of.is_null() {
-        // SAFETY: whoever set it promised that it is such a function, and the caller the rest.
+        // SAFETY: the caller of `cw_capsule_pointer_of` guaranteed the type of the function. The caller of this function
+        // guarantees the capsule's name and its stream.
         unsafe {
             let pointer_of = mem::transmute::<*mut c_void, PointerOf>(pointer_of);
             cw_stream_free(pointer_of(capsule, c"arrow_array_stream".as_ptr()));
@@ -273,7 +300,8 @@ pub unsafe extern "C" fn cw_capsule_free(capsule: *mut c_void) {
     }
 }
 
-/// What a consumer is told of a failure.
+/// Returns the error text that a consumer of the stream sees, such as `log.jsonl, line 7, column cost: a value that does not
+/// fit`.
 fn message(failure: &Failure, plan: &Plan, sources: &[Source]) -> String {
     let name = |source: usize| {
         let name = sources.get(source).and_then(|it| it.name.as_deref());
@@ -301,15 +329,18 @@ fn message(failure: &Failure, plan: &Plan, sources: &[Source]) -> String {
     }
 }
 
-/// Counts lines up to one case after another: from the case before, if that stands before it in the same source.
+/// Finds the line numbers of cases by counting line feeds. It counts on from the previous case if that is earlier in the same
+/// source, and from the source's beginning otherwise.
 struct LineNumbers<'a> {
     sources: &'a [Source],
+    /// The source of the previous case.
     source: usize,
+    /// The byte offset of the previous case, and its line number.
     known: (u64, u64),
 }
 
 impl LineNumbers<'_> {
-    /// The number of the line of a case, or 0 if it can no longer be read.
+    /// Returns the line number of a case, from 1; 0 if the source can no longer be read.
     fn of(&mut self, case: &Case) -> u64 {
         if case.source != self.source || case.offset < self.known.0 {
             (self.source, self.known) = (case.source, (0, 1));
@@ -325,14 +356,24 @@ impl LineNumbers<'_> {
     }
 }
 
-/// Tells what the newest pass came to so far, in numbers: bytes, lines, lines of other kinds, rows, lines that were decoded, lines without a row; by
-/// column lone surrogates, and then by column values that did not fit; and for each case what was the matter (from 0: a surrogate, a misfit, no
-/// JSON object, too long, too many blocks), the index of the column or `UINT64_MAX`, that of the source, the bytes of it before the line, and the
-/// number of the line, or 0 if it can no longer be read. Returns how many there are; `CW_ERROR_ARGUMENT` if they are more than `len`.
+/// Writes what the newest pass has counted so far to `out`, as a list of numbers, and returns how many it wrote:
+///
+/// ```text
+/// 6            bytes, lines, skipped lines, rows, lines decoded by CwDecode, lines without a row
+/// 1 per column strings with a lone surrogate
+/// 1 per column values that did not fit the column
+/// 5 per case   problem, column, source, offset, line number
+/// ```
+///
+/// A case is a line with a problem: 0 a lone surrogate, 1 a value that does not fit, 2 not a JSON object, 3 too long,
+/// 4 too many content blocks. The column is an index, or `UINT64_MAX` if the whole line is concerned. The source is an index.
+/// The offset is the bytes of the source before the line. The line number is 0 if the source can no longer be read.
+///
+/// Returns `CW_ERROR_ARGUMENT` if there are more numbers than `len`.
 ///
 /// # Safety
 ///
-/// `out` is null, or so many numbers may be written there.
+/// `out` is null or has room for `len` numbers.
 #[no_mangle]
 pub unsafe extern "C" fn cw_scan_report(handle: u64, out: *mut u64, len: u64) -> i32 {
     guard(|| {
@@ -346,7 +387,7 @@ pub unsafe extern "C" fn cw_scan_report(handle: u64, out: *mut u64, len: u64) ->
         told.extend([report.rows, report.decoded, report.invalid]);
         told.extend(report.surrogates.iter().chain(&report.misfits));
         cases.extend_from_slice(&report.cases);
-        drop(report); // Lines are counted without it.
+        drop(report); // Counting lines reads files: the scan may go on meanwhile.
         let mut numbers = LineNumbers {
             sources: &sources,
             source: 0,
@@ -361,24 +402,24 @@ pub unsafe extern "C" fn cw_scan_report(handle: u64, out: *mut u64, len: u64) ->
         if out.is_null() || len < told.len() as u64 {
             return Err(CW_ERROR_ARGUMENT);
         }
-        // SAFETY: not null, and the caller promises that so many may be written.
+        // SAFETY: `out` is not null, and the caller guarantees room for `len` numbers, of which these are at most `len`.
         unsafe { ptr::copy_nonoverlapping(told.as_ptr(), out, told.len()) };
         i32::try_from(told.len()).map_err(|_| CW_ERROR_ARGUMENT)
     })
 }
 
-/// What tables are combined in, and their columns; `None` until the first has come.
+/// The columns of the combined tables, and their rows. `None` until the first table is added.
 type Combined = Option<(Vec<(String, Type)>, Arc<Combine<Table>>)>;
 
-/// Makes what rows of the table `usage` are combined in.
+/// Makes an empty combination of `usage` tables, and writes its handle to `out`.
 ///
 /// # Safety
 ///
-/// `out` is null or may be written.
+/// `out` is null or writable.
 #[no_mangle]
 pub unsafe extern "C" fn cw_combine_new(out: *mut u64) -> i32 {
     guard(|| {
-        // SAFETY: the caller promises it.
+        // SAFETY: the caller guarantees that `out` is null or writable.
         let out = unsafe { place(out) }?;
         watch_forks();
         out.write(COMBINES.insert(None)?);
@@ -386,7 +427,7 @@ pub unsafe extern "C" fn cw_combine_new(out: *mut u64) -> i32 {
     })
 }
 
-/// Frees it. Its streams live on.
+/// Frees a combination. Its streams remain valid.
 #[no_mangle]
 pub extern "C" fn cw_combine_free(handle: u64) -> i32 {
     guard(|| {
@@ -395,13 +436,15 @@ pub extern "C" fn cw_combine_free(handle: u64) -> i32 {
     })
 }
 
-/// Takes the `ArrowArrayStream` at `stream`, reads it to its end and releases it. `CW_ERROR_MEMORY` if it has no memory. If it cannot be combined, `CW_ERROR_SYSTEM`, and why is written to
-/// the `len` bytes at `error`, as far as there is room.
+/// Adds a table: takes over the `ArrowArrayStream` at `stream`, reads it to its end and releases it.
+///
+/// Returns `CW_ERROR_MEMORY` without memory. If the table cannot be combined, returns `CW_ERROR_SYSTEM` and writes the reason
+/// to the `len` bytes at `error`, cut off where the room ends.
 ///
 /// # Safety
 ///
-/// `stream` is null or a stream of the C stream interface, which keeps to it, and which nobody else uses during the call. `error` is null with `len` 0, or `len`
-/// bytes may be written there.
+/// `stream` is null or points to an `ArrowArrayStream` that obeys the C stream interface and that no other thread uses during the
+/// call. `error` is null with `len` 0, or points to `len` writable bytes.
 #[no_mangle]
 pub unsafe extern "C" fn cw_combine_add(
     handle: u64,
@@ -411,13 +454,13 @@ pub unsafe extern "C" fn cw_combine_add(
 ) -> i32 {
     guard(|| {
         let stream = stream.cast::<ArrowArrayStream>();
-        // SAFETY: the caller promises it.
+        // SAFETY: the caller guarantees `len` writable bytes at `error`.
         let out = unsafe { bytes_mut(error, len) }?;
         if stream.is_null() {
             return Err(CW_ERROR_ARGUMENT);
         }
         COMBINES.with(handle, |combined| {
-            // SAFETY: not null, and the caller promises it.
+            // SAFETY: `stream` is not null; the caller guarantees that the stream obeys the interface and is used only here.
             let added = unsafe { Imported::new(stream) }.and_then(|it| add(combined, it));
             let Err(error) = added else {
                 return Ok(CW_NOTHING);
@@ -443,24 +486,25 @@ fn add(combined: &mut Combined, mut imported: Imported) -> Result<(), Ended> {
         return Ok(());
     };
     if *columns != imported.columns {
-        return Err("its columns are not those of the table before".into());
+        return Err("its columns are not those of the first table".into());
     }
-    let rows = Arc::get_mut(rows).ok_or("a stream of the rows was begun")?;
+    let rows = Arc::get_mut(rows).ok_or("a stream of the combined rows is in use")?;
     while let Some(table) = imported.next()? {
         rows.add(table)?;
     }
     Ok(())
 }
 
-/// Writes the address of an `ArrowArrayStream` of the rows that count to `out`; [`cw_stream_free`] frees it. `CW_ERROR_ARGUMENT` if nothing was added.
+/// Writes the address of a new `ArrowArrayStream` to `out`: the rows of all tables that were added, without the copies of the
+/// same response. [`cw_stream_free`] frees it. Returns `CW_ERROR_ARGUMENT` if no table was added.
 ///
 /// # Safety
 ///
-/// `out` is null or may be written.
+/// `out` is null or writable.
 #[no_mangle]
 pub unsafe extern "C" fn cw_combine_stream(handle: u64, out: *mut *mut c_void) -> i32 {
     guard(|| {
-        // SAFETY: the caller promises it.
+        // SAFETY: the caller guarantees that `out` is null or writable.
         let out = unsafe { place(out) }?;
         let (columns, rows) = COMBINES
             .with(handle, |combined| combined.clone())?

@@ -1,4 +1,6 @@
-//! Drains by their handles, and the budget that they share. Where there are none, every function says so.
+//! The C functions of drains (`cw_drain_…`) and of the byte budget that the drains of a process share (`cw_budget…`).
+//!
+//! Drains exist only on Linux. On other systems every function returns `CW_ERROR_UNSUPPORTED`.
 #![cfg_attr(not(target_os = "linux"), allow(unused_variables))]
 
 #[cfg(not(target_os = "linux"))]
@@ -13,50 +15,49 @@ use crate::drain::{Broken, Drain, Got, Mode, CHUNK};
 #[cfg(target_os = "linux")]
 use crate::ffi::handle::Table;
 
-/// Added to the bytes that a read of a drain gave: the stream has ended.
+/// A flag in the result of [`cw_drain_read`]: the stream has ended.
 pub const CW_DRAIN_END: i32 = 0x0100_0000;
-/// Added to the bytes that a read of a drain gave: the stream has been paused, now or before, because too many bytes were
-/// queued.
+/// A flag in the result of [`cw_drain_read`]: the stream is or was paused because too many bytes were queued.
 pub const CW_DRAIN_PAUSED: i32 = 0x0200_0000;
-/// Added to the bytes that a read of a drain gave: what is watched has become readable.
+/// A flag in the result of [`cw_drain_read`]: the descriptor given to [`cw_drain_watch`] has become readable.
 pub const CW_DRAIN_WATCHED: i32 = 0x0400_0000;
 
-/// Overflow of a drain: the writer has to wait.
+/// When the budget is used up, a drain stops reading: the writer has to wait.
 pub const CW_OVERFLOW_PAUSE: u32 = 0;
-/// Overflow of a drain: the writer has to wait, and the next read says `CW_ERROR_BUDGET`.
+/// When the budget is used up, a drain stops reading, and its next read returns `CW_ERROR_BUDGET`.
 pub const CW_OVERFLOW_ERROR: u32 = 1;
-/// Overflow of a drain: bytes go to a file.
+/// When the budget is used up, a drain writes the bytes to a file.
 pub const CW_OVERFLOW_SPILL: u32 = 2;
-/// No overflow: only the last bytes of the stream are kept.
+/// A drain keeps only the last bytes of the stream, so it never uses the budget.
 pub const CW_OVERFLOW_KEEP_LAST: u32 = 3;
 
-/// What a drain has done; see `drain::Stats`.
+/// The counts of a drain; see `drain::Stats`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct CwDrainStats {
-    /// Bytes given to the reader.
+    /// Bytes returned to the reader.
     pub read: u64,
-    /// Bytes taken by the rescuer instead.
+    /// Bytes that the rescuer thread read from the descriptor.
     pub rescued: u64,
-    /// Times that the rescuer began to.
+    /// Times that the rescuer thread began to fill an empty queue.
     pub rescues: u64,
     /// Times that the stream was paused.
     pub pauses: u64,
-    /// Bytes that went to a file.
+    /// Bytes written to the file.
     pub spilled: u64,
-    /// Times that a file could not be made or written.
+    /// Times that the file could not be made or written.
     pub spill_errors: u64,
     /// Bytes thrown away.
     pub discarded: u64,
     /// Bytes in memory now.
     pub queued: u64,
-    /// Bytes in the file now.
+    /// Bytes in the file now that the reader has not read.
     pub in_file: u64,
     /// 1 if the stream is paused now.
     pub paused: u64,
 }
 
-/// Runs the body of an entry point on Linux, and refuses it elsewhere.
+/// Runs the body of a C function on Linux, and returns `CW_ERROR_UNSUPPORTED` on other systems.
 #[cfg(target_os = "linux")]
 macro_rules! on_linux {
     ($body:block) => {
@@ -73,13 +74,15 @@ macro_rules! on_linux {
 #[cfg(target_os = "linux")]
 static DRAINS: Table<Drain> = Table::new();
 
-/// Makes a drain of a duplicate of the descriptor `fd`. `limit` is the most bytes of its file for `CW_OVERFLOW_SPILL`,
-/// which is made in the directory whose name is the `directory_len` bytes at `directory`; and the bytes to keep for
-/// `CW_OVERFLOW_KEEP_LAST`.
+/// Makes a drain of a duplicate of the descriptor `fd`, and writes its handle to `out`.
+///
+/// `overflow` is one of `CW_OVERFLOW_…`. For `CW_OVERFLOW_SPILL`, `limit` is the most bytes of the file, and the file is made in
+/// the directory named by the `directory_len` bytes at `directory`. For `CW_OVERFLOW_KEEP_LAST`, `limit` is the number of
+/// bytes to keep.
 ///
 /// # Safety
 ///
-/// `directory` is null with `directory_len` 0, or so many bytes may be read there. `out` is null or may be written.
+/// `directory` is null with `directory_len` 0, or points to `directory_len` readable bytes. `out` is null or writable.
 #[no_mangle]
 pub unsafe extern "C" fn cw_drain_new(
     fd: i32,
@@ -91,9 +94,9 @@ pub unsafe extern "C" fn cw_drain_new(
 ) -> i32 {
     on_linux!({
         use std::os::unix::ffi::OsStrExt;
-        // SAFETY: the caller promises it.
+        // SAFETY: the caller guarantees `directory_len` readable bytes at `directory`.
         let directory = unsafe { bytes(directory, directory_len) }?;
-        // SAFETY: the caller promises it.
+        // SAFETY: the caller guarantees that `out` is null or writable.
         let out = unsafe { place(out) }?;
         let mode = match overflow {
             CW_OVERFLOW_PAUSE => Mode::Pause,
@@ -114,7 +117,7 @@ pub unsafe extern "C" fn cw_drain_new(
     })
 }
 
-/// Closes a drain: its descriptors, and what is queued.
+/// Closes the descriptors of a drain and drops its queue.
 #[no_mangle]
 pub extern "C" fn cw_drain_free(handle: u64) -> i32 {
     on_linux!({
@@ -123,15 +126,16 @@ pub extern "C" fn cw_drain_free(handle: u64) -> i32 {
     })
 }
 
-/// Reads the next bytes of a stream, at most `len`, and returns how many; `CW_NOTHING` if there are none now.
+/// Reads the next bytes of the stream, at most `len` of them. Returns how many it read, plus the flags `CW_DRAIN_…`; 0 if there are
+/// no bytes now.
 ///
 /// # Safety
 ///
-/// `out` is null, or `len` bytes may be written there, and nobody else reads or writes them during the call.
+/// `out` is null, or points to `len` writable bytes that no other thread uses during the call.
 #[no_mangle]
 pub unsafe extern "C" fn cw_drain_read(handle: u64, out: *mut u8, len: u64) -> i32 {
     on_linux!({
-        // SAFETY: the caller promises it.
+        // SAFETY: the caller guarantees `len` writable bytes at `out` that no other thread uses.
         let out = unsafe { bytes_mut(out, len) }?;
         let most = out.len().min(CHUNK);
         if most == 0 {
@@ -139,7 +143,7 @@ pub unsafe extern "C" fn cw_drain_read(handle: u64, out: *mut u8, len: u64) -> i
         }
         let (got, notes) = DRAINS.with(handle, |drain| drain.read(&mut out[..most]))??;
         let status = match got {
-            // At most CHUNK.
+            // At most `CHUNK`, which is less than the lowest flag.
             Got::Bytes(bytes) => i32::try_from(bytes).map_err(|_| CW_ERROR_ARGUMENT)?,
             Got::Nothing => CW_NOTHING,
             Got::End => CW_DRAIN_END,
@@ -152,13 +156,14 @@ pub unsafe extern "C" fn cw_drain_read(handle: u64, out: *mut u8, len: u64) -> i
     })
 }
 
-/// Returns the number of the descriptor that is readable when a read has something to give. It belongs to the drain.
+/// Returns the number of a descriptor that is readable when [`cw_drain_read`] has a result. The drain owns the descriptor.
 #[no_mangle]
 pub extern "C" fn cw_drain_fileno(handle: u64) -> i32 {
     on_linux!({ Ok(DRAINS.with(handle, |drain| drain.fileno())??) })
 }
 
-/// That descriptor also becomes readable when `fd` does, once.
+/// Watches `fd` as well: when it becomes readable, the descriptor of [`cw_drain_fileno`] does so too, once, and a read returns
+/// `CW_DRAIN_WATCHED`.
 #[no_mangle]
 pub extern "C" fn cw_drain_watch(handle: u64, fd: i32) -> i32 {
     on_linux!({
@@ -170,7 +175,7 @@ pub extern "C" fn cw_drain_watch(handle: u64, fd: i32) -> i32 {
     })
 }
 
-/// Throws away what is queued, and everything that comes.
+/// Throws away the queued bytes, and from now on everything that the writer writes.
 #[no_mangle]
 pub extern "C" fn cw_drain_discard(handle: u64) -> i32 {
     on_linux!({
@@ -179,12 +184,11 @@ pub extern "C" fn cw_drain_discard(handle: u64) -> i32 {
     })
 }
 
-/// Copies the last bytes of a stream, at most `len`, and writes how many to `written`.
+/// Copies the last bytes of the stream, at most `len` of them, to `out`, and their number to `written`.
 ///
 /// # Safety
 ///
-/// `out` is null, or `len` bytes may be written there, and nobody else reads or writes them during the call.
-/// `written` is null or may be written.
+/// `out` is null, or points to `len` writable bytes that no other thread uses during the call. `written` is null or writable.
 #[no_mangle]
 pub unsafe extern "C" fn cw_drain_tail(
     handle: u64,
@@ -193,27 +197,27 @@ pub unsafe extern "C" fn cw_drain_tail(
     written: *mut u64,
 ) -> i32 {
     on_linux!({
-        // SAFETY: the caller promises it.
+        // SAFETY: the caller guarantees `len` writable bytes at `out` that no other thread uses.
         let out = unsafe { bytes_mut(out, len) }?;
         if written.is_null() {
             return Err(CW_ERROR_ARGUMENT);
         }
         let bytes = DRAINS.with(handle, |drain| drain.tail(out))??;
-        // SAFETY: not null, and the caller promises that it may be written.
+        // SAFETY: `written` is not null, and the caller guarantees that it is writable.
         unsafe { written.write(bytes as u64) };
         Ok(CW_NOTHING)
     })
 }
 
-/// Counts what a drain has done.
+/// Writes the counts of a drain to `out`.
 ///
 /// # Safety
 ///
-/// `out` is null or may be written.
+/// `out` is null or writable.
 #[no_mangle]
 pub unsafe extern "C" fn cw_drain_stats(handle: u64, out: *mut CwDrainStats) -> i32 {
     on_linux!({
-        // SAFETY: the caller promises it.
+        // SAFETY: the caller guarantees that `out` is null or writable.
         let out = unsafe { place(out) }?;
         let stats = DRAINS.with(handle, |drain| drain.stats())??;
         let stats = CwDrainStats {
@@ -233,8 +237,8 @@ pub unsafe extern "C" fn cw_drain_stats(handle: u64, out: *mut CwDrainStats) -> 
     })
 }
 
-/// Ends the rescuer for good, as the process is about to end, and waits for it, at most so long. Drains go on, but only
-/// their readers read. Returns 0 if it has ended, else 1.
+/// Ends the rescuer thread for good, and waits at most `milliseconds` for its end. Called when the process is about to exit.
+/// Drains still work, but only their readers read the pipes. Returns 0 if the thread has ended, else 1.
 #[no_mangle]
 pub extern "C" fn cw_drain_stop(milliseconds: u32) -> i32 {
     on_linux!({
@@ -243,7 +247,7 @@ pub extern "C" fn cw_drain_stop(milliseconds: u32) -> i32 {
     })
 }
 
-/// Sets the bytes that the drains of this process may queue in memory, all together.
+/// Sets the budget: the most bytes that all drains of this process together may queue in memory.
 #[no_mangle]
 pub extern "C" fn cw_budget_set(limit: u64) -> i32 {
     on_linux!({
@@ -255,8 +259,8 @@ pub extern "C" fn cw_budget_set(limit: u64) -> i32 {
     })
 }
 
-/// Counts bytes that the caller keeps for the reader of a drain, as if they were queued there; a negative number gives
-/// them back. What is given back must have been counted before, in this process.
+/// Adds `bytes` that the caller keeps for the reader of a drain to the used part of the budget. A negative number gives bytes
+/// back that were added earlier in this process.
 #[no_mangle]
 pub extern "C" fn cw_budget_count(bytes: i64) -> i32 {
     on_linux!({
@@ -273,11 +277,11 @@ pub extern "C" fn cw_budget_count(bytes: i64) -> i32 {
     })
 }
 
-/// Writes the bytes that the drains of this process may queue, and those that they have queued.
+/// Writes the budget of this process in bytes to `limit`, and the bytes of it that are in use to `queued`.
 ///
 /// # Safety
 ///
-/// `limit` and `queued` are null or may be written.
+/// `limit` and `queued` are null or writable.
 #[no_mangle]
 pub unsafe extern "C" fn cw_budget(limit: *mut u64, queued: *mut u64) -> i32 {
     on_linux!({
@@ -287,7 +291,7 @@ pub unsafe extern "C" fn cw_budget(limit: *mut u64, queued: *mut u64) -> i32 {
         if !watch_forks() {
             return Err(CW_ERROR_MEMORY);
         }
-        // SAFETY: neither is null, and the caller promises that both may be written.
+        // SAFETY: neither pointer is null, and the caller guarantees that both are writable.
         unsafe {
             limit.write(shared().limit() as u64);
             queued.write(shared().queued() as u64);
@@ -304,18 +308,19 @@ impl From<Broken> for i32 {
 }
 
 #[cfg(target_os = "linux")]
-#[allow(clippy::needless_pass_by_value)] // For map_err.
+#[allow(clippy::needless_pass_by_value)] // `map_err` passes a value.
 fn system(error: std::io::Error) -> i32 {
     CW_ERROR_SYSTEM - error.raw_os_error().unwrap_or(libc::EIO)
 }
 
-/// A descriptor for the length of a call. That its number may stand for nothing, or for something else by now, is
-/// for the system to refuse: no memory depends on it.
+/// Borrows the caller's descriptor for one call. If the number is closed or reused by then, the system call fails or concerns
+/// another file. Memory safety does not depend on it.
 #[cfg(target_os = "linux")]
 fn borrow(fd: i32) -> Result<std::os::fd::BorrowedFd<'static>, i32> {
     if fd < 0 {
         return Err(CW_ERROR_SYSTEM - libc::EBADF);
     }
-    // SAFETY: not -1, and it is not kept: what is kept of it is a duplicate, or a registration in an epoll instance.
+    // SAFETY: `fd` is not -1. The borrow ends with the call: a drain keeps only a duplicate of it, or its entry in an epoll
+    // instance.
     Ok(unsafe { std::os::fd::BorrowedFd::borrow_raw(fd) })
 }

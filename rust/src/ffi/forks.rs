@@ -1,11 +1,13 @@
-//! What a forked child does before it uses a handle: it learns its pid, and forgets the drains of its parent.
+//! Prepares a forked child: in it, every handle of the parent is refused, and the parent's drains are forgotten.
 
 #[cfg(any(target_os = "linux", target_os = "macos"))]
 use crate::ffi::handle::{pid_is_remembered, remember_pid};
 
-/// Lets every forked child learn its pid, so that handles need not ask for it, and forget the drains of its parent.
-/// Returns false if there is no memory for that. Threads that get here together register twice, which is harmless; a
-/// lock would be left locked in a child if another thread forked meanwhile.
+/// Registers a function that runs in every forked child. It stores the child's pid, so that no use of a handle needs a system
+/// call, and forgets the drains of the parent. Returns false if there is no memory for the registration.
+///
+/// Two threads that call this at the same time register the function twice, which is harmless. A lock would prevent that, but it
+/// would stay locked in a child if another thread forked at that moment.
 #[cfg(any(target_os = "linux", target_os = "macos"))]
 pub(super) fn watch_forks() -> bool {
     extern "C" fn in_child() {
@@ -14,8 +16,8 @@ pub(super) fn watch_forks() -> bool {
         super::shared::leave_to_parent();
     }
     if !pid_is_remembered() {
-        // SAFETY: `in_child` lives as long as the process, as this library is never unloaded. In the child of a process
-        // with threads only async-signal-safe functions may be called: getpid is one, and atomics are no calls at all.
+        // SAFETY: this library is never unloaded, so `in_child` is callable until the process ends. In the child of a process with
+        // threads, it may call only async-signal-safe functions: it calls `getpid`, which is one, and uses atomics.
         if unsafe { libc::pthread_atfork(None, None, Some(in_child)) } != 0 {
             return false;
         }
@@ -24,7 +26,7 @@ pub(super) fn watch_forks() -> bool {
     true
 }
 
-/// Elsewhere handles ask for the pid each time.
+/// Does nothing on other systems: there, every use of a handle asks the system for the pid.
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
 pub(super) fn watch_forks() -> bool {
     true

@@ -1,22 +1,23 @@
-//! Handles: numbers that stand for live values across the C border.
+//! Handles: numbers that C code holds instead of pointers.
 //!
-//! A pointer that is freed, null, used by two threads or used in a forked child is undefined behaviour. A `Handle` in
-//! the same situation is an error of type `Refused`. It is made of three parts:
+//! Using a pointer after it was freed, from two threads, or in a forked child is undefined behaviour. Using a [`Handle`]
+//! like this returns an error of type [`Refused`]. The basic idea is simple: a handle is an index into a table, plus two
+//! numbers that must match. The handle `0x3039_000002_0007` is slot 7, in its second use, of process 12345:
 //!
 //! ```text
-//! bits 40..64  pid         the process that made it; a forked child is refused before any lock is touched
-//! bits 16..40  generation  counts the uses of the slot; a freed handle is refused although its slot is used again
-//! bits  0..16  index       of the slot
+//! bits 40..64  pid         of the process that made the handle; a forked child is refused before it touches a lock
+//! bits 16..40  generation  counts the uses of the slot; a freed handle is refused although the slot is in use again
+//! bits  0..16  index       of the slot in the table
 //! ```
 //!
-//! The table is a fixed array: 1 MiB and a half of zeros that the operating system provides page by page as slots
-//! are used. It has no lock and no allocation of its own, so a fork in another thread cannot leave it half changed:
-//! at worst the child inherits some slots locked for ever, and goes past them.
+//! The table is a fixed array of 1.5 MiB of zeros, of which the operating system provides only the pages that are used.
+//! The table as a whole has no lock and never allocates, so a fork cannot leave it half changed. If a thread of the parent
+//! held the lock of a slot, the slot stays locked in the child, which uses other slots.
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
-/// Values that can be alive at once.
+/// The most values that a table can hold at the same time.
 pub const SLOTS: usize = 1 << 16;
 
 const INDEX_BITS: u32 = 16;
@@ -24,41 +25,42 @@ const GENERATION_BITS: u32 = 24;
 const LAST_GENERATION: u32 = (1 << GENERATION_BITS) - 1;
 const PID_MASK: u32 = (1 << 24) - 1;
 
-/// Stands for a value in a [`Table`]. 0 is never one.
+/// The number of a value in a [`Table`]. 0 is never a valid handle.
 pub type Handle = u64;
 
-/// Why a handle was not accepted.
+/// Why a table refused a handle or a new value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// It is 0, freed, or was never given out.
+    /// The handle is 0, freed, or was never returned by [`Table::insert`].
     Stale,
-    /// Another process made it.
+    /// Another process made the handle.
     Forked,
-    /// Another thread is using it now.
+    /// Another thread is using the value now.
     InUse,
-    /// An earlier use of it panicked, so its value may be inconsistent. It can only be freed.
+    /// An earlier use of the value panicked, so it may be inconsistent. It can only be removed.
     Broken,
-    /// No slot is free.
+    /// No slot is free for a new value.
     Full,
 }
 
 struct Slot<T> {
-    /// Generation of the handle that is valid, or would be next. It changes under the lock only.
+    /// How many handles of this slot were freed. The valid handle has this number plus 1. It changes only while `value` is
+    /// locked.
     generation: AtomicU32,
     value: Mutex<Option<Box<T>>>,
 }
 
-/// The values that handles stand for.
+/// A fixed number of slots for values of one type, which handles name.
 pub struct Table<T: 'static> {
     slots: [Slot<T>; SLOTS],
-    /// Where to look for a free slot first.
+    /// The index at which the search for a free slot begins.
     hint: AtomicUsize,
 }
 
 impl<T> Table<T> {
-    /// An empty table, to be kept in a `static`.
+    /// Returns an empty table. It is too large for the stack: store it in a `static`.
     #[must_use]
-    #[allow(clippy::new_without_default, clippy::large_stack_arrays)] // For a `static`, see above.
+    #[allow(clippy::new_without_default, clippy::large_stack_arrays)] // A `static` needs a const function, and no stack.
     pub const fn new() -> Self {
         Self {
             slots: [const {
@@ -71,11 +73,11 @@ impl<T> Table<T> {
         }
     }
 
-    /// Moves a value into the table.
+    /// Moves a value into a free slot and returns its handle.
     ///
     /// # Errors
     ///
-    /// [`Refused::Full`].
+    /// [`Refused::Full`] if no slot is free.
     pub fn insert(&self, value: T) -> Result<Handle, Refused> {
         let value = Box::new(value);
         let first = self.hint.load(Ordering::Relaxed);
@@ -95,11 +97,11 @@ impl<T> Table<T> {
         Err(Refused::Full)
     }
 
-    /// Runs `f` on the value, which no other thread uses meanwhile.
+    /// Calls `f` with the value, which is locked during the call. It never waits for the lock.
     ///
     /// # Errors
     ///
-    /// As in [`Refused`]; never [`Refused::Full`].
+    /// Every reason of [`Refused`] except [`Refused::Full`].
     pub fn with<R>(&self, handle: Handle, f: impl FnOnce(&mut T) -> R) -> Result<R, Refused> {
         let (slot, generation) = self.slot(handle)?;
         let mut guard = match slot.value.try_lock() {
@@ -110,11 +112,11 @@ impl<T> Table<T> {
         live(slot, generation, &mut guard).map(f)
     }
 
-    /// Drops the value. The handle is stale from now on.
+    /// Drops the value. From now on its handle is refused as [`Refused::Stale`].
     ///
     /// # Errors
     ///
-    /// As in [`Refused`]; never [`Refused::Full`] or [`Refused::Broken`].
+    /// [`Refused::Stale`], [`Refused::Forked`] or [`Refused::InUse`].
     pub fn remove(&self, handle: Handle) -> Result<(), Refused> {
         let (slot, generation) = self.slot(handle)?;
         let (.., index) = unpack(handle);
@@ -135,7 +137,7 @@ impl<T> Table<T> {
         Ok(())
     }
 
-    /// The slot and the generation that a handle names, unless it can be refused without the lock.
+    /// Returns the slot and the generation that a handle names. Refuses the handle if that needs no lock.
     fn slot(&self, handle: Handle) -> Result<(&Slot<T>, u32), Refused> {
         let (pid, generation, index) = unpack(handle);
         if generation == 0 {
@@ -152,7 +154,7 @@ impl<T> Table<T> {
     }
 }
 
-/// The value under the lock, if it is still that of the handle: it may have been freed before the lock was had.
+/// Returns the value in a locked slot. Another thread may have freed it before the lock was taken; then the handle is stale.
 fn live<'a, T>(
     slot: &Slot<T>,
     generation: u32,
@@ -164,16 +166,16 @@ fn live<'a, T>(
     }
 }
 
-/// The pid of this process once it is remembered, 0 before.
+/// The pid of this process; 0 until [`remember_pid`] was called.
 static OWN_PID: AtomicU32 = AtomicU32::new(0);
 
-/// Remembers the pid of this process, which spares a system call (0.1 to 0.3 µs) on every use of a handle. Whoever
-/// calls this sees to it that it is called again in every forked child before anything else of this module.
+/// Stores the pid of this process, which saves a system call (0.1 to 0.3 µs) on every use of a handle. The caller must arrange that
+/// every forked child calls this again, before it calls any other function of this module.
 pub fn remember_pid() {
     OWN_PID.store(std::process::id(), Ordering::Relaxed);
 }
 
-/// Whether [`remember_pid`] was called.
+/// Returns true once [`remember_pid`] was called.
 #[must_use]
 pub fn pid_is_remembered() -> bool {
     OWN_PID.load(Ordering::Relaxed) != 0

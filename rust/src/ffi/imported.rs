@@ -1,4 +1,19 @@
-//! Arrow streams of others: their rows, as they are, for [`Combine`](crate::columns::combine::Combine).
+//! Reads Arrow tables that another library hands over, for [`Combine`](crate::columns::combine::Combine).
+//!
+//! The basic idea is simple: the other library keeps its memory, and this module reads the values in place. An
+//! [`Imported`] takes over the stream and its schema. Each batch of the stream becomes a [`Table`], which owns the
+//! `ArrowArray` and has one [`View`] per column. A view is a few pointers into the buffers of that array:
+//!
+//! ```text
+//! format of the column   buffers of the column                  Values
+//! "u"  text              validity, offsets of 32 bits, bytes    Text
+//! "U"  text              validity, offsets of 64 bits, bytes    LargeText
+//! "l" "g" "tsu:…"        validity, words of 64 bits             Words
+//! "b"                    validity, bits                         Bools
+//! ```
+//!
+//! The consumer must believe the lengths that the other library states, because the C data interface does not transmit
+//! the sizes of buffers. [`View::fits`] checks the rest once per batch: the pointers and the outermost offsets.
 
 use std::borrow::Cow;
 use std::ffi::{c_char, c_int, CStr};
@@ -8,38 +23,45 @@ use super::arrow::{ArrowArray, ArrowArrayStream, ArrowSchema, Ended, ENOMEM};
 use crate::columns::batch::{push, with_room, Cell, NoMemory, Type};
 use crate::columns::combine::Rows;
 
-/// Most bytes of text in one column of one batch: those of two fit into offsets of 32 bits.
+/// The most bytes of text that one column of one batch may have (1 GiB). Two such batches still fit offsets of 32 bits.
 const MAX_TEXT: usize = 1 << 30;
 
-/// A stream of another library, which is released at the end.
+/// An Arrow stream of another library. Dropping it releases the stream.
 pub(super) struct Imported {
     stream: ArrowArrayStream,
-    /// Of each column its name and its type.
+    /// The name and the type of each column.
     pub(super) columns: Vec<(String, Type)>,
-    /// Whether the offsets of its texts have 64 bits.
+    /// For each column, whether it is a text column with offsets of 64 bits (format `U`).
     large: Vec<bool>,
 }
 
+/// Return the C string at `text`; an empty string if `text` is null.
+///
 /// # Safety
 ///
-/// `text` is null, or ends with a NUL, and stays as it is while `'a` lasts.
+/// `text` is null, or points to a string that ends with a NUL and that nobody changes or frees during `'a`.
 unsafe fn text<'a>(text: *const c_char) -> Cow<'a, str> {
     if text.is_null() {
         return Cow::default();
     }
-    // SAFETY: not null, and the caller promises the rest.
+    // SAFETY: `text` is not null; the caller guarantees the NUL at its end and that the string is unchanged during `'a`.
     unsafe { CStr::from_ptr(text) }.to_string_lossy()
 }
 
 impl Imported {
-    /// Takes a stream over; what is left at `stream` is released.
+    /// Takes over the stream and reads its schema. The struct at `stream` is marked as released.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the stream is released already, has no schema, or has a column of a type that `scan()` never writes.
     ///
     /// # Safety
     ///
-    /// `stream` is a stream of the C stream interface, which keeps to it.
+    /// `stream` points to an `ArrowArrayStream` that obeys the Arrow C stream interface.
     pub(super) unsafe fn new(stream: *mut ArrowArrayStream) -> Result<Self, Ended> {
         let mut imported = Self {
-            // SAFETY: the caller promises it. To move a struct is to copy it, and to mark the old one as released.
+            // SAFETY: the caller guarantees that `stream` points to a valid struct. The interface allows moving it: copy
+            // the struct, then clear `release` in the old place, as `empty` does.
             stream: unsafe { stream.replace(ArrowArrayStream::empty()) },
             columns: Vec::new(),
             large: Vec::new(),
@@ -49,12 +71,13 @@ impl Imported {
         }
         let mut schema = ArrowSchema::empty();
         let get = imported.stream.get_schema.ok_or("it has no schema")?;
-        // SAFETY: the stream is not released, and `schema` may be written.
+        // SAFETY: `release` is set, so the stream is alive; `schema` is a local struct to write to.
         let status = unsafe { get(&raw mut imported.stream, &raw mut schema) };
         if status != 0 {
             return Err(imported.error(status));
         }
-        // SAFETY: the schema is valid as long as it is not released: texts end with a NUL, and `n_children` is the number of children.
+        // SAFETY: the producer filled `schema` (status 0), and it is released only when this function drops it. Until then
+        // the interface guarantees that its strings end with a NUL and that `children` has `n_children` valid pointers.
         unsafe {
             if text(schema.format) != "+s" {
                 return Err("it has no columns".into());
@@ -88,11 +111,11 @@ impl Imported {
         Ok(())
     }
 
-    /// The next rows; `None` at the end.
+    /// Returns the next batch of rows; `None` at the end of the stream.
     pub(super) fn next(&mut self) -> Result<Option<Table>, Ended> {
         let next = self.stream.get_next.ok_or("it has no rows")?;
         let mut array = ArrowArray::empty();
-        // SAFETY: the stream is not released, and `array` may be written.
+        // SAFETY: `new` checked that the stream is alive, and only `drop` releases it; `array` is a local struct to write to.
         let status = unsafe { next(&raw mut self.stream, &raw mut array) };
         if status != 0 {
             return Err(self.error(status));
@@ -101,7 +124,8 @@ impl Imported {
             return Ok(None);
         }
         let mut columns = with_room(self.columns.len())?;
-        // SAFETY: the array is of the stream's schema, and kept beside its columns.
+        // SAFETY: the interface guarantees that the array has the stream's schema. The table below owns both the array
+        // and the views, so no view outlives it.
         let views = unsafe { self.views(&array, &mut columns) };
         views.ok_or("its rows are not of its schema, or have more than 1 GiB of text")?;
         let rows = usize::try_from(array.length).unwrap_or(0);
@@ -112,36 +136,39 @@ impl Imported {
         }))
     }
 
+    /// Returns why a call of the stream failed: its own error text, if it has one.
     fn error(&mut self, status: c_int) -> Ended {
         if status == ENOMEM {
             return Ended::NoMemory;
         }
         let last = self.stream.get_last_error;
-        // SAFETY: the stream is not released; the text is valid until the next call.
+        // SAFETY: the stream is alive. Its error text is valid until the next call of the stream, and is copied before that.
         let told = last.map(|last| unsafe { text(last(&raw mut self.stream)) });
         let told = told.filter(|told| !told.is_empty());
         Ended::Because(told.unwrap_or("its stream failed".into()).into_owned())
     }
 
+    /// Appends a view of each column of `array` to `views`; `None` if the array does not match the schema.
+    ///
     /// # Safety
     ///
-    /// An array with these columns, not released; the views are used before it is.
+    /// `array` has the schema of this stream and is not released as long as a view is used.
     unsafe fn views(&self, array: &ArrowArray, views: &mut Vec<View>) -> Option<()> {
         if array.n_children != i64::try_from(self.columns.len()).ok()? {
             return None;
         }
-        // The struct's own offset and length count for its children, too.
+        // A batch of rows is an Arrow struct. Its own offset and length apply to each of its children as well.
         let begin = usize::try_from(array.offset).ok()?;
         let length = usize::try_from(array.length).ok()?;
         let view = |(index, ((_, kind), &large)): (usize, (&(String, Type), &bool))| {
-            // SAFETY: there are so many children.
+            // SAFETY: `index` is below the number of columns, which equals `n_children` (checked above).
             let child = unsafe { &**array.children.add(index) };
             let offset = begin + usize::try_from(child.offset).ok()?;
             let buffers = if *kind == Type::Text { 3 } else { 2 };
             if usize::try_from(child.length).ok()? < begin + length || child.n_buffers != buffers {
                 return None;
             }
-            // SAFETY: there are so many buffers.
+            // SAFETY: the indexes below are less than `n_buffers`, which was checked to be 3 for text and 2 otherwise.
             let buffer = |index| unsafe { *child.buffers.add(index) };
             let values = match kind {
                 Type::Text if large => Values::LargeText(buffer(1).cast(), buffer(2).cast()),
@@ -154,7 +181,7 @@ impl Imported {
                 offset,
                 values,
             };
-            // SAFETY: the caller promises it.
+            // SAFETY: the pointers are the buffers of `child`, which the caller guarantees to be alive.
             unsafe { view.fits(length) }.then_some(view)
         };
         for column in self.columns.iter().zip(&self.large).enumerate() {
@@ -164,17 +191,17 @@ impl Imported {
     }
 }
 
-/// Rows of another library.
+/// One batch of rows in the memory of another library.
 pub(super) struct Table {
     columns: Vec<View>,
     rows: usize,
-    /// It owns what the columns point to.
+    /// Owns the buffers that the views in `columns` point to.
     _array: ArrowArray,
 }
 
-// SAFETY: an array may be used and released by any thread, and nobody changes what it points to.
+// SAFETY: the C data interface lets any thread read and release an array.
 unsafe impl Send for Table {}
-// SAFETY: see above.
+// SAFETY: the interface forbids changing the buffers of an exported array, and a `Table` only reads them.
 unsafe impl Sync for Table {}
 
 impl Rows for Table {
@@ -186,20 +213,21 @@ impl Rows for Table {
     fn cell(&self, column: usize, row: usize) -> Cell<'_> {
         assert!(row < self.rows);
         let view = &self.columns[column];
-        // SAFETY: the array is not released, and has this row.
+        // SAFETY: `_array` is alive as long as this table, and `row` is below its length (asserted above).
         unsafe { view.cell(view.offset + row) }
     }
 }
 
-/// A column of an array.
+/// One column of a batch: pointers into the buffers of its `ArrowArray`.
 struct View {
-    /// Null if all are.
+    /// The validity bits: 1 for a value, 0 for a null. A null pointer means that no row is null.
     valid: *const u8,
-    /// Rows of the buffers before the first of the array.
+    /// The index in the buffers of the batch's first row.
     offset: usize,
     values: Values,
 }
 
+/// The values of a column, by their layout in memory. The offsets of a text come before its bytes.
 enum Values {
     Text(*const i32, *const u8),
     LargeText(*const i64, *const u8),
@@ -208,11 +236,12 @@ enum Values {
 }
 
 impl View {
-    /// Whether the buffers are there and aligned, and offsets within bounds, for rows of which there are so many.
+    /// Returns true if the view can be read for `rows` rows: the values are not null and aligned, and the first and the
+    /// last offset of a text are in order and at most [`MAX_TEXT`] apart.
     ///
     /// # Safety
     ///
-    /// The buffers are as the interface says.
+    /// The buffers obey the C data interface and have `offset + rows` rows.
     unsafe fn fits(&self, rows: usize) -> bool {
         let (first, last) = (self.offset, self.offset + rows);
         let is_text = |begin: Option<usize>, end: Option<usize>| {
@@ -220,26 +249,35 @@ impl View {
                 .zip(end)
                 .is_some_and(|(begin, end)| begin <= end && end - begin <= MAX_TEXT)
         };
-        // SAFETY: an array of so many rows has one offset more.
+        // SAFETY: the caller guarantees `last` rows, and a text column has one offset more than rows: `last` is an index.
         rows == 0
             || match self.values {
                 Values::Text(at, _) => {
-                    is_there(at) && is_text(unsafe { place(at, first) }, unsafe { place(at, last) })
+                    is_there(at)
+                        && is_text(unsafe { text_offset(at, first) }, unsafe {
+                            text_offset(at, last)
+                        })
                 }
                 Values::LargeText(at, _) => {
-                    is_there(at) && is_text(unsafe { place(at, first) }, unsafe { place(at, last) })
+                    is_there(at)
+                        && is_text(unsafe { text_offset(at, first) }, unsafe {
+                            text_offset(at, last)
+                        })
                 }
                 Values::Words(at) => is_there(at),
                 Values::Bools(at) => is_there(at),
             }
     }
 
+    /// Returns the value at index `row` of the buffers.
+    ///
     /// # Safety
     ///
-    /// The array is not released, and its buffers have this row.
+    /// The array is not released during `'a`, `row` is within its buffers, and [`fits`](Self::fits) was true for it.
     #[inline]
     unsafe fn cell<'a>(&self, row: usize) -> Cell<'a> {
-        // SAFETY: the caller promises it; the offsets of a text are within its bytes, as the interface says.
+        // SAFETY: the caller guarantees that the buffers are alive and have this row. The C data interface guarantees that
+        // the offsets of a text are within its bytes.
         unsafe {
             let bit = |bits: *const u8| *bits.add(row / 8) >> (row % 8) & 1 == 1;
             let text =
@@ -253,8 +291,12 @@ impl View {
                 return Cell::Null;
             }
             match self.values {
-                Values::Text(at, data) => text(data, place(at, row), place(at, row + 1)),
-                Values::LargeText(at, data) => text(data, place(at, row), place(at, row + 1)),
+                Values::Text(at, data) => {
+                    text(data, text_offset(at, row), text_offset(at, row + 1))
+                }
+                Values::LargeText(at, data) => {
+                    text(data, text_offset(at, row), text_offset(at, row + 1))
+                }
                 Values::Words(words) => Cell::Word(*words.add(row)),
                 Values::Bools(bits) => Cell::Bool(bit(bits)),
             }
@@ -266,11 +308,13 @@ fn is_there<T>(buffer: *const T) -> bool {
     !buffer.is_null() && buffer.is_aligned()
 }
 
+/// Reads the offset at `index`; `None` if it is negative.
+///
 /// # Safety
 ///
-/// There is such a number, aligned.
+/// `at` is aligned and points to more than `index` numbers.
 #[inline]
-unsafe fn place<T: Copy + TryInto<usize>>(at: *const T, index: usize) -> Option<usize> {
-    // SAFETY: the caller promises it.
+unsafe fn text_offset<T: Copy + TryInto<usize>>(at: *const T, index: usize) -> Option<usize> {
+    // SAFETY: the caller guarantees that there is an aligned number at `index`.
     unsafe { *at.add(index) }.try_into().ok()
 }

@@ -1,4 +1,4 @@
-//! Blocks of lines without a buffer: where lines begin, and of what kinds they are.
+//! The C functions that look into a block of lines without a buffer: the kinds of its lines, and where they begin.
 
 use std::slice;
 
@@ -8,41 +8,41 @@ use crate::kinds::scan::KindSpans;
 use crate::lines::frame;
 use crate::simd::Level;
 
-/// Kinds that one call of [`cw_peek_lines`] tells apart, at most.
+/// The most different kinds that one call of [`cw_peek_lines`] can find.
 const MAX_KINDS: usize = 64;
 
-/// The kind of a line: three tags, each a string within the data, still escaped. `bytes` is `UINT64_MAX` for one that is
-/// absent.
+/// The kind of a line: the places in the data of its three tags, such as `stream_event`, (absent), `text_delta`. A tag is the content
+/// of a JSON string, without its quotes, and still escaped.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct CwKind {
-    /// Where each begins in the data.
+    /// Where each tag begins in the data.
     pub start: [u64; 3],
-    /// Its bytes.
+    /// The length of each tag in bytes; `UINT64_MAX` for an absent tag.
     pub bytes: [u64; 3],
 }
 
-/// What a look at the kinds of lines came to.
+/// The counts of one [`cw_peek_lines`] call.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct CwPeeked {
-    /// Lines that were looked at.
+    /// Lines whose kind was written to `ids`.
     pub lines: u64,
-    /// Kinds that they are of.
+    /// Different kinds of these lines, written to `kinds`.
     pub kinds: u64,
     /// Where in the data the next call begins.
     pub next: u64,
 }
 
-/// Finds the kinds of the lines of `len` bytes at `data`, from byte `start` of it on: `ids` gets one byte for each line, which
-/// is the index of its kind in `kinds`. Stops when either is full; the caller repeats it until `next` is `len`. With
-/// `plain` not 0, by the version that is only there to be compared with. See `peek`.
+/// Finds the kinds of the lines in the `len` bytes at `data`, from byte `start` on.
+///
+/// It writes one byte per line to `ids`: the index of the line's kind in `kinds`. The call stops when `ids` or `kinds` is
+/// full; the caller repeats it until `next` is `len`. With `plain` not 0 it uses no vector instructions, which tests compare.
 ///
 /// # Safety
 ///
-/// `data` is null with `len` 0, or `len` bytes may be read there, and nobody writes to them during the call. `ids` is null
-/// or `most_lines` bytes may be written there, `kinds` is null or `most_kinds` structs may be, `out` is null or may be
-/// written.
+/// `data` is null with `len` 0, or points to `len` readable bytes that no thread writes during the call. `ids` is null or has
+/// room for `most_lines` bytes, `kinds` is null or has room for `most_kinds` structs, and `out` is null or writable.
 #[no_mangle]
 pub unsafe extern "C" fn cw_peek_lines(
     data: *const u8,
@@ -56,13 +56,13 @@ pub unsafe extern "C" fn cw_peek_lines(
     out: *mut CwPeeked,
 ) -> i32 {
     guard(|| {
-        // SAFETY: the caller promises it.
+        // SAFETY: the caller guarantees `len` readable bytes at `data`.
         let data = unsafe { bytes(data, len) }?;
         let start = usize::try_from(start).map_err(|_| CW_ERROR_ARGUMENT)?;
         let rest = data.get(start..).ok_or(CW_ERROR_ARGUMENT)?;
-        // SAFETY: the caller promises it.
+        // SAFETY: the caller guarantees `most_lines` writable bytes at `ids`.
         let ids = unsafe { bytes_mut(ids, most_lines) }?;
-        // SAFETY: the caller promises it.
+        // SAFETY: the caller guarantees that `out` is null or writable.
         let out = unsafe { place(out) }?;
         if kinds.is_null() {
             return Err(CW_ERROR_ARGUMENT);
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn cw_peek_lines(
                 start: tags.map(|tag| tag.map_or(0, |tag| (start + tag.start) as u64)),
                 bytes: tags.map(|tag| tag.map_or(u64::MAX, |tag| tag.len as u64)),
             };
-            // SAFETY: not null, and the caller promises that so many may be written.
+            // SAFETY: `kinds` is not null, `index` is below `most_kinds`, and the caller guarantees room for that many.
             unsafe { kinds.add(index).write(kind) };
         }
         let peeked = CwPeeked {
@@ -94,12 +94,13 @@ pub unsafe extern "C" fn cw_peek_lines(
     })
 }
 
-/// Writes where the first `count` lines of `len` bytes at `data` begin. `CW_ERROR_ARGUMENT` if they are fewer.
+/// Writes to `starts` the offsets at which the first `count` lines of the `len` bytes at `data` begin. Returns `CW_ERROR_ARGUMENT`
+/// if there are fewer lines.
 ///
 /// # Safety
 ///
-/// `data` is null with `len` 0, or `len` bytes may be read there, and nobody writes to them during the call.
-/// `starts` is null or `count` numbers may be written there.
+/// `data` is null with `len` 0, or points to `len` readable bytes that no thread writes during the call. `starts` is null or
+/// has room for `count` numbers.
 #[no_mangle]
 pub unsafe extern "C" fn cw_line_starts(
     data: *const u8,
@@ -108,13 +109,13 @@ pub unsafe extern "C" fn cw_line_starts(
     count: u64,
 ) -> i32 {
     guard(|| {
-        // SAFETY: the caller promises it.
+        // SAFETY: the caller guarantees `len` readable bytes at `data`.
         let data = unsafe { bytes(data, len) }?;
         if starts.is_null() || !starts.is_aligned() || count > len {
             return Err(CW_ERROR_ARGUMENT);
         }
-        // SAFETY: not null, aligned, and the caller promises that so many may be written; `count` is at most `len`,
-        // which is the length of a slice, and eight times that is far from wrapping around on 64 bits.
+        // SAFETY: `starts` is not null and is aligned, and the caller guarantees room for `count` numbers. `count` is at most
+        // `len`, the length of a real slice, so its 8 bytes per number do not overflow a pointer of 64 bits.
         let starts = unsafe {
             slice::from_raw_parts_mut(
                 starts,
@@ -140,7 +141,7 @@ mod tests {
         let data = b"{}\n{}\n";
         let mut starts = [7_u64; 2];
         let written = starts.as_mut_ptr();
-        // SAFETY: the pointers are to live memory of that length, or null.
+        // SAFETY: each pointer is null, or points to live memory of at least the given length.
         unsafe {
             assert_eq!(cw_line_starts(data.as_ptr(), 6, written, 2), CW_NOTHING);
             assert_eq!(

@@ -1,19 +1,28 @@
-//! The C ABI: the only folder that deals in pointers of others.
+//! The C ABI of the library, which Python calls through cffi. Only this folder handles pointers that a caller passes in.
 //!
-//! Every function returns a status, [`CW_NOTHING`] or above for success and below 0 for an error, and writes its result
-//! through an out-pointer. A panic is caught and becomes [`CW_ERROR_PANIC`]: it must not unwind into C. Buffers and
-//! drains are named by [handles](crate::ffi::handle), so a wrong one is a status, too. What is left for the caller to promise is
-//! about the pointers alone; each function says it under *Safety*.
+//! All functions follow one pattern:
 //!
-//! * This file: the statuses, and what every entry point is wrapped in.
-//! * [`step`]: the steps through a chunk, as C sees them; [`buffer`]: line buffers.
-//! * `python`: functions that Python calls without cffi, and the objects that they make.
-//! * [`lines`]: questions about a block of lines, without a buffer.
-//! * [`columns`]: scans of files as columns; `arrow`: the structs that these are handed over in; `imported`: those of others.
-//! * [`drain`]: drains, and the budget that they share.
-//! * `forks`: what a forked child must learn, and forget; `shared`: what the drains of a process share.
+//! ```c
+//! uint64_t handle;
+//! int32_t status = cw_buffer_new(max_line_bytes, 0, NULL, 0, &handle);
+//! if (status < 0) { /* CW_ERROR_… */ }
+//! ```
 //!
-//! The declarations that the other side reads are generated from this folder.
+//! A function returns a status: [`CW_NOTHING`] (0) or a positive number for success, a negative number for an error. It writes
+//! its result through an out-pointer. A panic must not unwind into C, so it is caught and becomes [`CW_ERROR_PANIC`]. Buffers,
+//! drains and scans are named by [handles](crate::ffi::handle), not pointers: using a freed one is an error, not undefined
+//! behaviour. The caller must only guarantee that the other pointers are valid; each function states this under *Safety*.
+//!
+//! * This file: the statuses, and the helpers that every function uses.
+//! * [`buffer`]: line buffers; [`step`]: the structs that they return.
+//! * `python`: functions that Python calls directly, without cffi, and that make Python objects.
+//! * [`lines`]: the kinds and places of the lines in a block.
+//! * [`columns`]: reads transcripts into Arrow columns; `arrow`: exports Arrow structs; `imported`: reads those of other
+//!   libraries.
+//! * [`drain`]: drains and their common budget; `shared`: the state that all drains of a process share.
+//! * `forks`: what happens in a forked child.
+//!
+//! The build generates the C declarations from this folder with cbindgen.
 #![allow(unsafe_code)]
 
 use std::mem::MaybeUninit;
@@ -46,36 +55,37 @@ mod python;
 mod shared;
 pub mod step;
 
-/// Changes whenever a function, a struct or a constant here does: editable installs leave old libraries behind.
+/// The version of this ABI, incremented with every change of a function, a struct or a constant in this folder. Python compares it
+/// when it loads the library, because an editable install may leave an old library behind.
 pub const CW_ABI_VERSION: u32 = 15;
 
-/// Success. For a step: no line was completed.
+/// The status of success. As a kind of step: no line was completed.
 pub const CW_NOTHING: i32 = 0;
 
-/// A pointer is null where it must not be, or a length or option is out of range.
+/// A pointer is null that must not be, or a length or an option is out of range.
 pub const CW_ERROR_ARGUMENT: i32 = -1;
-/// The handle is null, freed, or was never given out.
+/// The handle is 0 or freed, or was never returned to a caller.
 pub const CW_ERROR_STALE: i32 = -2;
-/// The handle was made by another process, of which this one is a forked child.
+/// The handle belongs to the parent process: this process is a forked child.
 pub const CW_ERROR_FORKED: i32 = -3;
 /// Another thread is using the handle now.
 pub const CW_ERROR_IN_USE: i32 = -4;
-/// A panic: a bug in this library. The handle can only be freed.
+/// The call panicked, which is a bug in this library. The caller can only free the handle.
 pub const CW_ERROR_PANIC: i32 = -5;
-/// Memory cannot be had. Nothing was consumed; with a filter, lines may be lost.
+/// The call had no memory. It consumed nothing; if the buffer has a filter, lines may be lost.
 pub const CW_ERROR_MEMORY: i32 = -6;
-/// Too many handles are alive.
+/// Too many handles are alive (see `handle::SLOTS`).
 pub const CW_ERROR_FULL: i32 = -7;
-/// More bytes are queued than the process may hold, and the drain was told to say so.
+/// The drains of the process have used up their budget, and this drain was made with `CW_OVERFLOW_ERROR`.
 pub const CW_ERROR_BUDGET: i32 = -8;
-/// This system has no drains.
+/// This system has no drains, or this interpreter is not known.
 pub const CW_ERROR_UNSUPPORTED: i32 = -9;
-/// An error of the system: this minus its number.
+/// A system call failed. The status is this number minus the errno: -1002 for `ENOENT`.
 pub const CW_ERROR_SYSTEM: i32 = -1000;
 
-/// A defect: a line does not begin with `{` or does not end with `}`, or is blank.
+/// A defect of lines: a line does not begin with `{`, does not end with `}`, or is blank.
 pub const CW_DEFECT_SHAPE: u32 = 1;
-/// A defect: not valid UTF-8.
+/// A defect of lines: bytes that are not valid UTF-8.
 pub const CW_DEFECT_UTF8: u32 = 2;
 
 const _: () = assert!(CW_DEFECT_SHAPE == frame::SHAPE && CW_DEFECT_UTF8 == frame::UTF8);
@@ -98,18 +108,18 @@ impl From<Refused> for i32 {
     }
 }
 
-/// The ABI number that the library was built with, see [`CW_ABI_VERSION`].
+/// Returns the [`CW_ABI_VERSION`] that the library was built with.
 #[no_mangle]
 pub extern "C" fn cw_abi_version() -> u32 {
     CW_ABI_VERSION
 }
 
-/// Puts functions that Python calls without cffi into the dict at this address: see `python`. [`CW_ERROR_UNSUPPORTED`] where there
-/// is no `CPython` that is known.
+/// Adds the functions that Python calls without cffi to the dict at the address `dict`; see `python`. Returns
+/// [`CW_ERROR_UNSUPPORTED`] if the interpreter is not a `CPython` version that the library knows.
 ///
 /// # Safety
 ///
-/// `dict` is the address of a dict that is alive, of the interpreter of this process, whose lock this thread does not hold.
+/// `dict` is the address of a living dict of this process's interpreter. This thread does not hold the interpreter's lock.
 #[no_mangle]
 pub unsafe extern "C" fn cw_python(dict: u64) -> i32 {
     guard(|| {
@@ -117,7 +127,7 @@ pub unsafe extern "C" fn cw_python(dict: u64) -> i32 {
             any(target_os = "linux", target_os = "macos"),
             target_pointer_width = "64"
         ))]
-        // SAFETY: the caller promises it.
+        // SAFETY: the caller guarantees that the dict is alive and that this thread does not hold the lock.
         let is_known = unsafe { python::install(dict) };
         #[cfg(not(all(
             any(target_os = "linux", target_os = "macos"),
@@ -132,39 +142,44 @@ pub unsafe extern "C" fn cw_python(dict: u64) -> i32 {
     })
 }
 
-/// Runs the body of an entry point. A panic in it becomes a status; a buffer that was in use is refused from then on
-/// ([`Refused::Broken`]), so it does not matter in what state the panic left it.
+/// Runs the body of a C function, and turns a panic into [`CW_ERROR_PANIC`]. A panic may leave a buffer in any state. That does no
+/// harm: its handle is refused from then on ([`Refused::Broken`]).
 fn guard(body: impl FnOnce() -> Result<i32, i32>) -> i32 {
     catch_unwind(AssertUnwindSafe(body))
         .unwrap_or(Err(CW_ERROR_PANIC))
         .unwrap_or_else(|error| error)
 }
 
+/// Returns the `len` bytes at `data` as a slice.
+///
 /// # Safety
 ///
-/// `data` is null with `len` 0, or `len` bytes may be read there, and nobody writes to them as long as `'a` lasts.
+/// `data` is null with `len` 0, or points to `len` readable bytes that no code writes during `'a`.
 unsafe fn bytes<'a>(data: *const u8, len: u64) -> Result<&'a [u8], i32> {
     if len == 0 {
         return Ok(&[]);
     }
     let len = length(data, len)?;
-    // SAFETY: not null, not longer than the address space, and the caller promises the rest. A byte has no alignment.
+    // SAFETY: `length` checked that `data` is not null and `len` fits `isize`; bytes need no alignment. The caller guarantees that
+    // they are readable and unchanged during `'a`.
     Ok(unsafe { slice::from_raw_parts(data, len) })
 }
 
+/// Returns the `len` bytes at `data` as a mutable slice.
+///
 /// # Safety
 ///
-/// As of [`bytes`], but they may be written, and nobody reads them either.
+/// `data` is null with `len` 0, or points to `len` writable bytes that no other code reads or writes during `'a`.
 unsafe fn bytes_mut<'a>(data: *mut u8, len: u64) -> Result<&'a mut [u8], i32> {
     if len == 0 {
         return Ok(&mut []);
     }
     let len = length(data, len)?;
-    // SAFETY: as in `bytes`.
+    // SAFETY: as in `bytes`; the caller guarantees exclusive access during `'a`.
     Ok(unsafe { slice::from_raw_parts_mut(data, len) })
 }
 
-/// The length of a slice at `data`, which is not null and fits into the address space.
+/// Returns `len` as a `usize`; an error if `data` is null or `len` is more than a slice may have.
 fn length(data: *const u8, len: u64) -> Result<usize, i32> {
     let len = isize::try_from(len).map_err(|_| CW_ERROR_ARGUMENT)?;
     if data.is_null() {
@@ -173,13 +188,13 @@ fn length(data: *const u8, len: u64) -> Result<usize, i32> {
     Ok(len.unsigned_abs())
 }
 
-/// The place for a result.
+/// Returns the out-pointer `out` as a place to write a result to; an error if it is null.
 ///
 /// # Safety
 ///
-/// `out` is null, or aligned and may be written as long as `'a` lasts, and nobody reads there.
+/// `out` is null, or is aligned, writable, and not used by other code during `'a`.
 unsafe fn place<'a, T>(out: *mut T) -> Result<&'a mut MaybeUninit<T>, i32> {
-    // SAFETY: the caller promises it; what is there need not be a value.
+    // SAFETY: the caller guarantees an aligned, writable place. A `MaybeUninit` need not be initialised.
     unsafe { out.cast::<MaybeUninit<T>>().as_mut() }.ok_or(CW_ERROR_ARGUMENT)
 }
 

@@ -1,4 +1,7 @@
-//! What the drains of this process share: made when it is needed, and given up in a forked child.
+//! The one [`Shared`] of this process: the budget and the rescuer thread of all its drains.
+//!
+//! It is made by the first call that needs it. A forked child leaks its parent's and makes another one, because a thread of
+//! the parent may hold one of its locks at the moment of the fork.
 
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -7,13 +10,13 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize};
 
 use crate::drain::{Shared, DEFAULT_LIMIT};
 
-/// Null until it is needed.
+/// The [`Shared`] of this process; null before it is made, and again in a forked child.
 static SHARED: AtomicPtr<Shared> = AtomicPtr::new(ptr::null_mut());
 
-/// The budget of the next [`SHARED`]: a forked child keeps that of its parent.
+/// The budget in bytes for the next [`Shared`] that is made. A forked child inherits the budget of its parent here.
 static LIMIT: AtomicUsize = AtomicUsize::new(DEFAULT_LIMIT);
 
-/// Made when first called, by whichever thread. It is never freed while this process can use it.
+/// Returns the [`Shared`] of this process. The first call makes it; any thread may call this.
 pub(super) fn shared() -> &'static Shared {
     let mut shared = SHARED.load(Acquire);
     if shared.is_null() {
@@ -21,32 +24,37 @@ pub(super) fn shared() -> &'static Shared {
         shared = match SHARED.compare_exchange(ptr::null_mut(), new, AcqRel, Acquire) {
             Ok(_) => new,
             Err(other) => {
-                // SAFETY: it is from `into_raw`, and nobody else has seen it.
+                // SAFETY: `new` is from `into_raw` above. Another thread won the exchange, so no other code has seen `new`.
                 drop(unsafe { Box::from_raw(new) });
                 other
             }
         };
     }
-    // SAFETY: it is from `into_raw`, and never freed.
+    // SAFETY: a pointer in `SHARED` is from `into_raw`, and no code frees it.
     unsafe { &*shared }
 }
 
-/// Leaves what is shared to the parent, in a forked child. Atomics are all that it touches: it may be called where only
-/// async-signal-safe functions may.
+/// Forgets the parent's [`Shared`] in a forked child, but keeps its budget. It uses only atomics, because a child of a process with
+/// threads may only call async-signal-safe functions.
 pub(super) fn leave_to_parent() {
     let parents = SHARED.swap(ptr::null_mut(), AcqRel);
-    // SAFETY: null, or from `into_raw` and never freed. Only an atomic of it is read: a lock of it may be held for ever.
+    // SAFETY: the pointer is null, or from `into_raw` and never freed. `limit` reads an atomic and takes no lock: in the child,
+    // nobody would ever unlock one that a thread of the parent held.
     if let Some(parents) = unsafe { parents.as_ref() } {
         LIMIT.store(parents.limit(), Release);
     }
 }
 
-/// Starts a thread that takes no signals: a signal that interrupts the rescuer would not interrupt what Python's
-/// main thread waits in. A thread inherits the mask of the one that starts it, so it is never without.
+/// Starts the rescuer thread with all signals blocked. The system may deliver a signal to any thread that does not block it; if the
+/// rescuer took a signal, the wait of Python's main thread would not be interrupted.
+///
+/// A thread inherits its mask from the thread that starts it, so this function blocks the signals before the start, and
+/// restores its own mask after it.
 fn spawn(body: Box<dyn FnOnce() + Send>) -> std::io::Result<()> {
     let mut all = MaybeUninit::<libc::sigset_t>::uninit();
     let mut before = MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: `sigfillset` fills in the first set, and `pthread_sigmask` the second one unless it fails.
+    // SAFETY: both pointers are to local sets. `sigfillset` initialises `all`; `pthread_sigmask` initialises `before` if it
+    // returns 0.
     let blocked = unsafe {
         libc::sigfillset(all.as_mut_ptr());
         libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr()) == 0
@@ -56,7 +64,7 @@ fn spawn(body: Box<dyn FnOnce() + Send>) -> std::io::Result<()> {
         .stack_size(256 * 1024)
         .spawn(body);
     if blocked {
-        // SAFETY: it was filled in.
+        // SAFETY: `blocked` says that `pthread_sigmask` initialised `before`.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut()) };
     }
     spawned.map(drop)

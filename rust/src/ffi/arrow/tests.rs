@@ -18,31 +18,31 @@ fn batch(rows: u64) -> Batch {
 }
 
 struct Moved(ArrowArray);
-// SAFETY: the interface lets any thread release an array.
+// SAFETY: the C data interface lets any thread release an array.
 unsafe impl Send for Moved {}
 
 #[test]
 fn an_array_owns_its_values_until_it_is_released_on_any_thread() {
     let mut array = ArrowArray::of(batch(1000)).unwrap();
     assert_eq!((array.length, array.n_children), (1000, 3));
-    // SAFETY: there are three children; the first is moved out, as a consumer may.
+    // SAFETY: the array has three children. This moves the first out as the interface describes: copy, then clear `release`.
     let child = unsafe {
         let place = *array.children;
         let child = place.read();
         (*place).release = None;
         child
     };
-    // SAFETY: the array is not released.
+    // SAFETY: `ArrowArray::of` made the array, and nobody has released it.
     unsafe { array.release.unwrap()(&raw mut array) };
     assert!(array.release.is_none());
-    // SAFETY: a text of 1000 rows has so many offsets.
+    // SAFETY: the second buffer of a text column has one offset more than rows, so index 1000 exists.
     let end = unsafe { *(*child.buffers.add(1)).cast::<i32>().add(1000) };
     assert_eq!(end, 10 + 90 * 2 + 900 * 3);
     let moved = Moved(child);
     thread::spawn(move || {
         let mut moved = moved;
         let Moved(array) = &mut moved;
-        // SAFETY: the child is not released.
+        // SAFETY: the child was moved out above, and nobody has released it.
         unsafe { array.release.unwrap()(array) };
         assert!(array.release.is_none());
     })
@@ -65,7 +65,7 @@ fn a_stream_ends_with_a_released_array_and_a_failure_with_its_words() {
     let mut stream = ArrowArrayStream::of(vec![("a".into(), Type::Time)], batches);
     let mut schema = ArrowSchema::empty();
     let mut array = ArrowArray::empty();
-    // SAFETY: the stream, the schema and the arrays are ours, and released once each.
+    // SAFETY: the stream is from `ArrowArrayStream::of`; each struct is released once and not used after that.
     unsafe {
         assert_eq!(
             stream.get_schema.unwrap()(&raw mut stream, &raw mut schema),
@@ -95,11 +95,11 @@ fn a_stream_ends_with_a_released_array_and_a_failure_with_its_words() {
 }
 
 struct Shared(*mut ArrowArrayStream);
-// SAFETY: the tests below use a stream from several threads, which its functions must stand.
+// SAFETY: the functions of an exported stream are safe to call from several threads, which the tests below check.
 unsafe impl Send for Shared {}
 
 fn words(stream: *mut ArrowArrayStream) -> Option<String> {
-    // SAFETY: the stream is one of ours, not released; the text lives as long as it does.
+    // SAFETY: the stream is from `ArrowArrayStream::of` and not released; its error text lives as long as the stream.
     unsafe {
         let words = (*stream).get_last_error.unwrap()(stream);
         (!words.is_null()).then(|| CStr::from_ptr(words).to_str().unwrap().to_owned())
@@ -123,13 +123,13 @@ fn a_second_thread_is_refused_while_one_reads() {
         let shared = shared;
         let Shared(stream) = shared;
         let mut array = ArrowArray::empty();
-        // SAFETY: the stream lives until this thread has ended.
+        // SAFETY: the test joins this thread before it drops the stream.
         let status = unsafe { (*stream).get_next.unwrap()(stream, &raw mut array) };
         (status, array.length)
     });
     wait_begun.recv().unwrap();
     let (stream, mut array) = (&raw mut stream, ArrowArray::empty());
-    // SAFETY: as above.
+    // SAFETY: the stream is a local variable of this function, and is not released before the end.
     unsafe {
         let next = (*stream).get_next.unwrap();
         assert_eq!(next(stream, &raw mut array), EBUSY);
@@ -139,7 +139,7 @@ fn a_second_thread_is_refused_while_one_reads() {
         assert_eq!((*stream).get_schema.unwrap()(stream, &raw mut schema), 0);
         go_on.send(()).unwrap();
         assert_eq!(reader.join().unwrap(), (0, 3));
-        // That was no failure: the stream goes on.
+        // Being refused with EBUSY is not a failure of the stream: it still returns batches.
         assert_eq!(words(stream), None);
         go_on.send(()).unwrap();
         assert_eq!(next(stream, &raw mut array), 0);
@@ -156,7 +156,7 @@ fn a_stream_that_two_threads_release_is_freed_once() {
             let shared = Shared(&raw mut stream);
             thread::spawn(move || {
                 let shared = shared;
-                // SAFETY: the struct lives until both threads have ended.
+                // SAFETY: the test joins both threads before it drops the struct.
                 unsafe { release(shared.0) };
             })
         });

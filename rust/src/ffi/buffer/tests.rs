@@ -4,7 +4,7 @@ use crate::ffi::{CW_ERROR_PANIC, CW_ERROR_STALE};
 
 fn new_buffer() -> u64 {
     let mut handle = 0;
-    // SAFETY: `out` may be written.
+    // SAFETY: the list of names is null with length 0, and `handle` is writable.
     assert_eq!(
         unsafe { cw_buffer_new(100, 0, ptr::null(), 0, &raw mut handle) },
         CW_NOTHING
@@ -12,16 +12,15 @@ fn new_buffer() -> u64 {
     handle
 }
 
-/// Two steps of zeros.
 fn no_steps() -> CwSteps {
-    // SAFETY: all zero is a valid value of numbers and pointers.
+    // SAFETY: all fields are numbers and raw pointers, for which zeros are a valid value.
     unsafe { std::mem::zeroed() }
 }
 
-/// The status and the first step.
+/// Returns the status of `cw_buffer_next`, and the first step.
 fn next(handle: u64, data: &[u8]) -> (i32, CwStep) {
     let mut out = no_steps();
-    // SAFETY: `data` may be read, `out` may be written.
+    // SAFETY: `data` is a borrowed slice, and `out` is a local struct.
     let status = unsafe { cw_buffer_next(handle, data.as_ptr(), data.len() as u64, &raw mut out) };
     (status, out.steps[0])
 }
@@ -44,7 +43,7 @@ fn wrong_pointers_and_ranges_are_a_status() {
     let mut step = no_steps();
     let mut other = 0;
     let data = b"{}\n".as_ptr();
-    // SAFETY: each pointer is null or good for its length; lengths out of range must be refused before they are used.
+    // SAFETY: each pointer is null or valid. Lengths that are too large must be refused before any byte is read.
     unsafe {
         assert_eq!(
             cw_buffer_new(1, 0, ptr::null(), 0, ptr::null_mut()),
@@ -88,7 +87,7 @@ fn two_steps_are_those_that_two_calls_of_the_buffer_take() {
     for cut in 0..=stream.len() {
         for limit in [3, 100] {
             let mut handle = 0;
-            // SAFETY: the pointer is to live memory.
+            // SAFETY: `handle` is writable, and the list of names is null with length 0.
             assert_eq!(
                 unsafe { cw_buffer_new(limit, 0, ptr::null(), 0, &raw mut handle) },
                 CW_NOTHING
@@ -100,16 +99,16 @@ fn two_steps_are_those_that_two_calls_of_the_buffer_take() {
                 let mut out = no_steps();
                 while at < chunk.len() {
                     let (data, len) = (chunk.as_ptr(), chunk.len() as u64);
-                    // SAFETY: the pointers are to live memory of that length.
+                    // SAFETY: `data` points to `len` bytes of `stream`, and `out` is a local struct.
                     let count = unsafe { cw_buffer_next(handle, data, len, &raw mut out) };
                     for step in &out.steps[..usize::try_from(count).unwrap()] {
-                        // SAFETY: what is lent is so until the next call, also by the first of two steps.
+                        // SAFETY: both steps of a call lend their bytes until the next call with the handle.
                         let lent = unsafe { lent(step) };
                         let (consumed, expected) = buffer.next(&chunk[at..]).unwrap();
                         at += consumed;
                         let place = position.pass(consumed, &expected);
                         let expected = CwStep::new(expected, at, place);
-                        // SAFETY: as above.
+                        // SAFETY: `buffer` has not been used since it returned this step.
                         assert_eq!(lent, unsafe { self::lent(&expected) });
                         let numbers = |it: &CwStep| {
                             (
@@ -129,16 +128,16 @@ fn two_steps_are_those_that_two_calls_of_the_buffer_take() {
     }
 }
 
-/// A copy of what a step lends.
+/// Returns a copy of the bytes that a step lends.
 ///
 /// # Safety
 ///
-/// It is still lent.
+/// The buffer has not been used since it returned the step.
 unsafe fn lent(step: &CwStep) -> Vec<u8> {
     if step.lent.is_null() {
         return Vec::new();
     }
-    // SAFETY: the caller promises it.
+    // SAFETY: the caller guarantees that the bytes are still lent.
     unsafe { bytes(step.lent, step.bytes) }.unwrap().to_vec()
 }
 
@@ -153,12 +152,12 @@ fn steps_cross_the_border_whole() {
     );
     assert!(step.lent.is_null());
     let (status, step) = next(handle, b":\xff}\n{");
-    assert_eq!((status, step.kind), (2, CW_CARRY.into())); // the second one keeps the rest
+    assert_eq!((status, step.kind), (2, CW_CARRY.into())); // The second step copies `{` into the buffer.
     assert_eq!(
         (step.bytes, step.next, step.lines, step.defects),
         (8, 4, 1, 2)
     );
-    // SAFETY: the step lends so many bytes until the next call.
+    // SAFETY: the handle has not been used since it returned the step.
     assert_eq!(unsafe { lent(&step) }, b"{\"a\":\xff}\n");
     assert_eq!(next(handle, &[b'x'; 100]).1.kind, i64::from(CW_NOTHING));
     let (status, step) = next(handle, b"\n");

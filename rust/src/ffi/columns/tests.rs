@@ -9,7 +9,7 @@ unsafe extern "C" fn refuse(_: *const u8, _: u64, _: *mut c_void) -> i32 {
 fn new(spec: &str, decode: CwDecode) -> Result<u64, i32> {
     let mut handle = 0;
     let (text, len) = (spec.as_ptr(), spec.len() as u64);
-    // SAFETY: the text is of that length, and the other one is null.
+    // SAFETY: `text` points to `len` bytes, the list of names is null with length 0, and `handle` is writable.
     let status = unsafe { cw_scan_new(text, len, ptr::null(), 0, 0, 99, decode, &raw mut handle) };
     match status {
         CW_NOTHING => Ok(handle),
@@ -26,7 +26,7 @@ fn wrong_arguments_are_refused() {
     assert_eq!(new(SPEC, None), Err(CW_ERROR_ARGUMENT));
     let handle = new(SPEC, Some(refuse)).unwrap();
     let (data, len) = (DATA.as_ptr(), DATA.len() as u64);
-    // SAFETY: the pointers are to live memory of that length, or null.
+    // SAFETY: each pointer is null, or points to live memory of the given length.
     unsafe {
         assert_eq!(cw_scan_add(handle, data, len, 0, 0, len), CW_NOTHING);
         let mut stream = ptr::null_mut();
@@ -46,7 +46,7 @@ fn wrong_arguments_are_refused() {
         );
         assert_eq!(cw_combine_add(combine, stream, out, room), CW_ERROR_SYSTEM);
         assert_eq!(&error, b"it lacks the column ");
-        // It was released by what took it, and only its memory is left.
+        // `cw_combine_add` released the stream although it failed. Its struct still has to be freed.
         assert_eq!(cw_stream_free(stream), CW_NOTHING);
         assert_eq!(cw_combine_free(combine), CW_NOTHING);
 
@@ -61,7 +61,7 @@ fn wrong_arguments_are_refused() {
 #[test]
 fn counts_and_cases_are_told() {
     let handle = new(SPEC, Some(refuse)).unwrap();
-    // SAFETY: the pointers are to live memory of that length, or null.
+    // SAFETY: each pointer is null, or points to live memory of the given length.
     unsafe {
         cw_scan_add(handle, DATA.as_ptr(), DATA.len() as u64, 0, 0, u64::MAX);
         let mut stream = ptr::null_mut();
