@@ -1,4 +1,19 @@
-//! Vectors of 32 bytes. Everything here is inlined into [`super::run_avx2`], where AVX2 may be used.
+//! The [`Engine`] with AVX2: it searches 32 or 64 bytes at a time.
+//!
+//! The basic idea is simple: compare 64 bytes with `"`, `\` and LF, and keep one bit per byte. A few operations on a `u64` then
+//! answer questions about the whole block, such as which bytes are within strings. (Bit 0 is on the left here.)
+//!
+//! ```text
+//! bytes                { "a":"b\"c" }
+//! quotes               ..1.1.1..1.1..
+//! backslashes          ........1.....
+//! escaped              .........1....   the byte after an odd number of backslashes
+//! quotes & !escaped    ..1.1.1....1..   the quotes that open or close a string
+//! parity of these      ..11..11111...   the bytes within strings
+//! ```
+//!
+//! All functions are inlined into [`super::run_avx2`], the only function that is compiled for AVX2. A value of [`Avx2`] is the proof
+//! that the processor has it; each `SAFETY` comment below relies on that.
 
 use std::arch::x86_64::{
     __m256i, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_min_epu8, _mm256_movemask_epi8,
@@ -9,7 +24,7 @@ use std::arch::x86_64::{
 use super::plain::last_special;
 use super::{Engine, Operation, Plain, PAGE};
 
-/// A proof that the processor has AVX2: only [`super::run_avx2`] makes one.
+/// The proof that the processor has AVX2. Only [`super::run_avx2`] makes a value of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Avx2(());
 
@@ -25,26 +40,27 @@ impl Avx2 {
 
 const WIDTH: usize = 32;
 
-/// The 32 bytes of `data` from `at` on, if there are that many.
+/// Returns the 32 bytes of `data` from `at` on; `None` if fewer are left.
 #[inline(always)]
 fn chunk(data: &[u8], at: usize) -> Option<&[u8; WIDTH]> {
     if data.len() < WIDTH || at > data.len() - WIDTH {
         return None;
     }
-    // SAFETY: `at + 32` is at most the length, and an array of bytes needs no alignment.
+    // SAFETY: `at + 32` is at most the length (checked above), and an array of bytes needs no alignment.
     Some(unsafe { &*data.as_ptr().add(at).cast() })
 }
 
 #[inline(always)]
 fn load(_: Avx2, data: &[u8; WIDTH]) -> __m256i {
-    // SAFETY: `data` is 32 bytes to read, at any alignment, and the processor has AVX2.
+    // SAFETY: `data` is a reference to 32 bytes; the instruction needs no alignment. The first argument proves AVX2.
     unsafe { _mm256_loadu_si256(data.as_ptr().cast()) }
 }
 
+/// Returns a mask of the bytes `"`, `\` and below 0x20, one bit per byte.
 #[inline(always)]
 fn special_mask(engine: Avx2, data: &[u8; WIDTH]) -> u32 {
     let bytes = load(engine, data);
-    // SAFETY: the processor has AVX2; these work on registers.
+    // SAFETY: `engine` proves AVX2; these instructions work on registers only.
     unsafe {
         let quote = _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(0x22));
         let backslash = _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(0x5c));
@@ -54,10 +70,10 @@ fn special_mask(engine: Avx2, data: &[u8; WIDTH]) -> u32 {
     }
 }
 
-/// The high bit of each byte: set where a comparison found something, and in bytes that are not ASCII.
+/// Returns the high bit of each byte. After a comparison, it is set in the bytes that were equal; in text, in those that are not ASCII.
 #[inline(always)]
 fn mask(_: Avx2, bytes: __m256i) -> u32 {
-    // SAFETY: the processor has AVX2; this works on registers.
+    // SAFETY: the first argument proves AVX2; this instruction works on registers only.
     #[allow(clippy::cast_sign_loss)]
     unsafe {
         _mm256_movemask_epi8(bytes) as u32
@@ -66,11 +82,12 @@ fn mask(_: Avx2, bytes: __m256i) -> u32 {
 
 #[inline(always)]
 fn zero(_: Avx2) -> __m256i {
-    // SAFETY: the processor has AVX2; this works on registers.
+    // SAFETY: the first argument proves AVX2; this instruction works on registers only.
     unsafe { _mm256_setzero_si256() }
 }
 
-/// Index within a page of the lowest set bit of `bits`, which stand for the bytes from `base` on. Any index if no bit is set.
+/// Returns the index within a page of the lowest set bit of `bits`, one bit per byte from `base` on. If no bit is set, the result
+/// has no meaning.
 #[inline(always)]
 #[allow(clippy::cast_possible_truncation)]
 fn index(base: usize, bits: u64) -> u16 {
@@ -79,32 +96,32 @@ fn index(base: usize, bits: u64) -> u16 {
 
 #[inline(always)]
 fn or(_: Avx2, one: __m256i, other: __m256i) -> __m256i {
-    // SAFETY: the processor has AVX2; this works on registers.
+    // SAFETY: the first argument proves AVX2; this instruction works on registers only.
     unsafe { _mm256_or_si256(one, other) }
 }
 
 #[inline(always)]
 fn is_zero(_: Avx2, bytes: __m256i) -> bool {
-    // SAFETY: the processor has AVX2; this works on registers.
+    // SAFETY: the first argument proves AVX2; this instruction works on registers only.
     unsafe { _mm256_testz_si256(bytes, bytes) == 1 }
 }
 
-/// The bytes that differ between two places.
+/// Returns the exclusive or of two blocks: zero in each byte that is equal in both.
 #[inline(always)]
 fn differing(engine: Avx2, one: &[u8; WIDTH], other: &[u8; WIDTH]) -> __m256i {
     let (one, other) = (load(engine, one), load(engine, other));
-    // SAFETY: the processor has AVX2; this works on registers.
+    // SAFETY: `engine` proves AVX2; this instruction works on registers only.
     unsafe { _mm256_xor_si256(one, other) }
 }
 
-/// 64 bytes, one bit each.
+/// Three masks of a block of 64 bytes, one bit per byte.
 struct Bits {
     quotes: u64,
     backslashes: u64,
     feeds: u64,
 }
 
-/// The 64 bytes of `data` from `at` on, filled up with LFs after the end of the data.
+/// Returns the 64 bytes of `data` from `at` on. Beyond the end of the data, it is filled with LFs, which stop every search.
 #[inline(always)]
 fn block(data: &[u8], at: usize) -> [[u8; WIDTH]; 2] {
     match (chunk(data, at), chunk(data, at + WIDTH)) {
@@ -113,6 +130,7 @@ fn block(data: &[u8], at: usize) -> [[u8; WIDTH]; 2] {
     }
 }
 
+/// Copies the last bytes of the data, fewer than 64, into a block of LFs.
 #[cold]
 #[inline(never)]
 fn last_block(rest: &[u8]) -> [[u8; WIDTH]; 2] {
@@ -123,11 +141,11 @@ fn last_block(rest: &[u8]) -> [[u8; WIDTH]; 2] {
     bytes
 }
 
-/// Which bytes of a block are `byte`.
+/// Returns a mask of the bytes of a block that equal `byte`.
 #[inline(always)]
 fn equal(engine: Avx2, block: &[__m256i; 2], byte: u8) -> u64 {
     let mask = |bytes| {
-        // SAFETY: the processor has AVX2; these work on registers.
+        // SAFETY: `engine` proves AVX2; these instructions work on registers only.
         #[allow(clippy::cast_possible_wrap)]
         let found = unsafe { _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(byte as i8)) };
         u64::from(mask(engine, found))
@@ -151,13 +169,13 @@ impl Bits {
         }
     }
 
-    /// Which bytes are escaped: each that follows an odd number of backslashes. `carry` says whether the first byte is, and is set
-    /// for the first byte of the next block.
+    /// Returns a mask of the escaped bytes: those that follow an odd number of backslashes. `carry` is 1 if the first byte of this block
+    /// is escaped, and is set for the first byte of the next block.
     #[inline(always)]
     fn escaped(&self, carry: &mut u64) -> u64 {
-        // There is no branch for blocks without a backslash: in text the processor guesses it wrongly too often.
-        // As simdjson does it: adding to a run of backslashes that begins at an odd bit carries through the run. The bit where the
-        // carry ends tells whether the length is odd.
+        // This is simdjson's algorithm. Take a run of backslashes that begins at an odd bit. Adding 1 at its first bit carries through the
+        // run to the bit after it. Whether that bit is even or odd tells whether the run's length is odd.
+        // There is no branch for blocks without a backslash, because the processor mispredicts it too often in text.
         let backslashes = self.backslashes & !*carry;
         let follows = backslashes << 1 | *carry;
         let odd_starts = backslashes & !EVEN & !follows;
@@ -167,25 +185,27 @@ impl Bits {
     }
 }
 
-/// Every other bit, from the lowest on.
+/// The bits 0, 2, 4, …, 62.
 const EVEN: u64 = 0x5555_5555_5555_5555;
 
-/// The last block.
+/// The masks of the last block that [`string_end`](Engine::string_end) loaded. Several short strings lie in one block, so the
+/// next call often finds its answer here.
 #[derive(Debug, Default)]
 pub struct Ahead {
-    /// Where it begins.
+    /// The index in the data at which the block begins.
     base: usize,
-    /// The place after it.
+    /// The index after the block.
     end: usize,
-    /// Its quotes that are not escaped, and its LFs.
+    /// A mask of the quotes that are not escaped, and of the LFs.
     stops: u64,
+    /// A mask of all backslashes.
     backslashes: u64,
-    /// Whether the first byte after it is escaped.
+    /// 1 if the first byte after the block is escaped, else 0.
     carry: u64,
 }
 
 impl Ahead {
-    /// Looks at the block that begins at `base`.
+    /// Loads the block that begins at `base`.
     #[inline(always)]
     fn look(&mut self, engine: Avx2, data: &[u8], base: usize) {
         let bits = Bits::of(engine, &load_block(engine, data, base));
@@ -196,7 +216,8 @@ impl Ahead {
     }
 }
 
-/// Bit i is set if an odd number of the bits up to i are.
+/// Returns a mask in which bit i is set if an odd number of the bits 0 to i are set. Given the quotes of a block, these are the opening
+/// quotes and the bytes within strings.
 #[inline(always)]
 fn parity(mut bits: u64) -> u64 {
     for shift in [1, 2, 4, 8, 16, 32] {
@@ -210,7 +231,7 @@ impl Engine for Avx2 {
 
     #[inline(always)]
     fn string_end(self, ahead: &mut Ahead, data: &[u8], at: usize) -> (usize, bool) {
-        // The byte at `at` follows a quote, so it is not escaped.
+        // The byte at `at` follows an opening quote, so it is not escaped: the block may begin here.
         if at >= ahead.end {
             ahead.carry = 0;
             ahead.look(self, data, at);
@@ -247,17 +268,18 @@ impl Engine for Avx2 {
             let bits = Bits::of(self, &block);
             let quotes = bits.quotes & !bits.escaped(&mut carry);
             if in_string != 0 && quotes | bits.feeds == 0 {
-                // The whole block is in one string. Most skipped bytes are.
+                // The whole block lies within one string, which is true for most blocks.
                 base += 64;
                 continue;
             }
             let strings = parity(quotes) ^ in_string;
             if bits.backslashes & !strings != 0 {
-                // Not an escape: the bits after it are wrong.
+                // A backslash outside of a string is invalid JSON. The masks took it for an escape, so they are wrong after it.
                 return Plain.container_end(data, at);
             }
             in_string = 0_u64.wrapping_sub(strings >> 63);
-            // SAFETY: the processor has AVX2; these work on registers.
+            // Setting bit 5 makes `{` of `[` and `}` of `]`, so two comparisons find all four brackets.
+            // SAFETY: `self` proves AVX2; these instructions work on registers only.
             let lower = block.map(|half| unsafe { _mm256_or_si256(half, _mm256_set1_epi8(0x20)) });
             let opens = equal(self, &lower, b'{') & !strings;
             let closes = equal(self, &lower, b'}') & !strings;
@@ -327,7 +349,7 @@ impl Engine for Avx2 {
             return false;
         };
         let differing = |at: usize| {
-            // SAFETY: only called with `at <= last`, and both have `last + 32` bytes.
+            // SAFETY: both slices have `part.len() = last + 32` bytes, and the calls below pass an `at` of at most `last`.
             let (one, other) = unsafe {
                 (
                     &*here.as_ptr().add(at).cast(),
@@ -375,8 +397,8 @@ impl Engine for Avx2 {
             let block = [load(self, low), load(self, top)];
             all = or(self, all, or(self, block[0], block[1]));
             let mut feeds = equal(self, &block, b'\n');
-            // Most blocks have one LF or none, and which of both cannot be predicted: a place is written in any case, and
-            // written again if there is none.
+            // Most blocks have one LF or none, and the processor cannot predict which. So this writes an index in any case, without a
+            // branch. If the block has no LF, `count` stays, and the next block overwrites the index.
             found[count % PAGE] = index(base, feeds);
             count += usize::from(feeds != 0);
             feeds &= feeds.wrapping_sub(1);
@@ -405,8 +427,8 @@ impl Engine for Avx2 {
     ) -> (usize, bool) {
         while let Some(bytes) = chunk(data, at) {
             let vector = load(self, bytes);
-            // SAFETY: there is room for what is left and a vector, and the processor has AVX2.
-            #[allow(clippy::cast_possible_wrap)] // A byte is its bits.
+            // SAFETY: the caller guarantees room for the remaining bytes and 32 more, so a vector fits at `to`. `self` proves AVX2.
+            #[allow(clippy::cast_possible_wrap)] // `also` keeps its bits as an `i8`.
             let others = unsafe {
                 _mm256_storeu_si256(to.cast(), vector);
                 _mm256_cmpeq_epi8(vector, _mm256_set1_epi8(also as i8))
@@ -416,7 +438,7 @@ impl Engine for Avx2 {
                 return (at + found.trailing_zeros() as usize, true);
             }
             at += WIDTH;
-            // SAFETY: as many were written.
+            // SAFETY: the store above wrote `WIDTH` bytes at `to`, so `to + WIDTH` is within the caller's memory.
             to = unsafe { to.add(WIDTH) };
         }
         (at, false)
@@ -424,7 +446,7 @@ impl Engine for Avx2 {
 
     #[inline(always)]
     fn call<O: Operation>(self, operation: O) -> O::Output {
-        // SAFETY: the processor has AVX2.
+        // SAFETY: `run_avx2` made `self` on this processor, so the processor has all instructions that it requires.
         unsafe { super::run_avx2(operation) }
     }
 }

@@ -1,11 +1,18 @@
-//! Searches and comparisons of bytes, in vectors where the processor has them.
+//! Searches and comparisons of bytes, with vector instructions if the processor has them.
 //!
-//! An [`Operation`] is written once, over any [`Engine`], and run by [`run`], which picks the engine: [`Level::Fast`] takes AVX2 if
-//! the processor has it, [`Level::Plain`] and everything else words of 8 bytes. All engines give the same answers; the
-//! tests compare them.
+//! The basic idea is simple: code that searches is an [`Operation`], written once for any [`Engine`]. [`run`] chooses the engine at
+//! run time, and compiles the operation for each:
 //!
-//! This module knows bytes, which bytes end a run within a JSON string, and how such a string escapes them. Only this folder and `ffi`
-//! have `unsafe`.
+//! ```text
+//! run(Level::Fast,  operation)   the engine with AVX2, if the processor has it, else Plain
+//! run(Level::Plain, operation)   words of 8 bytes, on every processor
+//! ```
+//!
+//! All engines return the same results, which the tests compare. [`string_end`] and the other functions of `short` do without an
+//! engine: for strings of a few bytes, choosing one would cost more than it saves.
+//!
+//! This module knows bytes, and which bytes a JSON string escapes. It knows nothing of lines or messages. Only this folder and `ffi`
+//! contain `unsafe` code.
 //!
 //! [`Operation`]: crate::simd::Operation
 //! [`Engine`]: crate::simd::Engine
@@ -13,7 +20,7 @@
 //! [`Level::Fast`]: crate::simd::Level::Fast
 //! [`Level::Plain`]: crate::simd::Level::Plain
 #![allow(unsafe_code)]
-// The operations are inlined into one function per engine: only there the vector instructions may be used.
+// Every operation must be inlined into `run_avx2`: the compiler emits AVX2 instructions in that function only.
 #![allow(clippy::inline_always)]
 
 #[cfg(target_arch = "x86_64")]
@@ -26,75 +33,77 @@ pub use output::{escape_of, Output, Words};
 pub use plain::Plain;
 pub use short::{begins, copy_plain, difference, string_end, Ahead, Key, PAD};
 
-/// How much of the processor to use.
+/// Which instructions of the processor to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// Words of 8 bytes, on every processor.
     Plain,
-    /// The widest vectors that the processor has, chosen at run time.
+    /// The widest vectors that the processor has, determined at run time.
     Fast,
 }
 
-/// Most bytes that [`Engine::line_feeds`] looks at in one call.
+/// The most bytes that one call of [`Engine::line_feeds`] searches.
 pub const PAGE: usize = 2048;
 
-/// The bytes of the widest vector.
+/// The number of bytes in the widest vector of any engine.
 const MOST_WIDTH: usize = 32;
 
-/// The searches that a scanner is made of.
+/// The searches that an [`Operation`] can use, implemented for one kind of processor.
 pub trait Engine: Copy {
-    /// What is known of the bytes around the last string, so that they need not be looked at again for the next.
+    /// What [`string_end`](Self::string_end) remembers of the bytes that it has loaded, so that the search for the next string need not load
+    /// them again.
     type Ahead: Default;
 
-    /// The end of the string whose contents begin at `at`: its closing quote, or the LF before it, or the end of the
-    /// data; and whether there is a backslash before. The opening quote does not follow a backslash. `ahead` is of the same
-    /// data and of no later place.
+    /// Finds the end of a string whose content begins at `at`, after a quote that is not escaped.
+    ///
+    /// Returns the index of the closing quote, or of an LF before it, or the length of the data; and whether the string has a
+    /// backslash. `ahead` is new, or comes from an earlier call with the same `data` and an `at` that was not larger.
     fn string_end(self, ahead: &mut Self::Ahead, data: &[u8], at: usize) -> (usize, bool);
 
-    /// The end of the array or object whose first bracket is at `at`. Brackets are counted, strings skipped.
+    /// Returns the index after the array or object whose opening bracket is at `at`. It counts brackets and skips strings.
     ///
     /// # Errors
     ///
-    /// Where the LF is that comes before its end, or the end of the data.
+    /// The index of an LF before the closing bracket, or the length of the data.
     fn container_end(self, data: &[u8], at: usize) -> Result<usize, usize>;
 
-    /// Index of the first `"`, `\` or byte below 0x20 of `data` from `at` on; `data.len()` if there is none.
+    /// Returns the index of the first `"`, `\` or byte below 0x20 in `data` from `at` on; `data.len()` if there is none.
     fn special(self, data: &[u8], at: usize) -> usize;
 
-    /// As [`special`](Self::special), and whether all bytes before it are ASCII.
+    /// Does the same as [`special`](Self::special), and also returns whether all bytes from `at` up to that index are ASCII.
     fn special_ascii(self, data: &[u8], at: usize) -> (usize, bool);
 
-    /// Whether `data` from `at` on begins with `part`.
+    /// Returns true if the bytes of `data` from `at` on begin with `part`.
     fn begins(self, data: &[u8], at: usize, part: &[u8]) -> bool;
 
-    /// Writes the indexes of the LFs of `data`, which are [`PAGE`] bytes at most, to `found`; returns their number, and
-    /// whether all of `data` is ASCII.
+    /// Writes the indexes of the LFs in `data`, which has at most [`PAGE`] bytes, to `found`. Returns how many there are, and whether all
+    /// of `data` is ASCII.
     fn line_feeds(self, data: &[u8], found: &mut [u16; PAGE]) -> (usize, bool);
 
-    /// Index of the first LF of `data`, or its length; and whether all bytes before it are ASCII.
+    /// Returns the index of the first LF in `data`, or its length; and whether all bytes before it are ASCII.
     fn line_end(self, data: &[u8]) -> (usize, bool);
 
-    /// Copies bytes of `data` from `at` on, up to the first that a string does not have as it is, or that is `also`, or to where fewer
-    /// are left than a vector has. Returns its index, and whether it is such a byte.
+    /// Copies bytes of `data` from `at` on to `to`. It stops at the first byte that a JSON string must escape or that equals `also`, and
+    /// returns its index and true. If it reaches the last bytes, too few for a vector, it returns their index and false.
     ///
     /// # Safety
     ///
-    /// `to` has room for as many bytes as there are from `at` on, and for 32 more.
+    /// `to` has room for all bytes of `data` from `at` on, and for 32 more.
     unsafe fn copy_plain(self, data: &[u8], at: usize, to: *mut u8, also: u8) -> (usize, bool);
 
-    /// Runs `operation` in a function of its own, which keeps the caller's registers and stack small.
+    /// Runs `operation` in a separate function, not inlined: the calling function then needs fewer registers and less stack.
     fn call<O: Operation>(self, operation: O) -> O::Output;
 }
 
-/// Work to be done by some [`Engine`]. Implementations say `#[inline(always)]`, so that vectors stay in registers.
+/// A computation that runs on any [`Engine`]. Implementations of `run` have `#[inline(always)]`, so that vectors stay in registers.
 pub trait Operation {
-    /// What comes of it.
+    /// The result of the computation.
     type Output;
-    /// Does it.
+    /// Does the computation with the searches of `engine`.
     fn run<E: Engine>(self, engine: E) -> Self::Output;
 }
 
-/// Does `operation` at `level`.
+/// Runs `operation` on the best engine that `level` allows.
 #[inline]
 pub fn run<O: Operation>(level: Level, operation: O) -> O::Output {
     #[cfg(target_arch = "x86_64")]
@@ -105,16 +114,18 @@ pub fn run<O: Operation>(level: Level, operation: O) -> O::Output {
         && is_x86_feature_detected!("lzcnt")
         && is_x86_feature_detected!("popcnt")
     {
-        // SAFETY: the processor has AVX2 and the bit instructions of its time.
+        // SAFETY: the condition above checked all five features that `run_avx2` requires.
         return unsafe { run_avx2(operation) };
     }
     let _ = level;
     operation.run(Plain)
 }
 
+/// Runs `operation` on the engine with AVX2.
+///
 /// # Safety
 ///
-/// The processor must have AVX2, BMI1, BMI2, LZCNT and POPCNT.
+/// The processor has AVX2, BMI1, BMI2, LZCNT and POPCNT.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 #[inline(never)]

@@ -1,31 +1,40 @@
-//! A buffer for lines that are written: it takes keys, and strings that are escaped on the way, a vector at a time.
+//! [`Output`]: the buffer that JSON lines are written to. It copies strings 16 or 32 bytes at a time, and escapes them on the way.
 //!
-//! Each function makes room for the most that it may write, and then writes without looking for the end. So all that `unsafe` relies
-//! on here is that no function writes more than it has reserved.
+//! The basic idea is simple: a function first reserves the most bytes that it may write, and then writes without checking for
+//! the end of the memory. It may write more than it keeps, which is how a few bytes are copied without a loop: the 7 bytes
+//! `"type":` are written as 32 bytes, padded with zeros, and `at` advances by 7. The next write overwrites the zeros.
+//!
+//! ```text
+//! {"uuid":"1","type":0000000000000000000000000··············
+//! ^ start            ^ at                                   ^ end
+//! ```
+//!
+//! So every `unsafe` block here relies on one invariant: `start <= at <= end`, the bytes before `at` are written, and no
+//! function writes more than it has reserved after `at`.
 
 use super::short::{specials, vector, PAD, WIDTH};
 use super::{run, Engine, Level, Operation, MOST_WIDTH};
 
-/// The longest whole number: `-9223372036854775808`.
+/// The room for an integer. The longest has 20 bytes: `-9223372036854775808`.
 const INT_ROOM: usize = 20;
-/// The bytes of a string that are written at once.
+/// The most bytes of a string that are escaped after one reservation.
 const PART: usize = 4096;
 
-/// A few bytes that are written often.
+/// Bytes that are written often, such as the key `,"session_id":`. They are stored so that one copy of [`PAD`] bytes writes them.
 #[derive(Clone)]
 pub struct Words {
-    /// The bytes, followed by zeros.
+    /// The bytes, followed by zeros, if there are at most [`PAD`].
     bytes: [u8; PAD],
     len: usize,
-    /// All of them, if they are more.
+    /// The bytes, if there are more than [`PAD`].
     long: Vec<u8>,
 }
 
 impl Words {
-    /// Up to this many bytes need no memory of their own.
+    /// The most bytes that need no heap memory.
     pub const FEW: usize = PAD;
 
-    /// These bytes.
+    /// Stores these bytes.
     #[must_use]
     pub fn new(words: &[u8]) -> Self {
         let mut made = Self::few(*b"");
@@ -38,7 +47,7 @@ impl Words {
         made
     }
 
-    /// These bytes, which are at most [`FEW`](Self::FEW).
+    /// Stores these bytes, at most [`FEW`](Self::FEW) of them.
     #[must_use]
     pub const fn few<const N: usize>(words: [u8; N]) -> Self {
         let mut bytes = [0; PAD];
@@ -54,20 +63,20 @@ impl Words {
         }
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     #[must_use]
     pub fn all(&self) -> &[u8] {
         self.bytes.get(..self.len).unwrap_or(&self.long)
     }
 }
 
-/// Bytes that are written. Without memory, its functions return `None` and write nothing.
+/// A growing buffer of bytes. If memory runs out, its functions return `None`; a string may then be written in part.
 pub struct Output {
-    /// The memory. Its length is 0: how much is written is said by `at`.
+    /// Owns the memory. Its own length stays 0: `at` says how much is written.
     memory: Vec<u8>,
-    /// The start of the memory.
+    /// The first byte of the memory.
     start: *mut u8,
-    /// Where the next byte is written. All before are.
+    /// The place of the next write. All bytes from `start` up to here are written.
     at: *mut u8,
     /// The end of the memory.
     end: *mut u8,
@@ -87,38 +96,38 @@ impl Default for Output {
 }
 
 impl Output {
-    /// Sets the pointers into the memory, of which `len` bytes are written.
+    /// Sets the three pointers after the memory has moved or changed its size. Its first `len` bytes are written.
     fn point(&mut self, len: usize) {
         self.start = self.memory.as_mut_ptr();
-        // SAFETY: these bytes are written, and the memory is as long as its capacity.
+        // SAFETY: `len` bytes are written, so `len` is at most the capacity, which is the size of the memory.
         unsafe {
             self.at = self.start.add(len);
             self.end = self.start.add(self.memory.capacity());
         }
     }
 
-    /// Where the next byte is written.
+    /// Returns the number of bytes written, which is the index of the next byte.
     #[inline(always)]
     #[must_use]
     pub fn place(&self) -> usize {
         self.at as usize - self.start as usize
     }
 
-    /// What was written.
+    /// Returns the bytes written.
     #[inline(always)]
     #[must_use]
     pub fn written(&self) -> &[u8] {
-        // SAFETY: all bytes up to `at` are written.
+        // SAFETY: all bytes from `start` to `at` are written (the invariant of this type).
         unsafe { std::slice::from_raw_parts(self.start, self.place()) }
     }
 
-    /// The bytes that there is room for.
+    /// Returns how many bytes fit without growing.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.memory.capacity()
     }
 
-    /// Forgets what was written, and gives back room for more than `kept` bytes.
+    /// Removes all bytes. Frees memory if there is more than `kept` bytes of it.
     #[inline]
     pub fn clear(&mut self, kept: usize) {
         self.at = self.start;
@@ -131,21 +140,21 @@ impl Output {
     /// Removes everything after the first `len` bytes.
     pub fn truncate(&mut self, len: usize) {
         if len < self.place() {
-            // SAFETY: this many bytes are written.
+            // SAFETY: `len` is less than the number of bytes written.
             self.at = unsafe { self.start.add(len) };
         }
     }
 
-    /// Changes a byte, if it was written.
+    /// Replaces the byte at index `at`. Does nothing if that index is not written yet.
     #[inline(always)]
     pub fn change(&mut self, at: usize, byte: u8) {
         if at < self.place() {
-            // SAFETY: it was written.
+            // SAFETY: `at` is less than the number of bytes written.
             unsafe { self.start.add(at).write(byte) }
         }
     }
 
-    /// Where the next bytes are written, with room for `len`.
+    /// Makes room for `len` bytes and returns the place of the next write.
     #[inline(always)]
     fn reserve(&mut self, len: usize) -> Option<*mut u8> {
         if (self.end as usize - self.at as usize) < len {
@@ -158,28 +167,31 @@ impl Output {
     #[inline(never)]
     fn grow(&mut self, len: usize) -> Option<()> {
         let written = self.place();
-        // SAFETY: all bytes up to `at` are written.
+        // SAFETY: the bytes from `start` to `at` are written. Growing copies as many bytes as the vector's length says.
         unsafe { self.memory.set_len(written) };
         let grown = self.memory.try_reserve(len).ok();
-        // SAFETY: none are fewer.
+        // SAFETY: a length of 0 claims no written byte.
         unsafe { self.memory.set_len(0) };
         self.point(written);
         grown
     }
 
+    /// Moves the place of the next write to `end`.
+    ///
     /// # Safety
     ///
-    /// All bytes up to `end` are written, which is in the room that was reserved last.
+    /// `end` is within the room that [`reserve`](Self::reserve) returned last, and all bytes before it are written.
     #[inline(always)]
     unsafe fn end_at(&mut self, end: *mut u8) {
         self.at = end;
     }
 
-    /// Writes bytes.
+    /// Writes bytes unchanged.
     #[inline(always)]
     pub fn bytes(&mut self, bytes: &[u8]) -> Option<()> {
         let to = self.reserve(bytes.len())?;
-        // SAFETY: there is room for as many.
+        // SAFETY: `reserve` made room for `bytes.len()` bytes, all of which are written. `bytes` cannot overlap this memory, because
+        // `&mut self` excludes a borrow of it.
         unsafe {
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
             self.end_at(to.add(bytes.len()));
@@ -187,19 +199,19 @@ impl Output {
         Some(())
     }
 
-    /// Writes words, and a few bytes after them.
+    /// Writes `words`, and the bytes `after` them.
     #[inline(always)]
-    pub fn words<const N: usize>(&mut self, words: &Words, behind: [u8; N]) -> Option<()> {
-        // SAFETY: there is room for as many.
+    pub fn words<const N: usize>(&mut self, words: &Words, after: [u8; N]) -> Option<()> {
+        // SAFETY: `reserve_words` made room for `N` bytes at `to`, all of which are written.
         unsafe {
             let to = self.reserve_words(words, N)?;
-            to.cast::<[u8; N]>().write_unaligned(behind);
+            to.cast::<[u8; N]>().write_unaligned(after);
             self.end_at(to.add(N));
         }
         Some(())
     }
 
-    /// Writes words, and returns where the next bytes are written, with room for `len`.
+    /// Writes `words`, and makes room for `len` more bytes. Returns the place of the next write.
     #[inline(always)]
     fn reserve_words(&mut self, words: &Words, len: usize) -> Option<*mut u8> {
         if words.len > PAD {
@@ -207,7 +219,8 @@ impl Output {
             return self.reserve(len);
         }
         let to = self.reserve(PAD + len)?;
-        // SAFETY: there is room for all of them, zeros included; the words are no more.
+        // SAFETY: there is room for `PAD + len` bytes: for the words with the zeros after them, and for `len` bytes after the words,
+        // which are at most `PAD`.
         unsafe {
             to.cast::<[u8; PAD]>().write_unaligned(words.bytes);
             let to = to.add(words.len);
@@ -215,14 +228,14 @@ impl Output {
         }
     }
 
-    /// Writes words, and a string of ASCII with its quotes.
+    /// Writes `words`, and the ASCII string `text` in quotes.
     #[inline(always)]
     pub fn words_and_text(&mut self, words: &Words, text: &[u8]) -> Option<()> {
         if text.len() > PART {
             self.bytes(words.all())?;
             return self.other_text(text, true);
         }
-        // SAFETY: there is room for as many.
+        // SAFETY: there is `escaped_room` at `to`, which is what `quoted` requires. It returns the end of what it wrote.
         unsafe {
             let to = self.reserve_words(words, escaped_room(text.len()))?;
             let end = quoted::<false>(text, to);
@@ -231,44 +244,45 @@ impl Output {
         Some(())
     }
 
-    /// Writes a string with its quotes, and a few bytes before and after it. Separators of lines are escaped unless the bytes are ASCII.
+    /// Writes the string `text` in quotes, with the bytes `before` and `after` it. If `is_ascii` is false, U+2028 and U+2029 are escaped
+    /// as well, because some readers treat them as the end of a line.
     #[inline(always)]
     pub fn text<const N: usize, const M: usize>(
         &mut self,
         before: [u8; N],
         text: &[u8],
         is_ascii: bool,
-        behind: [u8; M],
+        after: [u8; M],
     ) -> Option<()> {
         if text.len() > PART || !is_ascii {
             self.bytes(&before)?;
             self.other_text(text, is_ascii)?;
-            return self.bytes(&behind);
+            return self.bytes(&after);
         }
-        // SAFETY: there is room for as many.
+        // SAFETY: there is room for `before`, `after` and `escaped_room` between them, which is what `quoted` requires.
         unsafe {
             let to = self.reserve(N + escaped_room(text.len()) + M)?;
             to.cast::<[u8; N]>().write_unaligned(before);
             let to = quoted::<false>(text, to.add(N));
-            to.cast::<[u8; M]>().write_unaligned(behind);
+            to.cast::<[u8; M]>().write_unaligned(after);
             self.end_at(to.add(M));
         }
         Some(())
     }
 
-    /// Writes a string that is long, or not ASCII.
+    /// Writes a string that is longer than [`PART`] or not ASCII, in quotes, one part after another.
     #[inline(never)]
     fn other_text(&mut self, mut text: &[u8], is_ascii: bool) -> Option<()> {
         self.bytes(b"\"")?;
         while !text.is_empty() {
             let mut end = text.len().min(PART);
-            // No character is cut.
+            // End the part before a character, not within its bytes.
             while text.get(end).is_some_and(|byte| byte & 0xc0 == 0x80) {
                 end -= 1;
             }
             let (part, rest) = text.split_at(end);
             let to = self.reserve(escaped_room(part.len()))?;
-            // SAFETY: there is room for as many.
+            // SAFETY: there is `escaped_room` for the part, which is more than `escape` requires.
             unsafe {
                 let end = if is_ascii {
                     escape::<false>(part, to)
@@ -282,11 +296,11 @@ impl Output {
         self.bytes(b"\"")
     }
 
-    /// Writes a whole number.
+    /// Writes an integer.
     #[inline(always)]
     pub fn int(&mut self, value: i64) -> Option<()> {
         let to = self.reserve(INT_ROOM)?;
-        // SAFETY: there is room for as many.
+        // SAFETY: there is `INT_ROOM` at `to`, which is what `int` requires.
         unsafe {
             let end = int(value, to);
             self.end_at(end);
@@ -294,13 +308,14 @@ impl Output {
         Some(())
     }
 
-    /// Writes a point, and the digits of a number in `places` places, at most 16. The number is not negative.
+    /// Writes a decimal point and `digits` with leading zeros to `places` places: `(5, 3)` gives `.005`. `places` is at most 16, and
+    /// `digits` is not negative.
     pub fn fraction(&mut self, digits: i64, places: usize) -> Option<()> {
         let mut rest = digits;
         let mut written = [b'0'; 17];
         let written = written.get_mut(..=places)?;
         for place in written.iter_mut().rev() {
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // It is a digit.
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 to 9.
             let digit = (rest % 10) as u8;
             *place = b'0' + digit;
             rest /= 10;
@@ -309,10 +324,10 @@ impl Output {
         self.bytes(written)
     }
 
-    /// Writes words, and a whole number.
+    /// Writes `words` and an integer.
     #[inline(always)]
     pub fn words_and_int(&mut self, words: &Words, value: i64) -> Option<()> {
-        // SAFETY: there is room for as many.
+        // SAFETY: there is `INT_ROOM` at `to`, which is what `int` requires.
         unsafe {
             let to = self.reserve_words(words, INT_ROOM)?;
             let end = int(value, to);
@@ -322,19 +337,19 @@ impl Output {
     }
 }
 
-/// Writes a whole number, and returns where it ends.
+/// Writes an integer at `to`, and returns the end of its digits.
 ///
 /// # Safety
 ///
-/// There is room for [`INT_ROOM`] bytes.
+/// There is room for [`INT_ROOM`] bytes at `to`.
 #[inline(always)]
 unsafe fn int(value: i64, to: *mut u8) -> *mut u8 {
-    // SAFETY: the caller promises room.
+    // SAFETY: the caller guarantees `INT_ROOM`.
     unsafe {
         match value {
             0..10 => {
                 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-                // It is a digit.
+                // 0 to 9.
                 to.write(b'0' + value as u8);
                 to.add(1)
             }
@@ -343,15 +358,15 @@ unsafe fn int(value: i64, to: *mut u8) -> *mut u8 {
     }
 }
 
-/// As [`int`], for numbers of any length.
+/// Does the same as [`int`] for integers of any length, two digits at a time.
 ///
 /// # Safety
 ///
-/// As of [`int`].
+/// There is room for [`INT_ROOM`] bytes at `to`.
 #[inline(never)]
 unsafe fn long_int(value: i64, mut to: *mut u8) -> *mut u8 {
     let mut rest = value.unsigned_abs();
-    // SAFETY: there are as many digits as the logarithm says, at most 19, and perhaps a sign.
+    // SAFETY: the caller guarantees 20 bytes. A sign is 1 byte, and the logarithm gives the exact number of digits: at most 19.
     unsafe {
         if value < 0 {
             to.write(b'-');
@@ -367,19 +382,19 @@ unsafe fn long_int(value: i64, mut to: *mut u8) -> *mut u8 {
             rest /= 100;
         }
         if place > to {
-            #[allow(clippy::cast_possible_truncation)] // It is a digit.
+            #[allow(clippy::cast_possible_truncation)] // 0 to 9.
             to.write(b'0' + rest as u8);
         }
         end
     }
 }
 
-/// The numbers of two digits.
+/// The ASCII digits of the numbers 00 to 99.
 static PAIRS: [[u8; 2]; 100] = {
     let mut all = [[0; 2]; 100];
     let mut number = 0;
     while number < 100 {
-        #[allow(clippy::cast_possible_truncation)] // They are digits.
+        #[allow(clippy::cast_possible_truncation)] // 0 to 9.
         let two = [b'0' + (number / 10) as u8, b'0' + (number % 10) as u8];
         all[number] = two;
         number += 1;
@@ -387,19 +402,20 @@ static PAIRS: [[u8; 2]; 100] = {
     all
 };
 
-/// How many bytes a string may need, with its quotes and the rest of the widest vector.
+/// Returns the room that writing a string of `len` bytes needs: 6 bytes for each byte (`\u0000`), two quotes, and one vector of the
+/// widest kind, which may be written beyond the end.
 fn escaped_room(len: usize) -> usize {
     6 * len + 2 + MOST_WIDTH
 }
 
-/// Writes a string with its quotes, and returns where it ends.
+/// Writes a string in quotes at `to`, and returns its end.
 ///
 /// # Safety
 ///
-/// There is [`escaped_room`].
+/// There is [`escaped_room`] for `bytes` at `to`.
 #[inline(always)]
 unsafe fn quoted<const UTF8: bool>(bytes: &[u8], to: *mut u8) -> *mut u8 {
-    // SAFETY: the caller promises room.
+    // SAFETY: the caller guarantees room for two quotes, and for the escaped bytes and a vector between them.
     unsafe {
         to.write(b'"');
         let end = escape::<UTF8>(bytes, to.add(1));
@@ -408,19 +424,23 @@ unsafe fn quoted<const UTF8: bool>(bytes: &[u8], to: *mut u8) -> *mut u8 {
     }
 }
 
-/// Writes bytes as a JSON string has them, and returns where they end. U+2028 and U+2029 are escaped if they are `UTF8`, or else the
-/// bytes are ASCII.
+/// Writes the content of a JSON string at `to`, without quotes, and returns its end. With `UTF8`, it also escapes U+2028 and U+2029;
+/// without `UTF8`, the bytes must be ASCII.
+///
+/// Short strings take no loop: two vectors, or two words, that overlap in the middle cover them. 11 bytes are copied as the
+/// words 0..8 and 3..11. If either has a byte to escape, [`escape_from`] writes the string again.
 ///
 /// # Safety
 ///
-/// There is room for six times as many, and a vector.
+/// There is room at `to` for 6 bytes per byte, and for one vector more.
 #[inline(always)]
 unsafe fn escape<const UTF8: bool>(bytes: &[u8], to: *mut u8) -> *mut u8 {
     let is_plain = |block: &[u8; WIDTH]| specials(block, also::<UTF8>()) == 0;
     let both = |first: u64, last: u64| (u128::from(first) | u128::from(last) << 64).to_le_bytes();
     let len = bytes.len();
     let mut at = 0;
-    // SAFETY: as many bytes are written as are read, or a vector more.
+    // SAFETY: each load is within `bytes`, as its place is at most `len` minus its width. Each store goes to the same place after `to`,
+    // where the caller guarantees room. `escape_from` gets what is left of the room.
     unsafe {
         if len >= LONG {
             return escape_long::<UTF8>(bytes, to);
@@ -435,7 +455,7 @@ unsafe fn escape<const UTF8: bool>(bytes: &[u8], to: *mut u8) -> *mut u8 {
                 }
                 at += WIDTH;
             }
-            // Some of the last vector may have been written before.
+            // The last vector may overlap the one before, with the same bytes.
             to.add(end).cast::<[u8; WIDTH]>().write_unaligned(*last);
             if is_plain(last) {
                 return to.add(len);
@@ -474,7 +494,8 @@ unsafe fn escape<const UTF8: bool>(bytes: &[u8], to: *mut u8) -> *mut u8 {
     }
 }
 
-/// The byte that is looked for beside those that every string escapes: the first of U+2028 and U+2029.
+/// Returns one more byte that a search stops at, besides those that every string escapes: with `UTF8` 0xe2, the first byte of U+2028
+/// and U+2029; otherwise `"`, which is escaped anyway.
 #[inline(always)]
 fn also<const UTF8: bool>() -> u8 {
     if UTF8 {
@@ -484,21 +505,21 @@ fn also<const UTF8: bool>() -> u8 {
     }
 }
 
-/// From this many bytes on, the call for wider vectors pays.
+/// The length in bytes from which wider vectors save more time than the call into a function with AVX2 costs.
 const LONG: usize = 96;
 
-/// As [`escape`], for a long string.
+/// Does the same as [`escape`] for a long string, with the widest vectors that the processor has.
 ///
 /// # Safety
 ///
-/// As of [`escape`], for the widest vector.
+/// There is room at `to` for 6 bytes per byte, and for one vector of [`MOST_WIDTH`] more.
 #[inline(never)]
 unsafe fn escape_long<const UTF8: bool>(bytes: &[u8], to: *mut u8) -> *mut u8 {
-    // SAFETY: the caller promises room.
+    // SAFETY: the caller guarantees the room that `Long::new` requires.
     run(Level::Fast, unsafe { Long::<UTF8>::new(bytes, to) })
 }
 
-/// What [`escape_long`] does.
+/// The [`Operation`] of [`escape_long`].
 pub(super) struct Long<'a, const UTF8: bool> {
     bytes: &'a [u8],
     to: *mut u8,
@@ -507,7 +528,7 @@ pub(super) struct Long<'a, const UTF8: bool> {
 impl<'a, const UTF8: bool> Long<'a, UTF8> {
     /// # Safety
     ///
-    /// As of [`escape_long`].
+    /// There is room at `to` for 6 bytes per byte, and for one vector of [`MOST_WIDTH`] more, until the operation has run.
     #[inline(always)]
     pub(super) unsafe fn new(bytes: &'a [u8], to: *mut u8) -> Self {
         Self { bytes, to }
@@ -521,7 +542,8 @@ impl<const UTF8: bool> Operation for Long<'_, UTF8> {
     fn run<E: Engine>(self, engine: E) -> *mut u8 {
         let Self { bytes, mut to } = self;
         let mut at = 0;
-        // SAFETY: who has made this has room for six times as many bytes, and a vector.
+        // SAFETY: the caller of `new` guarantees 6 bytes per byte, and a vector. Each byte consumed so far took at most 6, so as
+        // much is left for the remaining bytes.
         unsafe {
             loop {
                 let (next, is_special) = engine.copy_plain(bytes, at, to, also::<UTF8>());
@@ -535,14 +557,15 @@ impl<const UTF8: bool> Operation for Long<'_, UTF8> {
     }
 }
 
-/// As [`escape`], from `at` on.
+/// Does the same as [`escape`] for the bytes from `at` on, of which some have to be escaped.
 ///
 /// # Safety
 ///
-/// As of [`escape`], for what is left.
+/// There is room at `to` for 6 bytes per byte from `at` on, and for one vector more.
 #[inline(never)]
 unsafe fn escape_from<const UTF8: bool>(bytes: &[u8], mut at: usize, mut to: *mut u8) -> *mut u8 {
-    // SAFETY: a byte becomes at most six, of which eight are written; a vector of which some count is written whole.
+    // SAFETY: the caller guarantees 6 bytes per remaining byte, and a vector. Each byte takes at most 6. A store may write up to one
+    // vector beyond that.
     unsafe {
         loop {
             let (block, count) = match vector(bytes, at) {
@@ -565,15 +588,16 @@ unsafe fn escape_from<const UTF8: bool>(bytes: &[u8], mut at: usize, mut to: *mu
     }
 }
 
-/// Writes the special byte at `at`, or the separator that begins with it; returns where the next is, and where it is written.
+/// Writes the escape of the byte at `at`, or of the three bytes of U+2028 or U+2029 there. Returns the index of the next byte to
+/// read, and the place to write it to.
 ///
 /// # Safety
 ///
-/// There is room for eight bytes.
+/// There is room for 8 bytes at `to`.
 #[inline(always)]
 unsafe fn escape_one<const UTF8: bool>(bytes: &[u8], at: usize, to: *mut u8) -> (usize, *mut u8) {
     let byte = bytes[at];
-    // SAFETY: no more are written.
+    // SAFETY: each store has at most 8 bytes, for which the caller guarantees room.
     unsafe {
         if UTF8 && byte == 0xe2 {
             let separator = match bytes.get(at + 1..at + 3) {
@@ -593,10 +617,10 @@ unsafe fn escape_one<const UTF8: bool>(bytes: &[u8], at: usize, to: *mut u8) -> 
     }
 }
 
-/// The bytes from `at` on, fewer than 16, followed by zeros.
+/// Returns the bytes from `at` on, of which there are fewer than 16, followed by zeros.
 fn rest(bytes: &[u8], at: usize) -> [u8; WIDTH] {
     if let Some(last) = bytes.last_chunk() {
-        // In two steps, for at least one byte goes and perhaps all do.
+        // Shift out 1 to 16 bytes, in two steps: a shift of a `u128` by 128 bits at once is an overflow.
         let all = u128::from_le_bytes(*last) >> 8 >> (8 * (WIDTH - 1 - (bytes.len() - at)));
         return all.to_le_bytes();
     }
@@ -605,12 +629,12 @@ fn rest(bytes: &[u8], at: usize) -> [u8; WIDTH] {
     block
 }
 
-/// How a string has the bytes that it does not have as they are, and how many bytes that takes.
+/// The escape of each ASCII byte, padded with zeros, and its length: `\n` and 2, `\u0001` and 6.
 static ESCAPES: [([u8; 8], usize); 128] = {
     let mut all = [([0; 8], 0); 128];
     let mut byte = 0;
     while byte < 128 {
-        #[allow(clippy::cast_possible_truncation)] // It is below 128.
+        #[allow(clippy::cast_possible_truncation)] // `byte` is below 128.
         let plain = byte as u8;
         let short = match plain {
             b'"' | b'\\' => plain,
@@ -633,7 +657,7 @@ static ESCAPES: [([u8; 8], usize); 128] = {
     all
 };
 
-/// How a string has the byte of ASCII that it does not have as it is.
+/// Returns the escape of an ASCII byte in a JSON string: `\n` for a line feed, `\u0001` for the byte 1.
 #[must_use]
 pub fn escape_of(byte: u8) -> &'static [u8] {
     let (written, len) = &ESCAPES[usize::from(byte) % ESCAPES.len()];

@@ -1,16 +1,20 @@
-//! Searches in words of 8 bytes, on every processor.
+//! The [`Engine`] for every processor: it searches 8 bytes at a time, in the registers that all processors have.
+//!
+//! The basic idea is the well-known trick to find a zero byte in a word: `(w - 0x0101…01) & !w & 0x8080…80` has the high bit set in the
+//! lowest zero byte. To find a quote, first exclusive-or the word with `""""""""`, which makes its quotes zero. Bytes above
+//! the lowest hit may be wrong, because the subtraction borrows from them, so only the lowest hit is used.
 
 use super::short::{specials, vector, WIDTH};
 use super::{Engine, Operation, PAGE};
 
-/// Words of 8 bytes.
+/// The engine that works on words of 8 bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Plain;
 
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGHS: u64 = 0x8080_8080_8080_8080;
 
-/// The high bit of each special byte of `word`. Above the lowest such byte, other bytes may have it, too.
+/// Returns a word with the high bit set in the lowest byte that is `"`, `\` or below 0x20. Bytes above it may have the bit set wrongly.
 #[inline(always)]
 fn special_bytes(word: u64) -> u64 {
     let quote = word ^ (ONES * 0x22);
@@ -21,7 +25,7 @@ fn special_bytes(word: u64) -> u64 {
     found & HIGHS
 }
 
-/// An index within a page.
+/// Converts an index within a page, which is less than [`PAGE`].
 #[inline(always)]
 #[allow(clippy::cast_possible_truncation)]
 fn index(at: usize) -> u16 {
@@ -29,12 +33,13 @@ fn index(at: usize) -> u16 {
     at as u16
 }
 
+/// Returns true for the bytes that a JSON string must escape.
 #[inline(always)]
 pub(super) fn is_special(byte: u8) -> bool {
     byte == b'"' || byte == b'\\' || byte < 0x20
 }
 
-/// As [`Engine::special_ascii`], for the last bytes of the data.
+/// Does the same as [`Engine::special_ascii`], byte by byte, for the last bytes of the data.
 #[cold]
 #[inline(never)]
 pub(super) fn last_special(data: &[u8], at: usize) -> (usize, bool) {
@@ -165,14 +170,14 @@ impl Engine for Plain {
         also: u8,
     ) -> (usize, bool) {
         while let Some(block) = vector(data, at) {
-            // SAFETY: there is room for what is left and a vector.
+            // SAFETY: the caller guarantees room for the remaining bytes and 32 more, so a vector fits at `to`.
             unsafe { to.cast::<[u8; WIDTH]>().write_unaligned(*block) };
             let found = specials(block, also);
             if found != 0 {
                 return (at + found.trailing_zeros() as usize, true);
             }
             at += WIDTH;
-            // SAFETY: as many were written.
+            // SAFETY: the store above wrote `WIDTH` bytes at `to`, so `to + WIDTH` is within the caller's memory.
             to = unsafe { to.add(WIDTH) };
         }
         (at, false)
@@ -184,7 +189,7 @@ impl Engine for Plain {
     }
 }
 
-/// Whether two slices of the same length, less than 8, are equal; without a call.
+/// Returns true if two slices are equal. Both have the same length, less than 8. Unlike `==`, this does not call `memcmp`.
 #[inline(always)]
 fn short_equal(one: &[u8], other: &[u8]) -> bool {
     let half = |bytes: &[u8; 4]| u32::from_le_bytes(*bytes);
@@ -202,6 +207,7 @@ fn short_equal(one: &[u8], other: &[u8]) -> bool {
         == 0
 }
 
+/// Returns the first 8 bytes as a little-endian number.
 #[inline(always)]
 fn word(bytes: &[u8]) -> u64 {
     bytes

@@ -1,13 +1,24 @@
-//! Searches and comparisons of a few bytes: 16 at a time by SSE2, which all of x86-64 has, elsewhere byte by byte.
+//! Searches and comparisons of short strings, 16 bytes at a time. They use SSE2, which every x86-64 processor has, and plain loops
+//! on other processors.
 //!
-//! The strings of a line have 5 to 40 bytes mostly. For these a call into a function for wider vectors costs more than they
-//! save, and functions that call themselves cannot be inlined into one.
+//! Most strings of a line have 5 to 40 bytes. For these, calling a function with AVX2 costs more than its wider vectors save,
+//! and AVX2 code cannot be inlined into the recursive functions of the typed reader.
 //!
-//! They read whole vectors, so [`PAD`] bytes must follow what is looked at. Where fewer follow, they find nothing.
+//! The basic idea is simple: load 16 bytes, compare all of them, and get a mask with one bit per byte. The lowest bit is the
+//! first byte found. [`string_end`] in `hi "you…`:
+//!
+//! ```text
+//! bytes   h i _ " y o u …     _ is a space
+//! mask    0 0 0 1 0 0 0 …     trailing_zeros() = 3: the quote is at index 3
+//! ```
+//!
+//! The functions load whole vectors only, so [`PAD`] bytes of any content must follow the line that is searched. Mostly these are the
+//! next lines; the reader copies the last line of its data and appends LFs. Where fewer than 16 bytes are left, the
+//! functions find nothing.
 
 use super::{Engine, Level, Operation};
 
-/// The bytes that must follow a line.
+/// How many bytes must follow a line in memory, so that whole vectors can be loaded up to its end.
 pub const PAD: usize = 32;
 
 #[cfg(target_arch = "x86_64")]
@@ -22,16 +33,16 @@ mod lanes {
 
     #[inline(always)]
     fn load(bytes: &[u8; WIDTH]) -> __m128i {
-        // SAFETY: 16 bytes are there, and need no alignment; SSE2 is part of x86-64.
+        // SAFETY: `bytes` is a reference to 16 bytes; the instruction needs no alignment, and every x86-64 has SSE2.
         unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) }
     }
 
-    /// A bit for each byte that ends a run within a string, and one for each byte that is not ASCII.
+    /// Returns two masks with one bit per byte: the bytes `"`, `\` and below 0x20, and the bytes that are not ASCII.
     #[inline(always)]
-    #[allow(clippy::cast_sign_loss)] // The mask of 16 bytes is not negative.
+    #[allow(clippy::cast_sign_loss)] // The mask has 16 bits, so it is not negative.
     pub fn look(bytes: &[u8; WIDTH]) -> (u32, u32) {
         let vector = load(bytes);
-        // SAFETY: SSE2 is part of x86-64.
+        // SAFETY: every x86-64 has SSE2; these instructions work on registers only.
         unsafe {
             let quotes = _mm_cmpeq_epi8(vector, _mm_set1_epi8(0x22));
             let backslashes = _mm_cmpeq_epi8(vector, _mm_set1_epi8(0x5c));
@@ -44,12 +55,12 @@ mod lanes {
         }
     }
 
-    /// A bit for each byte that a string does not have as it is, and for each that is `also`.
+    /// Returns a mask of the bytes that a JSON string must escape (`"`, `\`, below 0x20), and of the bytes equal to `also`.
     #[inline(always)]
-    #[allow(clippy::cast_sign_loss, clippy::cast_possible_wrap)] // The mask of 16 bytes is not negative; a byte is its bits.
+    #[allow(clippy::cast_sign_loss, clippy::cast_possible_wrap)] // The mask has 16 bits; `also` keeps its bits as an `i8`.
     pub fn specials(bytes: &[u8; WIDTH], also: u8) -> u32 {
         let vector = load(bytes);
-        // SAFETY: SSE2 is part of x86-64.
+        // SAFETY: every x86-64 has SSE2; these instructions work on registers only.
         unsafe {
             let quotes = _mm_cmpeq_epi8(vector, _mm_set1_epi8(0x22));
             let backslashes = _mm_cmpeq_epi8(vector, _mm_set1_epi8(0x5c));
@@ -63,12 +74,12 @@ mod lanes {
         }
     }
 
-    /// A bit for each byte that is equal.
+    /// Returns a mask of the bytes that are equal in `a` and `b`.
     #[inline(always)]
-    #[allow(clippy::cast_sign_loss)] // The mask of 16 bytes is not negative.
+    #[allow(clippy::cast_sign_loss)] // The mask has 16 bits, so it is not negative.
     pub fn equal(a: &[u8; WIDTH], b: &[u8; WIDTH]) -> u32 {
         let (a, b) = (load(a), load(b));
-        // SAFETY: SSE2 is part of x86-64.
+        // SAFETY: every x86-64 has SSE2; these instructions work on registers only.
         unsafe { _mm_movemask_epi8(_mm_cmpeq_epi8(a, b)) as u32 }
     }
 }
@@ -78,7 +89,7 @@ mod lanes {
     /// Bytes in a vector.
     pub const WIDTH: usize = 16;
 
-    /// A bit for each byte that ends a run within a string, and one for each byte that is not ASCII.
+    /// Returns two masks with one bit per byte: the bytes `"`, `\` and below 0x20, and the bytes that are not ASCII.
     #[inline(always)]
     pub fn look(bytes: &[u8; WIDTH]) -> (u32, u32) {
         bytes
@@ -93,13 +104,13 @@ mod lanes {
             })
     }
 
-    /// A bit for each byte that a string does not have as it is, and for each that is `also`.
+    /// Returns a mask of the bytes that a JSON string must escape (`"`, `\`, below 0x20), and of the bytes equal to `also`.
     #[inline(always)]
     pub fn specials(bytes: &[u8; WIDTH], also: u8) -> u32 {
         look(bytes).0 | equal(bytes, &[also; WIDTH])
     }
 
-    /// A bit for each byte that is equal.
+    /// Returns a mask of the bytes that are equal in `a` and `b`.
     #[inline(always)]
     pub fn equal(a: &[u8; WIDTH], b: &[u8; WIDTH]) -> u32 {
         (0..WIDTH).fold(0, |equal, index| {
@@ -111,13 +122,14 @@ mod lanes {
 pub(super) use lanes::specials;
 pub(super) use lanes::WIDTH;
 
+/// Returns the 16 bytes of `data` from `at` on; `None` if fewer are left.
 #[inline(always)]
 pub(super) fn vector(data: &[u8], at: usize) -> Option<&[u8; WIDTH]> {
     data.get(at..at + WIDTH)?.try_into().ok()
 }
 
-/// Index of the first `"`, `\` or byte below 0x20 of `data` from `at` on, and whether all bytes before it are ASCII. It is the
-/// length of `data` if fewer than [`PAD`] bytes follow.
+/// Returns the index of the first `"`, `\` or byte below 0x20 in `data` from `at` on, and whether all bytes from `at` up to it are ASCII.
+/// Returns the length of `data` if no whole vector has such a byte.
 #[inline(always)]
 #[must_use]
 pub fn string_end(data: &[u8], mut at: usize) -> (usize, bool) {
@@ -139,15 +151,20 @@ pub fn string_end(data: &[u8], mut at: usize) -> (usize, bool) {
     (data.len(), true)
 }
 
-/// The vector that [`copy_plain`] looked at last: a string with many escapes has several in one.
+/// The masks of the last vector that [`copy_plain`] loaded. A string with many escapes calls it several times within one vector, and
+/// each call after the first only shifts these masks.
 #[derive(Default)]
 pub struct Ahead {
+    /// The index in the data at which the vector begins.
     base: usize,
+    /// The mask of `"`, `\` and bytes below 0x20.
     ends: u32,
+    /// The mask of bytes that are not ASCII.
     high: u32,
 }
 
-/// As [`string_end`], and appends what is before to `out`; `None` without memory. `ahead` is of the same data and of no later place.
+/// Does the same as [`string_end`], and appends the bytes before the result to `out`. Returns `None` without memory. `ahead` is new, or
+/// comes from an earlier call with the same `data` and an `at` that was not larger.
 #[inline]
 pub fn copy_plain(
     data: &[u8],
@@ -188,9 +205,10 @@ pub fn copy_plain(
     Some((data.len(), true))
 }
 
-/// After this many bytes of a string, the call for wider vectors pays.
+/// The number of bytes after which [`string_end`] calls the function with wider vectors.
 const LONG: usize = 256;
 
+/// The [`Operation`] that finishes [`string_end`] for a long string.
 struct LongString<'a> {
     data: &'a [u8],
     at: usize,
@@ -205,14 +223,14 @@ impl Operation for LongString<'_> {
     }
 }
 
-/// Whether `data` from `at` on begins with `part`.
+/// Returns true if the bytes of `data` from `at` on begin with `part`.
 #[inline(always)]
 #[must_use]
 pub fn begins(data: &[u8], at: usize, part: &[u8]) -> bool {
     data.get(at..at + part.len()) == Some(part)
 }
 
-/// How many bytes of `data` from `at` on are those of `part`.
+/// Returns the length of the longest common prefix of `part` and of `data` from `at` on.
 #[must_use]
 pub fn difference(data: &[u8], at: usize, part: &[u8]) -> usize {
     let mut same = 0;
@@ -228,18 +246,19 @@ pub fn difference(data: &[u8], at: usize, part: &[u8]) -> usize {
     same + rest.take_while(|(one, other)| one == other).count()
 }
 
-/// A key of an object with its quotes and colon, as it is looked for.
+/// A key of a JSON object, prepared for a fast comparison with the bytes of a line. One vector compares 16 bytes; a mask tells which of
+/// them belong to the key.
 pub struct Key {
-    /// `"key":`, followed by zeros.
+    /// The first 32 bytes of `"name":`, padded with zeros.
     pattern: [u8; 2 * WIDTH],
-    /// The bits of the pattern that count, of either half.
+    /// For each half of the pattern, a bit for each byte that belongs to the key.
     masks: [u32; 2],
-    /// All of it.
+    /// All bytes of `"name":`, also if there are more than 32.
     whole: Box<[u8]>,
 }
 
 impl Key {
-    /// `name` is what stands between the quotes.
+    /// Prepares the key `name`: the bytes between the quotes, still escaped.
     #[must_use]
     pub fn new(name: &[u8]) -> Self {
         let whole: Vec<u8> = [b"\"", name, b"\":"].concat();
@@ -247,7 +266,7 @@ impl Key {
         let part = whole.len().min(2 * WIDTH);
         pattern[..part].copy_from_slice(&whole[..part]);
         let bits: u64 = (1 << part) - 1;
-        #[allow(clippy::cast_possible_truncation)] // Half of 32 bits.
+        #[allow(clippy::cast_possible_truncation)] // Each half has 16 of the 32 bits.
         let masks = [(bits & 0xffff) as u32, (bits >> WIDTH) as u32];
         Self {
             pattern,
@@ -256,13 +275,13 @@ impl Key {
         }
     }
 
-    /// What stands between the quotes.
+    /// Returns the bytes between the quotes.
     #[must_use]
     pub fn name(&self) -> &[u8] {
         &self.whole[1..self.whole.len() - 2]
     }
 
-    /// Where the value begins if `data` has this key at `at`, with no white space in it.
+    /// Returns the index after the colon if `data` has `"name":` at `at`, without white space; `None` otherwise.
     #[inline(always)]
     #[must_use]
     pub fn end(&self, data: &[u8], at: usize) -> Option<usize> {

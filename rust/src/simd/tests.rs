@@ -4,7 +4,7 @@ use super::output::Long;
 use super::plain::is_special;
 use super::*;
 
-/// Everything that an engine finds in `data` from `at` on.
+/// An [`Operation`] that calls every search of an engine on `data`, from `at` on.
 struct All<'a> {
     data: &'a [u8],
     at: usize,
@@ -117,7 +117,7 @@ proptest! {
 fn long_escaped(level: Level, bytes: &[u8], is_ascii: bool) -> Vec<u8> {
     let mut room = vec![0; 6 * bytes.len() + MOST_WIDTH];
     let to = room.as_mut_ptr();
-    // SAFETY: there is room for six times as many bytes, and a vector.
+    // SAFETY: `room` has 6 bytes per byte, and `MOST_WIDTH` more, which is what `Long::new` requires.
     let end = unsafe {
         if is_ascii {
             run(level, Long::<false>::new(bytes, to))
@@ -129,7 +129,7 @@ fn long_escaped(level: Level, bytes: &[u8], is_ascii: bool) -> Vec<u8> {
     room
 }
 
-/// A string without its quotes, character by character.
+/// Escapes a string character by character, without quotes: the reference for [`Output::text`].
 fn escaped(text: &str) -> String {
     let escape_one = |character: char| match character {
         '"' | '\\' | '\0'..='\x1f' => {
