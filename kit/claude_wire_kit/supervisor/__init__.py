@@ -1,4 +1,4 @@
-"""Sessions that outlive their clients. A supervisor is a daemon that owns the CLIs of one user on one machine."""
+"""Sessions that outlive their clients. A supervisor is a daemon that starts the CLIs of one user on one machine."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from claude_wire.support import later
 
-#: The module of each name. Modules are imported when a name is first used, so that the daemon does not import its
-#: clients.
+#: Public name -> the module that defines it. A module is imported when one of its names is first used, so the daemon
+#: does not import the client's modules.
 _LATER = {
     "Attach": "frames",
     "Attached": "frames",

@@ -45,8 +45,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Attachment", "Supervisor", "connect", "spec_of"]
 
-#: The supervisor must answer within this many seconds, and within START_SECONDS if it starts a CLI.
+#: Time limit in seconds for the supervisor's answer to a command that starts no CLI.
 ANSWER_SECONDS = 10.0
+#: Time limit in seconds for the answer to a command that starts a CLI.
 START_SECONDS = 60.0
 
 A = TypeVar("A")
@@ -56,16 +57,16 @@ Role: TypeAlias = Literal["viewer", "driver"]
 def connect(
     folder: StrPath | None = None, *, command: Sequence[StrPath] | None = None, timeout: float = ANSWER_SECONDS
 ) -> Supervisor:
-    """Return a client for this user's supervisor on this machine, or for another. Each command makes a connection.
+    """Return a client for a supervisor. Connects only when a command is sent, and for each command anew.
 
     Args:
-        folder: its state folder; ``$CLAUDE_WIRE_SUPERVISOR`` or the user's own if None.
-        command: a program that speaks with it on its standard streams, in place of a folder:
+        folder: the supervisor's state folder. If None, ``$CLAUDE_WIRE_SUPERVISOR`` or the user's default folder.
+        command: instead of a folder, a command line whose standard streams are connected to the supervisor:
             ``["ssh", "-T", "-o", "ServerAliveInterval=15", "HOST", "claude-wire", "supervisor", "stdio"]``.
-        timeout: seconds that it may take to connect, and to answer a command that starts nothing.
+        timeout: time limit in seconds to connect and get the answer. Commands that start a CLI have 60 seconds.
 
     Raises:
-        TypeError: both are given, or an argument is of another type.
+        TypeError: both ``folder`` and ``command`` are given, or an argument has the wrong type.
     """
     if folder is not None and command is not None:
         raise TypeError("connect() takes a folder or a command, not both")
@@ -92,12 +93,13 @@ def spec_of(
 
     Args:
         options: the CLI's flags, or a whole command line.
-        cwd, env: those of this process if None.
-        name: for lists.
-        mcp: by MCP server and method of its handshake, the result that the supervisor gives while no client serves it.
-        cost_usd: the turn is interrupted when the session has cost this much.
-        asks: whether the CLI asks for permission if the :class:`~claude_wire.ClaudeOptions` do not say so. Its
-            questions then wait for a driver.
+        cwd, env: the working directory and the whole environment; None for this process's own.
+        name: the session's name in lists.
+        mcp: MCP server -> method (``initialize``, ``tools/list``, …) -> the result that the supervisor sends while no
+            client serves this MCP server.
+        cost_usd: limit in US dollars. When the session has cost this much, the supervisor interrupts the turn.
+        asks: make the CLI ask for permission if the :class:`~claude_wire.ClaudeOptions` leave that open. The questions
+            wait for a driver.
     """
     require_environment("env", env)
     require_environment("extra_env", extra_env)
@@ -114,15 +116,15 @@ def spec_of(
 
 
 class Supervisor:
-    """A supervisor of sessions, as its clients see it; made by :func:`connect`.
+    """The client of a supervisor. Made by :func:`connect`.
 
-    Each command has a connection of its own. A session from :meth:`attach`, :meth:`create` or :meth:`resume` is
-    entered and left like any other. Leaving it ends the connection, but not the CLI.
+    Each command opens and closes one connection. Use a session from :meth:`attach`, :meth:`create` or :meth:`resume`
+    with ``async with``. Leaving the block closes the connection, and the CLI goes on.
 
     Raises:
-        SupervisorError: by each command, and by entering a session: the supervisor refuses it (``error`` says why),
-            there is none (``absent``), it does not answer in time (``timeout``), or the connection ended before the
-            answer (``lost``).
+        SupervisorError: raised by each command, and by entering a session. ``error`` has the reason: ``absent`` if no
+            supervisor runs, ``timeout`` if it did not answer in time, ``lost`` if the connection ended before the
+            answer. Otherwise the supervisor refused the command.
     """
 
     def __init__(self, folder: StrPath | None, command: Sequence[StrPath] | None, timeout: float) -> None:
@@ -146,12 +148,12 @@ class Supervisor:
         take: bool = False,
         **arguments: Unpack[CallbackArguments],
     ) -> AttachedSession:
-        """Return a session that goes on, for ``async with``.
+        """Return an existing session, for ``async with``.
 
         Args:
-            session: its id, for all lines that there are; or a cursor, for the lines after it.
-            role: a driver sends prompts and answers questions; a viewer sees what happens.
-            take: whether to replace a driver that is there. It becomes a viewer.
+            session: the session's id, to get all lines of its journal; or a cursor, to get the lines after it.
+            role: a driver sends prompts and answers questions; a viewer only reads.
+            take: replace the present driver, which becomes a viewer. Without it, a present driver is an error.
 
         The other arguments are the callbacks of :func:`~claude_wire.open_session`.
         """
@@ -160,10 +162,10 @@ class Supervisor:
         return AttachedSession(self.open(Attach(attach=id, after=after, role=role, take=take)), **arguments)
 
     def create(self, spec: Spec, *, role: Role = "driver", **arguments: Unpack[CallbackArguments]) -> AttachedSession:
-        """Return a new session. Its CLI starts when it is entered, with the hooks and MCP servers of the arguments.
+        """Return a new session, for ``async with``. Entering it starts the CLI, with these hooks and MCP servers.
 
         Args:
-            spec: the CLI; :func:`spec_of` makes it.
+            spec: the CLI to start, from :func:`spec_of`.
         """
         return AttachedSession(self.open(Create(create=spec, role=role)), **arguments)
 
@@ -175,11 +177,12 @@ class Supervisor:
         role: Role = "driver",
         **arguments: Unpack[CallbackArguments],
     ) -> AttachedSession:
-        """Return an ended session. Its CLI is started again when the session is entered.
+        """Return an ended session, for ``async with``. Entering it starts a CLI that resumes the session.
 
         Args:
             session: as for :meth:`attach`.
-            env: the whole environment, which the supervisor does not keep on disk; None for the one of before.
+            env: the whole environment of the CLI. None for the previous one, which the supervisor only has if it
+                started that CLI itself: it writes no environment to disk.
         """
         id, after = _place(session)
         command = Resume(resume=id, after=after, role=role, env=None if env is None else dict(env))
@@ -193,10 +196,10 @@ class Supervisor:
     # --- other commands
 
     async def stop(self, session: str | None, *, grace: float = 5.0) -> Listed:
-        """End the CLI of a session; for None, of all sessions, and the supervisor. Returns when it has ended.
+        """End the CLI of a session, and return when it has ended. With None, end all CLIs and the supervisor.
 
         Args:
-            grace: seconds between the end of its input, SIGTERM and SIGKILL.
+            grace: seconds between closing the CLI's input and SIGTERM, and between SIGTERM and SIGKILL.
         """
         return await self._ask(Stop(stop=session, grace=grace), Listed, self._timeout + 3 * grace)
 
@@ -205,7 +208,7 @@ class Supervisor:
         return await self._ask(Remove(remove=session), Listed)
 
     async def rename(self, session: str, name: str | None) -> Listed:
-        """Give a session another name; None for none."""
+        """Change the name of a session; None removes the name."""
         return await self._ask(Rename(rename=session, name=name), Listed)
 
     async def prewarm(self, spec: Spec, count: int = 1) -> Listed:
@@ -213,16 +216,16 @@ class Supervisor:
         return await self._ask(Prewarm(prewarm=spec, count=count), Listed, START_SECONDS)
 
     async def start(self, spec: Spec) -> SessionInfo:
-        """Start a CLI in a new session that nobody is attached to."""
+        """Start a CLI in a new session, without attaching to it."""
         return await self._ask(Create(create=spec, detach=True), SessionInfo, START_SECONDS)
 
     async def restart(self, session: str, *, env: Mapping[str, str] | None = None) -> SessionInfo:
-        """Do what :meth:`resume` does, without attaching."""
+        """Start a CLI that resumes an ended session, without attaching to it. ``env`` is as for :meth:`resume`."""
         command = Resume(resume=session, env=None if env is None else dict(env), detach=True)
         return await self._ask(command, SessionInfo, START_SECONDS)
 
     async def list(self) -> Listed:
-        """List the sessions."""
+        """Return the list of all sessions."""
         return await self._ask(List(list={}), Listed)
 
     async def _ask(self, command: Command, kind: type[A], seconds: float | None = None) -> A:

@@ -1,4 +1,4 @@
-"""The connections of a supervisor's client: one command, its answer, and the lines that follow."""
+"""The client's connection to a supervisor: it sends one command, reads the answer, and then the session's lines."""
 
 from __future__ import annotations
 
@@ -35,10 +35,11 @@ Following: TypeAlias = Attach | Create | Resume
 
 
 class Attachment:
-    """A connection to a session of a supervisor, for programs that want the bytes. Made by :meth:`Supervisor.open`.
+    """A connection to a supervisor's session, for programs that handle the bytes themselves. See
+    :meth:`Supervisor.open`.
 
-    ``async with`` connects, and returns this object: ``answer`` is the supervisor's answer, ``chunks`` gives what the
-    supervisor sends, and ``send`` writes lines. :meth:`Supervisor.attach` gives a whole session instead.
+    ``async with`` connects and sends the command. Then ``answer`` is the supervisor's answer, ``chunks`` are the bytes
+    that the supervisor sends, and ``send`` writes a line. :meth:`Supervisor.attach` returns a decoded session instead.
 
     Args:
         way: the transport to the supervisor.
@@ -58,7 +59,7 @@ class Attachment:
         """The supervisor's answer.
 
         Raises:
-            HandleError: it was not asked yet.
+            HandleError: the attachment is not open yet.
         """
         if self._answer is None:
             raise HandleError("this attachment is not open: use it as `async with`")
@@ -72,12 +73,12 @@ class Attachment:
         """Connect, and send the command.
 
         Args:
-            serves: the hooks and MCP servers of the client, for a driver.
+            serves: the client's hooks and MCP servers. Sent only if the client is a driver.
             complete: adds the client's hooks and MCP servers to the ``initialize`` of a new CLI.
 
         Raises:
-            HandleError: this object was opened before.
-            SupervisorError: for the reasons of :class:`Supervisor`.
+            HandleError: this attachment was opened before.
+            SupervisorError: for the reasons listed at :class:`Supervisor`.
         """
         if self._connection is not None:
             raise HandleError("an attachment is opened once; make another one")
@@ -112,7 +113,7 @@ class Attachment:
 
         Raises:
             OSError: the connection is lost.
-            HandleError: it is not open.
+            HandleError: the attachment is not open.
         """
         if self._connection is None:
             raise HandleError("this attachment is not open")
@@ -140,14 +141,14 @@ class Connection:
 
     def __init__(self, way: Transport) -> None:
         self.way = way
-        # The bytes of the chunk with the answer that stand behind it.
+        # The bytes after the answer, in the chunk that the answer ended in.
         self._rest = b""
 
     async def ask(self, command: Command, kind: type[A], seconds: float) -> A:
         """Connect, send a command, and wait for its answer.
 
         Raises:
-            SupervisorError: as :class:`Supervisor` says.
+            SupervisorError: for the reasons listed at :class:`Supervisor`.
         """
         line = b""
         with move_on_after(seconds) as scope:
@@ -176,7 +177,7 @@ class Connection:
         return answer
 
     async def _first_line(self) -> bytes:
-        """Return the answer without its line feed. Empty if the connection ends before it."""
+        """Return the answer without its line feed, or b"" if the connection ends before the line feed."""
         chunks, size = self.way.chunks, 0
         got: list[bytes] = []
         while size <= MAX_ANSWER_BYTES:

@@ -1,16 +1,15 @@
-"""A CLI that the supervisor runs. Its pipes never block, and it ends when the supervisor ends.
+"""A CLI that the supervisor runs. Its pipes never block, and the kernel kills it when the supervisor ends.
 
-The thread that runs the supervisor's loop spawns it, because the kernel's signal at a parent's death follows the
-thread that spawned, not the process.
+The kernel sends that signal (PR_SET_PDEATHSIG) when the thread that spawned the CLI ends, not when the process ends. So
+the thread of the supervisor's event loop spawns all CLIs.
 
-Only a process that is proved to be ours gets a signal. A pid alone proves nothing: it may be another process's by now.
-There are two proofs:
+A signal is sent only after a proof that the process is ours, because the kernel reuses pids:
 
-- A child that nobody has reaped. The kernel keeps its pid, and so the number of its group, until it is reaped.
-- For what an earlier supervisor has left: the pid has the recorded start time; or a process of the session
-  and the group with this number has the mark in its environment. Each CLI gets a mark of its own, which all its
-  descendants inherit. Nobody else can enter its session, and the kernel gives no process a pid that is still the number
-  of a session. So one process with the mark proves the whole session.
+- Our own child: until the supervisor reaps it, the kernel keeps its pid and its group number.
+- A process that an earlier supervisor left: either the pid still has the recorded start time, or some process of the
+  session and group with this number has the CLI's mark in its environment. The mark is random, one for each CLI, and
+  all descendants inherit it. No other process can enter that session, and the kernel never reuses the number of a
+  session that exists. So one process with the mark proves the whole session.
 """
 
 from __future__ import annotations
@@ -33,31 +32,31 @@ if TYPE_CHECKING:
     import asyncio
 
 _PR_SET_PDEATHSIG = 1
-#: The environment variable with the mark of a CLI. All processes that the CLI starts inherit the mark.
+#: The environment variable that holds the mark of a CLI (see the module). All processes that the CLI starts inherit it.
 MARK_VARIABLE = "CLAUDE_WIRE_SUPERVISOR_PROCESS"
 #: Seconds between killing a process group and looking again for survivors.
 PASS_SECONDS = 0.05
-#: Limit for searches in one group. A process may start while the others are killed, so one search is not enough.
+#: How often one group is searched for survivors. A killed process may have started another one just before.
 MAX_PASSES = 100
 
 
 class Child:
-    """A process in a group of its own, with three pipes that never block.
+    """A child process that leads a new session and process group, with three pipes that never block.
 
     Args:
-        argv: its command line.
-        cwd: its working directory.
-        env: its whole environment.
-        descriptors: how many descriptors it may have open (the soft limit). The supervisor itself has raised its limit.
+        argv: the command line.
+        cwd: the working directory.
+        env: the whole environment.
+        descriptors: soft limit for open descriptors. The supervisor has raised its own limit; the child gets this one.
 
     Attributes:
-        stdin, stdout, stderr: descriptors of our ends. The first two are None once they were closed.
-        pidfd: is readable once the process has ended.
-        began: see :func:`began_at`.
-        mark: see the module.
+        stdin, stdout, stderr: the supervisor's ends of the pipes. The first two are None after they were closed.
+        pidfd: a descriptor that becomes readable when the process ends.
+        began: the start time, from :func:`began_at`.
+        mark: the random mark in the child's environment; see the module.
 
     Raises:
-        OSError: it cannot be started.
+        OSError: the process cannot be started.
     """
 
     def __init__(self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], descriptors: int) -> None:
@@ -108,7 +107,7 @@ class Child:
             raise
 
     def insist(self, grace: float) -> None:
-        """Send SIGTERM after ``grace`` seconds, and SIGKILL after as many again. A later call may shorten the time."""
+        """Send SIGTERM after ``grace`` seconds, and SIGKILL after as many again. A later call can only shorten that."""
         import asyncio
 
         loop = asyncio.get_running_loop()
@@ -120,7 +119,7 @@ class Child:
                 self._insisting[number] = loop.call_later(seconds, self.signal, number)
 
     def poll(self) -> int | None:
-        """Return the exit code as :mod:`subprocess` has it, or None while the process runs. Reaps the process."""
+        """Return the exit code (negative for a signal), or None while the process runs. Reaps an ended process."""
         return self._popen.poll()
 
     def end_input(self) -> None:
@@ -160,8 +159,8 @@ class Child:
 
 
 def began_at(pid: int) -> int | None:
-    """Return the start time of a process in ticks since boot, which tells it from a later process with the same pid.
-    None if there is no such process.
+    """Return the start time of a process in ticks since boot, or None if no process has this pid. A later process with
+    the same pid has another start time.
     """
     fields = _stat(pid)
     return None if fields is None else int(fields[19])
@@ -185,11 +184,11 @@ def _stat(pid: int) -> list[bytes] | None:
 
 
 def end_leftover(pid: int, began: int | None, mark: str) -> bool:
-    """Kill a process of an earlier supervisor, with what it left in its group. Returns False if there was nothing.
+    """Kill what an earlier supervisor's CLI has left: the process and its group. Returns False if nothing was left.
 
     Args:
-        pid, began, mark: of the process, as :class:`Child` has them. Nothing is killed that they do not prove to be the
-            process's (see the module).
+        pid, began, mark: from the :class:`Child` of the CLI. A group without a process that they prove is left alone
+            (see the module).
     """
     found = False
     for _ in range(MAX_PASSES):
@@ -198,7 +197,7 @@ def end_leftover(pid: int, began: int | None, mark: str) -> bool:
             if not any(_is_proved(member, pid, began, mark) for member in members):
                 break
             for member, pidfd in members.items():
-                # A pidfd stays with its process, even if another process gets the pid.
+                # The pidfd still means the old process if the kernel gives the pid to another one.
                 if _is_member(member, pid):
                     with suppress(ProcessLookupError, PermissionError):
                         signal.pidfd_send_signal(pidfd, signal.SIGKILL)
@@ -251,10 +250,11 @@ def user_of(connection: socket.socket) -> int:
 
 
 def require_own(connection: socket.socket) -> None:
-    """Refuse a supervisor of another user, who would see everything that is sent.
+    """Check that the supervisor at the other end of a socket runs as this user or as root. Another user could read
+    everything that the client sends.
 
     Raises:
-        SupervisorError: the socket belongs to another user.
+        SupervisorError: the supervisor runs as another user.
     """
     if hasattr(socket, "SO_PEERCRED") and (user := user_of(connection)) not in (os.geteuid(), 0):
         raise SupervisorError("refused", f"the supervisor is another user's, with the id {user}")

@@ -1,17 +1,16 @@
-"""The connection to one client of the supervisor. The client gets each line of one session once.
+"""The supervisor's side of the connection to one client. The client gets each line of one session exactly once.
 
-A connection keeps at most one chunk in memory. A client that is level with the journal gets each chunk as it was read.
-The kernel sends lines from the journal's file to a client that is behind, so such a client costs no memory. A
-connection is in one of these states:
+A client that keeps up gets each chunk right after the journal. To a client that is behind, ``sendfile`` sends the lines
+from the journal's file, so a slow client costs no memory. A connection is in one of these states:
 
 =========  ==================================================================================================
 ASKING     The client sends commands, and has not attached.
 LEVEL      The client has all complete lines, and all frames of the supervisor.
-BEHIND     The socket is full at the moment. The connection knows the place of the next line to send.
+BEHIND     The socket was full. The connection remembers which byte of the journal it must send next.
 CLOSED     The socket is closed.
 =========  ==================================================================================================
 
-A frame of the supervisor goes between two lines, so it waits while a line is only partly sent.
+A frame of the supervisor is sent between two lines, so it waits until a partly sent line is complete.
 """
 
 from __future__ import annotations
@@ -38,17 +37,17 @@ from claude_wire_kit.supervisor.frames import Cursor, Cut, Failed, Refused, Stde
 if TYPE_CHECKING:
     from claude_wire_kit.supervisor.managed_session import ManagedSession
 
-#: Limit in bytes for a line of a client, such as a prompt with pictures or the initialize of a new session.
+#: Limit in bytes for one line from a client, such as a prompt with pictures or the initialize of a new session.
 MAX_LINE_BYTES = 64 * 1024 * 1024
-#: Seconds after which the supervisor disconnects a client that is behind and reads nothing. The client may come back.
+#: A client that is behind and reads nothing for this many seconds is disconnected. It may attach again.
 STALLED_SECONDS = 60.0
-#: Limit in bytes for frames that wait for one client. Above it the supervisor disconnects the client.
+#: Limit in bytes for frames that wait to be sent to one client. Above it the supervisor disconnects the client.
 MAX_FRAME_BYTES = 1024 * 1024
-#: If more bytes of frames wait, the client gets no standard error of the CLI. The journal has it.
+#: If more bytes of frames wait, frames with the CLI's standard error are dropped. The journal still has the text.
 MAX_STDERR_BYTES = MAX_FRAME_BYTES // 2
-#: The place of a frame that need not wait for any line.
+#: The place of a frame that waits for no line: the start of the journal.
 _AT_ONCE = Place(0, 0)
-#: The size of one read from a client, and of one write from the journal.
+#: Limit in bytes for one read from a client, and for one ``sendfile`` from the journal.
 CHUNK_BYTES = 256 * 1024
 
 
@@ -71,14 +70,14 @@ class Owner(Protocol):
         """The connection was closed."""
 
     def journal_damaged(self, connection: Connection) -> None:
-        """The journal has lost bytes that the connection still had to send, so the connection was closed."""
+        """The journal has lost bytes that were not sent yet. The connection closes itself next."""
 
 
 class Connection:
-    """One client.
+    """Reads one client's lines, and sends it the lines of its session and the supervisor's frames.
 
     Args:
-        client: the socket of the client. The connection closes it.
+        client: the client's socket. The connection closes it.
         owner: carries out the client's commands.
     """
 
@@ -87,7 +86,7 @@ class Connection:
         self._owner = owner
         self._loop = asyncio.get_running_loop()
         self._splitter = LineSplitter(max_line_bytes=MAX_LINE_BYTES, keepends=True)
-        # Lines of the client that wait for room, or for the answer to a command.
+        # Lines from the client that wait until the CLI has room, or until the previous command is answered.
         self._lines: deque[bytes] = deque()
         self._reads = self._awaits = False
         self._number = 0
@@ -95,12 +94,12 @@ class Connection:
         self._out = bytearray()
         self._frames: deque[tuple[Place, bytes]] = deque()
         self._frame_bytes = 0
-        # The place of the next line to send, while the client is behind.
+        # While the client is behind: the part of the journal, its number, and the offset of the next byte to send.
         self._part: Part | None = None
         self._part_number = 0
         self._offset = 0
         self._progress = 0.0
-        # Marks the end of each frame. Set when the client attaches to a session.
+        # The end of each frame, unknown to the CLI. Set when the client attaches to a session.
         self._mark = ""
         self.state: State = State.ASKING
         #: The session that the client is attached to.
@@ -127,7 +126,7 @@ class Connection:
         return not self.managed.waits_for(self)
 
     def await_answer(self, *, awaits: bool) -> None:
-        """Note that a command's answer comes later. Until then, no other command is taken."""
+        """Note that a command will be answered later (True), or is answered now (False). Until then, others wait."""
         self._awaits = awaits
         self.read_on()
 
@@ -154,7 +153,7 @@ class Connection:
         self._take()
 
     def _take(self) -> None:
-        """Handle the client's lines, as long as they can be handled."""
+        """Handle the client's lines until one of them must wait."""
         while self._lines and self.state is not State.CLOSED and self._takes():
             line = self._lines.popleft()
             if self.managed is None:
@@ -187,7 +186,7 @@ class Connection:
         self._fall_behind()
 
     def on_output(self, chunk: bytes | None, start: int) -> None:
-        """Send whole lines, written to the journal at ``start``. They are read from there if ``chunk`` is None."""
+        """Send new whole lines. The journal has them at offset ``start``; they are read there if ``chunk`` is None."""
         if self.state is not State.LEVEL:
             return
         assert self.managed is not None
@@ -252,7 +251,7 @@ class Connection:
         self._loop.add_writer(self._client, self._on_writable)
 
     def _on_writable(self) -> None:
-        """Send one piece of what waits. Only one, so that no client holds up the others."""
+        """Send one piece of the waiting data. Sending more in one callback would delay the other clients."""
         try:
             done = self._send_next()
         except BlockingIOError:
@@ -271,7 +270,7 @@ class Connection:
             self.read_on()
 
     def _send_next(self) -> bool:
-        """Send one piece. Returns True if nothing waits any more."""
+        """Send one piece of the waiting data. Returns True if the client has everything."""
         here = Place(self._part_number, self._offset)
         if not self._out and self._frames and self._frames[0][0] <= here and self._at_line_start():
             while self._frames and self._frames[0][0] <= here:
@@ -325,7 +324,7 @@ class Connection:
 
     @property
     def part_number(self) -> int | None:
-        """The number of the journal's part that is being sent; None if the client is not behind."""
+        """The number of the journal's part that is sent to the client now; None if the client is not behind."""
         return None if self._part is None else self._part_number
 
     def is_stalled(self, now: float) -> bool:
@@ -335,7 +334,7 @@ class Connection:
 
     @property
     def is_gone(self) -> bool:
-        """Return True if the client has closed its end. Needed because nothing else notices while nothing is read."""
+        """Return True if the client has closed its end while the supervisor does not read from it."""
         if self._reads or self.state is State.CLOSED:
             return False
         poll = select.poll()
@@ -343,7 +342,7 @@ class Connection:
         return bool(poll.poll(0))
 
     def disconnect_slow(self, message: str) -> None:
-        """Close the connection of a client that is too slow. Between two lines, the client first gets its cursor."""
+        """Disconnect a client that is too slow. If no line is partly sent, first send a ``Cut`` with its cursor."""
         if self.managed is not None and self._part is not None and not self._out and self._at_line_start():
             line = self.managed.journal.line_at(Place(self._part_number, self._offset)) - 1
             frame = Cut(Cursor(self.managed.id, self.managed.epoch, line), message)
@@ -352,7 +351,7 @@ class Connection:
         self.close()
 
     def _close_soon(self) -> None:
-        """Close the socket in a later callback: now, somebody may be iterating over all clients."""
+        """Close the socket in a later callback, because a caller may be iterating over all clients."""
         self._loop.call_soon(self.close)
 
     def close(self) -> None:

@@ -1,7 +1,6 @@
-"""A cost limit for a session. While a run goes on, ask the CLI for the cost; at the limit, interrupt the CLI.
+"""A cost limit for a session. During a run, ask the CLI for the cost every second; at the limit, interrupt the turn.
 
-The session may exceed the limit by the cost of the model calls between two requests and until the interrupt takes
-effect.
+The session can exceed the limit: model calls go on until the next request shows their cost and the interrupt is done.
 """
 
 from __future__ import annotations
@@ -31,10 +30,10 @@ class CostLimit:
     """Watches the cost of one session.
 
     Args:
-        most: in US dollars.
+        most: the limit in US dollars.
         send: writes a line to the CLI. It may raise OSError.
-        reached: called once with the cost, when the session reaches the limit.
-        runs: returns true while a turn is under way or a subagent works in the background.
+        reached: called once with the cost in US dollars, when the session reaches the limit.
+        runs: returns True while a turn is under way or a subagent works in the background.
     """
 
     def __init__(
@@ -51,7 +50,7 @@ class CostLimit:
         self._runs = runs
         self._loop = asyncio.get_running_loop()
         self._asked = 0
-        # True while an answer is awaited.
+        # True from a cost request until its answer.
         self._asks = False
         self._timer: asyncio.TimerHandle | None = None
 
@@ -95,7 +94,7 @@ class CostLimit:
             self._reached(self._cost)
 
     def _ask(self, request: GetUsageRequest | InterruptRequest) -> bool:
-        """Send a request. Returns False if that failed because the disk is full."""
+        """Send a request. Returns False if it could not be written to the journal, and so was not sent."""
         self._asked += 1
         try:
             self._send(encode(ControlRequest(request_id=f"{PREFIX}{self._asked}", request=request)))

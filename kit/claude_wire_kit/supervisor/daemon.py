@@ -1,6 +1,6 @@
-"""The supervisor of a state folder. It accepts connections and carries out the commands of its clients.
+"""The supervisor process: it accepts connections and carries out the commands of its clients.
 
-It runs in one thread, which also starts the CLIs, because the kernel ends a CLI when the thread that started it ends
+It has one thread, which also starts the CLIs, because the kernel kills a CLI when the thread that started it ends
 (see :mod:`claude_wire_kit.supervisor.child`).
 """
 
@@ -50,11 +50,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Daemon", "Limits"]
 
-#: How many connections may wait in the system to be accepted.
+#: How many connections the kernel queues until the supervisor accepts them.
 BACKLOG = 128
-#: The interval between checks for stalled clients, which also write the order of lines; and between attempts to accept
-#: connections without free descriptors.
+#: The interval between ticks. A tick disconnects stalled clients and writes the order of lines.
 TICK_SECONDS = 5.0
+#: The interval between attempts to accept a connection while no descriptor is free.
 ACCEPT_AGAIN_SECONDS = 1.0
 
 
@@ -62,9 +62,9 @@ class Daemon:
     """Runs the sessions of a state folder.
 
     Args:
-        folder: a folder that this process has taken.
+        folder: a state folder that this process has locked with :meth:`StateFolder.take`.
         limits: the limits for sessions and clients.
-        syncs: write each line to the disk before anybody gets it, so that a loss of power loses no line.
+        syncs: flush each line to the disk before a client gets it, so a power failure loses no line.
     """
 
     def __init__(self, folder: StateFolder, *, limits: Limits | None = None, syncs: bool = False) -> None:
@@ -75,7 +75,7 @@ class Daemon:
             folder, self._limits, syncs=syncs, descriptors=self._descriptors[0], ended=self._on_end
         )
         self._connections: set[Connection] = set()
-        # Connections that wait for the end of a session, or of all sessions (None).
+        # Id of a session -> connections that wait for its end. The key None is the end of all sessions.
         self._waiting: dict[str | None, list[Connection]] = {}
         self._carry_out: dict[type[Any], Callable[[Connection, Any], None]] = {
             Create: self._create,
@@ -97,11 +97,11 @@ class Daemon:
             started: called when clients can connect.
 
         Raises:
-            OSError: the socket cannot be made, or the folder not be read.
+            OSError: the socket cannot be created, or the folder cannot be read.
         """
         self._loop = asyncio.get_running_loop()
         self._over = self._loop.create_future()
-        # Raise the limit of descriptors as far as possible: a session needs seven, a client one.
+        # A session needs seven descriptors, a client one.
         raise_descriptors()
         self._sessions.recover()
         self._spare = socket.socket(socket.AF_UNIX)
@@ -117,7 +117,7 @@ class Daemon:
             self._loop.add_reader(self._listener, self._on_connection)
             self._folder.announce()
             self._folder.log("started", pid=os.getpid(), sessions=len(self._sessions.infos()))
-            self._tick()  # checks whether the files that announce() has written still exist
+            self._tick()
             started()
             await self._over
         finally:
@@ -134,7 +134,7 @@ class Daemon:
             self._folder.log("ended")
 
     def _on_error(self, handler: Any, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Log an unexpected exception in a callback. The supervisor goes on."""
+        """Log an unexpected exception of a callback. The supervisor goes on."""
         if isinstance(context.get("exception"), Exception):
             self._folder.log_error(context["exception"])
         if handler is None:
@@ -170,7 +170,7 @@ class Daemon:
         self._connections.add(Connection(client, self))
 
     def _refuse_with_spare(self) -> None:
-        """Without free descriptors, close the spare one to accept the oldest waiting client and refuse it."""
+        """Close the spare descriptor to accept the oldest waiting client and refuse it. Called when none is free."""
         self._spare.close()
         with suppress(OSError):
             client, _ = self._listener.accept()
@@ -183,7 +183,7 @@ class Daemon:
             self._loop.add_reader(self._listener, self._on_connection)
 
     def closed(self, connection: Connection) -> None:
-        """Forget a closed connection, and close its session's files if nobody else needs them."""
+        """Forget a closed connection. Close its session's files if the session has ended and has no other client."""
         self._connections.discard(connection)
         for waiting in self._waiting.values():
             if connection in waiting:
@@ -192,7 +192,7 @@ class Daemon:
             self._sessions.let_go(connection.managed)
 
     def journal_damaged(self, connection: Connection) -> None:
-        """Log that the journal of a session has lost bytes which a client still had to get."""
+        """Log that the journal of a session has lost bytes that were not sent to a client yet."""
         assert connection.managed is not None
         self._folder.log("journal-damaged", session=connection.managed.id)
 
@@ -212,7 +212,7 @@ class Daemon:
             self._listen_again()
 
     def _listen_again(self) -> None:
-        """Make the files by which clients find the supervisor again, after a cleaner of old files removed one."""
+        """Recreate ``socket`` and ``supervisor.json`` after a cleaner of temporary files has removed one of them."""
         with suppress(OSError):
             with suppress(FileNotFoundError):
                 os.unlink(self._folder.socket)
@@ -279,10 +279,10 @@ class Daemon:
             self._follow(connection, managed, command)
 
     def _place(self, managed: ManagedSession, command: Create | Attach | Resume) -> tuple[int, Place]:
-        """Return the number of the first line that a client gets, and its place in the journal.
+        """Return the number of the first line that an attaching client gets, and its place in the journal.
 
         Raises:
-            RefusedError: the client cannot get the role, or the lines.
+            RefusedError: another client is the driver, or the journal does not have the lines.
         """
         journal, after = managed.journal, command.after
         if command.role == "driver" and managed.driver is not None and not command.take:
@@ -389,7 +389,7 @@ class _Versioned(msgspec.Struct):
 
 
 def _listen(path: str) -> socket.socket:
-    """Make a listening socket that only its owner may connect to."""
+    """Create a listening Unix socket that only its owner may connect to."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         before = os.umask(0o177)

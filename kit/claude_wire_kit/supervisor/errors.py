@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class DetachedError(ClaudeWireError):
-    """The connection with the supervisor of a session has ended. The session itself goes on in the supervisor.
+    """The connection to the supervisor of a session has ended. The session itself goes on in the supervisor.
 
     Attributes:
         cursor: the position after the last received message. Attach there again to get each line exactly once.

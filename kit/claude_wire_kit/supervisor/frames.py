@@ -1,9 +1,10 @@
-"""The frames of the supervisor protocol, which clients and the supervisor exchange besides the CLI's lines.
+"""The frames of the supervisor protocol: the lines that clients and the supervisor exchange besides the CLI's lines.
 
-Each frame is one JSON object on a line. A client sends commands, and each gets one answer. The first key names the
-command: ``create``, ``attach``, ``resume``, ``list``, ``stop``, ``remove`` or ``prewarm``. After ``attach`` (also as a
-part of ``create`` and ``resume``) the CLI's lines follow unchanged, each once, and the lines of a driver go to the CLI.
-Between them are the supervisor's own frames. Their type begins with ``supervisor_``, and they are not counted as lines.
+Each frame is one JSON object on a line. A client sends commands, and the supervisor answers each with one frame. One
+key names the command: ``create``, ``attach``, ``resume``, ``list``, ``stop``, ``remove``, ``rename`` or ``prewarm``.
+After the answer to ``attach``, ``create`` or ``resume``, the client gets the CLI's lines unchanged, each once, and a
+driver's lines go to the CLI. The supervisor sends its own frames between the CLI's lines. Their type begins with
+``supervisor_``, and they have no line number.
 """
 
 from __future__ import annotations
@@ -13,27 +14,26 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
-#: The version of this protocol. A supervisor of another version reports its version, and refuses the command.
+#: The version of this protocol. A supervisor refuses a command of another version, and its error names both.
 VERSION = 2
 #: The size limit of an answer, which may contain all open questions.
 MAX_ANSWER_BYTES = 96 * 1024 * 1024
 
 #: The request id of the supervisor's own ``initialize``.
 INITIALIZE_ID = "claude_wire_supervisor_initialize"
-#: The type of the line with which a driver ends the input of the CLI.
+#: The type of the line that a driver sends to close the CLI's input.
 END_INPUT = "supervisor_end_input"
 
-#: JSON's ``null``.
 NOTHING = msgspec.Raw(b"null")
 
 
 class Cursor(msgspec.Struct, frozen=True):
-    """A client's position in the output of a session. This is all that a client must remember.
+    """A client's position in the output of a session. A client needs nothing else to attach again.
 
     Attributes:
         id: the session's id in the supervisor.
-        epoch: of the journal. It changes if the journal lost lines.
-        line: the number of the last line that the client has taken; 0 before the first.
+        epoch: the epoch of the journal. It changes if the journal may have lost lines.
+        line: the number of the last line that the client has handled; 0 before the first.
     """
 
     id: str
@@ -45,12 +45,12 @@ class Life(Enum):
     """The state of a session.
 
     ========  ==============================================================================================
-    STARTING  Its process runs, and has not answered ``initialize``.
+    STARTING  The CLI runs, and has not answered ``initialize`` yet.
     IDLE      No turn is under way, no subagent works in the background, and no question is open.
-    RUNNING   A turn is under way, a prompt waits for one, or a subagent works in the background.
-    ASKING    A question is open.
-    ENDED     Its process has ended by itself, or was stopped. It can be resumed.
-    LOST      Its process ended with its supervisor. It can be resumed; a turn that was cut is reported.
+    RUNNING   A turn is under way, a prompt waits for its turn, or a subagent works in the background.
+    ASKING    A question of the CLI is open.
+    ENDED     The CLI has ended by itself or was stopped. The session can be resumed.
+    LOST      The CLI ended with its supervisor. The session can be resumed. ``Ended`` reports a turn that was cut.
     ========  ==============================================================================================
     """
 
@@ -89,12 +89,12 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="su
     """The CLI has ended.
 
     Attributes:
-        exit_code: as :mod:`subprocess` has it; None if it ended with its supervisor.
-        unfinished: where its output ended, in words: in a turn, or while a subagent worked. Empty between runs.
-        owed: uuids of prompts without a result. They are never run again automatically.
+        exit_code: the exit code, negative for a signal; None if the CLI ended with its supervisor.
+        unfinished: in words, where the output ended: in a turn, or while a subagent worked. Empty between runs.
+        owed: uuids of prompts without a result. The supervisor does not send them again.
         died: ids of questions that nobody answered.
         calls: ids of tool calls without a result. The tools may have run.
-        stderr: the end of its standard error.
+        stderr: the end of the CLI's standard error.
     """
 
     exit_code: int | None
@@ -116,17 +116,18 @@ class Attached(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=
         driver: whether the session has a driver.
         life: the state of the session.
         turn: whether a turn is under way.
-        subagents: ids of the subagents in the background, without very long ids.
+        subagents: ids of the subagents in the background. Very long ids are left out.
         open: the CLI's questions without an answer, as control requests.
         settled: ids of the newest questions that no longer need an answer.
         owed: uuids of prompts without a result.
-        model, permission_mode: the settings of the process; None until it has named them.
-        initialized: the CLI's answer to ``initialize``; JSON's ``null`` while there is none.
-        handshakes: MCP server -> the first messages of the CLI to this server.
+        model, permission_mode: the CLI's model and permission mode; None until a message of the CLI has named them.
+        initialized: the CLI's answer to ``initialize``, or JSON's ``null`` before it.
+        handshakes: MCP server -> the CLI's ``initialize`` and ``notifications/initialized`` messages to this server.
         ended: how the CLI has ended; None while it runs.
-        started: the callbacks that the CLI was started with. None from an older supervisor, or if the names have more
-            than 1 MiB.
-        mark: the end of each frame of this connection, unknown to the CLI (see :func:`end_of_frames`).
+        started: the callbacks that the CLI was started with. None from an older supervisor, or if the names are longer
+            than 1 MiB together.
+        mark: a random text at the end of each frame of this connection. The CLI does not know it, so it cannot write a
+            line that looks like a frame (see :func:`end_of_frames`).
     """
 
     id: str
@@ -151,40 +152,42 @@ class Attached(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=
 
 
 class Accepted(msgspec.Struct, frozen=True, tag_field="type", tag="supervisor_accepted"):
-    """This many lines of the connection count: they are in the journal, or were there already."""
+    """The first ``lines`` lines of this connection are in the journal, unless a :class:`Refused` has named them."""
 
     lines: int
 
 
 class Refused(msgspec.Struct, frozen=True, tag_field="type", tag="supervisor_refused"):
-    """A line of the connection was not written. The frame has its number and the reason."""
+    """The supervisor has refused a line of this connection: it is not in the journal, and the CLI does not get it."""
 
     line: int
     reason: str
 
 
 class Driver(msgspec.Struct, frozen=True, tag_field="type", tag="supervisor_driver"):
-    """The role of this client has changed: another client drives now, or nobody does."""
+    """The session has another driver, or none. ``role`` is the role of this client from now on."""
 
     role: Literal["viewer", "driver"]
     driver: bool
 
 
 class Cut(msgspec.Struct, frozen=True, tag_field="type", tag="supervisor_cut"):
-    """The connection ends because the client read too slowly. It can attach again after ``cursor``."""
+    """The connection ends because the client read too slowly. The client can attach again at ``cursor``."""
 
     cursor: Cursor
     message: str
 
 
 class Blocked(msgspec.Struct, frozen=True, tag_field="type", tag="supervisor_blocked"):
-    """The journal cannot be written, so nothing is read from the CLI. ``message`` is empty when it goes on."""
+    """The journal cannot be written, so the supervisor reads nothing from the CLI. With an empty ``message``, it reads
+    again.
+    """
 
     message: str
 
 
 class Limited(msgspec.Struct, frozen=True, tag_field="type", tag="supervisor_limited"):
-    """The session has reached a limit. The frame names the limit, its value, and what was done."""
+    """The session has reached a limit, such as ``cost_usd``. ``value`` is the present value, ``message`` for people."""
 
     limit: str
     value: float
@@ -192,7 +195,7 @@ class Limited(msgspec.Struct, frozen=True, tag_field="type", tag="supervisor_lim
 
 
 class Stderr(msgspec.Struct, frozen=True, tag_field="type", tag="supervisor_stderr"):
-    """What the CLI has written to its standard error since the client attached."""
+    """A piece of text that the CLI has written to its standard error."""
 
     text: str
 
@@ -207,10 +210,11 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         argv: the command line, the CLI's path first.
         cwd: the working directory.
         env: the whole environment. It is kept in memory only, never on disk.
-        initialize: the payload of the ``initialize`` that the supervisor sends, with its hooks and MCP servers.
-        mcp: MCP server -> method (``initialize``, ``tools/list``, …) -> the result to send while no client serves it.
-        name: for lists.
-        cost_usd: the turn is interrupted when the session has cost this much; None for no limit.
+        initialize: the payload of the ``initialize`` request that the supervisor sends to the CLI, such as its hooks.
+        mcp: MCP server -> method (``initialize``, ``tools/list``, …) -> the result to send while no client serves this
+            MCP server.
+        name: the session's name in lists.
+        cost_usd: limit in US dollars, at which the supervisor interrupts the turn; None for no limit.
     """
 
     argv: Annotated[list[str], msgspec.Meta(min_length=1)]
@@ -223,13 +227,13 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class _Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a client attaches.
+    """The fields that :class:`Attach`, :class:`Create` and :class:`Resume` share.
 
     Attributes:
-        after: the client gets the lines after this cursor; None for all lines.
+        after: send the lines after this cursor; None for all lines.
         role: a driver sends lines and answers questions; a viewer does neither.
-        take: replace an existing driver. Without it, an existing driver leads to the error ``driver``.
-        serves: the hooks and MCP servers of a driver, by the names that the CLI uses.
+        take: replace the present driver. Without it, a present driver leads to the error ``driver``.
+        serves: the hooks and MCP servers that a driver offers.
     """
 
     after: Cursor | None = None
@@ -240,16 +244,16 @@ class _Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Attach(_Role, frozen=True):
-    """Get the lines of a session, and perhaps drive it. The answer is :class:`Attached`.
+    """Attach to a session, as a viewer or as its driver. The answer is :class:`Attached`.
 
     Attributes:
-        tail: in place of ``after``: begin with the first line in this many bytes at the end of the journal, or with the
-            last line.
-        before: count the bytes of ``tail`` from the line with this number back, and not from the end of the journal.
+        tail: instead of ``after``: begin with the first line that starts in the last ``tail`` bytes of the journal, or
+            with the last line if that is longer.
+        before: count the bytes of ``tail`` back from the line with this number, and not from the end of the journal.
     """
 
     attach: str
-    # Left out when not used: a supervisor that was started before an update does not know them.
+    # Not encoded unless set, because an older supervisor refuses unknown fields.
     tail: Annotated[int, msgspec.Meta(ge=1)] | msgspec.UnsetType = msgspec.UNSET
     before: Annotated[int, msgspec.Meta(ge=1)] | msgspec.UnsetType = msgspec.UNSET
 
@@ -257,7 +261,7 @@ class Attach(_Role, frozen=True):
 class Create(_Role, frozen=True):
     """Start a CLI in a new session, and attach to it. The answer is :class:`Attached`.
 
-    With ``detach`` the answer is :class:`SessionInfo`, and the connection takes other commands.
+    With ``detach``, only start the CLI: the answer is :class:`SessionInfo`, and the connection takes more commands.
     """
 
     create: Spec
@@ -265,10 +269,10 @@ class Create(_Role, frozen=True):
 
 
 class Resume(_Role, frozen=True):
-    """Start a CLI that resumes an ended session. Everything else is as for :class:`Create`.
+    """Start a CLI that resumes an ended session, and attach to it. The answers are those of :class:`Create`.
 
     Attributes:
-        env: the whole environment, because none is kept on disk; None for the previous one, if the supervisor has it.
+        env: the whole environment of the CLI. None for the previous one, which a restarted supervisor does not have.
     """
 
     resume: str
@@ -287,10 +291,11 @@ class List(_Request, frozen=True):
 
 
 class Stop(_Request, frozen=True):
-    """End the CLI of a session, or the supervisor with all of them for None. The answer is :class:`Listed`, at the end.
+    """End the CLI of a session; with None, end all CLIs and the supervisor. The answer, when they have ended, is
+    :class:`Listed`.
 
     Attributes:
-        grace: seconds between the end of its input, SIGTERM and SIGKILL.
+        grace: seconds between closing the CLI's input and SIGTERM, and between SIGTERM and SIGKILL.
     """
 
     stop: str | None
@@ -304,7 +309,7 @@ class Remove(_Request, frozen=True):
 
 
 class Rename(_Request, frozen=True):
-    """Give a session another name, or none. The answer is :class:`Listed`."""
+    """Change the name of a session; None removes the name. The answer is :class:`Listed`."""
 
     rename: str
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=256)] | None = None
@@ -344,11 +349,20 @@ def command_of(line: bytes) -> Command:
     return msgspec.json.decode(line, type=_COMMANDS[names[0]])
 
 
-# --- what it is answered
+# --- what the supervisor answers
 
 
 class SessionInfo(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="supervisor_session"):
-    """A session, as in lists."""
+    """The state of a session. :class:`Listed` has one for each session.
+
+    Attributes:
+        epoch, line: the epoch of its journal, and the number of the journal's last line.
+        pid: the process id of the CLI; None if it does not run.
+        cli_session_id: the session id that the CLI has reported.
+        began: when the session was created, in seconds since 1970.
+        clients, driver: the number of attached clients, and whether one of them is the driver.
+        bytes: the size of the journal.
+    """
 
     id: str
     name: str | None
@@ -365,7 +379,7 @@ class SessionInfo(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", t
 
 
 class Listed(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="supervisor_list"):
-    """The sessions of a supervisor."""
+    """All sessions of a supervisor, with its protocol version, its package's version and its process id."""
 
     sessions: list[SessionInfo]
     version: int
@@ -377,10 +391,11 @@ class Failed(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", 
     """A command cannot be carried out. The connection takes the next command.
 
     Attributes:
-        error: ``epoch`` (with ``line``, the last line), ``gone`` (with ``first``, the first line), ``unknown`` (no such
-            session), ``driver`` (there is one), ``running`` (its CLI runs), ``environment`` (none is known), ``start``,
-            ``limit``, ``version``, ``command`` (the line is not a command), ``refused``, ``system``.
-        message: the reason for people.
+        error: ``epoch`` (with ``line``, the journal's last line), ``gone`` (with ``first``, its first line),
+            ``unknown`` (no session has this id), ``driver`` (another client drives), ``running`` (the session's CLI
+            runs), ``environment`` (the supervisor knows none), ``start``, ``limit``, ``version``, ``command`` (the line
+            is not a command), ``refused``, ``system``.
+        message: the reason, for people.
     """
 
     error: str
@@ -398,7 +413,7 @@ def answer_of(line: bytes) -> Answer:
     """Decode an answer.
 
     Raises:
-        ValueError: the line is no answer.
+        ValueError: the line is not an answer.
     """
     return _answer_decoder.decode(line)
 
@@ -409,7 +424,7 @@ Frame: TypeAlias = Answer | SessionFrame
 
 
 def line_of(frame: Frame | Cursor) -> bytes:
-    """Encode a frame as a line, with its line feed."""
+    """Encode a frame as a line, including the line feed."""
     return msgspec.json.encode(frame) + b"\n"
 
 
@@ -421,7 +436,7 @@ _decoder: msgspec.json.Decoder[SessionFrame] = msgspec.json.Decoder(SessionFrame
 def end_of_frames(mark: str) -> bytes:
     """Return the end of each frame of a connection, without its line feed.
 
-    A CLI can write a line that looks like a frame. It cannot know the mark, because each connection has its own.
+    Without the mark, a CLI could write a line that looks like a frame. Each connection has another random mark.
     """
     return b',"mark":"%b"}' % mark.encode() if mark else b""
 
@@ -432,7 +447,7 @@ def is_frame(line: bytes, end: bytes) -> bool:
 
 
 def frame_of(line: bytes) -> SessionFrame | None:
-    """Decode a frame. None for a frame of a later version."""
+    """Decode a frame. Returns None for a frame that this version does not know."""
     try:
         return _decoder.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -1,14 +1,12 @@
-"""Follow the open questions, the prompts and the driver of one managed session. Does no I/O.
+"""Keep track of the open questions, the prompts and the driver of one managed session. Does no I/O.
 
-:class:`Ledger` sees each message of the CLI whose type is in :data:`MARKS`, and each line of a client before the line
-is written.
+:class:`Ledger` gets each message of the CLI whose kind is in :data:`MARKS`. It also gets each line of a client, and
+decides whether the line is written to the CLI.
 
-Questions, prompts and turns are followed by a :class:`~claude_wire.protocol.HostProtocol`, which has their tables.
-A question stays open without a client; each new driver gets it. It is ANSWERED as soon as the journal has an answer.
+Its :class:`~claude_wire.protocol.HostProtocol` keeps the questions, prompts and turns. A question stays open while no
+client is attached, and each new driver gets it. It is settled as soon as the journal has an answer.
 
-A session has at most one driver, the client that may send lines. All other clients are viewers.
-
-:class:`~claude_wire_kit.supervisor.frames.Life` is the state of a session in lists, derived from all this.
+A session has at most one driver, the only client that may send lines. All other clients are viewers.
 """
 
 from __future__ import annotations
@@ -38,19 +36,19 @@ from claude_wire.protocol.background import TASK_KINDS
 from claude_wire.support import LONGEST_ID, Ids, plain_object
 from claude_wire_kit.supervisor.frames import END_INPUT, INITIALIZE_ID, Life, Serves
 
-#: Above this many bytes of open questions, nothing more is read from the CLI.
+#: With this many bytes of open questions, or this many questions, the supervisor stops reading from the CLI.
 MAX_OPEN_BYTES = 64 * 1024 * 1024
 MAX_OPEN = 4096
-#: An answer to attach has at most this many ids of settled questions: the last ones.
+#: ``supervisor_attached`` lists the ids of at most this many settled questions, the newest.
 MAX_SETTLED = 1024
-#: The size limit of a question. A larger one is not kept, because ``supervisor_attached`` must have room for all open
-#: questions.
+#: Size limit in bytes of one question. A larger one gets an error answer, because ``supervisor_attached`` must have
+#: room for all open questions.
 MAX_QUESTION_BYTES = 16 * 1024 * 1024
-#: The size limit for keeping the answer to ``initialize``, for the same reason.
+#: Size limit in bytes of the CLI's answer to ``initialize``, for the same reason.
 MAX_INITIALIZED_BYTES = 8 * 1024 * 1024
-#: The size limit of everything that is remembered of a session's MCP handshakes.
+#: Size limit in bytes of all MCP handshake messages that are kept for one session.
 MAX_HANDSHAKE_BYTES = 1024 * 1024
-#: MCP requests whose answers are remembered. The answers are always the same, and the CLI asks only once.
+#: MCP methods whose results are kept: the CLI calls them only once, and later drivers' servers have the same results.
 HANDSHAKE = frozenset(("initialize", "tools/list", "prompts/list", "resources/list", "resources/templates/list"))
 #: The kinds of lines that a ledger decodes. All other lines stay bytes.
 MARKS: tuple[KindName, ...] = (
@@ -63,8 +61,8 @@ MARKS: tuple[KindName, ...] = (
     "command_lifecycle",
     *TASK_KINDS,
 )
-#: The types of lines that the ledger has rules for. If a line of such a type cannot be decoded, it is refused: the CLI
-#: may understand it better than we do.
+#: Types of client lines that the ledger has rules for. A line of such a type that we cannot decode is refused, because
+#: the CLI might still understand it, and the ledger would not know what it did.
 RULED: dict[str, type[Any]] = {
     "user": UserMessage,
     "control_request": ControlRequest,
@@ -79,11 +77,11 @@ class Verdict(Enum):
 
     #: The line goes into the journal, and to the CLI.
     WRITE = "write"
-    #: The line came before (a prompt with this uuid), or is no longer wanted (an answer to a settled question). It is
-    #: acknowledged, but not written.
+    #: The line is a prompt whose uuid was sent before, or an answer to a settled question. It is acknowledged, but not
+    #: written.
     KNOWN = "known"
-    #: The line is refused. It comes from a viewer, or is a prompt without uuid, an ``initialize``, an answer without a
-    #: question, or cannot be decoded.
+    #: The line is refused: it comes from a viewer, cannot be decoded, or is a prompt without a uuid, an ``initialize``,
+    #: or an answer to a question that was not kept.
     REFUSE = "refuse"
     #: The input of the CLI ends.
     END_INPUT = "end input"
@@ -106,24 +104,27 @@ class Ledger:
 
     def __init__(self, declared: Mapping[str, Mapping[str, Any]] | None = None) -> None:
         self.protocol: HostProtocol = HostProtocol()
-        #: The CLI's answer to ``initialize`` as JSON. It has 17 KB; as a message it would take 42.
+        #: The CLI's answer to ``initialize`` as JSON, typically 17 KB. As a decoded message it would take 42 KB.
         self.initialized: bytes | None = None
-        # `_not_kept`: questions that were too large to keep. `_has_missed`: the process may have asked a question that
-        # we could not decode.
+        # Ids of questions that were too large to keep.
         self._not_kept = Ids()
+        # True after the CLI wrote a line that may be a question but could not be decoded.
+        # True after the CLI wrote a line that may be a question but could not be decoded.
         self._has_missed = False
         self._prompts = Ids()
         self._serves: Serves | None = None
         self._was_driven = False
-        # By server: the CLI's own messages of the handshake, and the answers to them by method.
+        # Server -> the CLI's own messages of the MCP handshake.
         self.handshakes: dict[str, list[dict[str, Any]]] = {}
+        # (Server, method) -> the result of the handshake's request.
+        # (Server, method) -> the result of the handshake's request.
         self._answers: dict[tuple[str, Any], Any] = {
             (server, method): result
             for server, results in (declared or {}).items()
             for method, result in results.items()
         }
-        # The size of both, without declared answers: in all, and by server and method (None for the CLI's own
-        # messages).
+        # Size in bytes of the kept messages and results, without declared results. In all, and by (server, method);
+        # the method is None for the CLI's own messages.
         self._handshake_bytes = 0
         self._handshake_sizes: dict[tuple[str, Any], int] = {}
 
@@ -149,7 +150,7 @@ class Ledger:
         return self.protocol.questions.settled.strings()[-MAX_SETTLED:]
 
     def works(self) -> bool:
-        """Return True during a run: a turn is under way or due, or a subagent works in the background."""
+        """Return True while a turn is under way, a prompt waits for its turn, or a subagent works in the background."""
         return bool(self.unfinished())
 
     def unfinished(self) -> str:
@@ -170,7 +171,7 @@ class Ledger:
     # --- what the CLI says
 
     def received(self, message: Any) -> bytes | None:
-        """Note a message of the CLI. Returns the line that answers it if no client has to."""
+        """Note a message of the CLI. If the supervisor itself answers this message, return the answer as a line."""
         if isinstance(message, ControlResponse):
             if message.request_id == INITIALIZE_ID:
                 line = encode(message)[:-1]
@@ -178,7 +179,7 @@ class Ledger:
                     what = f"the answer to initialize has {len(line):,} bytes; {MAX_INITIALIZED_BYTES:,} are kept"
                     line = encode(ControlResponse.failure(INITIALIZE_ID, what))[:-1]
                 self.initialized = line
-            return None  # requests that this answer lists were seen before
+            return None  # the requests that this answer lists came before it, as lines
         if is_missed(message):
             self._has_missed = True
             return None
@@ -194,7 +195,7 @@ class Ledger:
             self.protocol.send_answer(question)
             self._not_kept.add(question.id)
             if isinstance(question.body, HookCallbackRequest):
-                return None  # after an error the tool would run; without an answer the CLI finally refuses it
+                return None  # after an error answer the CLI would run the tool; without an answer it refuses it
             what = f"the request has {question.size:,} bytes; a supervisor keeps {MAX_QUESTION_BYTES:,}"
             return encode(ControlResponse.failure(question.id, question.problem or what))
         if isinstance(question.body, McpMessageRequest):
@@ -203,14 +204,14 @@ class Ledger:
         return None
 
     def _answer_for_nobody(self, question: Question) -> bytes | None:
-        """Return the answer to an MCP request whose server no driver serves. This settles the request."""
+        """Answer an MCP request if no driver serves its server: settle the request, and return the answer as a line."""
         body = question.body
         if not isinstance(body, McpMessageRequest) or self._is_served(body.server_name):
             return None
         method, rpc_id = body.message.get("method"), body.message.get("id")
         known = isinstance(method, str) and (body.server_name, method) in self._answers
         if not self._was_driven and not known:
-            return None  # it waits for the first driver
+            return None  # the request waits for the first driver
         response: dict[str, Any] = {"jsonrpc": "2.0", "id": rpc_id}
         if rpc_id is None:
             response = {"jsonrpc": "2.0", "result": {}}
@@ -225,19 +226,19 @@ class Ledger:
         return self._serves is not None and server_name in self._serves.mcp
 
     def process_started(self) -> None:
-        """Note that a new process was started. Its questions may reuse the ids of earlier ones."""
+        """Note that a new CLI was started. Its questions may reuse the ids of the previous CLI's questions."""
         self.protocol.questions.settled = Ids()
         self._not_kept, self._has_missed = Ids(), False
 
     def process_ended(self) -> list[ControlRequest]:
-        """Note that the process has ended. Returns the questions that were open."""
+        """Note that the CLI has ended. Returns the questions that were open."""
         self.initialized = None
         return [ControlRequest(question.id, question.body) for question in self.protocol.end()]
 
     # --- what a client says
 
     def look_at(self, line: bytes, *, is_driver: bool) -> Taken:
-        """Decide what happens to a line of a client. Changes no state: :meth:`written` does that afterwards."""
+        """Decide what happens to a line of a client. Changes no state; call :meth:`written` after writing the line."""
         if not is_driver:
             return Taken(Verdict.REFUSE, "a viewer sends nothing: attach with role driver")
         try:
@@ -278,7 +279,7 @@ class Ledger:
         return Taken(Verdict.WRITE, message=message)
 
     def written(self, taken: Taken) -> None:
-        """Note that a line is in the journal: a prompt now waits for its result, and an answer settles its question."""
+        """Note that a client's line is in the journal: a prompt waits for a result, an answer settles its question."""
         message = taken.message
         if isinstance(message, UserMessage):
             assert message.uuid
@@ -298,7 +299,9 @@ class Ledger:
     # --- the driver
 
     def drive(self, serves: Serves | None) -> Iterator[bytes]:
-        """Change the driver; None for no driver. Yields answers for requests that nobody serves any more."""
+        """Change the driver to one that serves ``serves``; None for no driver. Yields the supervisor's answers to open
+        MCP requests whose server is no longer served.
+        """
         self._serves = serves
         self._was_driven |= serves is not None
         for question in self.protocol.questions.open:
@@ -330,7 +333,7 @@ class Ledger:
             self._answers[body.server_name, method] = response["result"]
 
     def _has_room(self, key: tuple[str, Any], value: Any, *, replaces: bool) -> bool:
-        """Reserve room for a value, which replaces or follows those of the same key. Returns False if there is none."""
+        """Reserve room for a value. ``replaces`` frees the room of the key's earlier values. Returns False if full."""
         before = self._handshake_sizes.get(key, 0)
         size = len(msgspec.json.encode((key, value))) + (0 if replaces else before)
         if self._handshake_bytes - before + size > MAX_HANDSHAKE_BYTES:

@@ -6,13 +6,13 @@ import re
 
 from claude_wire_kit.supervisor.frames import Cut, Ended, SessionFrame, end_of_frames, frame_of
 
-#: After this many bytes it is known whether a line can be a frame.
+#: With this many bytes of a line, it is certain whether the line begins like a frame.
 SURE_BYTES = 64
-#: The size limit of a frame. A supervisor sends none above 1 MiB. A longer one is passed on like a line.
+#: Size limit in bytes of a frame. A supervisor sends no frame above 1 MiB. A longer line is taken for a CLI's line.
 MAX_FRAME_LINE_BYTES = 4 * 1024 * 1024
 
 _MARK = b'"supervisor_'
-#: The characters of a blank line, such a line within a chunk, and the message that replaces it.
+#: The characters of a blank line, a blank line after a line feed, and the message that replaces a blank line.
 _BLANK = b" \t\r"
 _BLANK_LINE = re.compile(rb"\n[ \t\r]*(?=\n)")
 _FILLING = b'{"type":"keep_alive"}'
@@ -20,35 +20,35 @@ _FRAME = re.compile(rb'[ \t]*\{[ \t]*"type"[ \t]*:[ \t]*"supervisor_')
 
 
 class SupervisorLines:
-    """Takes the frames out of a stream. The CLI's lines remain, as in the supervisor's journal.
+    """Removes the supervisor's frames from a stream, and keeps the CLI's lines.
 
-    Chunks go in, cut anywhere; the same bytes without frames come out. A blank line of the CLI comes out as a
-    ``keep_alive`` message: then each line of the journal is one message, and counting messages counts lines.
+    :meth:`take` gets chunks, cut anywhere, and returns the same bytes without frames. It replaces a blank line of the
+    CLI by a ``keep_alive`` message. So each line of the journal is one message, and counting messages counts lines.
 
     Args:
-        after: the number of the line before the first one.
-        last: the number of the last line, if the stream ends there.
-        ended: why the stream ends with the line ``last``; None if it goes on.
-        mark: the end of each frame. A line without it is the CLI's, however it begins.
+        after: the number of the line before the first line of the stream.
+        last: if the CLI has ended, the number of its last line.
+        ended: if the CLI has ended, its frame; the stream then ends with the line ``last``. None while the CLI runs.
+        mark: the end of each frame. A line without it is the CLI's, even if it begins like a frame.
     """
 
     def __init__(self, after: int, last: int = 0, ended: Ended | None = None, mark: str = "") -> None:
         self._frame_end = end_of_frames(mark)
         #: The number of the last complete line.
         self.line: int = after
-        #: The frames that were found so far. The user of this object removes them.
+        #: The frames found so far. The caller empties this list.
         self.found: list[SessionFrame] = []
-        #: The frame that has ended the stream. Everything after it is dropped.
+        #: The frame that ended the stream, or None. Everything after it is dropped.
         self.end: Ended | Cut | None = ended if after >= last else None
         self._last = last
         self._ended = ended
-        # `_pending`: bytes that were fed and not returned yet. `_in_line`: a part of the line was returned.
-        # `_has_begun`: that part is not blank.
+        # `_pending`: bytes that were fed and not returned yet. `_in_line`: the beginning of an unfinished line was
+        # returned. `_has_begun`: that beginning is not blank.
         self._pending = b""
         self._in_line = self._has_begun = False
 
     def take(self, data: bytes) -> bytes:
-        """Feed a chunk, and return the CLI's bytes in it, which may be empty."""
+        """Feed a chunk, and return the CLI's bytes so far. May return b"" while a possible frame is incomplete."""
         is_at_start = not (self._pending or self._in_line or self.end or self._ended)
         if is_at_start and data[-1:] == b"\n" and _MARK not in data:  # most chunks: whole lines without frames
             self.line += data.count(b"\n")
@@ -59,7 +59,7 @@ class SupervisorLines:
         while at < len(data) and self.end is None:
             if not self._in_line and (frame_end := self._frame(data, at)) != at:
                 if frame_end < 0:
-                    break  # the frame is incomplete, or the line may still be one
+                    break  # the frame is incomplete, or it is not certain yet that this line is not a frame
                 at = frame_end
                 continue
             stop = self._lines_end(data, at)
@@ -75,7 +75,7 @@ class SupervisorLines:
         return self._fill(pieces[0] if len(pieces) == 1 else b"".join(pieces))
 
     def _fill(self, piece: bytes) -> bytes:
-        """Replace each blank line that ends in this piece by a message."""
+        """Replace each blank line that ends in this piece by a ``keep_alive`` message."""
         end = piece.find(b"\n")
         if end < 0:
             self._has_begun = self._has_begun or bool(piece.strip(_BLANK))
@@ -89,7 +89,7 @@ class SupervisorLines:
         return _BLANK_LINE.sub(b"\n" + _FILLING, piece)
 
     def _frame(self, data: bytes, at: int) -> int:
-        """Return the end of the frame at ``at``: ``at`` itself if there is no frame, -1 if that is not known yet."""
+        """Return the end of the frame at ``at``: ``at`` itself if it is not a frame, -1 if that needs more bytes."""
         end = data.find(b"\n", at)
         if _FRAME.match(data, at) is None:
             return -1 if end < 0 and len(data) - at < SURE_BYTES else at
@@ -105,7 +105,7 @@ class SupervisorLines:
         return end + 1
 
     def _lines_end(self, data: bytes, at: int) -> int:
-        """Return where the next frame, or a possible frame, begins after the line at ``at``."""
+        """Return where the CLI's lines from ``at`` on end: before the next frame, or before a line that may be one."""
         mark = data.find(_MARK, at)
         while mark >= 0:
             begins = data.rfind(b"\n", max(at, mark - SURE_BYTES), mark) + 1
@@ -116,7 +116,7 @@ class SupervisorLines:
         return tail if tail and len(data) - tail < SURE_BYTES else len(data)
 
     def _end_of_last(self, data: bytes, at: int, stop: int) -> int:
-        """Return where the line ``last`` ends if that is between ``at`` and ``stop``, else ``stop``."""
+        """Return the end of the line with the number ``last`` if it is between ``at`` and ``stop``, else ``stop``."""
         for _ in range(self._last - self.line):
             at = data.find(b"\n", at, stop) + 1
             if not at:

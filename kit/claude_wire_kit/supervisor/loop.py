@@ -1,7 +1,8 @@
-"""The event loop of a supervisor: asyncio's, but it calls a reader as soon as its descriptor is ready.
+"""The supervisor's event loop. It calls the reader of a ready descriptor right after ``epoll``.
 
-asyncio makes a handle for each ready descriptor, and calls the handles in its next step. A supervisor mostly waits for
-one line of one CLI. After such a wait, each step of the interpreter takes much longer than in a loop that never sleeps.
+asyncio's own loop makes a handle for each ready descriptor and calls it in a later step. A supervisor mostly sleeps
+until one CLI writes one line. After a sleep, each step of the interpreter takes much longer than in a busy loop, so
+skipping one is worth it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class SupervisorLoop(asyncio.SelectorEventLoop):
-    """An asyncio loop that calls its readers directly, without a handle for each."""
+    """An asyncio loop that calls its readers directly, without handles."""
 
     def __init__(self) -> None:
         self._direct = _Selector(self.call_exception_handler)
@@ -42,7 +43,9 @@ def _number(fd: FileDescriptorLike) -> int:
 
 
 class _Selector(selectors.EpollSelector):
-    """Calls the readers itself. All other descriptors are in an epoll of their own, within the epoll of the readers."""
+    """Calls the readers itself. Writers and the loop's own descriptors are in asyncio's epoll, which is itself one
+    descriptor in the epoll of the readers.
+    """
 
     def __init__(self, on_error: Callable[[dict[str, Any]], object]) -> None:
         super().__init__()
@@ -69,7 +72,7 @@ class _Selector(selectors.EpollSelector):
         for fd, reader in [(fd, readers.get(fd)) for fd, _ in self._epoll.poll(timeout)]:
             if reader is None:
                 has_others = True
-            elif readers.get(fd) is reader:  # no earlier reader of this turn has removed it
+            elif readers.get(fd) is reader:  # not removed by an earlier reader in this loop
                 try:
                     reader()
                 except Exception as error:

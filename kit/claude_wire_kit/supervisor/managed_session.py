@@ -1,8 +1,8 @@
-"""One session of the supervisor: a CLI, its journal, its ledger, and the clients that follow it.
+"""One session of the supervisor: a CLI, its journal, its ledger, and the attached clients.
 
-A chunk of output goes into the journal first, then to each client, then past the ledger. All of this happens in
-callbacks of one event loop in one thread, so events have the order of the journal. The order of the lines, with their
-times, is written later, for many lines at once: no client needs it.
+A chunk of output is first written to the journal, then sent to each client, then given to the ledger. One thread does
+all of that, so clients and ledger see the journal's order. The file ``order.jsonl``, with the time of each line, is
+written later, for many lines in one write, because no client needs it.
 """
 
 from __future__ import annotations
@@ -56,22 +56,22 @@ if TYPE_CHECKING:
     from claude_wire_kit.supervisor.disk.journal import Journal
     from claude_wire_kit.supervisor.disk.record import Record
 
-#: One read from a CLI takes this many bytes, which is what its pipe holds.
+#: Limit in bytes of one read from a CLI: the size of its pipe.
 CHUNK_BYTES = 64 * 1024
-#: The largest possible pipe. At most this many bytes are read from a process that has ended.
+#: The largest possible size of a pipe, in bytes. After a CLI has ended, at most this much is read from its pipe.
 MAX_PIPE_BYTES = 1024 * 1024
 #: The interval between attempts to write to a full disk.
 RETRY_SECONDS = 1.0
-#: The order of lines is written for this many at once, and at each tick of the supervisor. Writing it for each line
-#: would be a fifth of the processor time of a line.
+#: The order is written when this many lines lack it, and at each tick of the supervisor. A write for each line would
+#: take a fifth of a line's processor time.
 MAX_UNORDERED = 64
-#: The beginnings of lines that the ledger does not need. Most lines are read alone, and this check is faster than
-#: asking the decoder.
+#: Beginnings of lines that the ledger does not need. Most reads return one line, and then this check is faster than the
+#: decoder's filter.
 PASSED_OVER = (b'{"type":"stream_event",', b'{"type":"assistant",', b'{"type":"user",')
-#: At the end of a CLI, this many bytes of its standard error are reported.
+#: ``supervisor_ended`` has the last bytes of the CLI's standard error, at most this many.
 TAIL_BYTES = 8 * 1024
 
-#: Decodes the lines that a ledger looks at, of all sessions: it is fed with whole lines.
+#: Decodes lines for the ledgers of all sessions. Each session feeds whole lines, so it keeps no state between calls.
 _decoder: Decoder[Any] = Decoder(only=MARKS, on_invalid="return")
 
 
@@ -84,10 +84,10 @@ class SessionClient(Protocol):
         ...
 
     def on_output(self, chunk: bytes | None, start: int, /) -> None:
-        """Whole lines were written to the journal at ``start``. If ``chunk`` is None, they must be read from there."""
+        """Send new whole lines. The journal has them at offset ``start``; read them there if ``chunk`` is None."""
 
     def send_frame(self, frame: Any, /, *, behind: Place = ...) -> None:
-        """Send a frame after all lines before a place of the journal. Without ``behind``, send it at once."""
+        """Send a frame after all lines before the place ``behind`` in the journal; by default, before waiting lines."""
 
     def disconnect_slow(self, reason: str, /) -> None:
         """Disconnect the client. It may attach again."""
@@ -100,13 +100,13 @@ class SessionClient(Protocol):
 
 
 class ManagedSession:
-    """A session whose process runs, or has run.
+    """A session whose files are open, because its CLI runs or a client is attached.
 
     Args:
-        record: its record on disk.
-        journal: its journal. The session closes it.
+        record: the session's record on disk.
+        journal: the session's journal. This object closes it.
         folder: the state folder, for its log.
-        ended: is called when its process has ended.
+        ended: called when the CLI has ended.
     """
 
     def __init__(
@@ -123,13 +123,13 @@ class ManagedSession:
         self._child: Child | None = None
         # The end of the last line that was delivered to the ledger and the clients.
         self._part_number, self._delivered_end = journal.number, journal.last.output.end if journal.number else 0
-        #: Number of the next line to deliver to the ledger and the clients: the line at :attr:`delivered_position`.
+        #: The number of the next line to deliver to the ledger and the clients: the line at :attr:`delivered_position`.
         self.next_line: int = journal.next
-        # The first line of the latest delivery, and of the latest delivery with a result. Tool calls before
-        # `_turn_line` have their results.
+        # `_news_line`: the first line of the latest delivery. `_turn_line`: the first line of the latest delivery with
+        # a result message; tool calls before that line have their results.
         self._turn_line = self._news_line = journal.next
         self._cost: CostLimit | None = None
-        # The model and the permission mode; None until the process has named them.
+        # The model and the permission mode; None until a message of the CLI has named them.
         self._model: str | None = None
         self._mode: str | None = None
         self._inlet: StdinWriter | None = None
@@ -179,11 +179,11 @@ class ManagedSession:
     # --- the process
 
     def start(self, child: Child) -> None:
-        """Take a new process, whose part of the journal exists: read its output, and send ``initialize``.
+        """Take over a new CLI: read its output, and send ``initialize``. The journal must have a new part for it.
 
         Raises:
-            OSError: the journal cannot be written. The process remains the caller's.
-            ValueError: the ``initialize`` of the record is invalid.
+            OSError: the journal cannot be written. The caller must close the process.
+            ValueError: the record's ``initialize`` is invalid.
         """
         request = from_dict(InitializeRequest, self.record.initialize)
         line = encode(ControlRequest(request_id=INITIALIZE_ID, request=request))
@@ -206,12 +206,12 @@ class ManagedSession:
             raise
 
     def limit_cost(self) -> None:
-        """Start to watch the cost of the process if the record has a limit."""
+        """Start to watch the CLI's cost if the record has a limit."""
         if self._cost is None and self.record.cost_usd is not None:
             self._cost = CostLimit(self.record.cost_usd, self._write, self._cost_reached, self.ledger.works)
 
     def _read(self) -> None:
-        """Read from the process, unless reading is stopped."""
+        """Start or stop reading the CLI's output: stop while the journal is blocked or too many questions are open."""
         child = self._child
         if child is None or child.stdout is None:
             return
@@ -236,7 +236,7 @@ class ManagedSession:
             self._reads = False
 
     def _received(self, data: bytes) -> None:
-        """Take a chunk of output, or b"" to write again what could not be written."""
+        """Write a chunk of output to the journal and deliver it. With b"", try again to write what was left over."""
         try:
             self.journal.add_output(data)
         except OSError as error:
@@ -257,10 +257,10 @@ class ManagedSession:
     def _deliver(self, data: bytes = b"") -> None:
         """Deliver newly completed journal lines: first to the clients, then to the ledger.
 
-        No frame may be sent to any client before all of them have these lines.
+        No frame may be sent to any client before all clients have these lines.
 
         Args:
-            data: the bytes that were written to the journal last.
+            data: the bytes that were just written to the journal.
         """
         journal = self.journal
         if journal.number != self._part_number:  # all lines of the previous part were delivered
@@ -292,7 +292,7 @@ class ManagedSession:
         if is_missed(message):
             self._folder.log("not-understood", session=self.id)
         if answer is not None:
-            with suppress(OSError):  # the CLI waits for an answer that cannot be written, and will give up by itself
+            with suppress(OSError):  # if the disk is full, the CLI waits for its answer until it gives up by itself
                 self._write(answer)
         self._set(message)
         if isinstance(message, InitMessage) and message.session_id and len(message.session_id) <= LONGEST_ID:
@@ -347,12 +347,12 @@ class ManagedSession:
                 self._loop.remove_reader(child.stderr)
                 return
             self._stderr = (self._stderr + data)[-TAIL_BYTES:]
-            with suppress(OSError):  # a full disk: the output lines are what matters
+            with suppress(OSError):  # on a full disk, lose standard error rather than output lines
                 self.journal.last.add_stderr(data)
             self._send_all(Stderr(data.decode(errors="replace")))
 
     def _on_exit(self, child: Child) -> None:
-        """Handle the end of the process. The pipes still have its last output, even if a grandchild holds them open."""
+        """Handle the end of the CLI: read the rest of its pipes. A process that it started may still hold them open."""
         if child is not self._child:  # closed in the meantime
             return
         self._loop.remove_reader(child.pidfd)
@@ -375,7 +375,7 @@ class ManagedSession:
                 self._received(data)
 
     def _end(self, code: int | None) -> None:
-        """Terminate an unfinished last line, and report what was still open: prompts, questions and tool calls."""
+        """End an unfinished last line in the journal, and send ``supervisor_ended`` with what was still open."""
         part = self.journal.last
         dropped = self.journal.give_up()
         if dropped:  # the disk is full, and the session was stopped anyway
@@ -419,13 +419,13 @@ class ManagedSession:
         self._drained()
 
     def stop(self, grace: float) -> None:
-        """End the process: close its input, then SIGTERM, then SIGKILL, ``grace`` seconds apart."""
+        """End the CLI: close its input, then send SIGTERM, then SIGKILL, ``grace`` seconds apart."""
         if self._child is not None and self._inlet is not None:
             self._inlet.end()
             self._child.insist(grace)
 
     def close(self) -> None:
-        """Kill a running process, and close everything. A second call does nothing."""
+        """Kill a running CLI, disconnect all clients, and close the journal. A second call does nothing."""
         if self._child is not None:
             self._let_go(self._child)
         for client in list(self.clients):
@@ -435,7 +435,7 @@ class ManagedSession:
     # --- what goes to the process
 
     def _write(self, line: bytes) -> None:
-        """Send a line to the process, after writing it to the journal.
+        """Write a line to the journal, then send it to the CLI.
 
         Raises:
             OSError: the journal cannot be written. Nothing is sent.
@@ -449,11 +449,11 @@ class ManagedSession:
             self.driver.read_on()
 
     def waits_for(self, client: SessionClient) -> bool:
-        """Return True if this client must wait, because too many of its lines wait for the process."""
+        """Return True if nothing may be read from this client now, because the CLI has not read its earlier lines."""
         return client is self.driver and self._inlet is not None and self._inlet.is_behind
 
     def sent(self, client: SessionClient, number: int, line: bytes) -> None:
-        """Take a line that a client has sent. The line is acknowledged when it is in the journal."""
+        """Handle the client's line with this number: write or refuse it, and tell the client."""
         taken = self.ledger.look_at(line, is_driver=client is self.driver)
         reason = taken.reason
         if taken.verdict is Verdict.END_INPUT and self._inlet is not None:
@@ -463,7 +463,7 @@ class ManagedSession:
         client.send_frame(Refused(number, reason) if reason else Accepted(number))
 
     def _take(self, taken: Taken, line: bytes) -> str:
-        """Write a line of the driver. Returns the reason if that is impossible, else an empty text."""
+        """Write a line of the driver to the CLI. Returns why that is impossible, or an empty string."""
         if self._inlet is None:
             return "the CLI has ended; resume the session first"
         if self._inlet.ends:
@@ -483,7 +483,7 @@ class ManagedSession:
     # --- clients
 
     def attached(self, *, after: int, drives: bool) -> Attached:
-        """Return the answer to a client that attaches after a line."""
+        """Return the answer to a client that attaches after the line ``after``."""
         ledger = self.ledger
         return Attached(
             id=self.id,
@@ -507,7 +507,7 @@ class ManagedSession:
         )
 
     def add(self, client: SessionClient, *, drives: Serves | None) -> None:
-        """Add a client. It becomes the driver if ``drives`` says what it serves; the previous driver is told."""
+        """Add a client. Unless ``drives`` is None, it becomes the driver with these hooks and MCP servers."""
         self.clients.add(client)
         if drives is None:
             return
@@ -519,7 +519,7 @@ class ManagedSession:
         self._serve(drives)
 
     def remove(self, client: SessionClient) -> None:
-        """Remove a client. If it was the driver, there is none now."""
+        """Remove a client. If it was the driver, the session has no driver afterwards."""
         self.clients.discard(client)
         if client is self.driver:
             self.driver = None

@@ -38,19 +38,19 @@ if TYPE_CHECKING:
     from claude_wire.session import CallbackArguments, SessionPort
     from claude_wire_kit.supervisor.attachment import Attachment
 
-#: This many bytes of standard error are kept, as for a CLI of our own.
+#: Limit in bytes for the standard error that is kept, as for a CLI that this process starts itself.
 KEPT_STDERR_BYTES = 64 * 1024
 
 _log = logging.getLogger("claude_wire")
 
 
 class AttachedSession(Session):
-    """A :class:`~claude_wire.Session` whose CLI belongs to a supervisor: entering it attaches, and leaving it detaches.
+    """A :class:`~claude_wire.Session` whose CLI belongs to a supervisor. Entering it attaches, leaving it detaches, and
+    the CLI goes on.
 
-    Made by :meth:`Supervisor.attach`, :meth:`Supervisor.create` and :meth:`Supervisor.resume`. The CLI goes on when the
-    block is left. An iteration ends with a :class:`DetachedError` if the connection is lost; attach again at its
-    ``cursor``, and give its ``unacknowledged`` to :meth:`send_again`: the supervisor takes no prompt twice, and no
-    answer to a question that is settled.
+    :meth:`Supervisor.attach`, :meth:`Supervisor.create` and :meth:`Supervisor.resume` return it. If the connection is
+    lost, the iteration ends with a :class:`DetachedError`. Attach again at its ``cursor``, and give its
+    ``unacknowledged`` to :meth:`send_again`. The supervisor ignores a prompt or an answer that it already has.
     """
 
     def __init__(self, attachment: Attachment, **arguments: Unpack[CallbackArguments]) -> None:
@@ -59,12 +59,12 @@ class AttachedSession(Session):
 
     @property
     def cursor(self) -> Cursor | None:
-        """The position after the last message that was taken; None before the session is attached."""
+        """The position after the last message that the iteration returned; None before the session is attached."""
         return self._supervised.cursor
 
     @property
     def attached(self) -> Attached | None:
-        """The supervisor's answer: the state of the session when it was attached. None before."""
+        """The supervisor's answer, with the state of the session when this client attached; None before that."""
         return self._supervised.attached
 
     @property
@@ -74,7 +74,7 @@ class AttachedSession(Session):
 
     @property
     def refusal(self) -> str | None:
-        """Why the supervisor refused the last refused prompt; None if it has refused none."""
+        """The reason why the supervisor refused a prompt, for the last refused prompt; None if all were accepted."""
         return self._supervised.refusal
 
 
@@ -96,7 +96,7 @@ class SupervisorTransport(SessionTransport):
 
     @property
     def cursor(self) -> Cursor | None:
-        """The position after the last message that was taken; None before the answer of the supervisor."""
+        """The position after the last message that the iteration returned; None before the supervisor has answered."""
         attached = self.attached
         return None if attached is None else Cursor(attached.id, attached.epoch, attached.after + self._port.taken)
 
@@ -134,7 +134,7 @@ class SupervisorTransport(SessionTransport):
         """Check whether a line may be sent now.
 
         Raises:
-            HandleError: this is a viewer, or too much is not acknowledged.
+            HandleError: this client is a viewer, or too many bytes are not acknowledged yet.
             ProcessInputError: the CLI has ended.
             DetachedError: the supervisor has cut the connection.
         """
@@ -188,7 +188,7 @@ class SupervisorTransport(SessionTransport):
     def _refused(self, number: int, reason: str) -> None:
         sent = self.unacknowledged.settle(number)
         kind, id = ("line", None) if sent is None else (sent.kind, sent.id)
-        if not self.drives:  # It was sent before we read that another client drives, so tell what happened.
+        if not self.drives:  # the line crossed the frame that another client drives now, so give that as the reason
             reason = self._why_not
         _log.warning("the supervisor has refused a %s: %s", kind, reason)
         if kind == "user" and id is not None:
@@ -240,7 +240,7 @@ class SupervisorTransport(SessionTransport):
 
 
 class _CliChunks:
-    """The CLI's bytes, without the supervisor's frames. The frames go to the transport as soon as they are read."""
+    """Receives the CLI's bytes. Gives the supervisor's frames between them to the transport."""
 
     final: tuple[type[Exception], ...] = ()
 
@@ -259,7 +259,7 @@ class _CliChunks:
         self.end = self._lines.end
 
     async def receive(self) -> bytes:
-        """Return the next bytes of the CLI, empty at the end. After a lost connection, ``failure`` has the reason."""
+        """Return the next bytes of the CLI, or b"" at the end. If the connection failed, ``failure`` has the error."""
         attachment = self._attachment
         if attachment is None:
             raise HandleError("this session is not attached: use it as `async with`")

@@ -1,4 +1,4 @@
-"""All sessions of a supervisor: running sessions, ended sessions, and CLIs that are kept ready for new sessions."""
+"""All sessions of a supervisor: running and ended ones, and CLIs that wait ready for new sessions."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from claude_wire_kit.supervisor.disk.folder import StateFolder
 
 
-#: Limit for the number of sessions, including ended sessions.
+#: Limit for the number of sessions, including ended ones.
 MAX_SESSIONS = 10_000
-#: Limit in bytes for the start parameters of all sessions and of the CLIs that are kept ready.
+#: Limit in bytes for the start parameters (command line, initialize, environment) of all sessions together.
 MAX_SPEC_BYTES = 256 * 1024 * 1024
 #: Suffix of the folder of a session that is being removed.
 _REMOVED = ".removed"
@@ -38,11 +38,11 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Limits of a supervisor.
 
     Attributes:
-        sessions: number of CLIs at once, including CLIs that are kept ready.
-        connections: number of clients at once.
-        memory_bytes: memory of all CLIs and their child processes. Above it the supervisor starts no other CLI. None
-            for no limit.
-        journal_bytes: size of the journal of each session.
+        sessions: how many CLIs may run at the same time, including CLIs that wait ready.
+        connections: how many clients may be connected at the same time.
+        memory_bytes: limit for the memory of all CLIs and the processes they start. Above it the supervisor starts no
+            CLI. None for no limit.
+        journal_bytes: limit for the journal of each session.
     """
 
     sessions: int = 256
@@ -52,7 +52,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RefusedError(Exception):
-    """A command cannot be carried out. The error has the answer to the client."""
+    """A command cannot be carried out. ``answer`` is the frame for the client."""
 
     def __init__(self, error: str, message: str, **fields: int) -> None:
         super().__init__(message)
@@ -60,7 +60,7 @@ class RefusedError(Exception):
 
 
 class _Warm:
-    """The CLIs that are kept ready for one spec."""
+    """The CLIs that wait ready for one spec: how many there should be, and the ids of their sessions."""
 
     def __init__(self, spec: Spec, count: int) -> None:
         self.spec = spec
@@ -72,9 +72,9 @@ class Sessions:
     """All sessions of a state folder.
 
     Args:
-        folder: a folder that this process has taken.
+        folder: a state folder that this process has locked with :meth:`StateFolder.take`.
         limits: the limits of the supervisor.
-        syncs: write each line to the disk before anybody gets it.
+        syncs: flush each line to the disk before a client gets it.
         descriptors: how many descriptors a CLI may have open.
         ended: called when the CLI of a session has ended.
     """
@@ -94,22 +94,23 @@ class Sessions:
         self._descriptors = descriptors
         self._ended = ended
         self._boot = boot_id()
-        # By id: the record of each session, and the open sessions (those that run or are followed).
+        # Id -> the record of each session.
         self._records: dict[str, Record] = {}
+        # Id -> the sessions with open files: their CLI runs, or a client is attached.
         self._managed: dict[str, ManagedSession] = {}
-        # By id: the environment of the last CLI. It is never written to disk.
+        # Id -> the environment of the session's last CLI. It is never written to disk.
         self._environments: dict[str, Mapping[str, str]] = {}
         self._warm: dict[bytes, _Warm] = {}
-        # By id: the size of a session's start parameters.
+        # Id -> the size in bytes of the session's start parameters.
         self._spec_bytes: dict[str, int] = {}
-        #: True if no CLI may be started any more.
+        #: True after the supervisor was told to end. Then it starts no CLI.
         self.is_ending: bool = False
 
-    # --- which there are
+    # --- looking up sessions
 
     @property
     def running(self) -> list[ManagedSession]:
-        """The sessions whose CLI runs, including those that are kept ready."""
+        """The sessions whose CLI runs, including CLIs that wait ready."""
         return [managed for managed in self._managed.values() if managed.runs]
 
     def infos(self) -> list[SessionInfo]:
@@ -120,18 +121,18 @@ class Sessions:
         return record.info(record.life, line=record.line, bytes=record.bytes) if managed is None else managed.info
 
     def find(self, id: str) -> ManagedSession | None:
-        """Return the session with an id, if it is open.
+        """Return the session with this id, or None if its files are not open because it has ended.
 
         Raises:
-            RefusedError: there is no such session.
+            RefusedError: no session has this id.
         """
         return self._managed.get(self._record(id).id)
 
     def open(self, id: str) -> ManagedSession:
-        """Return the session with an id, and open it if it has ended. Give it to :meth:`let_go` in the end.
+        """Return the session with this id, and open its files if necessary. Call :meth:`let_go` with it afterwards.
 
         Raises:
-            RefusedError: there is no such session.
+            RefusedError: no session has this id, or its journal is damaged.
             OSError: its journal cannot be opened.
         """
         record = self._record(id)
@@ -142,7 +143,7 @@ class Sessions:
             except ValueError as error:
                 raise RefusedError("system", f"the journal of session {id} is damaged: {error}") from None
             try:
-                if journal.next <= record.line:  # lines after its end were lost with the power
+                if journal.next <= record.line:  # a power failure has lost lines
                     record.epoch += 1
                     self._note_end(record, journal)
                 if not journal.number:
@@ -165,11 +166,11 @@ class Sessions:
         return record
 
     def create(self, spec: Spec) -> ManagedSession:
-        """Start a CLI in a new session, or take one that is kept ready.
+        """Start a CLI in a new session, or take one that waits ready for this spec.
 
         Raises:
             RefusedError: the CLI cannot be started, or a limit is reached.
-            OSError: its folder cannot be written.
+            OSError: the session's folder cannot be written.
         """
         return self._take_warm(spec) or self._begin(spec, is_warm=False)
 
@@ -177,8 +178,9 @@ class Sessions:
         """Start a CLI that resumes a session.
 
         Raises:
-            RefusedError: the session runs, cannot be started, has no environment, or a limit is reached.
-            OSError: its folder cannot be written.
+            RefusedError: a CLI of the session runs or cannot be started, no environment is known, or a limit is
+                reached.
+            OSError: the session's folder cannot be written.
         """
         record = self._record(id)
         managed = self.open(id)
@@ -207,7 +209,7 @@ class Sessions:
         managed = self._managed.get(id)
         if managed is not None and managed.runs:
             raise RefusedError("running", "the CLI of this session runs: stop it first")
-        # Rename it first. So a crash leaves no half of a session that looks like a whole one.
+        # Rename the folder first: after a crash, recover() then removes the rest instead of taking it for a session.
         removed = f"{self._path(id)}{_REMOVED}"
         os.rename(self._path(id), removed)
         if managed is not None:
@@ -219,11 +221,11 @@ class Sessions:
         remove_tree(removed)
 
     def rename(self, id: str, name: str | None) -> None:
-        """Give a session another name.
+        """Change the name of a session; None removes the name.
 
         Raises:
-            RefusedError: there is no such session.
-            OSError: it cannot be written to disk. The session keeps its name.
+            RefusedError: no session has this id.
+            OSError: the name cannot be written to disk. The session keeps its old name.
         """
         record = self._record(id)
         save(self._path(id), msgspec.structs.replace(record, name=name))
@@ -232,16 +234,16 @@ class Sessions:
     # --- from the beginning to the end
 
     def recover(self) -> None:
-        """Read the sessions of an earlier supervisor, end their CLIs, and note how far their turns got."""
+        """Read the sessions of an earlier supervisor, kill CLIs that still run, and note what they left unfinished."""
         for id in os.listdir(self._folder.sessions):
             path = self._path(id)
             try:
                 private_folder(path)
-                # A session's record is written last: without it, no client has seen the session.
+                # A new session's record is written last, so without it no client has seen the session.
                 is_whole = os.path.lexists(os.path.join(path, "session.json"))
                 record = load(path) if is_whole and not id.endswith(_REMOVED) else None
                 if record is None or record.is_warm or not os.path.isdir(os.path.join(path, "parts")):
-                    remove_tree(path)  # no client has seen this session, or it was removed
+                    remove_tree(path)
                     continue
                 if record.id != id:
                     raise ValueError("the folder is another session's")
@@ -310,7 +312,7 @@ class Sessions:
             if managed is not None:
                 managed.close()
             shutil.rmtree(path, ignore_errors=True)
-            for folder in (os.path.join(path, "parts"), path):  # rmtree needs descriptors, and there may be none
+            for folder in (os.path.join(path, "parts"), path):  # rmtree needs descriptors, and fails if none is free
                 with suppress(OSError):
                     os.rmdir(folder)
             raise
@@ -319,7 +321,7 @@ class Sessions:
         return managed
 
     def _spawn(self, managed: ManagedSession, argv: list[str], env: Mapping[str, str]) -> None:
-        """Start the CLI of a session. If that fails, no process is left, and the session is unchanged."""
+        """Start a CLI for a session. If that fails, kill the process and leave the session unchanged."""
         record = managed.record
         before = record.boot, record.runs, record.ended
         try:
@@ -365,7 +367,7 @@ class Sessions:
             )
 
     def let_go(self, managed: ManagedSession) -> None:
-        """Close the files of a session that has ended and that nobody follows."""
+        """Close the files of a session if its CLI has ended and no client is attached."""
         if not managed.runs and not managed.clients and self._managed.get(managed.id) is managed:
             managed.close()
             del self._managed[managed.id]
@@ -384,14 +386,14 @@ class Sessions:
         self.let_go(managed)
 
     def close(self) -> None:
-        """End all CLIs at once, and close everything."""
+        """Kill all CLIs, and close all files."""
         for managed in list(self._managed.values()):
             managed.close()
 
-    # --- CLIs that are kept ready
+    # --- CLIs that wait ready
 
     def prewarm(self, spec: Spec, count: int) -> None:
-        """Keep ``count`` CLIs ready for a spec.
+        """Start ``count`` CLIs that wait ready for :meth:`create` with an equal spec. Stop surplus ones.
 
         Raises:
             RefusedError: a CLI cannot be started, or a limit is reached.
@@ -415,13 +417,13 @@ class Sessions:
         self._keep_ready(warm)
 
     def _keep_ready(self, warm: _Warm) -> None:
-        """Set the wanted number to that of the CLIs that are ready. Forget a spec without any."""
+        """Lower the wanted number of CLIs to the present number. Forget the spec if that is zero."""
         warm.count = len(warm.ready)
         if not warm.count:
             self._warm.pop(_key(warm.spec), None)
 
     def _take_warm(self, spec: Spec) -> ManagedSession | None:
-        """Take a CLI that is ready for a spec, and start another one in its place."""
+        """Return a session whose CLI waits ready for this spec, and start another CLI in its place; None if none."""
         warm = self._warm.get(_key(spec))
         ready = [] if warm is None else [id for id in warm.ready if self._managed[id].life is Life.IDLE]
         if warm is None or not ready:
@@ -441,7 +443,7 @@ class Sessions:
         for warm in list(self._warm.values()):
             if record.id in warm.ready:
                 warm.ready.remove(record.id)
-                self._keep_ready(warm)  # a CLI that ends by itself is not started again and again
+                self._keep_ready(warm)  # or a CLI that ends right away would be started again and again
         self._records.pop(record.id, None)
         self._environments.pop(record.id, None)
         self._spec_bytes.pop(record.id, None)
@@ -449,7 +451,7 @@ class Sessions:
 
 
 def _size(record: Record, env: Mapping[str, str]) -> int:
-    """Return the size of a session's start parameters."""
+    """Return the size in bytes of a session's start parameters."""
     return len(msgspec.json.encode((record.argv, record.initialize, record.mcp, env)))
 
 

@@ -1,4 +1,4 @@
-"""Write to the input of a CLI. Data waits here while the CLI's pipe is full."""
+"""Write to the input of a CLI. Keeps the data in memory while the CLI's pipe is full."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from claude_wire_kit.supervisor.child import Child
 
-#: When more than this waits for a CLI that does not read, nothing more is read from its driver.
+#: While more than this many bytes wait for a CLI, the supervisor reads nothing from the session's driver.
 MAX_WAITING_BYTES = 1024 * 1024
 
 
 class StdinWriter:
-    """The input of one process.
+    """Writes to the input of one CLI.
 
     Args:
-        child: the process.
-        drained: called when nothing waits any more.
+        child: the CLI.
+        drained: called after all waiting data was written.
     """
 
     def __init__(self, child: Child, drained: Callable[[], object]) -> None:
@@ -32,18 +32,18 @@ class StdinWriter:
 
     @property
     def is_behind(self) -> bool:
-        """Return True if too much waits for the process, so that nothing more should be read from its driver."""
+        """True if more than :data:`MAX_WAITING_BYTES` wait. Then nothing should be read from the driver."""
         return len(self._waiting) > MAX_WAITING_BYTES
 
     def write(self, line: bytes) -> None:
-        """Send a line as soon as there is room. After the end of the input, drop it."""
+        """Write a line as soon as the pipe has room. Drop it if the input was closed."""
         begins = not self._waiting
         self._waiting += line
         if begins:
             self._flush()
 
     def end(self) -> None:
-        """End the input after the waiting data. A second call does nothing."""
+        """Close the input after the waiting data was written. A second call does nothing."""
         self.ends = True
         if not self._waiting:
             self._flush()
@@ -57,7 +57,7 @@ class StdinWriter:
             sent = os.write(stdin, self._waiting) if self._waiting else 0
         except BlockingIOError:
             sent = 0
-        except BrokenPipeError:  # the CLI reads no more; clients will see its end
+        except BrokenPipeError:  # the CLI has ended or closed its input, so drop the data
             sent = len(self._waiting)
         del self._waiting[:sent]
         if self._waiting:
@@ -69,7 +69,7 @@ class StdinWriter:
         self._drained()
 
     def close(self) -> None:
-        """Drop the waiting data, and send nothing more. A second call does nothing."""
+        """Drop the waiting data, and stop writing. A second call does nothing."""
         if self._child.stdin is not None:
             self._loop.remove_writer(self._child.stdin)
         self._waiting.clear()

@@ -1,4 +1,4 @@
-"""Transports to a supervisor: its socket, or a command such as ssh whose standard streams carry the same lines."""
+"""Connect a client to a supervisor: by the supervisor's socket, or by the standard streams of a command such as ssh."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from claude_wire.process.child import StrPath
     from claude_wire.streams import Chunks
 
-#: If too many clients wait at the supervisor's socket, connecting is tried again after this many seconds.
+#: The interval between attempts to connect while the queue of the supervisor's socket is full.
 AGAIN_SECONDS = 0.01
-#: At its end, a command gets this many seconds after the end of its input, and again after SIGTERM.
+#: To end a command, close its input, send SIGTERM this many seconds later, and SIGKILL after as many again.
 GRACE_SECONDS = 2.0
-#: A command that has closed its output must end within this many seconds, so that its exit can explain why.
+#: After a command has closed its output, wait this many seconds for its exit, to name the exit code in the error.
 WHY_SECONDS = 1.0
 
 
@@ -44,11 +44,11 @@ class Transport(Protocol):
         ...
 
     async def why_ended(self) -> str:
-        """Say why the supervisor sends nothing more. Empty if that is not known."""
+        """Say why the connection has ended, such as "the command 'ssh' exited with code 255". Empty if unknown."""
         ...
 
     def drop(self) -> None:
-        """Release the connection without waiting; can be called from any thread. A second call does nothing."""
+        """Release the connection without waiting. May be called from any thread. A second call does nothing."""
         ...
 
     async def aclose(self) -> None:
@@ -57,11 +57,11 @@ class Transport(Protocol):
 
 
 class SocketTransport:
-    """The socket of a supervisor on this machine.
+    """Connects to the Unix socket of a supervisor on this machine.
 
     Args:
         path: the path of the socket.
-        folder: the state folder, for messages.
+        folder: the state folder, for error messages.
     """
 
     chunks: Chunks
@@ -121,7 +121,7 @@ class SocketTransport:
 
 
 class CommandTransport:
-    """A command, such as ssh, that connects its standard streams to a supervisor."""
+    """Runs a command, such as ssh, that connects its standard streams to a supervisor."""
 
     chunks: Chunks
 

@@ -1,4 +1,4 @@
-"""Lines that were sent to a supervisor and are not acknowledged. After a lost connection, they are sent again."""
+"""Lines that were sent to a supervisor and are not acknowledged yet. After a lost connection, they are sent again."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-#: The limit for unacknowledged lines in bytes, and what each line counts in addition to its own bytes. Above the limit
-#: no prompt and no request is sent, and answers are not kept.
+#: Limit in bytes for unacknowledged lines. Above it no prompt and no request is sent. Answers are sent, but not kept.
 MAX_UNACKNOWLEDGED_BYTES = 64 * 1024 * 1024
+#: What the entry of each line counts in addition to the line, in bytes.
 ENTRY_BYTES = 256
 
 
 class _Said(msgspec.Struct):
-    """The fields of a line that are needed here."""
+    """The fields that identify a sent line."""
 
     type: str = ""
     uuid: Any = None
@@ -36,7 +36,7 @@ class SentLine(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The size that counts, in bytes."""
+        """What this line counts towards :data:`MAX_UNACKNOWLEDGED_BYTES`."""
         return len(self.line) + ENTRY_BYTES
 
 
@@ -62,7 +62,7 @@ class Unacknowledged:
         return self._bytes + len(line) + ENTRY_BYTES <= MAX_UNACKNOWLEDGED_BYTES
 
     def add(self, line: bytes) -> None:
-        """Add a sent line. Without room, an answer is not kept: its question remains open anyway."""
+        """Add a sent line. Without room an answer is not kept: if it is lost, its question is still open."""
         self._count += 1
         said = _decode_said(line)
         is_answer = said.type == "control_response"
@@ -74,7 +74,9 @@ class Unacknowledged:
             self._bytes += sent.size
 
     def settle(self, number: int) -> SentLine | None:
-        """Remove all lines up to this number: the supervisor has accepted or refused them. Returns the last one."""
+        """Remove all lines up to this number, because the supervisor accepted or refused them. Returns the line with
+        exactly this number, or None if it was not kept.
+        """
         last = None
         while self._sent and self._sent[0].number <= number:
             last = self._sent.popleft()

@@ -1,4 +1,4 @@
-"""Files and folders that only their owner can use. Symbolic links in their place are refused."""
+"""Create and open files and folders that only their owner can use. Refuse symbolic links."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def private_folder(path: str) -> str:
     """Create a folder of mode 0700 if it is missing, and return its path.
 
     Raises:
-        OSError: it cannot be created, is a symbolic link, belongs to another user, or may be changed by others.
+        OSError: the folder cannot be created, is a symbolic link, belongs to another user, or others may write to it.
     """
     os.makedirs(os.path.dirname(path) or ".", mode=0o700, exist_ok=True)
     try:
@@ -32,9 +32,9 @@ def open_private(path: str, flags: int) -> int:
     """Open a file of mode 0600, and return its descriptor. With ``O_CREAT`` in ``flags``, create it if it is missing.
 
     Raises:
-        OSError: it cannot be opened, or is a symbolic link, a pipe or a device.
+        OSError: the file cannot be opened, or is a symbolic link, a pipe or a device.
     """
-    # O_NONBLOCK opens a pipe without waiting for its other end. The pipe is refused below.
+    # Without O_NONBLOCK, opening a pipe would wait for its other end.
     descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -46,8 +46,7 @@ def remove_tree(path: str) -> None:
     """Remove a folder and everything in it.
 
     Raises:
-        OSError: something cannot be removed, or it is no folder. A pipe in its place is not opened, because that would
-            block.
+        OSError: something cannot be removed, or ``path`` is not a folder.
     """
     if not stat.S_ISDIR(os.lstat(path).st_mode):
         raise OSError(errno.ENOTDIR, "in its place is something else that is no folder", path)
@@ -55,10 +54,10 @@ def remove_tree(path: str) -> None:
 
 
 def write_whole(path: str, data: bytes) -> None:
-    """Replace a file by ``data``. Readers find either the old file or the new one, also after a crash.
+    """Write ``data`` to a file in one step: readers find either the old file or the new one, even after a crash.
 
     Raises:
-        OSError: it cannot be written. The old file stays.
+        OSError: the file cannot be written. The old file stays.
     """
     beside = f"{path}.new"
     descriptor = open_private(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)

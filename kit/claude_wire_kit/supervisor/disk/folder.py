@@ -1,11 +1,11 @@
 """The state folder of a supervisor: its lock, address and log.
 
 ============================  ====================================================================
-``lock``                      locked by the supervisor as long as it lives, and so is the folder itself
-``supervisor.json``           the running supervisor: see :class:`Supervision`
+``lock``                      locked by the running supervisor, like the folder itself
+``supervisor.json``           describes the running supervisor: see :class:`Supervision`
 ``socket``                    the socket for clients
-``log.ndjson``, ``log.1``     the log, without contents of sessions, and the log before it
-``sessions/ID/``              one folder for each session: ``session.json`` and the parts of its journal
+``log.ndjson``, ``log.1``     the log and the previous log; they contain nothing of the conversations
+``sessions/ID/``              a folder for each session: ``session.json``, and ``parts`` with its journal
 ============================  ====================================================================
 """
 
@@ -24,14 +24,16 @@ from claude_wire_kit.supervisor.disk.files import open_private, private_folder, 
 from claude_wire_kit.supervisor.errors import SupervisorError
 from claude_wire_kit.supervisor.frames import VERSION
 
-#: Size limit of a log in bytes. Then a new log begins, and only one old log is kept.
+#: Size limit of the log in bytes. A full log replaces ``log.1``, and a new one begins.
 LOG_BYTES = 4 * 1024 * 1024
 #: The limit of Linux for the path of a socket, in bytes.
 SOCKET_PATH_BYTES = 107
 
 
 def default_folder() -> str:
-    """Return ``$CLAUDE_WIRE_SUPERVISOR``, or ``claude-wire/supervisor`` in the user's folder for state."""
+    """Return ``$CLAUDE_WIRE_SUPERVISOR``, or ``claude-wire/supervisor`` below ``$XDG_STATE_HOME`` (by default
+    ``~/.local/state``).
+    """
     chosen = os.environ.get("CLAUDE_WIRE_SUPERVISOR")
     if chosen:
         return os.path.abspath(chosen)
@@ -39,7 +41,7 @@ def default_folder() -> str:
     return os.path.join(state, "claude-wire", "supervisor")
 
 
-#: Clients find the supervisor by these files.
+#: Clients find the supervisor with these files.
 _FOUND_BY = ("supervisor.json", "socket")
 
 
@@ -47,9 +49,9 @@ class Supervision(msgspec.Struct, frozen=True, kw_only=True):
     """The supervisor that runs a state folder.
 
     Attributes:
-        pid, pid_began: the process id, and the start time from :func:`~claude_wire_kit.supervisor.child.began_at`,
-            since another process may get the same id later.
-        version: the version of its frames.
+        pid, pid_began: the process id, and the start time from :func:`~claude_wire_kit.supervisor.child.began_at`. A
+            later process with the same id has another start time.
+        version: the version of the supervisor protocol.
         package: the version of claude-wire.
         socket: the path of its socket.
     """
@@ -65,10 +67,11 @@ class StateFolder:
     """The folder of one supervisor.
 
     Args:
-        makes: whether to create a missing folder.
+        path: the folder; :func:`default_folder` if None.
+        makes: create the folder if it is missing.
 
     Raises:
-        OSError: the folder cannot be created, is a link, belongs to another user, or may be changed by others.
+        OSError: the folder cannot be created, is a symbolic link, belongs to another user, or others may write to it.
         SupervisorError: the path is too long for a socket.
     """
 
@@ -87,11 +90,11 @@ class StateFolder:
 
     @property
     def sessions(self) -> str:
-        """Return the folder that has a folder for each session. Creates it if it is missing."""
+        """The folder ``sessions``. Reading this attribute creates the folder if it is missing."""
         return private_folder(os.path.join(self.path, "sessions"))
 
     def supervision(self) -> Supervision | None:
-        """Return the supervisor that runs the folder now, or None."""
+        """Return the supervisor that runs now for this folder, or None."""
         try:
             with open(open_private(os.path.join(self.path, "supervisor.json"), os.O_RDONLY), "rb") as file:
                 found = msgspec.json.decode(file.read(), type=Supervision)
@@ -102,14 +105,14 @@ class StateFolder:
     # --- for the supervisor
 
     def take(self) -> None:
-        """Take the folder for this process, until :meth:`release` or the end of the process.
+        """Lock the folder for this process, until :meth:`release` or the end of the process.
 
         Raises:
-            SupervisorError: another supervisor has it.
+            SupervisorError: another supervisor has locked it.
             OSError: a file cannot be written.
         """
-        # A cleaner of old files may remove the lock file while it is locked. So the folder is locked, too, where the
-        # system can do that (a network file system may not).
+        # Lock the folder too, because a cleaner of temporary files may remove the lock file while it is locked. Some
+        # network file systems cannot lock a folder; then supervisor.json must not name a running supervisor.
         self._locks = [open_private(os.path.join(self.path, "lock"), os.O_RDWR | os.O_CREAT)]
         try:
             self._locks.append(os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC))
@@ -138,7 +141,7 @@ class StateFolder:
 
     def announce(self) -> None:
         """Write ``supervisor.json``. Call this after the socket exists."""
-        from importlib.metadata import version  # programs that only look for the supervisor do not need this import
+        from importlib.metadata import version  # a slow import that clients do not need
 
         pid = os.getpid()
         mine = Supervision(
@@ -148,7 +151,7 @@ class StateFolder:
 
     @property
     def is_lost(self) -> bool:
-        """Return True if the folder still exists, but a file by which clients find the supervisor was removed."""
+        """True if the folder still exists, but ``socket`` or ``supervisor.json`` was removed."""
         try:
             is_ours = os.path.samestat(os.stat(self.path), os.fstat(self._locks[-1]))
         except OSError:
@@ -169,13 +172,13 @@ class StateFolder:
                 self._log = None
 
     def log_error(self, error: BaseException, **fields: object) -> None:
-        """Log an unexpected exception: its type and place, without its text."""
+        """Log the type of an unexpected exception and the lines of code it came through, without its text."""
         frames = traceback.extract_tb(error.__traceback__)
         place = [f"{os.path.basename(frame.filename)}:{frame.lineno}" for frame in frames[-8:]]
         self.log("error", error=type(error).__name__, place=place, **fields)
 
     def release(self) -> None:
-        """Release the folder. A second call does nothing."""
+        """Unlock the folder, and close the log. A second call does nothing."""
         if self._locks:
             for name in _FOUND_BY:
                 with suppress(OSError):

@@ -1,7 +1,7 @@
-"""The journal of one session: everything that went over the CLI's streams, on disk before anybody gets it.
+"""The journal of one session: all input, output and standard error of its CLIs, written before a client gets it.
 
-A journal is a folder of parts, and each part is a recording of one process of the CLI. A part has at most an eighth of
-the byte budget, plus the line that exceeds it. Lines are numbered from 1, over all processes of the session.
+A journal is a folder of parts, and each part is a recording of one CLI or of a piece of its run: a new part begins when
+a part has an eighth of the byte budget. Lines of output are numbered from 1, through all CLIs of the session.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import msgspec
 from claude_wire_kit.supervisor.disk.files import open_private, private_folder, remove_tree, write_whole
 from claude_wire_kit.supervisor.disk.parts import Part, PartInfo
 
-#: The default size limit of a journal. Above it, only lines that a connected client still needs are kept.
+#: The default size limit of a journal in bytes. Above it, the oldest parts that no client reads are removed.
 JOURNAL_BYTES = 256 * 1024 * 1024
-#: A full journal has at least this many parts, so that removing the oldest part does not remove everything.
+#: A part may have an eighth of the journal's budget, so removing the oldest part removes an eighth of a full journal.
 PARTS = 8
 
 
@@ -27,7 +27,7 @@ class GoneError(LookupError):
     """The requested lines were removed because of the byte budget.
 
     Attributes:
-        first: the number of the first line that is still there.
+        first: the number of the first line that the journal still has.
     """
 
     def __init__(self, first: int) -> None:
@@ -36,14 +36,14 @@ class GoneError(LookupError):
 
 
 class Place(NamedTuple):
-    """The position of a line: the number of its part, and its offset in that part's output in bytes."""
+    """A position in a journal: the number of a part, and an offset in bytes in the output of that part."""
 
     part: int
     offset: int
 
 
 class _Closed(NamedTuple):
-    """What is remembered of a closed part: its first line, its size, and when its process was started."""
+    """The number of a closed part's first line, its size in bytes, and the start time of its CLI."""
 
     first: int
     size: int
@@ -51,7 +51,7 @@ class _Closed(NamedTuple):
 
 
 def _remove(path: str) -> None:
-    """Remove a part. ``part.json`` goes first, so that a crash leaves no part without its lines."""
+    """Remove the folder of a part. Remove ``part.json`` first: a folder without it is removed after a crash."""
     with suppress(FileNotFoundError):
         os.unlink(os.path.join(path, "part.json"))
     remove_tree(path)
@@ -61,9 +61,9 @@ class Journal:
     """The journal of one session.
 
     Args:
-        folder: the folder of the session. The journal is in its subfolder ``parts``, which is created if it is missing.
-        budget: the most bytes of all parts together.
-        syncs: write everything to the disk before it counts, so that a loss of power loses nothing.
+        folder: the folder of the session. The journal is its subfolder ``parts``, which is created if it is missing.
+        budget: limit in bytes for all parts together.
+        syncs: flush everything to the disk before it counts, so a power failure loses nothing.
 
     Raises:
         OSError: the folder or a file cannot be opened.
@@ -74,17 +74,19 @@ class Journal:
         self._syncs = syncs
         self._folder = private_folder(os.path.join(folder, "parts"))
         self._budget = budget
-        # By number: the closed parts, and the parts that are being read with their number of readers.
+        # Number -> a part that is complete, in the order of the numbers.
         self._closed: dict[int, _Closed] = {}
+        # Number -> a part that is open for reading, and its number of readers.
         self._read: dict[int, tuple[Part, int]] = {}
-        #: The number of the part that is being written; 0 before the first.
+        #: The number of the part that is being written; 0 before the first part.
         self.number: int = 0
         self._last: Part | None = None
         #: True while output, or its order, cannot be written because the disk is full.
         self.is_blocked: bool = False
+        # Output that could not be written.
         self._unwritten = b""
-        # True if the next line goes into a new part because of the size of input and order. That of the output is
-        # compared at each write.
+        # True if the part is full when input and order are counted, too. add_order() sets it; add_output() only
+        # compares the size of the output.
         self._is_full = False
         try:
             for number in sorted(int(name) for name in os.listdir(self._folder) if name.isdecimal()):
@@ -94,14 +96,14 @@ class Journal:
             raise
 
     def _open(self, number: int) -> None:
-        """Open an existing part, which follows those that were opened before."""
+        """Open an existing part. Parts are opened in the order of their numbers."""
         if not os.path.lexists(os.path.join(self._path(number), "part.json")):
-            remove_tree(self._path(number))  # a crash came before anything was written, or during the removal
+            remove_tree(self._path(number))  # the supervisor crashed while it created or removed this part
             return
         part = Part(self._path(number))
         if self._last is not None and part.info.first != self.next:
-            # A loss of power has taken lines before this part. The rest of the old parts would hide the gap, so it is
-            # set aside.
+            # A power failure has lost lines before this part. Set the older parts aside, so no client gets lines with
+            # a gap.
             self._last.close()
             for lost in (*self._closed, self.number):
                 os.rename(self._path(lost), f"{self._path(lost)}.lost")
@@ -124,7 +126,7 @@ class Journal:
 
     @property
     def first(self) -> int:
-        """The number of the first line in the journal. The next line's number if the journal is empty."""
+        """The number of the first line that the journal has; if it has no line, the number of the next line."""
         for part in self._closed.values():
             return part.first
         return 1 if self._last is None else self._last.info.first
@@ -141,7 +143,7 @@ class Journal:
 
     @property
     def process_line(self) -> int:
-        """The number of the first available line of the last process."""
+        """The number of the first line of the last CLI, as far as the journal still has its lines."""
         last = self.last.info
         return min([part.first for part in self._closed.values() if part.began == last.began], default=last.first)
 
@@ -154,7 +156,7 @@ class Journal:
         """The part that is being written.
 
         Raises:
-            LookupError: there is no part yet.
+            LookupError: the journal has no part yet.
         """
         if self._last is None:
             raise LookupError("the journal is empty")
@@ -165,7 +167,7 @@ class Journal:
     def begin(
         self, argv: list[str], *, began: float, pid: int | None = None, pid_began: int | None = None, mark: str = ""
     ) -> None:
-        """Begin a new part, because a process was started.
+        """Begin a new part, because a CLI was started.
 
         Raises:
             OSError: the part cannot be created. The journal is unchanged.
@@ -184,18 +186,18 @@ class Journal:
         except BaseException:
             if part is not None:
                 part.close()
-            with suppress(OSError):  # without this part the previous one goes on, so the number would be wrong
+            with suppress(OSError):  # the previous part goes on, and a folder with this number would contradict it
                 _remove(path)
             raise
         self._close_last()
         self.number, self._last, self._is_full = self.number + 1, part, False
 
     def add_output(self, data: bytes) -> None:
-        """Append what the CLI wrote, cut anywhere. Begins a new part if the current one is full.
+        """Append bytes that the CLI wrote, cut anywhere. Begin a new part first if the current one is full.
 
         Raises:
-            OSError: not everything was written. The rest is kept, and the next call writes it, also if that has b"".
-                Until then, the caller must not read from the CLI.
+            OSError: not everything was written. The journal keeps the rest in memory, and the next call writes it
+                first; call with b"" to try again. Until that succeeds, do not read from the CLI.
         """
         part = self.last
         if self.is_blocked:
@@ -203,7 +205,7 @@ class Journal:
         size = part.output.size
         try:
             is_full = self._is_full or size * PARTS >= self._budget
-            # A part without lines gets no successor: no line number would lead to it.
+            # A part without lines gets no successor: both would begin with the same line number.
             if is_full and 0 < size == part.output.end and not self.is_blocked:
                 part, size = self._pass_on(part), 0
             part.add_output(data)
@@ -217,15 +219,15 @@ class Journal:
 
     @property
     def unordered(self) -> int:
-        """The number of output lines whose order is not written yet."""
+        """The number of output lines without a row in ``order.jsonl``."""
         output = self.last.output
         return output.count - output.ordered
 
     def add_order(self) -> None:
-        """Write the order of the output lines. Before this, a crash would lose the times of the lines.
+        """Write a row to ``order.jsonl`` for each output line without one. A crash before that loses their times.
 
         Raises:
-            OSError: it was not written. The next call writes it. Until then, the caller must not read from the CLI.
+            OSError: the rows were not written. The next call writes them; until then, do not read from the CLI.
         """
         part = self.last
         try:
@@ -236,7 +238,7 @@ class Journal:
         self._is_full = part.size * PARTS >= self._budget
 
     def give_up(self) -> int:
-        """Drop what could not be written, because its process has ended. Returns its size in bytes."""
+        """Drop the output that could not be written, because the CLI has ended. Returns its size in bytes."""
         dropped, self._unwritten, self.is_blocked = len(self._unwritten), b"", False
         return dropped
 
@@ -244,12 +246,12 @@ class Journal:
         """Append whole lines that are sent to the CLI.
 
         Raises:
-            OSError: they cannot be written. The journal has none of them.
+            OSError: the lines cannot be written. The journal then has none of them.
         """
         self.last.add_input(data, syncs=self._syncs)
 
     def _pass_on(self, part: Part) -> Part:
-        """Begin another part for the same process, and remove the oldest parts above the budget."""
+        """Begin another part for the same CLI, and remove the oldest parts if the journal exceeds its budget."""
         part.add_order()
         with open(open_private(os.path.join(part.path, "cmd.json"), os.O_RDONLY), "rb") as file:
             command = file.read()
@@ -258,7 +260,7 @@ class Journal:
         return self.last
 
     def _make_room(self) -> None:
-        """Remove the oldest parts while the journal exceeds its budget, but stop at a part that is being read."""
+        """Remove the oldest parts while the journal exceeds its budget. Stop at a part that is being read."""
         for number in list(self._closed):
             if self.size <= self._budget or number in self._read:
                 return
@@ -267,17 +269,17 @@ class Journal:
 
     @property
     def held_by_readers(self) -> bool:
-        """Return True if the journal exceeds twice its budget because somebody still reads its oldest part."""
+        """True if the journal exceeds twice its budget because a client still reads its oldest part."""
         return self.size > 2 * self._budget and next(iter(self._closed), None) in self._read
 
     # --- reading
 
     def place_of(self, line: int) -> Place:
-        """Return the place of the line with this number. The next line's place is the end of the journal.
+        """Return the place of the line with this number. For the next line, return the end of the journal.
 
         Raises:
             GoneError: the line was removed.
-            LookupError: there is no such line yet.
+            LookupError: the line does not exist yet.
         """
         if line < self.first:
             raise GoneError(self.first)
@@ -290,9 +292,9 @@ class Journal:
             return Place(number, part.offset_of(line))
 
     def tail(self, size: int, end: int) -> int:
-        """Return the number of the first line that begins in the last ``size`` bytes before line ``end``.
+        """Return the number of the first line that begins in the ``size`` bytes before line ``end``.
 
-        Returns the line before ``end`` if it is longer, and ``end`` if no earlier line is available.
+        If no line begins there, return ``end - 1``. If the journal has no line before ``end``, return ``end``.
 
         Raises:
             GoneError, LookupError: as :meth:`place_of`, for ``end``.
@@ -303,36 +305,36 @@ class Journal:
             with self._reading(number) as part:
                 offset = part.output.end
         with self._reading(number) as part:
-            # The line after the one with the byte before the place.
+            # The first line that begins at this offset or later.
             line = part.line_at(offset - size - 1) + 1 if offset > size else part.info.first
         return max(min(line, end - 1), self.first)
 
     @property
     def is_whole(self) -> bool:
-        """Return False if the file that is being written has an unexpected size: then somebody has changed it."""
+        """False if another program has changed the size of the output file that is being written."""
         output = self.last.output
         return os.fstat(output.descriptor).st_size == output.size
 
     def in_order(self, line: int) -> Iterator[tuple[bool, bytes]]:
-        """Yield output lines from ``line`` on, and the input of their parts, in the order in which they went.
+        """Yield output from ``line`` on, together with all input of the same parts, in the order of ``order.jsonl``.
 
-        Each item is a block cut anywhere, with True if it is input.
+        Each item is a pair: True for input, and a block of bytes that is cut anywhere.
 
         Raises:
-            LookupError: there is no such line.
+            LookupError: the journal does not have this line.
         """
         for number in range(self.place_of(line).part, self.number + 1):
             with self._reading(number) as part:
                 yield from part.in_order(max(line, part.info.first))
 
     def inputs(self) -> Iterator[bytes]:
-        """Yield the input of all parts, in blocks cut anywhere."""
+        """Yield the input of all parts, in blocks that are cut anywhere."""
         for number in (*self._closed, self.number):
             with self._reading(number) as part:
                 yield from part.input_blocks()
 
     def line_at(self, place: Place) -> int:
-        """Return the number of the line that the byte at this place belongs to."""
+        """Return the number of the line that contains the byte at this place."""
         with self._reading(place.part) as part:
             return part.line_at(place.offset)
 
@@ -345,10 +347,10 @@ class Journal:
             self.release_part(number)
 
     def open_part(self, number: int) -> Part:
-        """Open a part for reading. It stays until :meth:`release_part`.
+        """Open a part for reading. The part is not removed before :meth:`release_part`.
 
         Raises:
-            OSError: it cannot be opened, or it was truncated.
+            OSError: the part cannot be opened, or it was truncated.
         """
         known = self.last if number == self.number else None
         part, readers = self._read.get(number) or (known or Part(self._path(number)), 0)
@@ -359,7 +361,7 @@ class Journal:
         return part
 
     def release_part(self, number: int) -> None:
-        """Note that one reader of a part has finished."""
+        """Note that one reader of a part has finished. Close the part after the last reader."""
         part, readers = self._read.pop(number)
         if readers > 1:
             self._read[number] = part, readers - 1

@@ -1,7 +1,7 @@
-"""Line counts of a finished part, in ``counted.json``. With them a large session is opened without being read.
+"""Store the line counts of a complete part in ``counted.json``, to open a large session without reading its files.
 
-The numbers hold as long as a file has the same size and time of change, and until the machine is restarted: a loss of
-power may take written data and leave the size.
+A count is valid while its file has the same size and mtime, and until the next boot: a power failure may lose data and
+keep the file's size.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _Numbers: TypeAlias = Annotated[list[_Number], msgspec.Meta(min_length=1)]
 
 
 class LineIndex(msgspec.Struct, array_like=True, frozen=True):
-    """The line count of one file, and the state of the file that it holds for.
+    """The line counts of one file, with the size and mtime of the file at that time.
 
     Attributes:
         size: the size of the file in bytes.
-        modified: when it was last written, in nanoseconds since 1970.
+        modified: the file's mtime, in nanoseconds since 1970.
         count: the number of complete lines.
-        end: the offset after the last complete line.
-        ordered, ordered_end: the same for the lines whose order is written.
-        marks, offsets: the numbers of some lines, and their offsets.
+        end: the offset after the last complete line, in bytes.
+        ordered, ordered_end: the number of lines with a row in ``order.jsonl``, and the offset after these lines.
+        marks, offsets: the numbers of some lines, counted from 0, and their offsets.
     """
 
     size: int
@@ -43,7 +43,7 @@ class LineIndex(msgspec.Struct, array_like=True, frozen=True):
     offsets: _Numbers
 
     def is_of(self, descriptor: int) -> bool:
-        """Return True if an open file is still in the state that this count holds for."""
+        """Return True if an open file still has the size and mtime of this index."""
         status = os.fstat(descriptor)
         return (status.st_size, status.st_mtime_ns) == (self.size, self.modified)
 
@@ -54,7 +54,7 @@ class _Index(msgspec.Struct, frozen=True):
 
 
 def load(folder: str, count: int) -> list[LineIndex] | list[None]:
-    """Return the counts of a part's files, or None for each of them."""
+    """Return the stored indexes of a part's ``count`` files. If they are missing or outdated, return a list of None."""
     with suppress(OSError, ValueError):
         with open(open_private(os.path.join(folder, _NAME), os.O_RDONLY), "rb") as file:
             index = msgspec.json.decode(file.read(), type=_Index)
@@ -64,7 +64,7 @@ def load(folder: str, count: int) -> list[LineIndex] | list[None]:
 
 
 def save(folder: str, files: Iterable[LineIndex]) -> None:
-    """Store the counts of a part. If that fails, the lines are counted again the next time."""
+    """Store the indexes of a part's files. A failure is ignored: the next :class:`Part` then counts the lines again."""
     with suppress(OSError):
         descriptor = open_private(os.path.join(folder, _NAME), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         with open(descriptor, "wb") as file:

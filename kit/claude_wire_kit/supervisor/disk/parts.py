@@ -1,7 +1,7 @@
-"""One part of a journal: the growing recording of one process of the CLI.
+"""One part of a journal: the growing recording of one CLI, in a folder.
 
-Output and input are written as they come. The order of output lines is written for many at once, or before the next
-input. So a crash can leave an order that is too short, or an unfinished line, and no other damage.
+Output and input are written immediately. The rows of ``order.jsonl`` are written for many lines in one write, and
+together with each input. So a crash can leave lines without a row, or an unfinished line, and no other damage.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ import msgspec
 from claude_wire_kit.supervisor.disk.files import open_private, private_folder, write_whole
 from claude_wire_kit.supervisor.disk.line_index import LineIndex, load, save
 
-#: The offset is remembered at least this many lines after the last remembered one. Each takes 16 bytes.
+#: Distance in lines between two lines whose offset is kept in memory, at least. Each offset takes 16 bytes.
 STRIDE = 256
-#: Lines are counted in blocks of this many bytes.
+#: Files are read in blocks of this many bytes.
 BLOCK_BYTES = 256 * 1024
 
 _LINE_FEED = 10
 _OUTPUT, _INPUT, _ORDER, _STDERR = "stdout.ndjson", "stdin.ndjson", "order.jsonl", "stderr.txt"
-#: A part keeps at most this many bytes of standard error. The rest is dropped.
+#: Limit in bytes for the standard error of a part. The rest is dropped.
 STDERR_BYTES = 1024 * 1024
 
 
 class PartInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """The contents of ``part.json``: the position of a part in its journal, and its process.
+    """The contents of ``part.json``: the position of a part in its journal, and its CLI.
 
     Attributes:
-        first: the number of its first line of output; 1 for the first part of a session.
-        first_input: the number of its first line of input.
-        began: when the process was started, in seconds since 1970.
-        pid: of the process; None if the process could not be started.
-        pid_began: tells the process from a later one with the same pid: field 22 of ``/proc/PID/stat``.
-        mark: is in the environment of every process that this process has started.
+        first: the number of the part's first line of output; 1 for the first part of a session.
+        first_input: the number of the part's first line of input.
+        began: when the CLI was started, in seconds since 1970.
+        pid: the CLI's process id; None if it could not be started.
+        pid_began: the start time of the process, from :func:`~claude_wire_kit.supervisor.child.began_at`.
+        mark: the mark in the CLI's environment; see :mod:`claude_wire_kit.supervisor.child`.
     """
 
     first: int
@@ -50,17 +50,17 @@ class PartInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def blocks(descriptor: int, start: int, end: int) -> Iterator[bytes]:
-    """Yield a range of a file in blocks of at most :data:`BLOCK_BYTES`."""
+    """Yield the bytes of a file from ``start`` to ``end``, in blocks of at most :data:`BLOCK_BYTES`."""
     while start < end and (data := os.pread(descriptor, min(BLOCK_BYTES, end - start), start)):
         yield data
         start += len(data)
 
 
 class Lines:
-    """A file to which lines are appended, with a count of its lines.
+    """An open file of lines that grows at its end, and the count of its lines. Line numbers in this class begin with 0.
 
     Attributes:
-        descriptor: of the open file, which can be read at any offset.
+        descriptor: the descriptor of the open file.
         count: the number of complete lines.
         end: the offset after the last complete line, in bytes.
         size: the size of the file, including an unfinished line.
@@ -72,12 +72,11 @@ class Lines:
             self.count: int = 0
             self.end: int = 0
             self.size: int = 0
-            #: The number of lines whose order is written, and their size in bytes. So lines without an order are found
-            #: without a search.
+            #: The number of lines with a row in ``order.jsonl``, and the offset after these lines.
             self.ordered: int = 0
             self.ordered_end: int = 0
-            # Numbers of some lines, from 0, and their offsets. Each is the first line of an append. Looking for every
-            # 256th line instead takes 80 µs more for a block of 64 KiB, which takes 130 µs without.
+            # Numbers of some lines, and their offsets. Only a line that follows an append is kept here. To find every
+            # 256th line inside a block of 64 KiB would take 80 µs more; without that, the block takes 130 µs.
             self._marks, self._offsets = array("Q", [0]), array("Q", [0])
             self._next_mark = STRIDE
             if known is not None and known.is_of(self.descriptor):
@@ -92,7 +91,7 @@ class Lines:
             raise
 
     def counted(self) -> LineIndex:
-        """Return the count, for opening the file again."""
+        """Return the index of the file, for opening it again without reading it."""
         return LineIndex(
             size=self.size,
             modified=os.fstat(self.descriptor).st_mtime_ns,
@@ -108,7 +107,7 @@ class Lines:
         """Append all of ``data``.
 
         Raises:
-            OSError: a part of it could not be written. The written part counts; ``size`` says how much that is.
+            OSError: not all of it could be written. ``size`` includes the bytes that were written.
         """
         while data:
             written = os.write(self.descriptor, data)
@@ -119,7 +118,7 @@ class Lines:
             data = data[written:]
 
     def append_rows(self, rows: bytes, count: int) -> None:
-        """Append ``count`` whole lines, without counting them again."""
+        """Append ``rows``, which are ``count`` whole lines, without counting their line feeds."""
         written = os.write(self.descriptor, rows)
         if written < len(rows):
             self._counted(rows[:written])
@@ -141,7 +140,7 @@ class Lines:
                 self._next_mark = count + STRIDE
 
     def offset_of(self, line: int) -> int:
-        """Return the offset of a line, counted from 0. For the next line, that is the end of all lines."""
+        """Return the offset of a line. For the line after the last one, return the end of the last line."""
         if line == self.count:
             return self.end
         mark = bisect_right(self._marks, line) - 1
@@ -154,28 +153,30 @@ class Lines:
         return offset
 
     def line_at(self, offset: int) -> int:
-        """Return the number of the line with the byte at this offset, counted from 0."""
+        """Return the number of the line that contains the byte at this offset."""
         mark = bisect_right(self._offsets, offset) - 1
         start = self._offsets[mark]
         return self._marks[mark] + sum(data.count(b"\n") for data in blocks(self.descriptor, start, offset))
 
     def rows(self, direction: str, times: Iterable[tuple[int, float]], began: float) -> bytes:
-        """Return the rows of the order for all lines without one.
+        """Return the rows of ``order.jsonl`` for all lines without one, such as ``[0.125000,"out",80]``.
 
         Args:
-            times: pairs of a number of lines and the time when there were so many. Times are in seconds since 1970.
+            direction: ``out`` or ``in``.
+            times: pairs of a line count and the time when the file had that many lines, in seconds since 1970.
+            began: the time that the rows count from, in seconds since 1970.
         """
         rows, sizes, at = "", self._sizes(), 0
         for count, seconds in times:
             if count - self.ordered > at:
                 begin = f'[{seconds - began:.6f},"{direction}",'
-                # For a block of lines, one join takes 0.4 of the time of formatting each row.
+                # One join for all rows takes 0.4 of the time of formatting each row.
                 rows += begin + f"]\n{begin}".join(map(str, sizes[at : count - self.ordered])) + "]\n"
                 at = count - self.ordered
         return rows.encode()
 
     def _sizes(self) -> list[int]:
-        """Return the sizes of the lines without an order, not counting line feeds."""
+        """Return the sizes of the lines without a row, without their line feeds."""
         sizes: list[int] = []
         size = 0
         for data in blocks(self.descriptor, self.ordered_end, self.end):
@@ -186,7 +187,7 @@ class Lines:
         return sizes
 
     def has_order(self, count: int) -> None:
-        """Note that the order of the first ``count`` lines is written."""
+        """Note that the first ``count`` lines have rows in ``order.jsonl``."""
         self.ordered_end = self.offset_of(count)
         self.ordered = count
 
@@ -201,7 +202,7 @@ class Lines:
         return b"".join(blocks(self.descriptor, 0, self.end))
 
     def keep(self, count: int, end: int) -> None:
-        """Remove everything after the first ``count`` lines, which end at ``end``."""
+        """Truncate the file after its first ``count`` lines, which end at the offset ``end``."""
         os.ftruncate(self.descriptor, end)
         self.count, self.end, self.size = count, end, end
         known = bisect_right(self._marks, count)
@@ -217,8 +218,8 @@ class Part:
     """A part of a journal, open for appending and reading.
 
     Args:
-        path: its folder, which is created if it is missing.
-        info: for a new part. None opens an existing part, and repairs what a crash has left.
+        path: the part's folder, which is created if it is missing.
+        info: the contents of ``part.json`` for a new part. None opens an existing part, and repairs it after a crash.
 
     Raises:
         OSError: a file cannot be opened.
@@ -235,15 +236,15 @@ class Part:
             write_whole(os.path.join(path, "part.json"), msgspec.json.encode(info))
         self.info: PartInfo = info
         self._closing: list[Lines] = []
-        # For the lines of output without an order: pairs of a number of lines, and the time when there were so many.
+        # Times of the output lines without a row: pairs of a line count and the time when there were that many lines.
         self._times: list[tuple[int, float]] = []
         try:
             self.output: Lines
             known = load(path, 3)
             self.output, self._input, self._order = map(self._open, (_OUTPUT, _INPUT, _ORDER), known)
-            # The counts that were stored last.
+            # The indexes that were stored last.
             self._noted: list[LineIndex] | list[None] = known
-            if self._input.size > self._input.end:  # a line whose writing was cut by a crash never counted
+            if self._input.size > self._input.end:  # a crash cut a line of input, so the CLI never got it
                 self._input.keep(self._input.count, self._input.end)
             if self._order.count != self.output.ordered + self._input.ordered:
                 self._read_order()
@@ -255,7 +256,7 @@ class Part:
             raise
 
     def _read_order(self) -> None:
-        """Count the lines whose order is written, up to the first row whose line was lost with the power."""
+        """Count the lines that have a row. Stop at the first row whose line was lost in a power failure."""
         rows = self._order.read()
         inputs = rows.count(b'"in"')
         outputs = self._order.count - inputs
@@ -274,7 +275,7 @@ class Part:
         self._closing.append(lines)
         return lines
 
-    # --- what was written
+    # --- reading
 
     @property
     def inputs(self) -> int:
@@ -282,27 +283,27 @@ class Part:
 
     @property
     def size(self) -> int:
-        """The size of all files that grow without limit."""
+        """The size of the output, the input and their order, in bytes."""
         return self.output.size + self._input.size + self._order.size
 
     def offset_of(self, line: int) -> int:
-        """Return the offset of an output line, by its number in the session. For the next line, that is the end."""
+        """Return the offset of the output line with this number in the session; for the next line, the part's end."""
         return self.output.offset_of(line - self.info.first)
 
     def input_blocks(self) -> Iterator[bytes]:
-        """Yield the input in blocks cut anywhere."""
+        """Yield the input in blocks that are cut anywhere."""
         return blocks(self._input.descriptor, 0, self._input.end)
 
     def in_order(self, line: int) -> Iterator[tuple[bool, bytes]]:
-        """Yield output lines from ``line`` on (its number in the session) and input lines, in their order.
+        """Yield output from ``line`` on (a number of the session), and all input, in the order of ``order.jsonl``.
 
-        Each item is a block cut anywhere, with True if it is input.
+        Each item is a pair: True for input, and a block of bytes that is cut anywhere.
         """
         begin, ends = self.offset_of(line), [0, 0]
         files = (self.output, self._input)
         runs = groupby(self._order.each(), lambda row: b'"in"' in row)
         rows = ((is_input, sum(int(row[row.rindex(b",") + 1 : -1]) + 1 for row in run)) for is_input, run in runs)
-        rest = ((is_input, file.end) for is_input, file in enumerate(files))  # their order was lost with the power
+        rest = ((is_input, file.end) for is_input, file in enumerate(files))  # lines without a row
         for is_input, size in chain(rows, rest):
             file, start = files[is_input], ends[is_input]
             ends[is_input] = min(start + size, file.end)
@@ -310,7 +311,7 @@ class Part:
                 yield bool(is_input), block
 
     def line_at(self, offset: int) -> int:
-        """Return the session's number of the output line with the byte at this offset."""
+        """Return the number, in the session, of the output line that contains the byte at this offset."""
         return self.output.line_at(offset) + self.info.first
 
     # --- writing
@@ -319,7 +320,7 @@ class Part:
         """Append output of the CLI, cut anywhere.
 
         Raises:
-            OSError: a part of it could not be written. The written part counts.
+            OSError: not all of it could be written. The bytes that were written count.
         """
         output = self.output
         end = output.end
@@ -333,10 +334,10 @@ class Part:
         """Append whole lines that are sent to the CLI.
 
         Args:
-            syncs: write them to the disk before returning.
+            syncs: flush the lines to the disk before returning.
 
         Raises:
-            OSError: they cannot be written. Then none of them is there.
+            OSError: the lines cannot be written. The part then has none of them.
         """
         count, end = self._input.count, self._input.end
         try:
@@ -349,10 +350,10 @@ class Part:
             raise
 
     def add_stderr(self, data: bytes) -> None:
-        """Append to the CLI's standard error, as far as there is room.
+        """Append to ``stderr.txt``, until it has :data:`STDERR_BYTES`.
 
         Raises:
-            OSError: it cannot be written.
+            OSError: the file cannot be written.
         """
         descriptor = open_private(os.path.join(self.path, _STDERR), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         try:
@@ -363,10 +364,11 @@ class Part:
             os.close(descriptor)
 
     def add_order(self) -> None:
-        """Write the order of all lines that have none: output first, because input is written with its order.
+        """Write a row to ``order.jsonl`` for each line without one. Output first: it came before the input, whose rows
+        :meth:`add_input` writes right away.
 
         Raises:
-            OSError: not everything was written. Then none of these lines counts as ordered.
+            OSError: not all rows were written. Then all of these lines still count as lines without a row.
         """
         output, inputs, order = self.output, self._input, self._order
         kept = output.ordered + inputs.ordered
@@ -383,10 +385,10 @@ class Part:
         inputs.ordered, inputs.ordered_end = inputs.count, inputs.end
 
     def end_process(self, exit_code: int | None) -> None:
-        """Note the end of the part's process: end an unfinished line, and write the exit code.
+        """Note that the CLI has ended: end an unfinished line, and write the exit code to ``exit.json``.
 
         Raises:
-            OSError: it cannot be written.
+            OSError: a file cannot be written.
         """
         if self.output.size > self.output.end:
             self.add_output(b"\n")
@@ -396,14 +398,14 @@ class Part:
         self.done()
 
     def done(self) -> None:
-        """Store the line counts, because nothing is added any more. Then the part can be opened without being read."""
+        """Store the line counts, because the part is complete. The next open then need not read its files."""
         counted = [lines.counted() for lines in self._closing]
         if counted != self._noted:
             self._noted = counted
             save(self.path, counted)
 
     def sync(self) -> None:
-        """Write everything to the disk, so that a loss of power does not lose it."""
+        """Flush output, input and order to the disk."""
         for lines in self._closing:
             os.fdatasync(lines.descriptor)
 

@@ -1,6 +1,4 @@
-"""The record of a session: ``session.json`` in its folder, beside the journal. The CLI's
-environment is never written.
-"""
+"""The record of a session: ``session.json`` in the session's folder. The CLI's environment is never written."""
 
 from __future__ import annotations
 
@@ -15,12 +13,12 @@ from claude_wire.process.command_line import asks_host
 from claude_wire_kit.supervisor.disk.files import open_private, write_whole
 from claude_wire_kit.supervisor.frames import Ended, Life, SessionInfo, Started
 
-#: Flags that name the session to begin or to resume, with True if a value follows.
+#: Flags that name the session to begin or to resume -> True if a value follows the flag.
 _SESSION_FLAGS = {"--session-id": True, "--resume": True, "-r": True, "--continue": False, "-c": False} | {
     "--fork-session": False,
     "--resume-session-at": True,
 }
-#: Names of hooks and MCP servers are sent to a client if they have at most this many characters.
+#: ``supervisor_attached`` has the names of hooks and MCP servers if they have at most this many characters together.
 MAX_STARTED_CHARS = 1024 * 1024
 
 
@@ -28,18 +26,17 @@ class Record(msgspec.Struct, kw_only=True):
     """The record of a session.
 
     Attributes:
-        id: the supervisor's own.
-        name: for lists.
+        id: the id of the session in the supervisor.
+        name: the name in lists.
         created: in seconds since 1970.
         argv, cwd, initialize, mcp, cost_usd: see :class:`~claude_wire_kit.supervisor.frames.Spec`.
-        epoch: of the journal. It changes when lines may have been lost.
-        boot: the boot of the machine in which its process ran.
-        runs: whether its process had not ended when this file was written.
-        is_warm: whether it is kept ready and no client has asked for it yet.
+        epoch: the epoch of the journal. It changes when the journal may have lost lines.
+        boot: the :func:`boot_id` when the last CLI was started.
+        runs: whether the last CLI was running when this file was written.
+        is_warm: whether the CLI waits ready, and no client has got this session yet.
         cli_session_id: the last session id that the CLI has reported.
-        ended: how its last process has ended.
-        line: the number of its last line at that time.
-        bytes: the size of the journal at that time.
+        ended: how the last CLI has ended.
+        line, bytes: the number of the journal's last line and the size of the journal when the last CLI ended.
     """
 
     id: str
@@ -61,13 +58,13 @@ class Record(msgspec.Struct, kw_only=True):
 
     @property
     def life(self) -> Life:
-        """The state of the session while no process runs."""
+        """The state of the session while no CLI runs."""
         return Life.LOST if self.ended is not None and self.ended.exit_code is None else Life.ENDED
 
     def info(
         self, life: Life, *, line: int, bytes: int, pid: int | None = None, clients: int = 0, driver: bool = False
     ) -> SessionInfo:
-        """Return the entry of the session in lists."""
+        """Return the session's entry for ``supervisor_list``. The arguments are the fields that this record lacks."""
         return SessionInfo(
             id=self.id,
             name=self.name,
@@ -85,7 +82,7 @@ class Record(msgspec.Struct, kw_only=True):
 
     @property
     def started(self) -> Started | None:
-        """Return what the CLI can call; None if that cannot be read, or if the names are too long to be sent."""
+        """The callbacks that the CLI was started with. None if ``initialize`` is invalid or the names are too long."""
         try:
             request = from_dict(InitializeRequest, self.initialize)
         except ValueError:
@@ -102,24 +99,24 @@ def load(folder: str) -> Record:
     """Read the record in the folder of a session.
 
     Raises:
-        OSError: it cannot be read.
-        ValueError: it is invalid.
+        OSError: the file cannot be read.
+        ValueError: the file is invalid.
     """
     with open(open_private(os.path.join(folder, "session.json"), os.O_RDONLY), "rb") as file:
         return msgspec.json.decode(file.read(), type=Record)
 
 
 def save(folder: str, record: Record) -> None:
-    """Write the record into the folder of its session, as a whole.
+    """Replace the record in the folder of a session.
 
     Raises:
-        OSError: it cannot be written. The old record stays.
+        OSError: the file cannot be written. The old record stays.
     """
     write_whole(os.path.join(folder, "session.json"), msgspec.json.encode(record))
 
 
 def resumed(argv: Sequence[str], cli_session_id: str | None) -> list[str]:
-    """Return the command line that resumes a session. If the CLI never reported an id, it is that of a new session."""
+    """Return the command line that resumes a session. If the CLI never reported a session id, return ``argv``."""
     if cli_session_id is None:
         return list(argv)
     kept: list[str] = []
@@ -129,14 +126,14 @@ def resumed(argv: Sequence[str], cli_session_id: str | None) -> list[str]:
             kept.append(word)
         elif _SESSION_FLAGS.get(word):
             following = next(words, None)
-            # `--resume` may come without a value. Then the next argument is another flag.
+            # `--resume` may have no value. Then the next argument is another flag.
             if following is not None and following.startswith("-"):
                 kept.append(following)
     return [*kept, f"--resume={cli_session_id}"]
 
 
 def boot_id() -> str:
-    """Return an id of this boot of the machine; empty if the system has none."""
+    """Return the kernel's random id of this boot, or an empty string if it cannot be read."""
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
             return file.read().strip()

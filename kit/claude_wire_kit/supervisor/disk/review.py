@@ -1,4 +1,4 @@
-"""Find what a process has left open, from its journal alone. For killed supervisors, and turns that were cut."""
+"""Find out from the journal what a CLI has left unfinished, after it or its supervisor was killed."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from claude_wire_kit.supervisor.disk.journal import Journal
 from claude_wire_kit.supervisor.frames import Ended
 from claude_wire_kit.supervisor.ledger import MARKS
 
-#: Of one turn, at most this many tool calls without a result are remembered: the last ones.
+#: At most this many tool calls without a result are reported for one turn, the newest.
 MAX_CALLS = 1024
 
 
 def review(journal: Journal, line: int) -> tuple[Ended, str | None]:
-    """Look through the lines of a journal from ``line`` on, and through the input of their parts.
+    """Read the output of a journal from ``line`` on, and all input of the same parts.
 
-    Returns what was open at the end of the CLI, and the newest session id in its output.
+    Returns what was unfinished at the end, and the last session id in the output.
 
     Raises:
         OSError: a file cannot be read.
-        LookupError: there is no such line.
+        LookupError: the journal does not have this line.
     """
     run = Run()
     asked: dict[str, None] = {}
@@ -101,7 +101,7 @@ def prompts_of(journal: Journal) -> list[str]:
     ]
 
 
-#: These decoders get whole lines only, so no state is left between two journals.
+#: The input and output of a journal end with a whole line, so these decoders keep no state between two journals.
 _outputs: Decoder[Any] = Decoder(only=(*MARKS, "assistant", "user"), on_invalid="return")
 _inputs: Decoder[Any] = Decoder(only=("user", "control_response"), on_invalid="return")
 
