@@ -125,9 +125,8 @@ class Access:
             return 401, "the token is wrong"
         if not self.is_cookie(connection.cookies.get(self.cookie_name, "")):
             return 401, "a token is needed: Authorization: Bearer TOKEN"
-        if acts and not self.is_own_origin(headers):
-            return 403, "the request is not from the page of this service"
-        if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        is_foreign = headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none")
+        if is_foreign or (acts and not self.is_own_origin(headers)):
             return 403, "the request is not from the page of this service"
         return None
 

@@ -145,13 +145,11 @@ class Feed:
     ) -> None:
         self._supervisor = supervisor
         self._room = room
-        self._details = details
+        self.details: bool = details
         self._attach = attach
         self.session: str = attach.attach
         self._events: deque[Event] = deque()
-        # The number of the first kept event, the size of all kept events, and the place of the last event that was
-        # dropped.
-        self._first = 0
+        # The size of all kept events in bytes, and the place of the last event that was dropped.
         self._size = 0
         self._dropped = _START
         self._source: Source | None = None
@@ -179,10 +177,6 @@ class Feed:
         self.answered: anyio.Event = anyio.Event()
         #: The error that ended the feed; None while it runs.
         self.error: SupervisorError | None = None
-
-    @property
-    def details(self) -> bool:
-        return self._details
 
     @property
     def is_whole(self) -> bool:
@@ -216,7 +210,7 @@ class Feed:
     async def _read(self, lines: Lines) -> None:
         answer = lines.answer
         self._epoch, self.begins, self._line = answer.epoch, answer.after + 1, answer.after
-        self._source = source = Source(self._epoch, self.begins, self._details)
+        self._source = source = Source(self._epoch, self.begins, self.details)
         self._level_line = answer.line
         if self.begins > 1:
             _set_abilities(source.abilities, answer)
@@ -272,7 +266,6 @@ class Feed:
         while self._size > most and len(self._events) > 1:
             old = self._events.popleft()
             self._size -= _size(old)
-            self._first += 1
             self._dropped = old.place
 
     def _tell(self) -> None:
@@ -315,7 +308,7 @@ class Feed:
         if after is None:
             return
         last = max(self._line, self._level_line)
-        if after.epoch != self._epoch or after.place.line > last or after.details != self._details:
+        if after.epoch != self._epoch or after.place.line > last or after.details != self.details:
             raise SupervisorError("epoch", f"the id is of another journal; this one ends with line {last}", line=last)
         if after.first != self.begins:
             raise SupervisorError(
@@ -382,7 +375,7 @@ class Feed:
         return news
 
     def _id(self, place: Place) -> EventId:
-        return EventId(self._epoch, self.begins, place, self._details)
+        return EventId(self._epoch, self.begins, place, self.details)
 
     def _kept_after(self, place: Place) -> Batch:
         """Return kept events after a place, up to the size of one batch."""
@@ -406,7 +399,7 @@ class Feed:
     async def _older(self, place: Place) -> AsyncGenerator[Batch]:
         """Yield the events after a place, made again from the journal. Ends with ``_NOTHING`` after losing the slot."""
         async with Slot(self._older_readers) as slot, self._again() as lines:
-            source = Source(self._epoch, self.begins, self._details)
+            source = Source(self._epoch, self.begins, self.details)
             while received := await lines.receive():
                 events = Batch()
                 for one in received:

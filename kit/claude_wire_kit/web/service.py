@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import uuid
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
 import anyio
@@ -39,16 +39,18 @@ from claude_wire_kit.web.past import list_past, past_events
 from claude_wire_kit.web.search import Search
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
     from anyio.abc import TaskGroup
 
     from claude_wire.messages import ImageBlock
     from claude_wire_kit.supervisor.attach import Supervisor
-    from claude_wire_kit.supervisor.frames import SessionInfo
+    from claude_wire_kit.supervisor.frames import SessionFrame, SessionInfo
     from claude_wire_kit.web.config import Config, Profile
     from claude_wire_kit.web.events import Event
     from claude_wire_kit.web.past import PastId, PastPage, PastSession
+
+A = TypeVar("A")
 
 #: At most this many feeds without a connection are kept. The feed that is unused for longest goes first.
 MAX_IDLE_FEEDS = 16
@@ -446,26 +448,18 @@ async def _ask(lines: Lines, request: ControlRequest) -> dict[str, Any]:
     """Send a request, and return the payload of the CLI's answer.
 
     Raises:
-        SupervisorError: the supervisor or the CLI refuses it, the CLI or the connection ends, or the wait times out.
+        SupervisorError: the CLI refuses the request, or for the reasons of :func:`_exchange`.
         OSError: the connection fails.
     """
-    if lines.answer.ended is not None:
-        raise SupervisorError("ended", "the CLI of the session has ended")
-    with anyio.move_on_after(TAKE_SECONDS):
-        await lines.send(encode(request))
-        while received := await lines.receive():
-            for one in received:
-                if isinstance(one, Refused):
-                    raise SupervisorError("refused", one.reason)
-                if isinstance(one, Ended):
-                    raise SupervisorError("ended", "the CLI of the session has ended")
-                answer = decode(one[1]) if isinstance(one, tuple) and b'"control_response"' in one[1] else None
-                if isinstance(answer, ControlResponse) and answer.request_id == request.request_id:
-                    if isinstance(answer.response, ControlError):
-                        raise SupervisorError("refused", answer.response.error)
-                    return answer.payload
-        raise SupervisorError("lost", "the supervisor has ended the connection")
-    raise SupervisorError("timeout", f"the CLI has not answered within {TAKE_SECONDS:g} seconds")
+
+    def answer_in(one: tuple[int, bytes] | SessionFrame) -> ControlResponse | None:
+        message = decode(one[1]) if isinstance(one, tuple) and b'"control_response"' in one[1] else None
+        return message if isinstance(message, ControlResponse) and message.request_id == request.request_id else None
+
+    answer = await _exchange(lines, encode(request), answer_in, "the CLI has not answered")
+    if isinstance(answer.response, ControlError):
+        raise SupervisorError("refused", answer.response.error)
+    return answer.payload
 
 
 def _with_answers(asked: CanUseToolRequest, answers: dict[str, str]) -> dict[str, Any]:
@@ -477,7 +471,17 @@ def _with_answers(asked: CanUseToolRequest, answers: dict[str, str]) -> dict[str
 
 
 async def _send(lines: Lines, line: bytes) -> None:
-    """Send a line, and wait until the supervisor has accepted it.
+    """Send a line, and wait until the supervisor has accepted it. Raises as :func:`_exchange` does."""
+    await _exchange(lines, line, lambda one: isinstance(one, Accepted), "the supervisor has not accepted the line")
+
+
+async def _exchange(
+    lines: Lines, line: bytes, answer_in: Callable[[tuple[int, bytes] | SessionFrame], A | None], late: str
+) -> A:
+    """Send a line, and return the first true result of ``answer_in``, which gets each received line and frame.
+
+    Args:
+        late: the beginning of the error after a timeout.
 
     Raises:
         SupervisorError: the supervisor refuses the line, the CLI or the connection ends, or the wait times out.
@@ -489,14 +493,14 @@ async def _send(lines: Lines, line: bytes) -> None:
         await lines.send(line)
         while received := await lines.receive():
             for one in received:
-                if isinstance(one, Accepted):
-                    return
+                if answer := answer_in(one):
+                    return answer
                 if isinstance(one, Refused):
                     raise SupervisorError("refused", one.reason)
                 if isinstance(one, Ended):
                     raise SupervisorError("ended", "the CLI of the session has ended")
         raise SupervisorError("lost", "the supervisor has ended the connection")
-    raise SupervisorError("timeout", f"the supervisor has not accepted the line within {TAKE_SECONDS:g} seconds")
+    raise SupervisorError("timeout", f"{late} within {TAKE_SECONDS:g} seconds")
 
 
 def _shown(id: object) -> object:
