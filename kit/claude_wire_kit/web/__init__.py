@@ -1,4 +1,4 @@
-"""The sessions of a supervisor over HTTP, for programs and browsers. Needs the extra ``serve``.
+"""Serve a supervisor's sessions over HTTP, to programs and browsers. Needs the extra ``serve``.
 
 ``claude-wire serve`` runs the service. To run it in your own ASGI server, use :func:`create_app`.
 """

@@ -1,4 +1,4 @@
-"""What the CLI of a session offers and how it is set, according to its messages: commands, models, mode, queue."""
+"""Collect from a CLI's messages its slash commands, models, permission mode and queued prompts."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from claude_wire_kit.supervisor.frames import INITIALIZE_ID
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-#: Limits for what is kept of each list, and for the characters of each text.
+#: Limits for the commands and for the models, and for the characters of a name and of any other text.
 MAX_ITEMS = 500
 MAX_NAME_CHARS = 200
 MAX_TEXT_CHARS = 400
-#: At most this many prompts of the queue are kept.
+#: Limit for the prompts of the queue.
 MAX_QUEUED = 100
 
 
@@ -25,10 +25,10 @@ class Ability(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A slash command, or a model.
 
     Attributes:
-        value: what is sent: the name of the command without its slash, or the model.
-        name: for people.
+        value: the name of the command without its slash, or the id of the model.
+        name: the name to show.
         description: one or two sentences.
-        hint: the arguments of a command.
+        hint: for a command, its arguments, such as ``[file]``.
     """
 
     value: str
@@ -38,21 +38,21 @@ class Ability(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Abilities:
-    """The latest abilities of a CLI. The same messages always give the same abilities."""
+    """The commands, models, settings and queue of one CLI, updated by each message."""
 
     def __init__(self) -> None:
-        #: The model and the permission mode; None until the CLI has said them.
+        #: The model and the permission mode; None until a message of the CLI has named them.
         self.model: str | None = None
         self.mode: str | None = None
         self.commands: list[Ability] = []
         self.models: list[Ability] = []
         #: How often the commands or the models have changed.
         self.changes: int = 0
-        #: The ids of prompts that wait for the turn under way to end.
+        #: The ids of prompts that wait until the present turn ends.
         self.queued: dict[str, None] = {}
 
     def add(self, message: object) -> bool:
-        """Take the next message. Returns True if it has changed anything."""
+        """Process the next message. Returns True if the model, the mode, the lists or the queue have changed."""
         before = self.model, self.mode, self.changes, list(self.queued)
         match message:
             case InitMessage():
@@ -79,13 +79,13 @@ class Abilities:
 
     def _response(self, message: ControlResponse) -> None:
         payload = message.payload
-        if message.request_id == INITIALIZE_ID:  # a new process goes on with the session
+        if message.request_id == INITIALIZE_ID:  # a new CLI resumes the session
             self.queued.clear()
             self.changes += 1
             self.commands = [_command(one) for one in _named(payload.get("commands"), "name")]
             self.models = [_model(one) for one in _named(payload.get("models"), "value")]
             self.mode = _text(payload, "current_permission_mode") or self.mode
-        elif payload.keys() == {"model"}:  # of set_model
+        elif payload.keys() == {"model"}:  # the answer to set_model
             self.model = _text(payload, "model") or self.model
 
 

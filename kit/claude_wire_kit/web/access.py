@@ -1,4 +1,4 @@
-"""Decide who may use the service. A program sends the token; a browser sends a cookie that it got for the token."""
+"""Decide which requests the service accepts. A program sends the token; a browser sends a cookie from ``/login``."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 #: A cookie is valid for this many seconds.
 COOKIE_SECONDS = 30 * 24 * 3600
-#: The rate limit of all clients together: actions at once, and actions per second.
+#: The rate limit of all clients together: this many actions in one burst, and this many per second.
 BURST = 60
 RATE = 20.0
 
-#: The page loads nothing from other origins, and cannot be put into a frame.
+#: The Content-Security-Policy: the page loads nothing from other origins, and no other page can frame it.
 POLICY = "; ".join(
     [
         "default-src 'none'",
@@ -53,11 +53,11 @@ HEADERS = {
 
 
 def load_token(path: str) -> str:
-    """Read the token of the service from a file that only its owner can read. Without a file, make a new token.
+    """Read the service's token from a file that only its owner can read. If the file is missing, write a new token.
 
     Raises:
         OSError: the file cannot be read or written, or other users can read it.
-        ValueError: the file has no token.
+        ValueError: the file does not contain a token.
     """
     try:
         descriptor = open_private(path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
@@ -74,12 +74,12 @@ def load_token(path: str) -> str:
 
 
 class Access:
-    """Checks whether a client may use the service.
+    """Checks the token, the cookie and the origin of requests.
 
     Args:
         token: the secret of the service.
-        port: the port of the service. It is a part of the cookie's name, since browsers share cookies between ports.
-        origins: the origins of the page, besides the address of the service.
+        port: the port of the service. The cookie's name contains it, because browsers share cookies between ports.
+        origins: further origins of the page, such as that of a proxy, besides the service's own address.
         clock: returns seconds since 1970.
     """
 
@@ -95,7 +95,7 @@ class Access:
         return hmac.compare_digest(given.encode("utf-8", "replace"), self._token)
 
     def cookie(self) -> str:
-        """Make a cookie's value. It expires, and does not reveal the token."""
+        """Return a new cookie value: the time at which it expires, signed with the token."""
         until = str(int(self._clock()) + COOKIE_SECONDS)
         return f"{until}.{self._sign(until)}"
 
@@ -111,10 +111,10 @@ class Access:
         )
 
     def refuses(self, connection: HTTPConnection, *, acts: bool) -> tuple[int, str] | None:
-        """Return the reason to refuse a request, as a status and a text; None if the request is allowed.
+        """Return why a request is refused, as an HTTP status and a text; None if it is allowed.
 
         Args:
-            acts: whether the request changes something, or opens a WebSocket.
+            acts: True for a request that changes something, or opens a WebSocket.
         """
         headers = connection.headers
         given = headers.get("authorization")
@@ -131,18 +131,18 @@ class Access:
         return None
 
     def is_own_origin(self, headers: Headers) -> bool:
-        """True if a request comes from the page of this service. The caller has checked ``Host`` before."""
+        """Return True if the ``Origin`` of a request is this service's page. Check the ``Host`` before."""
         origin = headers.get("origin", "")
         return origin in self._origins or origin == f"http://{headers.get('host', '')}"
 
 
 class Rate:
-    """A rate limit: ``rate`` actions per second, and up to ``burst`` at once (a token bucket).
+    """A rate limit as a token bucket: ``rate`` actions per second, and ``burst`` actions in one burst.
 
     Args:
         clock: returns the time in seconds.
         rate: actions per second; default :data:`RATE`.
-        burst: actions at once; default :data:`BURST`.
+        burst: actions in one burst; default :data:`BURST`.
     """
 
     def __init__(
@@ -155,7 +155,7 @@ class Rate:
         self._at = clock()
 
     def passes(self) -> bool:
-        """Count one action, if the rate allows it. Returns False otherwise."""
+        """Count one action and return True; if the limit is reached, return False."""
         now = self._clock()
         self._left = min(self._burst, self._left + (now - self._at) * self._rate)
         self._at = now
@@ -166,10 +166,10 @@ class Rate:
 
 
 class Guard:
-    """Middleware that refuses every request that :class:`Access` refuses.
+    """Middleware that refuses requests without a token or cookie, and actions above the rate limit.
 
     Args:
-        open_paths: paths that everybody may get: the page without data, and the path that gives a cookie.
+        open_paths: paths that need no token: the files of the page, which contain no data, and ``/login``.
     """
 
     def __init__(self, app: ASGIApp, access: Access, rate: Rate, open_paths: frozenset[str]) -> None:
@@ -204,7 +204,7 @@ class Guard:
 class SecureHeaders:
     """Middleware that adds security headers for browsers to each reply.
 
-    The error of a client that disconnects in the middle of a request ends here, without a reply or a line in the log.
+    It also suppresses the exception of a client that disconnects during a request, so the log has no line for it.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -217,7 +217,7 @@ class SecureHeaders:
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
-            return send(message)  # returned without await, because every event passes here
+            return send(message)  # not awaited here: every event passes, and a coroutine for each would cost time
 
         with suppress(ClientDisconnect, WebSocketDisconnect):
             await self._app(scope, receive, send_with_headers)

@@ -1,4 +1,4 @@
-"""The service as an ASGI application: its routes, and their JSON. :mod:`.service` does the work."""
+"""The ASGI application of the service: routes, and the JSON of requests and replies. :mod:`.service` does the work."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     from claude_wire_kit.supervisor.frames import SessionInfo
     from claude_wire_kit.web.config import Config, Profile
 
-#: The limit for the body of a request, in bytes.
+#: Size limit in bytes for the body of a request.
 MAX_BODY_BYTES = 1024 * 1024
-#: Limit in characters for the name of a file that is looked for.
+#: Limit in characters for the text of a search.
 MAX_SOUGHT_CHARS = 200
-#: A prompt may have this many images, each of this many bytes, and its body has this limit.
+#: Limits for a prompt: the number of its images, the size of each, and the size of the request's body in bytes.
 MAX_IMAGES = 8
 MAX_IMAGE_BYTES = 3_750_000
 MAX_PROMPT_BYTES = 12 * 1024 * 1024
@@ -67,7 +67,7 @@ class _Create(msgspec.Struct, forbid_unknown_fields=True):
 
 class _Image(msgspec.Struct, forbid_unknown_fields=True):
     mediaType: Literal["image/png", "image/jpeg", "image/gif", "image/webp"]
-    #: Base64; msgspec decodes it.
+    #: The image. In JSON it is Base64, which msgspec decodes.
     data: Annotated[bytes, msgspec.Meta(min_length=1, max_length=MAX_IMAGE_BYTES)]
 
 
@@ -83,8 +83,8 @@ class _Withdraw(msgspec.Struct, forbid_unknown_fields=True):
 
 class _Settings(msgspec.Struct, forbid_unknown_fields=True):
     model: Annotated[str, msgspec.Meta(min_length=1, max_length=200)] | None = None
-    # A page may not switch to a mode that asks nobody.
-    permissionMode: Literal["default", "acceptEdits", "plan"] | None = None  # MODES of config.py
+    # The same as MODES in config.py: a client may not switch to a mode in which the CLI asks nobody.
+    permissionMode: Literal["default", "acceptEdits", "plan"] | None = None
 
 
 class _Name(msgspec.Struct, forbid_unknown_fields=True):
@@ -104,18 +104,17 @@ class _Answer(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def create_app(supervisor: Supervisor, config: Config, token: str, *, port: int) -> Starlette:
-    """Make the service, for any ASGI server. ``claude-wire serve`` runs it with uvicorn.
+    """Return the service as an application for any ASGI server. ``claude-wire serve`` runs it with uvicorn.
 
     Args:
         supervisor: the supervisor, from :func:`claude_wire_kit.supervisor.attach.connect`.
-        config: which sessions can be started.
-        token: the secret that clients must send. Make it with ``secrets.token_urlsafe(32)``, for instance.
-        port: the port on which clients reach the service. Cookies are named after it.
+        config: which sessions clients can start.
+        token: the secret that clients must send, such as ``secrets.token_urlsafe(32)``.
+        port: the port on which clients reach the service. The cookie's name contains it.
     """
     service = Service(supervisor, config)
     access = Access(token, port, config.origins)
-    # Wrong tokens have a rate limit of their own. So a client without the token cannot keep others from acting or
-    # logging in.
+    # Wrong tokens have a separate rate limit, so a client that guesses tokens cannot use up the limit of the others.
     wrong_tokens = Rate()
 
     @asynccontextmanager
@@ -138,8 +137,7 @@ def create_app(supervisor: Supervisor, config: Config, token: str, *, port: int)
             max_age=COOKIE_SECONDS,
             httponly=True,
             samesite="strict",
-            # If the page has an https origin, a proxy accepts only TLS. Then no request without TLS may have the
-            # cookie.
+            # With an https origin, a proxy in front of the service requires TLS. Then send the cookie only over TLS.
             secure=request.headers.get("origin", "").startswith("https://"),
         )
         return response
@@ -190,13 +188,13 @@ def create_app(supervisor: Supervisor, config: Config, token: str, *, port: int)
 
 
 def _post(path: str, endpoint: Callable[[Request], Awaitable[Response]], most: int = MAX_BODY_BYTES) -> Route:
-    """Make a route for requests with a body of limited size. Other routes read no body."""
+    """Return a POST route whose body may have ``most`` bytes. Other routes read no body."""
     limit = Middleware(RequestBodyLimitMiddleware, max_body_size=most)
     return Route(path, endpoint, methods=["POST"], middleware=[limit])
 
 
 class _Application(Starlette):
-    """Starlette with security headers also on its own error replies."""
+    """Starlette that adds the security headers to its own error replies, too."""
 
     def build_middleware_stack(self) -> ASGIApp:
         return SecureHeaders(super().build_middleware_stack())
@@ -213,7 +211,7 @@ async def _sessions(request: Request) -> Response:
 
 
 def _profile(name: str, profile: Profile) -> dict[str, Any]:
-    """Return what a client needs to know of a profile: not all of its options, which may hold secrets."""
+    """Return the fields of a profile that clients may see. Other options may hold secrets."""
     choices = profile.offered
     options = {field: value for field, value in profile.options.items() if field in choices}
     return {"name": name, "roots": profile.roots, "choices": choices, "options": options}
@@ -252,7 +250,7 @@ async def _settings(request: Request, service: Service, id: str) -> Response:
 
 
 async def _abilities(request: Request, service: Service, id: str) -> Response:
-    async with service.feed(id, details=True, is_tail=True) as feed:  # the page has it already
+    async with service.feed(id, details=True, is_tail=True) as feed:  # the feed that the page uses, too
         feed.check(None)
         abilities = {"commands": feed.abilities.commands, "models": feed.abilities.models}
         return JSONResponse(msgspec.to_builtins(abilities))
@@ -338,10 +336,10 @@ async def _body(request: Request, kind: type[B], default: B | None = None) -> B:
     """Decode the JSON body of a request.
 
     Args:
-        default: used if there is no body; None if a body is required.
+        default: returned if the request has no body; None if a body is required.
 
     Raises:
-        HTTPException: the body is invalid, or takes too long.
+        HTTPException: the body is invalid, or did not arrive in time.
     """
     data: bytes | None = None
     with anyio.move_on_after(BODY_SECONDS):

@@ -1,4 +1,4 @@
-"""The files of the web page. A browser gets them before it has shown a token, so they have no data of a session."""
+"""Serve the files of the web page. A browser gets them without a token, so they contain no data of sessions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg"
 
 
 def page_routes() -> list[Route]:
-    """The page at ``/``, its files beside it, ``/page.js``, …, and those of others: ``/vendor/purify.js``, …"""
+    """Return the routes of the page: ``/``, its own files such as ``/page.js``, and others in ``/vendor``."""
     page = resources.files("claude_wire_kit") / "web" / "page"
     files = {file.name: file for file in page.iterdir()}
     files |= {f"vendor/{file.name}": file for file in (page / "vendor").iterdir()}

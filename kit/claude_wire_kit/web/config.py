@@ -1,4 +1,4 @@
-"""The configuration of the service, a TOML file: which sessions may be started, and in which folders."""
+"""The configuration of the service, a TOML file: how clients may start sessions, and in which folders."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from claude_wire.support import fields_of, require_one_of, type_of
 from claude_wire_kit.supervisor.attach import spec_of
 from claude_wire_kit.supervisor.frames import Spec
 
-#: Environment variables that each CLI gets from the service. A profile may name further variables.
+#: Environment variables that the service passes to each CLI. A profile may name further variables.
 BASIC_ENVIRONMENT = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TMPDIR", "TZ", "USER", "XDG_CONFIG_HOME")
 
-#: The permission modes that a client may switch to. A profile may set another, but no client can turn it on.
+#: The permission modes that a client may switch to. Only a profile can set another one.
 MODES = ("default", "acceptEdits", "plan")
 
 _Value: TypeAlias = str | int | float | bool
@@ -25,7 +25,7 @@ _Name = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\
 
 
 class ConfigError(ValueError):
-    """The configuration is invalid. The message says where."""
+    """The configuration is invalid. The message names the file and the profile."""
 
 
 class ChoiceError(ValueError):
@@ -37,17 +37,16 @@ class FolderError(ValueError):
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One way to start a CLI. A client names a profile, and chooses a folder, and what the profile offers.
+    """A way to start a CLI. A client chooses a profile, a folder, and values from the profile's ``choices``.
 
     Attributes:
-        roots: sessions work in these folders, or below them. ``~`` is the home folder.
+        roots: sessions may work in these folders and below them. ``~`` is the home folder.
         options: fields of :class:`~claude_wire.ClaudeOptions`: ``model``, ``permission_mode``, ``mcp_config``, …
-        choices: field of ``ClaudeOptions`` -> values that a client may choose in place of that of ``options``. The
-            default for ``permission_mode`` is :data:`MODES`.
-        argv: a whole command line in place of the options.
-        env: the names of variables that the CLI gets from the environment of the service, besides a few that every
-            program needs.
-        cost_usd: the turn is interrupted when the session has cost this much; None for no limit.
+        choices: field of ``ClaudeOptions`` -> the values that a client may choose instead of the value in ``options``.
+            The default for ``permission_mode`` is :data:`MODES`.
+        argv: a whole command line, instead of the options.
+        env: names of environment variables that the service passes to the CLI, besides :data:`BASIC_ENVIRONMENT`.
+        cost_usd: limit in US dollars, at which the supervisor interrupts the turn; None for no limit.
     """
 
     roots: Annotated[list[str], msgspec.Meta(min_length=1)]
@@ -58,13 +57,13 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     cost_usd: float | None = None
 
     def folder(self, path: str) -> str:
-        """Return the folder that a client names, without symbolic links and ``..``.
+        """Return the real path of a folder that a client names, with symbolic links and ``..`` resolved.
 
         Args:
             path: absolute, or relative to the first root.
 
         Raises:
-            FolderError: it is not below a root, or is not a folder.
+            FolderError: the path is not below a root, or is not a folder.
         """
         roots = [os.path.realpath(os.path.expanduser(root)) for root in self.roots]
         if "\0" in path:
@@ -78,33 +77,34 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @property
     def offered(self) -> dict[str, list[_Value]]:
-        """Return the choices, without those that offer nothing."""
+        """The choices with the default for ``permission_mode``, without empty lists."""
         offered: dict[str, list[_Value]] = {} if self.argv is not None else {"permission_mode": [*MODES]}
         return {name: values for name, values in {**offered, **self.choices}.items() if values}
 
     def check(self, chosen: Mapping[str, Any]) -> None:
-        """Check that the profile offers what a client has chosen.
+        """Check that the profile offers each option that a client has chosen.
 
         Raises:
-            ChoiceError: it does not.
+            ChoiceError: the profile does not offer one of them.
         """
         for name, value in chosen.items():
-            # Here, True does not equal 1.
+            # Compare the type, too: True == 1.
             if not any(type(one) is type(value) and one == value for one in self.offered.get(name, ())):
                 raise ChoiceError(f"the profile does not offer this {name!r}")
 
     def spec(
         self, folder: str, name: str | None, resume: str | None = None, chosen: Mapping[str, Any] | None = None
     ) -> Spec:
-        """Return what the supervisor needs to start the CLI.
+        """Return the spec with which the supervisor starts the CLI.
 
         Args:
             folder: a folder from :meth:`folder`.
+            name: the session's name in lists.
+            resume: the CLI's own id of a session that the CLI resumes.
             chosen: options that have passed :meth:`check`.
-            resume: the id of a session of the CLI to go on with.
 
         Raises:
-            CLINotFoundError: there is no CLI.
+            CLINotFoundError: the CLI is not installed.
         """
         names = {*BASIC_ENVIRONMENT, *self.env}
         command = self.command(chosen)
@@ -122,9 +122,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         )
 
     def command(self, chosen: Mapping[str, Any] | None = None) -> ClaudeOptions | list[str]:
-        """Return the command line, or the options that make one, with those that a client has chosen.
+        """Return ``argv``, or the options of the profile with those that a client has chosen.
 
-        By default, text comes in deltas, and the CLI repeats prompts so that all clients see them.
+        Unless the profile says otherwise, the CLI sends text in deltas, and repeats prompts for all clients to see.
 
         Raises:
             TypeError, ValueError: the options are invalid.
@@ -139,9 +139,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """The configuration of the service.
 
     Attributes:
-        profiles: by name. Without any, clients can use existing sessions, but start none.
-        hosts: names by which clients may reach the service, besides those of the loopback interface.
-        origins: the ``Origin`` of the page if a proxy in front of the service changes it, such as ``https://name``.
+        profiles: name -> profile. Without profiles, clients can use existing sessions, but cannot start any.
+        hosts: host names under which clients may reach the service, besides those of the loopback interface.
+        origins: ``Origin`` headers that count as the page's own, if a proxy changes it, such as ``https://name``.
     """
 
     profiles: dict[_Name, Profile] = {}
@@ -153,7 +153,7 @@ def load_config(path: str | os.PathLike[str]) -> Config:
     """Read a configuration in TOML.
 
     Raises:
-        ValueError: the configuration is invalid. The message says where.
+        ValueError: the configuration is invalid. The message names the file and the profile.
         OSError: the file cannot be read.
     """
     with open(path, "rb") as file:

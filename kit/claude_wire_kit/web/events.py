@@ -1,8 +1,8 @@
-"""The events of a session's lines, with ids. A client that reconnects names the id of its last event. Sans-IO.
+"""Turn a session's lines into events with ids. A client that reconnects sends the id of its last event. Sans-IO.
 
-An event's id is ``EPOCH.LINE.K``: the K-th event, from 0, of line LINE of the session, in an epoch of the journal. An
-event depends on all lines before it. So if the journal had lost its first lines when the events were made, the epoch
-names the first line: ``1@5001.6000.0``. With details a line has other events, which the epoch says, too: ``1d.6000.0``.
+An event's id is ``EPOCH.LINE.K``: the event number K, from 0, of line LINE, in this epoch of the journal. An event
+depends on all lines that were read before it. So if reading began with line 5001, the id says so: ``1@5001.6000.0``.
+With details a line has other events, and their ids have a ``d``: ``1d.6000.0``.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 
     from claude_wire_kit.events.events import UiEvent
 
-#: Limit in characters for the events that a client begins with.
+#: Limit in characters for the events of one page, or of the beginning of a stream.
 WINDOW_CHARS = 1024 * 1024
 
 _ID = re.compile(r"([1-9]\d{0,17})(?:@([1-9]\d{0,17}))?(d?)\.(\d{1,18})\.(\d{1,9})", re.ASCII)
 
 
 class Place(NamedTuple):
-    """The position of an event in a session. Positions can be compared.
+    """The position of an event in a session. An earlier position is smaller.
 
     Attributes:
-        line: the number of the line that gave the event.
-        k: the number of the event among those of the line.
+        line: the number of the line that the event was made of.
+        k: the number of the event among the events of this line, from 0.
     """
 
     line: int
@@ -49,10 +49,10 @@ class EventId(NamedTuple):
     """The id of an event.
 
     Attributes:
-        epoch: of the journal.
-        first: the number of the line with which the events begin.
+        epoch: the epoch of the journal.
+        first: the number of the line with which reading began.
         place: the position of the event.
-        details: whether it is one of the events with details.
+        details: whether the events have details.
     """
 
     epoch: int
@@ -81,10 +81,10 @@ class Event(NamedTuple):
 
     Attributes:
         place: the position of the event.
-        id: the id, as clients see it.
-        json: the event, on one line.
-        text: identifies the text that the event has, or has a piece of; None for other events.
-        is_piece: whether the event has a piece of the text.
+        id: the id as text.
+        json: the event as JSON.
+        text: an id of the answer or thought that this event has, whole or a piece of it; None for other events.
+        is_piece: True if the event has only a piece of that text.
     """
 
     place: Place
@@ -97,7 +97,7 @@ class Event(NamedTuple):
     def sse(self) -> bytes:
         """The event as bytes of a stream of Server-Sent Events."""
         data = self.json
-        if "\r" in data:  # JSON allows it as white space, but it would end the field here
+        if "\r" in data:  # white space in JSON, but the end of a line in Server-Sent Events
             data = data.replace("\r\n", "\n").replace("\r", "\n").replace("\n", "\ndata: ")
         return f"id: {self.id}\ndata: {data}\n\n".encode()
 
@@ -108,17 +108,17 @@ class Event(NamedTuple):
 
 
 def last_of(events: Sequence[Event], count: int) -> tuple[Batch, Place | None]:
-    """Choose the last events for a client that begins with them: whole lines, with ``count`` events if there are.
+    """Choose the last ``count`` events, and further events of the first line among them.
 
-    The pieces of a text are left out if the whole text is there, too; else they count as one event. Above
-    :data:`WINDOW_CHARS`, there are fewer events.
+    Pieces of a text are left out if the whole text is among the events; otherwise they count as one event. Events above
+    :data:`WINDOW_CHARS` together are left out, too.
 
     Returns:
-        The events, and the place before which all earlier events are; None for no events at all.
+        The events, and the place of the first one, for which the client can ask with ``before``; None without events.
     """
     found: list[Event] = []
     place: Place | None = None
-    # The texts so far, and whether each was whole.
+    # Text -> whether the whole text is among the events so far.
     texts: dict[str, bool] = {}
     counted = size = 0
     for event in reversed(events):
@@ -137,11 +137,11 @@ def last_of(events: Sequence[Event], count: int) -> tuple[Batch, Place | None]:
 
 
 class RawEvent(Event):
-    """A line of the CLI as an event. It may be anything: the CLI need not write JSON."""
+    """A line of the CLI as an event. ``json`` is the line, which may not be JSON."""
 
     @property
     def websocket(self) -> str:
-        """The event as a WebSocket message. A line that is not JSON becomes a string, so that it cannot forge an id."""
+        """The event as a WebSocket message. A line that is not JSON becomes a JSON string, or it could forge an id."""
         try:
             msgspec.json.decode(self.json, type=msgspec.Raw)
         except (msgspec.DecodeError, RecursionError):
@@ -150,7 +150,7 @@ class RawEvent(Event):
 
 
 class Batch(list[Event]):
-    """Events that are sent together. Their bytes for Server-Sent Events are made once for all connections."""
+    """Events that are sent together. All connections share the encoded bytes."""
 
     @cached_property
     def sse(self) -> bytes:
@@ -158,7 +158,7 @@ class Batch(list[Event]):
         return b"".join([event.sse for event in self])
 
     def pieces(self, most: int) -> Iterator[Batch]:
-        """Cut into batches of at most ``most`` characters. A larger event is a batch of its own."""
+        """Yield batches of at most ``most`` characters. A larger event is alone in its batch."""
         piece, size = Batch(), 0
         for event in self:
             if piece and size + len(event.json) > most:
@@ -171,25 +171,25 @@ class Batch(list[Event]):
 
 
 def stream_name(epoch: int, first: int, details: bool = False) -> str:
-    """Return the part of an event's id before the line number."""
+    """Return the part of an event's id before the line number, such as ``1@5001d``."""
     return (str(epoch) if first == 1 else f"{epoch}@{first}") + ("d" if details else "")
 
 
 def raw_event(epoch: int, number: int, line: bytes) -> Event:
-    """Make an event of a line of the CLI. Bytes that are not UTF-8 are replaced."""
+    """Return a line of the CLI as an event. Replace bytes that are not UTF-8."""
     place = Place(number, 0)
     return RawEvent(place, f"{epoch}.{number}.0", line.decode("utf-8", "replace"))
 
 
 class Source:
-    """Makes events of the lines of a session. The same lines always give the same events.
+    """Turns the lines of a session into events. The same lines always give the same events.
 
-    So the bridge gets only lines: no clock, and no answers, because lines do not show who has answered.
+    So the bridge gets neither a clock nor the answers of this service's clients.
 
     Args:
-        epoch: of the journal.
+        epoch: the epoch of the journal.
         first: the number of the first line.
-        details: give everything that a person wants to see, each event cut to a size for browsers.
+        details: make the events that the page shows, with tool inputs and results. Long texts in them are cut.
     """
 
     def __init__(self, epoch: int, first: int, details: bool = False) -> None:
@@ -199,29 +199,29 @@ class Source:
         self._details = details
         self._ui = Bridge(partial=True, prompts=True, details=details)
         self._decoder: Decoder[Any] = Decoder()
-        # False while the lines are those of a turn whose beginning is not among them.
+        # False until a turn begins, if reading began with another line than the session's first.
         self._has_begun = first == 1
-        #: The ids of the open questions, according to the events.
+        #: The ids of the open questions, according to the lines so far.
         self.open: dict[str | float, None] = {}
         #: How often the open questions, the queue or the settings have changed.
         self.changes: int = 0
 
     def add(self, number: int, line: bytes) -> list[Event]:
-        """Return the events of the next line, which is given without its line feed."""
+        """Return the events of the next line. ``line`` has no line feed."""
         found: list[UiEvent] = []
         for message in self._decoder.feed(line + b"\n"):
             if isinstance(message, ControlResponse) and message.request_id == INITIALIZE_ID:
-                found += self._ui.end()  # a new process goes on with the session
+                found += self._ui.end()  # a new CLI resumes the session
             self._has_begun = self._has_begun or isinstance(message, InitMessage)
             made = self._ui.add(message)
             if isinstance(message, ResultMessage) and not self._has_begun:
-                # A result may repeat the last text of its turn, which is on an earlier page then.
+                # The result repeats the last text of its turn, and an earlier page has shown that text.
                 made = [event for event in made if not isinstance(event, ClaudeResponse)]
                 self._has_begun = True
             found += made
             self.changes += self.abilities.add(message)
         if self._details:
-            # Each delta of a tool's input would be an event, and would say only that there is input.
+            # Leave Activity out: each delta of a tool's input makes one, and it says only that the CLI writes input.
             found = [bounded(event) for event in found if not isinstance(event, Activity)]
         return [self._event(number, k, event) for k, event in enumerate(found)]
 
@@ -237,14 +237,14 @@ class Source:
         return Event(Place(number, k), f"{self.name}.{number}.{k}", event.to_json(), text, is_piece)
 
     def settle(self, ids: Iterable[str | float]) -> None:
-        """Remove questions that were answered here. The lines will show it later."""
+        """Remove open questions that a client has answered, before a line of the CLI shows that."""
         for id in ids:
             self.open.pop(id, None)
             self.changes += 1
 
 
 class EarlierQuestions:
-    """Open questions that were asked before the first line of a source. Their events have no id: the line is not there.
+    """The questions that were open when reading began. Their events have no id, because their lines were not read.
 
     Args:
         details: as for :class:`Source`.
@@ -257,13 +257,13 @@ class EarlierQuestions:
         self.open: dict[str | float, str] = {}
 
     def ask(self, line: bytes) -> None:
-        """Take a question."""
+        """Add an open question, given as the CLI's line."""
         for event in self._events(line):
             if isinstance(event, PermissionRequest):
                 self.open[event.requestId] = event.to_json()
 
     def add(self, line: bytes) -> list[str | float]:
-        """Take a later line. Returns the ids of the questions that it settles."""
+        """Read a later line of the CLI. Returns the ids of the questions that it settles."""
         if not self.open:
             return []
         settled = [event.requestId for event in self._events(line) if isinstance(event, PermissionCancelled)]

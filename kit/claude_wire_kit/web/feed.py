@@ -1,30 +1,29 @@
 """The events of one session, made once for all connections.
 
-A feed reads the session from a line of its journal on, and keeps the last events. A connection is a position in these
-events, so it costs no memory of its own. For older events, a connection reads the journal again with a bridge of its
-own.
+A feed reads the session from some line on, and keeps the last events. A connection is only a position in these events,
+so it needs no memory. For older events, a connection reads the journal again, with a second bridge.
 
-A connection begins in one of these ways. An event's id names the first line that its feed has read (F; it is not
-written where it is 1), so each id leads back to the same events:
+A connection begins in one of these ways. L.K is the position of an event. F is the line with which the feed begins; an
+id does not contain F if it is 1. So each id leads to the same events again:
 
 =======================  ================================  =============================================================
-the client gives         its feed begins with              and the client gets
+the client sends         its feed begins with              the client gets
 =======================  ================================  =============================================================
 nothing                  the first line                    all events
-``last=N``               the first line that begins in     ``older`` with an id B, if there may be events before them;
-                         the last :data:`TAIL_BYTES`, or   whole lines with the last N events; then each new event
-                         any line if a feed runs
+``last=N``               the first line that begins in     ``older`` with an id B, if there may be earlier events; the
+                         the last :data:`TAIL_BYTES`; or   last N events and the rest of their first line; then each
+                         any line, if a feed runs          new event
 ``Last-Event-ID: L.K``   the first line                    the events after L.K
 ``Last-Event-ID: @F.L.K``  line F                          the events after L.K
-``before=B``             (none: it is read once)           the last events before B, and the next id B
+``before=B``             (no feed)                         one page: the last events before B, and the next id B
 =======================  ================================  =============================================================
 
-``last`` and ``before`` meet at a line: B names the first line of the events that the client has, and ``before`` gives
-events of the lines before it. So nothing is missing there, and nothing comes twice. Each page is made of its lines
-alone: a tool call that began in one page and ended in the next has its start in one and its end in the other.
+B names the first line of the events that the client has, and ``before=B`` returns events of the lines before it. So
+pages neither overlap nor leave a gap. Each page is made from its own lines only: if a tool call begins in one page and
+ends in the next, its start is in the first page and its end in the second.
 
-A feed must do little for each connection and event, because 500 clients may read: no cancel scope, no generator other
-than :meth:`Feed.follow`, and bytes that are joined once. ``benches/test_serve.py`` has the numbers.
+Up to 500 clients may read one feed, so a feed does little for each event and connection: no cancel scope, no generator
+other than :meth:`Feed.follow`, and bytes that are joined once. ``benches/test_serve.py`` has the numbers.
 """
 
 from __future__ import annotations
@@ -56,20 +55,20 @@ if TYPE_CHECKING:
 
     from claude_wire_kit.supervisor.attach import Supervisor
 
-#: Bytes of events that a feed keeps for its connections. The newest event is kept whatever its size.
+#: Limit in bytes for the events that a feed keeps. The newest event is kept even if it is larger.
 MAX_KEPT = 4 * 1024 * 1024
-#: Memory of an event in bytes, without its JSON: the id, the position, and the Python objects that hold them.
+#: Memory of a kept event in bytes, besides its JSON: the id, the position, and the Python objects.
 EVENT_BYTES = 350
-#: Limit in characters for the events that a connection gets at once. A larger event comes alone.
+#: Limit in characters for one batch of events. A larger event is alone in its batch.
 MAX_AT_ONCE = 64 * 1024
-#: Limit for connections that read a journal at the same time. Others wait for a slot.
+#: Limit for connections that read older events from a journal at the same time. Others wait for a slot.
 MAX_OLDER = 4
-#: A client that begins with the last events gets those of the lines in this many bytes. A page of earlier events is as
-#: long.
+#: ``last`` and ``before`` read the lines in this many bytes of the journal.
 TAIL_BYTES = 1024 * 1024
-#: Total seconds that such a connection may wait for its client, if another connection waits for a slot.
+#: A connection that reads a journal may wait this many seconds for its client, in all. After that, it loses its slot to
+#: a connection that needs one.
 OLDER_SECONDS = 3.0
-#: Each connection gets a sign of life at this interval in seconds.
+#: The interval in seconds between two ``beat`` signals to each connection.
 BEAT_SECONDS = 15.0
 
 _START = Place(0, -1)
@@ -78,18 +77,18 @@ _NOTHING = Batch()
 
 
 class Signal(NamedTuple):
-    """A message of the service itself. It has no id, and is not repeated after a reconnect.
+    """A message of the service itself. It has no id, and a client that reconnects does not get it again.
 
     Attributes:
-        name: ``session_state``, ``cut`` or ``beat``.
-        json: the message on one line.
+        name: ``session_state``, ``permission_request``, ``older``, ``cut`` or ``beat``.
+        json: the message as JSON.
     """
 
     name: str
     json: str
 
 
-#: A sign of life.
+#: Sent at intervals, so that proxies and clients see that the connection is alive.
 BEAT: Signal = Signal("beat", '{"type":"beat"}')
 
 
@@ -100,9 +99,9 @@ class _State(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="s
         ended: whether its CLI has ended.
         exitCode: the exit code of the CLI; None while it runs, or if the code is not known.
         open: ids of the questions that wait for an answer.
-        queued: ids of the prompts that wait for the turn under way to end.
-        model, permissionMode: the settings of the CLI; None until it has named them.
-        abilities: the number of changes of the commands and models that ``GET .../abilities`` gives.
+        queued: ids of the prompts that wait until the present turn ends.
+        model, permissionMode: the CLI's model and permission mode; None until a message has named them.
+        abilities: how often the commands or models have changed. After a change, ``GET .../abilities`` has new ones.
     """
 
     ended: bool
@@ -121,19 +120,19 @@ class _Cut(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="cut
 
 
 class _Older(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="older"):
-    """There may be events before the first one that the client gets: before the id ``before``."""
+    """There may be events before the first event that the client gets. The client can ask for them with ``before``."""
 
     before: str
 
 
 class Feed:
-    """The events of a session, for as long as its connections need them.
+    """The events of one session from some line on, shared by connections.
 
     Args:
         supervisor: the supervisor.
-        attach: the command to attach to the session, which says where the events begin.
-        room: returns how many bytes of events the feed may keep now; at most :data:`MAX_KEPT`.
-        details: whether the events have details.
+        attach: the command that attaches to the session, with the line to begin with.
+        room: returns how many bytes of events the feed may keep now. More than :data:`MAX_KEPT` is never kept.
+        details: whether the events have details; see :class:`Source`.
     """
 
     def __init__(
@@ -154,26 +153,26 @@ class Feed:
         self._dropped = _START
         self._source: Source | None = None
         self._epoch = 0
-        #: The number of the first line; 0 until it is known.
+        #: The number of the line with which the feed begins; 0 until the supervisor has named it.
         self.begins: int = 0 if self.is_tail else 1 if attach.after is None else attach.after.line + 1
         self._line = self._level_line = 0
         self._ended: Ended | None = None
-        #: Whether all lines have been read that were there at the beginning.
+        #: True after the feed has read all lines that the journal had when the feed attached.
         self.is_level: bool = False
         self._earlier = EarlierQuestions(details)
-        # How often the state has changed, and how often all connections were due a sign of life.
+        # How often the session's state has changed, and how often beat() was called.
         self._states = self._beats = 0
-        # The latest batch, and the place that it comes after. Other connections at this place get the same batch.
+        # The latest batch, and the place after which it begins. Other connections at this place get the same batch.
         self._latest: tuple[Place, Batch] | None = None
-        # Connections that wait for new events. A future costs a third of an anyio event.
+        # A future for each connection that waits for new events. It takes a third of the time of an anyio event.
         self._waiting: list[asyncio.Future[None]] = []
         self._scope = anyio.CancelScope()
         self._older_readers = Slots(MAX_OLDER, OLDER_SECONDS)
-        #: True if older events cannot be made again because their lines are gone.
+        #: True if older events cannot be made again, because the journal no longer has their lines.
         self.is_stale: bool = False
         #: The number of connections.
         self.users: int = 0
-        #: Set when the supervisor has answered or refused.
+        #: Set when the supervisor has answered or refused the attach command.
         self.answered: anyio.Event = anyio.Event()
         #: The error that ended the feed; None while it runs.
         self.error: SupervisorError | None = None
@@ -189,7 +188,7 @@ class Feed:
         return self._attach.tail is not UNSET
 
     async def run(self) -> None:
-        """Read the session until the connection to the supervisor ends. Raises nothing."""
+        """Read the session until the connection to the supervisor ends. Sets :attr:`error` instead of raising."""
         try:
             with self._scope:
                 async with Lines(self._supervisor, self._attach) as lines:
@@ -199,7 +198,7 @@ class Feed:
             self.error = error
         except OSError as error:
             self.error = SupervisorError("lost", f"the connection with the supervisor failed: {error}")
-        except Exception as error:  # our own error in one session must not end the others
+        except Exception as error:  # a bug that one session triggers must not end the feeds of others
             _log.error("the events of a session cannot be made: %s", type(error).__name__)
             self.error = SupervisorError("system", f"the events cannot be made: {type(error).__name__}")
         finally:
@@ -235,11 +234,11 @@ class Feed:
                 elif isinstance(one, Cut):
                     return
             self._tell()
-            if len(received) > 1:  # much was read, so more may be available at once
+            if len(received) > 1:  # more lines may be ready, so receive() may not give way to other tasks
                 await anyio.lowlevel.checkpoint()
 
     def _look(self, answer: Attached) -> None:
-        """Take over the supervisor's state, when all lines that the state includes have been read."""
+        """Take over the state in the supervisor's answer, after reading all lines that the state includes."""
         if self.is_level or self._line < answer.line:
             return
         self.is_level = True
@@ -261,7 +260,7 @@ class Feed:
         self.trim()
 
     def trim(self) -> None:
-        """Drop the oldest events if they exceed the limit."""
+        """Drop the oldest events while all of them exceed the limit."""
         most = min(MAX_KEPT, self._room())
         while self._size > most and len(self._events) > 1:
             old = self._events.popleft()
@@ -275,7 +274,7 @@ class Feed:
                 one.set_result(None)
 
     def beat(self) -> None:
-        """Give each connection a sign of life."""
+        """Make each connection send a ``beat``."""
         self._beats += 1
         self._tell()
 
@@ -283,7 +282,7 @@ class Feed:
         self._scope.cancel()
 
     def settle(self, request_id: str | float) -> None:
-        """Note that a client of this service has answered a question."""
+        """Note that a client of this service has answered the question with this id."""
         if self._source is not None:
             self._source.settle([request_id])
             self._earlier.open.pop(request_id, None)
@@ -292,7 +291,7 @@ class Feed:
 
     @property
     def abilities(self) -> Abilities:
-        """What the CLI offers, according to what was read so far."""
+        """The CLI's commands, models and settings, according to the lines so far."""
         return Abilities() if self._source is None else self._source.abilities
 
     # --- connections
@@ -301,7 +300,7 @@ class Feed:
         """Check that the events after an id are still available.
 
         Raises:
-            SupervisorError: they are not (``epoch``, ``gone``), or the supervisor refuses the session.
+            SupervisorError: they are not available (``epoch``, ``gone``), or the supervisor has refused to attach.
         """
         if self.error is not None:
             raise self.error
@@ -318,13 +317,14 @@ class Feed:
             )
 
     async def follow(self, after: EventId | None, last: int = 0) -> AsyncGenerator[Batch | Signal]:
-        """Yield the events after an id, or all events; then each new event. Ends with the feed, or with a ``cut``.
+        """Yield the events after an id, or all events; then each new event. Ends when the feed ends, or with a ``cut``.
 
         Args:
+            after: the id, which has passed :meth:`check`; None for all events.
             last: without an id, begin with this many of the last events; 0 for all.
 
         Raises:
-            SupervisorError: for the reasons of :meth:`check`, or older events cannot be read. Call :meth:`check` first.
+            SupervisorError: older events cannot be read.
         """
         place = _START if after is None else after.place
         told, beats = -1, self._beats
@@ -378,7 +378,7 @@ class Feed:
         return EventId(self._epoch, self.begins, place, self.details)
 
     def _kept_after(self, place: Place) -> Batch:
-        """Return kept events after a place, up to the size of one batch."""
+        """Return the kept events after a place, at most one batch."""
         if self._latest is not None and self._latest[0] == place:
             return self._latest[1]
         kept = self._events
@@ -397,7 +397,7 @@ class Feed:
         return found
 
     async def _older(self, place: Place) -> AsyncGenerator[Batch]:
-        """Yield the events after a place, made again from the journal. Ends with ``_NOTHING`` after losing the slot."""
+        """Yield the events after a place, made again from the journal. If the slot is lost, end with ``_NOTHING``."""
         async with Slot(self._older_readers) as slot, self._again() as lines:
             source = Source(self._epoch, self.begins, self.details)
             while received := await lines.receive():
@@ -415,7 +415,7 @@ class Feed:
 
     @asynccontextmanager
     async def _again(self) -> AsyncGenerator[Lines]:
-        """Read once more from the first line of the feed."""
+        """Attach once more, to read from the first line of the feed."""
         try:
             after = Cursor(self.session, self._epoch, self.begins - 1)
             async with Lines(self._supervisor, Attach(attach=self.session, after=after)) as lines:
@@ -433,7 +433,7 @@ def _size(event: Event) -> int:
 
 
 def open_ids(answer: Attached) -> list[str | float]:
-    """Return the ids of the open questions, as events show them."""
+    """Return the ids of the open questions, shortened as in events."""
     ids = [msgspec.json.decode(raw, type=_Asked).request_id for raw in answer.open]
     return [short_id(id) if isinstance(id, str) else id for id in ids]
 
@@ -443,11 +443,7 @@ class _Asked(msgspec.Struct):
 
 
 async def follow_raw(lines: Lines) -> AsyncGenerator[Batch | Signal]:
-    """Yield the lines of a session as events. The supervisor cuts a connection that is too slow.
-
-    Args:
-        lines: the lines after the id that the client has given.
-    """
+    """Yield the lines of a session as events. Ends with a ``cut`` if the supervisor disconnects a slow connection."""
     answer = lines.answer
     number, is_level = answer.after, False
     while True:
@@ -498,7 +494,7 @@ def _signal(message: _State | _Cut | _Older) -> Signal:
 
 
 def _set_abilities(abilities: Abilities, answer: Attached) -> None:
-    """Take over what the supervisor knows from lines before the first line of a feed."""
+    """Set the abilities from the supervisor's answer, which knows the lines before the feed's first line."""
     if answer.initialized != NOTHING:
         abilities.add(decode(bytes(answer.initialized)))
     abilities.model = answer.model or abilities.model

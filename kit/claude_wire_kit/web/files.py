@@ -1,4 +1,4 @@
-"""Find files by a part of their path, below one folder and never outside it."""
+"""Find files below a folder by a part of their path."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ import os
 from collections import deque
 from collections.abc import Iterator
 
-#: At most this many entries are looked at, and this many paths are returned.
+#: Limit for the files and folders to examine.
 MAX_ENTRIES = 20_000
+#: Limit for the paths to return.
 MAX_FOUND = 50
-#: Folders that nobody writes into by hand.
+#: Folders of generated or installed files, which are not searched.
 _SKIPPED = frozenset({"__pycache__", "node_modules", "target", "venv"})
 
 
 def find_files(root: str, sought: str) -> list[str]:
-    """Return paths relative to a folder that contain a text, whatever its case: the best first.
+    """Return the files below ``root`` whose path contains a text, ignoring case; the best matches first.
 
-    A symbolic link is neither followed nor returned. Hidden files are found if the text begins with a dot.
+    Symbolic links are neither followed nor returned. Hidden files are only found by a text that begins with a dot.
 
     Args:
-        root: the folder. Without it, nothing is found.
+        root: the folder. The paths are relative to it. If it does not exist, the result is empty.
     """
     wanted = sought.casefold()
     found: list[tuple[int, int, str]] = []
@@ -33,14 +34,14 @@ def find_files(root: str, sought: str) -> list[str]:
 
 
 def _paths(root: str, *, hidden: bool) -> Iterator[str]:
-    """Yield the files below a folder: those of the folder itself first, then those of the folders in it."""
+    """Yield the files below a folder, nearest first (breadth first)."""
     waiting = deque([""])
     count = 0
     while waiting:
         folder = waiting.popleft()
         try:
             entries = os.scandir(os.path.join(root, folder))
-        except OSError:  # it is gone, or may not be read
+        except OSError:  # the folder was removed, or may not be read
             continue
         with entries:
             for entry in entries:

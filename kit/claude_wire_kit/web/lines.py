@@ -1,4 +1,4 @@
-"""The numbered lines of a session, read from its supervisor."""
+"""Read the numbered lines of a session from its supervisor."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 class Lines:
-    """An async context manager for a connection with a session: the numbered lines, with frames between them.
+    """A connection to a session that splits the stream into numbered lines and frames. An async context manager.
 
     Args:
         supervisor: the supervisor.
         command: the attach command to send.
 
     Raises:
-        SupervisorError: on entry, for the reasons of :class:`~claude_wire_kit.supervisor.attach.Supervisor`.
+        SupervisorError: on entry, for the reasons listed at :class:`~claude_wire_kit.supervisor.attach.Supervisor`.
     """
 
     def __init__(self, supervisor: Supervisor, command: Attach) -> None:
@@ -60,10 +60,11 @@ class Lines:
         await self._attachment.send(line)
 
     async def receive(self) -> list[tuple[int, bytes] | SessionFrame]:
-        """Return the next lines, each with its number and without its line feed, and frames. Empty at the end.
+        """Return the next lines and frames, or an empty list at the end. A line is a pair: its number, and its bytes
+        without the line feed.
 
         Raises:
-            SupervisorError: a line is longer than the decoder takes.
+            SupervisorError: a line exceeds :data:`DEFAULT_MAX_LINE_BYTES`.
         """
         while True:
             try:
@@ -86,7 +87,7 @@ class Lines:
                 return found
 
     async def receive_within(self, seconds: float) -> list[tuple[int, bytes] | SessionFrame] | None:
-        """Call :meth:`receive`, but return None if nothing comes within this many seconds."""
+        """Call :meth:`receive`, but return None if nothing arrives within this many seconds."""
         if self._is_closing:
             return []
         with anyio.move_on_after(seconds) as self._scope:
@@ -94,7 +95,7 @@ class Lines:
         return [] if self._is_closing else None
 
     def close(self) -> None:
-        """Make :meth:`receive_within` return the end."""
+        """Make :meth:`receive_within` return an empty list, now and later."""
         self._is_closing = True
         if self._scope is not None:
             self._scope.cancel()

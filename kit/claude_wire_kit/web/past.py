@@ -1,4 +1,4 @@
-"""The sessions that the CLI keeps on disk: those whose folder a profile allows, to be read and resumed."""
+"""List and read sessions that the CLI keeps on disk, if their folder is below a root of a profile."""
 
 from __future__ import annotations
 
@@ -25,27 +25,29 @@ if TYPE_CHECKING:
     from claude_wire_kit.events.events import UiEvent
     from claude_wire_kit.web.config import Config
 
-#: Limits of the files to look at, and of the sessions to list.
+#: Limit for the files to examine.
 MAX_FILES = 2_000
+#: Limit for the sessions to list.
 MAX_LISTED = 100
-#: Bytes of a file to read at once; and the limit for a longer line.
+#: One page of events is read from this many bytes of the file.
 PAGE_BYTES = 1024 * 1024
+#: If a line is longer than a page, the page grows up to about this size.
 MAX_LINE_BYTES = 64 * 1024 * 1024
-#: A larger file of a subagent is not read.
+#: Size limit in bytes for the file of a subagent. A larger one is not read.
 MAX_SUBAGENT_BYTES = 4 * 1024 * 1024
 
 _ID = re.compile(r"(\d{1,18})\.([^\s.]{1,128})", re.ASCII)
 
 
 class PastSession(msgspec.Struct, frozen=True):
-    """A session of the CLI.
+    """A session that the CLI keeps on disk.
 
     Attributes:
-        id: for ``--resume``.
+        id: the CLI's id of the session, for ``--resume``.
         title: the title, or the beginning of the first prompt.
-        cwd: its folder.
-        ended: in seconds since 1970; None if it is not known.
-        profile: the first profile that allows its folder.
+        cwd: the folder in which the CLI ran.
+        ended: the time of the last record, in seconds since 1970; None if it is not known.
+        profile: the first profile with a root above that folder.
     """
 
     id: str
@@ -56,12 +58,14 @@ class PastSession(msgspec.Struct, frozen=True):
 
 
 def list_past(config: Config) -> list[PastSession]:
-    """Return the sessions, the newest first. Without the CLI's folder there are none."""
+    """Return the newest :data:`MAX_LISTED` sessions, the newest first."""
     return [session for session, _ in islice(_sessions(config), MAX_LISTED)]
 
 
 class PastId(NamedTuple):
-    """A place in a session: after the lines before ``offset``, on the branch that ends with the record ``leaf``."""
+    """A place in a session's file. The events before it are in the first ``offset`` bytes, on the branch of records
+    that ends with the record ``leaf``.
+    """
 
     offset: int
     leaf: str
@@ -83,28 +87,30 @@ class PastId(NamedTuple):
 
 
 class PastEvent(NamedTuple):
-    """An event, and the id for the events before it; None if there are none. The events of an answer share the id."""
+    """An event, and the id with which a client asks for earlier events; None if there are none. All events of an answer
+    have the same id.
+    """
 
     id: PastId | None
     event: UiEvent
 
 
 class PastPage(NamedTuple):
-    """Events in order, and the id before which there may be more; None if there are none."""
+    """Events in order, and the id with which a client asks for earlier events; None if there are none."""
 
     events: list[PastEvent]
     before: PastId | None
 
 
 def past_events(config: Config, id: str, before: PastId | None, count: int) -> PastPage | None:
-    """Return events of a session; None if there is no such session. The file is read from its end, or from an id, back.
+    """Return the last events of a session, or the last events before an id. None if no listed session has this ``id``.
 
     Args:
-        before: the id of an event, for those before it; None for the last events of the session.
-        count: the least number of events, if a megabyte of the file has that many.
+        before: the id of an event; None for the last events of the session.
+        count: return at least this many events, if a page of :data:`PAGE_BYTES` has that many.
 
     Raises:
-        OSError, ValueError: its file cannot be read.
+        OSError, ValueError: the session's file cannot be read.
     """
     path = next((path for session, path in islice(_sessions(config), MAX_LISTED) if session.id == id), None)
     if path is None:
@@ -124,7 +130,7 @@ def past_events(config: Config, id: str, before: PastId | None, count: int) -> P
 
 
 def _lines_before(file: IO[bytes], end: int) -> tuple[int, list[bytes]]:
-    """Return the page of whole lines that ends at an offset: where it begins, and its lines, at least one.
+    """Return the whole lines in the last :data:`PAGE_BYTES` before an offset, at least one, and where they begin.
 
     Raises:
         ValueError: a line is too long.
@@ -136,7 +142,7 @@ def _lines_before(file: IO[bytes], end: int) -> tuple[int, list[bytes]]:
         data = file.read(end - start)
         if start == 0:
             return 0, data.split(b"\n")
-        # The first line is cut, unless the page happens to begin with one: then it belongs to the next page.
+        # Leave out the first line: its beginning is before the page.
         at = data.find(b"\n") + 1
         if 0 < at < len(data):
             return start + at, data[at:].split(b"\n")
@@ -146,7 +152,7 @@ def _lines_before(file: IO[bytes], end: int) -> tuple[int, list[bytes]]:
 
 
 def _records(start: int, lines: list[bytes]) -> tuple[list[Record | UnknownMessage | InvalidLine], dict[str, int]]:
-    """Decode lines. Returns the records, and for each uuid the offset after its line."""
+    """Decode lines. Returns the records, and a dict: uuid of a record -> offset after its line."""
     records: list[Record | UnknownMessage | InvalidLine] = []
     ends: dict[str, int] = {}
     decoder = Decoder(Record, on_invalid="return")
@@ -163,7 +169,9 @@ def _records(start: int, lines: list[bytes]) -> tuple[list[Record | UnknownMessa
 def _groups(
     transcript: Transcript, leaf: str | None, ends: dict[str, int], start: int
 ) -> list[tuple[PastId | None, list[UiEvent]]]:
-    """Return the events of a branch in groups. Each group begins with a prompt or an answer, and has its own id."""
+    """Return the events of a branch in groups, each with the id of its events. A group begins with a prompt or an
+    answer.
+    """
     begins: dict[str, PastId | None] = {}
     answer: str | None = None
     end = start
@@ -188,7 +196,7 @@ def _groups(
 
 
 def _place(record: Node) -> tuple[str, str | None]:
-    """Return the ids of a record and of its parent. For a summary, that is the last record that it replaces."""
+    """Return the ids of a record and of its parent. The parent of a summary is the last record that it replaces."""
     fields = record.to_dict()
     parent = fields.get("parentUuid") or fields.get("logicalParentUuid")
     return str(fields.get("uuid")), parent if isinstance(parent, str) else None

@@ -1,4 +1,4 @@
-"""The reply to a refused request: a status, and JSON with ``error`` and ``message``."""
+"""Make the reply to a refused request: an HTTP status, and JSON with ``error`` and ``message``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse
 if TYPE_CHECKING:
     from claude_wire_kit.supervisor.errors import SupervisorError
 
-#: The HTTP status for each error of the supervisor. Other errors get 502.
+#: ``SupervisorError.error`` -> HTTP status. Other errors get 502.
 _STATUS = {
     "profile": 404,
     "unknown": 404,
@@ -29,17 +29,17 @@ _STATUS = {
 
 
 def refusal(status: int, error: str, message: str, headers: dict[str, str] | None = None) -> JSONResponse:
-    """Make the reply to a refused request.
+    """Return the reply to a refused request.
 
     Args:
-        error: the reason in one word.
-        message: the reason for people.
+        error: the reason in one word, for programs.
+        message: the reason, for people.
     """
     return JSONResponse({"error": error, "message": message}, status, headers)
 
 
 def too_many() -> JSONResponse:
-    """Make the reply to a client that exceeds the rate limit."""
+    """Return the reply to a request above the rate limit."""
     return refusal(429, "rate", "too many requests", {"retry-after": "1"})
 
 

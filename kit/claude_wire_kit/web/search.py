@@ -1,4 +1,4 @@
-"""Search the prompts and texts of sessions. Reads journals, within a limit of bytes."""
+"""Search the prompts and answers of all sessions for a text. Reads their journals, up to a limit."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ if TYPE_CHECKING:
     from claude_wire_kit.supervisor.attach import Supervisor
     from claude_wire_kit.supervisor.frames import SessionInfo
 
-#: At most this many bytes of journals are read for one search.
+#: One search reads about this many bytes of journals, and then stops.
 MAX_BYTES = 64 * 1024 * 1024
-#: Excerpts of a session, and characters before and after a match.
+#: Limit for the excerpts of one session.
 MAX_EXCERPTS = 3
+#: An excerpt has this many characters before and after the match.
 AROUND = 60
 
 
 class Found(msgspec.Struct, frozen=True):
-    """A session in which a text was found, or in whose name it is."""
+    """A session with the text: in ``excerpts``, or in its name or folder."""
 
     id: str
     excerpts: list[str]
@@ -37,20 +38,20 @@ class Search:
 
     Args:
         supervisor: the supervisor.
-        sought: the text; its case does not count.
+        sought: the text to find, ignoring case.
     """
 
     def __init__(self, supervisor: Supervisor, sought: str) -> None:
         self._supervisor = supervisor
         self._sought = sought.casefold()
         self._left = MAX_BYTES
-        #: The sessions that have the text, after :meth:`run`.
+        #: The sessions with the text. :meth:`run` fills this list.
         self.found: list[Found] = []
-        #: True if not all lines were read.
+        #: True if the search stopped at :data:`MAX_BYTES`, before the end of the journals.
         self.is_cut: bool = False
 
     async def run(self, sessions: Iterable[SessionInfo]) -> None:
-        """Find the sessions that have the text, the newest first. Raises SupervisorError."""
+        """Search these sessions, the newest first. Raises SupervisorError."""
         for info in sorted(sessions, key=lambda one: -one.began):
             excerpts = await self._excerpts(info)
             if excerpts or self._sought in f"{info.name or ''}\n{info.cwd}".casefold():

@@ -1,8 +1,8 @@
-"""The service as a process: uvicorn, with limits for each connection.
+"""Run the service with uvicorn, with further limits for each connection.
 
-uvicorn has no settings for slow heads, stalled readers and pings of a client that does not read. So its protocol
-classes are subclassed here, which are not public. :class:`ServiceServer` checks when it starts that they have not
-changed.
+uvicorn has no settings against clients that send the head of a request slowly, that do not read, or that send pings and
+do not read. So this module subclasses uvicorn's protocol classes, which are not public. At its start,
+:class:`ServiceServer` checks that the methods and attributes used here still exist.
 """
 
 from __future__ import annotations
@@ -31,35 +31,35 @@ if TYPE_CHECKING:
     from uvicorn.protocols.http.h11_impl import RequestResponseCycle
     from websockets.http11 import Response
 
-#: The newest versions that were tested.
+#: The newest versions of uvicorn and websockets that this module was tested with.
 TESTED_UVICORN = "0.54.0"
 TESTED_WEBSOCKETS = "17.4"
 
-#: The limit for the head of a request, in bytes.
+#: Size limit in bytes for the head of a request.
 MAX_HEAD_BYTES = 64 * 1024
-#: The head of a request must arrive within this many seconds, counted from the connection or the first byte.
+#: The head of a request must arrive within this many seconds after the connection, or after the head's first byte.
 HEAD_SECONDS = 10.0
-#: A client that reads nothing for this many seconds, while data waits for it, is disconnected.
+#: A client that reads nothing for this many seconds, although data waits for it, is disconnected.
 STALLED_SECONDS = 30.0
-#: When this many bytes wait for a client, no more are written.
+#: When this many bytes wait for a client, uvicorn pauses its writer.
 MAX_WAITING_BYTES = 32 * 1024
-#: The limit for HTTP connections. A further connection is closed at once.
+#: Limit for HTTP connections. A further connection is closed immediately.
 MAX_CONNECTIONS = 2048
-#: How many connections may wait in the system to be accepted.
+#: How many connections the kernel queues until the service accepts them.
 BACKLOG = 256
 #: Limit in bytes for a WebSocket message from a client. Clients have no reason to send any.
 MAX_MESSAGE_BYTES = 4096
-#: Limits for log lines that clients can cause: lines at once, and lines per second.
+#: Rate limit for lines in the log, because clients can cause them: this many in one burst, and this many per second.
 LOG_BURST = 20
 LOG_RATE = 0.1
-#: When the service ends, running requests get this many seconds.
+#: When the service ends, running requests have this many seconds to finish.
 END_SECONDS = 3
 
 
 class _BoundedWrites(asyncio.Protocol):
-    """Disconnects a client that reads nothing while data waits for it. A slow client may take as long as it needs."""
+    """Disconnects a client that reads nothing although data waits for it. A client that reads slowly may stay."""
 
-    #: :data:`STALLED_SECONDS`, or less in tests.
+    #: Tests set a smaller value.
     stalled_seconds = STALLED_SECONDS
 
     loop: asyncio.AbstractEventLoop
@@ -96,7 +96,7 @@ class _BoundedWrites(asyncio.Protocol):
 
 
 class _Heads(h11.Connection):
-    """Refuses a head above :data:`MAX_HEAD_BYTES`, even in one piece. h11 limits only what is still missing."""
+    """Refuses a head above :data:`MAX_HEAD_BYTES`. h11 itself only refuses an incomplete head above its limit."""
 
     def next_event(self) -> Any:
         if self.their_state is not h11.IDLE:
@@ -109,12 +109,12 @@ class _Heads(h11.Connection):
 
 
 class BoundedProtocol(_BoundedWrites, H11Protocol):
-    """uvicorn's HTTP/1.1 with further limits: slow heads, stalled readers, and the number of connections.
+    """uvicorn's HTTP/1.1 protocol with limits for slow heads, clients that do not read, and the number of connections.
 
-    The answer to a request may take any time, because event streams go on for hours.
+    A response may take any time, because event streams go on for hours.
     """
 
-    #: :data:`HEAD_SECONDS` and :data:`MAX_CONNECTIONS`, or less in tests.
+    #: Tests set smaller values.
     head_seconds = HEAD_SECONDS
     most_connections = MAX_CONNECTIONS
 
@@ -154,7 +154,7 @@ class BoundedProtocol(_BoundedWrites, H11Protocol):
         super().handle_websocket_upgrade(event)
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse an invalid request. After a reply has begun, close the connection without a second one."""
+        """Answer an invalid request with status 400. If a reply has begun already, only close the connection."""
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             body = msgspec.json.encode({"error": "request", "message": msg})
             headers = {"content-type": "application/json", "content-length": str(len(body)), "connection": "close"}
@@ -180,7 +180,7 @@ class BoundedProtocol(_BoundedWrites, H11Protocol):
 
 
 class _Handshakes(ServerProtocol):
-    """Adds the security headers to the refusal of a handshake."""
+    """Adds the security headers to the reply that refuses a handshake."""
 
     def send_response(self, response: Response) -> None:
         if response.status_code != 101:
@@ -191,10 +191,10 @@ class _Handshakes(ServerProtocol):
 
 
 class BoundedWebSocket(_BoundedWrites, WebSocketsSansIOProtocol):
-    """uvicorn's WebSocket with limits. It also ends if its client does not read the close frame.
+    """uvicorn's WebSocket protocol with limits. The connection also ends if the client does not read the close frame.
 
-    A pong is written when there is room for it. If a client sends pings and does not read, only the last ping is
-    answered, which is all that RFC 6455, 5.5.3, asks for.
+    If a client sends pings and does not read, only the last ping is answered, when there is room. RFC 6455, 5.5.3,
+    allows that.
     """
 
     _pong: bytes = b""
@@ -204,7 +204,7 @@ class BoundedWebSocket(_BoundedWrites, WebSocketsSansIOProtocol):
         self.conn: _Handshakes = _Handshakes(max_size=self.config.ws_max_size, logger=self.logger)
 
     def data_received(self, data: bytes) -> None:
-        """Read what a client sends. If websockets cannot read it, refuse the handshake, or end the connection."""
+        """Handle bytes from the client. If websockets cannot parse them, refuse the handshake or end the connection."""
         self.conn.receive_data(data)
         if self.conn.handshake_exc is not None and not self.handshake_initiated:
             response = self.conn.reject(400, "The handshake cannot be read.")
@@ -220,7 +220,7 @@ class BoundedWebSocket(_BoundedWrites, WebSocketsSansIOProtocol):
             self.transport.abort()
 
     def handle_ping(self) -> None:
-        """Answer a ping now, or when there is room."""
+        """Answer a ping, or keep the pong until there is room."""
         pongs = self.conn.data_to_send()
         if self.writable.is_set():
             self.transport.write(b"".join(pongs))
@@ -234,7 +234,7 @@ class BoundedWebSocket(_BoundedWrites, WebSocketsSansIOProtocol):
 
 
 class _Sparing(logging.Filter):
-    """Lets :data:`LOG_RATE` lines a second into the log, and reports how many lines it dropped."""
+    """Drops log lines above :data:`LOG_RATE`, and adds to the next line how many were dropped."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -258,7 +258,7 @@ def _log_config() -> dict[str, Any]:
     return config
 
 
-# What the subclasses override and use.
+# The attributes and methods that the subclasses above override or use.
 _WRITES = "loop", "transport", "connection_lost", "pause_writing", "resume_writing"
 _HTTP_PARTS = (
     *_WRITES,
@@ -276,7 +276,7 @@ _HANDSHAKE_PARTS = (
 
 
 class ServiceServer(Server):
-    """uvicorn with the service. At the end, it closes event streams before it waits for requests to end.
+    """uvicorn's server with this module's protocols. At the end it closes event streams, then waits for other requests.
 
     Args:
         app: the application from :func:`~claude_wire_kit.web.create_app`.
@@ -303,10 +303,10 @@ class ServiceServer(Server):
         self._app = app
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start to serve.
+        """Start to serve, after checking the internals of uvicorn and websockets.
 
         Raises:
-            ImportError: the internals of uvicorn or websockets have changed.
+            ImportError: an attribute or method that this module uses does not exist any more.
         """
         http: Any = H11Protocol(self.config, self.server_state, {})
         websocket: Any = WebSocketsSansIOProtocol(self.config, self.server_state, {})
@@ -321,7 +321,7 @@ class ServiceServer(Server):
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a listening socket. Port 0 takes any free port.
+    """Return a listening socket, and raise this process's limit of descriptors. Port 0 takes any free port.
 
     Raises:
         OSError: the socket cannot be opened.

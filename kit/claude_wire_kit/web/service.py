@@ -1,6 +1,6 @@
-"""Everything that a client may ask for: sessions, prompts, answers, interrupts, as commands to the supervisor.
+"""Carry out the requests of HTTP clients by commands to the supervisor: list, prompt, answer, interrupt, …
 
-The service keeps no state of a session except for its feed, so it can be restarted at any time.
+The service keeps no state of a session except its feeds, which it can make again. So it can be restarted at any time.
 """
 
 from __future__ import annotations
@@ -52,34 +52,34 @@ if TYPE_CHECKING:
 
 A = TypeVar("A")
 
-#: At most this many feeds without a connection are kept. The feed that is unused for longest goes first.
+#: Limit for feeds without a connection. Above it, the feed that was unused for the longest time is closed.
 MAX_IDLE_FEEDS = 16
-#: All feeds together keep at most this many bytes of events, in equal shares. Each feed also keeps its newest event.
+#: Limit in bytes for the events of all feeds. Each feed has an equal share, and always keeps its newest event.
 MAX_KEPT_IN_ALL = 64 * 1024 * 1024
-#: At most this many searches for files run at once.
+#: Limit for searches, of files or of sessions on disk, that run at the same time.
 MAX_SEARCHES = 2
 #: The supervisor must acknowledge a line within this many seconds.
 TAKE_SECONDS = 10.0
 
 
 class Service:
-    """The sessions of a supervisor, for all clients of the service.
+    """Carries out the requests of all HTTP clients.
 
     Args:
-        supervisor: the supervisor.
-        config: which sessions can be started.
+        supervisor: the supervisor that runs the sessions.
+        config: which sessions clients can start.
     """
 
     def __init__(self, supervisor: Supervisor, config: Config) -> None:
         self._supervisor = supervisor
         self._config = config
-        # Running feeds, which new connections join; the most recently used is last. A session may have several:
-        # without and with details, and from several lines on.
+        # The feeds that new connections can join; the most recently used is last. A session may have several: without
+        # and with details, and with different first lines.
         self._feeds: list[Feed] = []
-        # All feeds that read a session, including those that get no new connections.
+        # All feeds that still read a session, including those that new connections cannot join.
         self._running: set[Feed] = set()
         self._raw: set[Lines] = set()
-        # For each session, the lock that is held while a line is sent: a session has one driver at a time.
+        # Session -> the lock to hold while attached as its driver, because a session has only one driver.
         self._driving: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
         self._searching = anyio.Semaphore(MAX_SEARCHES)
         self._reading_older = anyio.Semaphore(MAX_OLDER)
@@ -87,7 +87,7 @@ class Service:
 
     @asynccontextmanager
     async def run(self) -> AsyncGenerator[None]:
-        """Read sessions for clients while the context is entered."""
+        """Run the feeds in the background while the context is entered."""
         async with anyio.create_task_group() as self._tasks:
             self._tasks.start_soon(self._beat)
             yield
@@ -97,7 +97,7 @@ class Service:
 
     @property
     def profiles(self) -> Mapping[str, Profile]:
-        """The profiles, by name."""
+        """Name -> profile."""
         return self._config.profiles
 
     async def sessions(self) -> list[SessionInfo]:
@@ -108,7 +108,7 @@ class Service:
         """Return one session.
 
         Raises:
-            SupervisorError: there is no session of this id, or the supervisor does not answer.
+            SupervisorError: no session has this id, or the supervisor does not answer.
         """
         for info in await self.sessions():
             if info.id == id:
@@ -121,10 +121,10 @@ class Service:
             return await anyio.to_thread.run_sync(list_past, self._config)
 
     async def past_events(self, id: str, before: PastId | None, count: int) -> PastPage:
-        """Return events of a session that the CLI keeps on disk, as :func:`past_events` does.
+        """Return events of a session that the CLI keeps on disk; see :func:`.past.past_events`.
 
         Raises:
-            SupervisorError: there is no such session, or it cannot be read.
+            SupervisorError: no session has this id, or its file cannot be read.
         """
         try:
             async with self._searching:
@@ -136,7 +136,7 @@ class Service:
         return page
 
     async def go_on(self, id: str) -> SessionInfo:
-        """Start a session that goes on with one that the CLI keeps on disk. Raises as :meth:`create` does."""
+        """Start a CLI that resumes a session on disk, in a new session of the supervisor. Raises as :meth:`create`."""
         for one in await self.past():
             if one.id == id:
                 chosen = self._profile(one.profile)
@@ -146,29 +146,33 @@ class Service:
     async def create(
         self, profile: str, folder: str, name: str | None, chosen: Mapping[str, Any] | None = None
     ) -> SessionInfo:
-        """Start a session.
+        """Start a CLI in a new session.
 
         Args:
-            chosen: options that the profile offers.
+            profile: the name of the profile.
+            folder: see :meth:`.config.Profile.folder`.
+            name: the session's name in lists.
+            chosen: field of ``ClaudeOptions`` -> value that the client has chosen.
 
         Raises:
-            ChoiceError: the profile does not offer them.
+            ChoiceError: the profile does not offer a chosen value.
             FolderError: the folder is not below the roots of the profile.
-            SupervisorError, CLINotFoundError: it cannot be started.
+            SupervisorError, CLINotFoundError: the CLI cannot be started.
         """
         named = self._profile(profile)
         named.check(chosen or {})
         return await self._supervisor.start(named.spec(named.folder(folder), name, chosen=chosen))
 
     async def resume(self, id: str, profile: str | None) -> SessionInfo:
-        """Start a CLI that goes on with a session that has ended.
+        """Start a CLI that resumes an ended session.
 
         Args:
-            profile: gives the environment of the CLI; None for the previous one, if the supervisor still has it.
+            profile: the profile that defines the CLI's environment; None for the previous environment, which a
+                restarted supervisor does not have.
 
         Raises:
-            FolderError: the session works in a folder that is not below the roots of the profile.
-            SupervisorError, CLINotFoundError: it cannot be started.
+            FolderError: the folder of the session is not below the roots of the profile.
+            SupervisorError, CLINotFoundError: the CLI cannot be started.
         """
         info = await self.session(id)
         env = None
@@ -178,20 +182,20 @@ class Service:
         return await self._supervisor.restart(id, env=env)
 
     async def files(self, id: str, sought: str) -> list[str]:
-        """Return files below the folder of a session, as :func:`find_files` does. Raises SupervisorError."""
+        """Find files below the folder of a session; see :func:`find_files`. Raises SupervisorError."""
         info = await self.session(id)
         async with self._searching:
             return await anyio.to_thread.run_sync(find_files, info.cwd, sought)
 
     async def search(self, sought: str) -> Search:
-        """Search the names, folders, prompts and texts of all sessions. Raises SupervisorError."""
+        """Search the names, folders, prompts and answers of all sessions. Raises SupervisorError."""
         search = Search(self._supervisor, sought)
         async with self._searching:
             await search.run(await self.sessions())
         return search
 
     async def rename(self, id: str, name: str | None) -> None:
-        """Give a session another name. Raises SupervisorError."""
+        """Change the name of a session; None removes it. Raises SupervisorError."""
         await self._supervisor.rename(id, name)
 
     async def stop(self, id: str) -> None:
@@ -199,7 +203,7 @@ class Service:
         await self._supervisor.stop((await self.session(id)).id)
 
     async def remove(self, id: str) -> None:
-        """Remove a session that has ended, with all that was said. Raises SupervisorError."""
+        """Remove an ended session, and its journal. Raises SupervisorError."""
         await self._supervisor.remove(id)
 
     def _profile(self, name: str) -> Profile:
@@ -211,7 +215,10 @@ class Service:
     # --- what goes to a session
 
     async def prompt(self, id: str, text: str, given: str | None, images: Sequence[ImageBlock] = ()) -> str:
-        """Send a prompt, and return its uuid. A prompt whose uuid was sent before is not sent again.
+        """Send a prompt, and return its uuid. A prompt with a uuid that was sent before is not sent again.
+
+        Args:
+            given: the uuid; None for a new one.
 
         Raises:
             SupervisorError: the supervisor refuses the prompt.
@@ -225,10 +232,10 @@ class Service:
         return chosen
 
     async def withdraw(self, id: str, uuid: str) -> None:
-        """Take back a prompt that waits in the queue of the CLI.
+        """Remove a prompt from the CLI's queue.
 
         Raises:
-            SupervisorError: the CLI has taken it already (``taken``), or the supervisor refuses the request.
+            SupervisorError: the prompt is not in the queue any more (``taken``), or the supervisor refuses the request.
         """
         answer = await self._request(id, CancelAsyncMessageRequest(message_uuid=uuid))
         if not answer.get("cancelled"):
@@ -238,7 +245,7 @@ class Service:
         """Set the model or the permission mode.
 
         Raises:
-            SupervisorError: the CLI refuses it (``refused``), or the supervisor does.
+            SupervisorError: the CLI or the supervisor refuses the request (``refused``).
         """
         if mode is not None:
             await self._request(id, SetPermissionModeRequest(mode=mode))
@@ -254,7 +261,7 @@ class Service:
             return await _ask(lines, ControlRequest(request_id=request_id, request=request))
 
     async def interrupt(self, id: str) -> None:
-        """Interrupt the turn that is under way. Raises SupervisorError."""
+        """Interrupt the present turn. Raises SupervisorError."""
         request = ControlRequest(request_id=f"claude_wire_serve_{uuid.uuid4()}", request=InterruptRequest())
         async with self._drive(id) as lines:
             await _send(lines, encode(request))
@@ -271,13 +278,13 @@ class Service:
         """Answer a permission question.
 
         Args:
-            option, message: see :meth:`~claude_wire_kit.events.Bridge.answer`.
+            allow, option, message: see :meth:`~claude_wire_kit.events.Bridge.answer`.
             answers: question -> answer, for the tool ``AskUserQuestion``.
 
         Raises:
             AnswerError: the question is unknown, or settled.
-            ValueError: it has no such option, or takes no answers.
-            SupervisorError: the supervisor refuses it.
+            ValueError: the question does not have this option, or the tool has not asked the questions in ``answers``.
+            SupervisorError: the supervisor refuses the answer.
         """
         async with self._drive(id) as lines:
             answer = lines.answer
@@ -300,7 +307,7 @@ class Service:
 
     @asynccontextmanager
     async def _drive(self, id: str) -> AsyncGenerator[Lines]:
-        """Drive a session for a moment. Meanwhile its questions wait, as they do without a driver."""
+        """Attach to a session as its driver, to send one line. The CLI's questions stay open meanwhile."""
         try:
             async with self._driving.setdefault(id, anyio.Lock()):
                 info = await self.session(id)
@@ -316,15 +323,14 @@ class Service:
     async def feed(
         self, id: str, details: bool = False, *, after: EventId | None = None, is_tail: bool = False
     ) -> AsyncGenerator[Feed]:
-        """Get the feed of a session, after the supervisor has answered.
+        """Join a running feed of a session, or start one. Enter when the supervisor has answered its attach command.
 
         Args:
             details: whether the events have details.
-            after: the id of an event; the feed begins with the line that the id names.
-            is_tail: a running feed may begin with any line; a new one begins near the end.
+            after: the id of an event. The feed must begin with the first line that this id names.
+            is_tail: accept a running feed with any first line, or start one near the end of the journal.
 
-        Raises:
-            SupervisorError: it refuses the session.
+        Call :meth:`Feed.check` first: it raises an error if the supervisor has refused to attach.
         """
         first = 1 if after is None else after.first
         feed = self._find(id, details, first, is_tail)
@@ -349,7 +355,7 @@ class Service:
             self._drop_idle()
 
     def _find(self, id: str, details: bool, first: int, is_tail: bool) -> Feed | None:
-        """Take a feed that fits out of the list, and return it if it is usable. An unusable one stays out."""
+        """Remove feeds that fit from the list until one of them is usable, and return that one."""
         for feed in reversed(self._feeds):
             if feed.session == id and feed.details == details:
                 fits = feed.begins == first if first > 1 else feed.is_whole
@@ -360,10 +366,11 @@ class Service:
         return None
 
     async def older(self, id: str, before: EventId, count: int) -> tuple[Batch, EventId | None]:
-        """Return events before one of a session, and the id before which there may be more; None if there are none.
+        """Return the last ``count`` events before an id, and the id with which to ask for earlier ones; None if there
+        are none.
 
         Raises:
-            SupervisorError: the id is of another journal, or the supervisor refuses the session.
+            SupervisorError: the id is of another journal, or the supervisor refuses to attach.
         """
         last = before.place.line - (before.place.k == 0)
         events: list[Event] = []
@@ -406,7 +413,7 @@ class Service:
         self._running.discard(feed)
 
     async def _beat(self) -> None:
-        """Give all connections a sign of life at intervals. One timer for all of them costs least."""
+        """Make all connections send a ``beat`` at intervals. One timer serves all of them."""
         while True:
             await anyio.sleep(BEAT_SECONDS)
             for feed in self._running:
@@ -414,10 +421,10 @@ class Service:
 
     @asynccontextmanager
     async def lines(self, id: str, after: Cursor | None) -> AsyncGenerator[Lines]:
-        """Get the lines of a session after a cursor, or all lines.
+        """Attach to a session as a viewer, for the lines after a cursor, or for all lines.
 
         Raises:
-            SupervisorError: the supervisor refuses it.
+            SupervisorError: the supervisor refuses to attach.
         """
         async with Lines(self._supervisor, Attach(attach=id, after=after)) as lines:
             self._raw.add(lines)
@@ -427,7 +434,7 @@ class Service:
                 self._raw.discard(lines)
 
     def close(self) -> None:
-        """End all connections because the service ends."""
+        """Close all feeds and raw connections, because the service ends."""
         for feed in {*self._feeds, *self._running}:
             feed.close()
         for lines in self._raw:
@@ -463,7 +470,7 @@ async def _ask(lines: Lines, request: ControlRequest) -> dict[str, Any]:
 
 
 def _with_answers(asked: CanUseToolRequest, answers: dict[str, str]) -> dict[str, Any]:
-    """Return the input of ``AskUserQuestion`` with the answers of a person, by question."""
+    """Return the input of ``AskUserQuestion`` with a person's answers. ``answers`` maps questions to answers."""
     questions = {fields_of(one).get("question") for one in items_of(asked.input.get("questions"))}
     if asked.tool_name != "AskUserQuestion" or not answers.keys() <= questions:
         raise ValueError("the tool has not asked these questions")

@@ -1,7 +1,7 @@
-"""Slots for a limited number of connections. A connection whose client is slow to read loses its slot to others.
+"""Limit how many connections read journals at the same time. A connection with a slow client loses its slot to others.
 
-Example: four slots, and a fifth connection waits. The connection that has waited longest for its client, above the
-limit in seconds, loses its slot to the fifth.
+Example: with four slots, a fifth connection waits. If a connection with a slot has waited more than 3 seconds in all
+for its client to read, the slowest of them loses its slot to the fifth.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Slot:
 
     @property
     def waited(self) -> float:
-        """Return how many seconds the connection has waited for its client in total."""
+        """How many seconds the connection has waited for its client in all."""
         return self._waited + (0.0 if self._since is None else anyio.current_time() - self._since)
 
 
@@ -55,8 +55,8 @@ class Slots:
 
     Args:
         most: number of slots.
-        seconds: limit of a connection's total wait for its client. Above it, the connection loses its slot if
-            another connection needs one.
+        seconds: limit in seconds for the time that a connection waits for its client, in all. Above it, the connection
+            loses its slot if another one needs it.
     """
 
     def __init__(self, most: int, seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""Send the events of a session to a client, as Server-Sent Events or as messages of a WebSocket."""
+"""Send the events of a session to a client as Server-Sent Events or as WebSocket messages."""
 
 from __future__ import annotations
 
@@ -29,32 +29,33 @@ if TYPE_CHECKING:
     from claude_wire_kit.web.past import PastId
     from claude_wire_kit.web.service import Service
 
-#: A client that has lost its connection reconnects after this many milliseconds.
+#: Tells a browser to reconnect 1,000 milliseconds after a lost connection.
 RETRY = b"retry: 1000\n\n"
-#: The most events that a client may ask for with ``last``, and the number of events before an id without ``last``.
+#: The largest value of the parameter ``last``.
 MAX_COUNT = 2_000
+#: The number of events on a page (``before``) if the client sends no ``last``.
 DEFAULT_COUNT = 200
-#: Close codes of a WebSocket. After TRY_AGAIN the client may reconnect; after REFUSED its id is of no use any more.
+#: Close codes of a WebSocket. After TRY_AGAIN the client may reconnect. REFUSED: the client sent a message.
 TRY_AGAIN = 1013
 REFUSED = 1008
 
 
 class _Opened(AsyncExitStack):
-    """The events of one connection, and everything that must be closed after them."""
+    """The events of one connection, and the feed or the lines that must be closed after them."""
 
     events: AsyncGenerator[Batch | Signal]
 
     async def open(self, connection: HTTPConnection) -> None:
-        """Start after the id that the client has given.
+        """Open the events that the request asks for with its parameters and ``Last-Event-ID``.
 
         Raises:
-            ValueError: the client gave an invalid id, or number of events.
-            SupervisorError: no events after the id are available, or there is no such session.
+            ValueError: the id or the number of events is invalid.
+            SupervisorError: the events after the id are not available, or no session has this id.
         """
         service: Service = connection.state.service
         last = count_of(connection.query_params)
         session = str(connection.path_params["id"])
-        # A browser that reconnects repeats the URL. The header has the id of its last event.
+        # A browser that reconnects sends the same URL. The header then has the id of its last event.
         given = connection.headers.get("last-event-id") or connection.query_params.get("lastEventId")
         after = EventId.of(given) if given else None
         if _is_set(connection.query_params, "raw"):
@@ -73,7 +74,7 @@ class _Opened(AsyncExitStack):
 
 
 class _Stream(StreamingResponse):
-    """A streaming response that always closes its events."""
+    """A streaming response that closes its events even if the client disconnects."""
 
     def __init__(self, opened: _Opened) -> None:
         super().__init__((), media_type="text/event-stream", headers={"x-accel-buffering": "no"})
@@ -84,7 +85,7 @@ class _Stream(StreamingResponse):
             await super().__call__(scope, receive, send)
 
     async def stream_response(self, send: Send) -> None:
-        """Send all events. A generator between the events and this method would cost a fifteenth of an event."""
+        """Send all events. Overridden to avoid a generator for the body, which would take 1/15 of an event's time."""
 
         def body(data: bytes, more: bool = True) -> Message:
             return {"type": "http.response.body", "body": data, "more_body": more}
@@ -105,7 +106,7 @@ class _Stream(StreamingResponse):
 
 
 async def events(request: Request) -> Response:
-    """Handle a request for Server-Sent Events; with ``before``, for a page of events as JSON."""
+    """Handle a request for Server-Sent Events, or with ``before``, for a page of events as JSON."""
     if "before" in request.query_params:
         return await _older(request)
     opened = _Opened()
@@ -131,18 +132,18 @@ async def _older(request: Request) -> Response:
 
 
 def page_of_events(events: list[str], before: EventId | PastId | None) -> Response:
-    """Return a page of events, given as JSON, and the id before which there may be more."""
+    """Return the reply with a page of events, given as JSON texts, and the id with which to ask for earlier events."""
     body = f'{{"events":[{",".join(events)}],"before":{json_of_id(before)}}}'
     return Response(body, media_type="application/json")
 
 
 def json_of_id(id: EventId | PastId | None) -> str:
-    """Return an id as JSON."""
+    """Return an id as a JSON string, or ``null``."""
     return json.dumps(None if id is None else str(id))
 
 
 async def websocket(websocket: WebSocket) -> None:
-    """Handle a WebSocket: send events. A client sends none."""
+    """Handle a WebSocket: send events until the client leaves. A message from the client ends the connection."""
     async with _Opened() as opened:
         try:
             await opened.open(websocket)
@@ -183,10 +184,10 @@ async def websocket(websocket: WebSocket) -> None:
 
 
 def count_of(params: QueryParams) -> int | None:
-    """Return how many of the last events a client asks for; None if it asks for all.
+    """Return the parameter ``last``: how many of the last events a client asks for. None if it asks for all.
 
     Raises:
-        ValueError: ``last`` is no number of events.
+        ValueError: ``last`` is not a number from 1 to :data:`MAX_COUNT`.
     """
     given = params.get("last")
     if given is None:
