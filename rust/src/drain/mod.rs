@@ -1,35 +1,42 @@
-//! Keeps pipes from filling up while nobody reads them.
+//! Reads pipes while their reader is busy, so that they do not fill up.
 //!
-//! The Claude Code CLI exits 2 seconds after it has finished, even if its pipe is still full, and what it has not written by
-//! then is lost. So a host that is busy, or holds Python's lock, must not leave a pipe full.
+//! The Claude Code CLI exits 2 seconds after it has finished, even if its pipe is full. Everything that it has not written by
+//! then is lost. So the pipe must be read even if the host is busy or holds Python's lock.
 //!
-//! *The reader first.* A [`Drain`] is read by whoever owns it, straight from the descriptor, without a thread between:
-//! real traffic is one small event at a time, and a thread would cost a wake-up for each.
+//! The basic idea is simple: the host reads its pipe itself, and one thread, the *rescuer*, reads the pipes that their readers
+//! have left unread for 10 ms:
 //!
-//! *A rescuer second.* One thread per host process waits for all descriptors at once. Once one is readable it sleeps for
-//! [`TICK`], on nothing that the streams could wake; whatever its reader has not looked at for so long, it reads into the
-//! queue of that drain, and wakes the reader. As long as something is queued the reader reads that, and
-//! the rescuer the descriptor. A reader that reads, but has not seen the end of the data for a whole [`PATIENCE`], is
-//! slower than the writer, and is helped in the same way.
+//! ```text
+//!  pipe ──────────────────────────► reader      the reader keeps up: no thread, no copy
 //!
-//! *Order.* Both read under one lock per stream, so bytes come out as they came in: what is queued in memory, then what
-//! is in the file, then what the descriptor has.
+//!  pipe ──► rescuer ──► queue ────► reader      the reader was away for 10 ms
+//!                  └──► file ─────► reader      the budget for queues is used up (`Mode::Spill`)
+//! ```
 //!
-//! *Waiting.* The reader waits for [`Drain::fileno`]: an epoll instance of the stream's own that holds the descriptor,
-//! and an eventfd that is always readable, shared with other streams, switched off except while there is something to
-//! say that the descriptor does not say. Switching is `EPOLL_CTL_MOD`, which needs no memory and cannot fail, under the
-//! lock of the stream: no wake-up is lost between a rescuer that queues and a reader that empties the queue.
+//! *The reader comes first.* The owner of a [`Drain`] reads the descriptor directly. Real traffic is one small event at a time, and
+//! passing each through a thread would cost a wake-up per event.
 //!
-//! *The budget.* All queues of a [`Shared`] together hold at most so many bytes; [`Mode`] says what happens above.
+//! *The rescuer.* One thread per process waits for all descriptors. When a descriptor becomes readable, the rescuer sleeps for
+//! [`TICK`]. If the reader has not read by then, the rescuer reads the bytes into the drain's queue, and wakes the reader. As
+//! long as bytes are queued, the reader reads the queue, and only the rescuer reads the descriptor. A reader that does read,
+//! but has found more data every time for [`PATIENCE`], is slower than the writer. The rescuer helps it in the same way.
 //!
-//! *Memory.* What the rescuer allocates may fail: it leaves the bytes in their pipe then, and tries again. Nothing of it
-//! aborts the host.
+//! *Order.* Reader and rescuer read under one lock per stream. The reader gets first the bytes in memory, then those in the file, then
+//! those in the descriptor, which is the order in which they were written.
 //!
-//! *Forks.* A forked child must touch nothing that it shares with its parent: it makes a [`Shared`] of its own and
-//! leaks the other one. Since it also keeps the parent's descriptors open, closing them does not take them out of an
-//! epoll instance: that is always done explicitly.
+//! *Waiting.* The reader waits for the descriptor [`Drain::fileno`], an epoll instance with two members: the pipe, and an eventfd
+//! that is always readable. The eventfd is switched off, and switched on while the reader has something to read that is not in the
+//! pipe. Switching is `EPOLL_CTL_MOD` under the stream's lock. It needs no memory and cannot fail, so no wake-up is lost.
 //!
-//! This module exists only where there is epoll. It knows nothing of lines and of Python.
+//! *The budget.* All queues of a [`Shared`] together hold a limited number of bytes. [`Mode`] says what happens above the limit.
+//!
+//! *Memory.* If the rescuer cannot allocate memory, it leaves the bytes in their pipe and tries again later. It never aborts the host.
+//!
+//! *Forks.* A forked child shares epoll instances and open files with its parent, so it must not use them. It leaks the parent's
+//! [`Shared`] and makes another. The child also keeps the parent's descriptors open, so closing a descriptor in the parent does not
+//! remove it from an epoll instance. This module therefore removes each descriptor before it closes it.
+//!
+//! This module exists only on Linux, which has epoll. It knows nothing of lines or Python.
 //!
 //! [`Drain`]: crate::drain::Drain
 //! [`TICK`]: crate::drain::TICK
@@ -55,82 +62,83 @@ pub use reader::Drain;
 pub use shared::Shared;
 pub use stream::Broken;
 
-/// Bytes of one read, and of one piece of a queue: the size of a Linux pipe.
+/// The most bytes of one read by the rescuer, and the size of a chunk in a queue: the size of a Linux pipe.
 pub const CHUNK: usize = 64 * 1024;
 
-/// How long a descriptor may be readable and unread before it is rescued, and how often the rescuer looks.
+/// How long a reader may leave a readable descriptor unread before the rescuer reads it, and the rescuer's interval.
 pub const TICK: Duration = Duration::from_millis(10);
 
-/// How often the rescuer looks while it finds at least [`FAST`] bytes each time: a writer behind a pipe of 64 KiB then
-/// gets 64 MB/s at most.
+/// The rescuer's interval while it reads at least [`FAST`] bytes each time. With a pipe of 64 KiB, a writer then gets at most 64 MB/s.
 pub const FAST_TICK: Duration = Duration::from_millis(1);
 
-/// See [`FAST_TICK`]. This fills the smallest pipe, which has one page and takes no line that does not fit whole.
+/// The rescuer uses [`FAST_TICK`] if one stream gave at least this many bytes. The smallest pipe holds one page (4096 bytes). When half of
+/// it is full, its writer may already be waiting, because the kernel does not split a write of up to a page.
 pub const FAST: usize = 2048;
 
-/// How long a descriptor may be found readable at nearly every look although its reader reads.
+/// How long the rescuer may find a descriptor readable at nearly every look before it helps a reader that does read.
 pub const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Budget of a process that sets none.
+/// The budget in bytes of a process that sets none.
 pub const DEFAULT_LIMIT: usize = 256 * 1024 * 1024;
 
-/// What happens to a stream whose bytes do not fit into the budget.
+/// What a drain does with bytes that do not fit the budget.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// It is not read, so that its writer has to wait, until the queues of the process are half empty.
+    /// Stop reading, so that the writer has to wait, until the queues of the process use at most half of the budget.
     Pause,
-    /// As [`Mode::Pause`], and the next [`Drain::read`] returns [`Got::Budget`].
+    /// Stop reading, as [`Mode::Pause`] does, and return [`Got::Budget`] from the next [`Drain::read`].
     Error,
-    /// The bytes go to an unlinked file in this directory, up to this many; above that, [`Mode::Pause`] until the file is read.
+    /// Write the bytes to an unlinked file of at most this size, in this directory. When the file is full, stop reading until the
+    /// reader has read all of it.
     Spill(u64, std::path::PathBuf),
-    /// There is no queue: only this many of the last bytes are kept, for [`Drain::tail`]. They do not count in the budget.
+    /// Have no queue: keep only this many of the last bytes, for [`Drain::tail`]. They do not count against the budget.
     KeepLast(usize),
 }
 
-/// The result of a read.
+/// The result of [`Drain::read`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Got {
-    /// This many bytes, at least 1.
+    /// This many bytes were read, at least 1.
     Bytes(usize),
-    /// None are there now.
+    /// No bytes are available now.
     Nothing,
-    /// The stream has ended. Every further read returns this, too.
+    /// The stream has ended. Every later read returns this as well.
     End,
-    /// Reading failed with this errno. Every further read returns this, too.
+    /// Reading failed with this errno. Every later read returns this as well.
     Failed(i32),
-    /// The budget was exceeded. Returned once for each pause.
+    /// The budget was exceeded. Returned once per pause.
     Budget,
 }
 
-/// What else a read tells.
+/// Events that [`Drain::read`] reports besides its result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Notes {
     /// Whether the stream is or was paused.
     pub paused: bool,
-    /// Whether the watched descriptor has become readable.
+    /// Whether the descriptor of [`Drain::watch`] has become readable.
     pub watched: bool,
 }
 
-/// Counts of a drain.
+/// The counts of a drain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Bytes given to the reader.
+    /// Bytes returned to the reader.
     pub read: u64,
-    /// Bytes taken by the rescuer instead of the reader.
+    /// Bytes that the rescuer read from the descriptor.
     pub rescued: u64,
-    /// Times that the queue was empty before the rescuer filled it.
+    /// Times that the rescuer began to fill an empty queue.
     pub rescues: u64,
-    /// Times that the stream was paused for want of room or memory.
+    /// Times that the stream was paused because the budget or the memory was used up.
     pub pauses: u64,
-    /// Bytes that went to a file.
+    /// Bytes written to the file.
     pub spilled: u64,
-    /// Times that a file could not be made or written.
+    /// Times that the file could not be made or written.
     pub spill_errors: u64,
-    /// Bytes thrown away, by a discarding drain or one that keeps the last bytes only.
+    /// Bytes thrown away after [`Drain::discard`] or by [`Mode::KeepLast`].
     pub discarded: u64,
-    /// Bytes in memory now, those that are kept for [`Drain::tail`] included.
+    /// Bytes in memory now, including those kept for [`Drain::tail`].
     pub queued: u64,
-    /// Bytes in the file now that were not read yet.
+    /// Bytes in the file now that the reader has not read.
     pub in_file: u64,
     /// Whether the stream is paused now.
     pub paused: bool,

@@ -1,7 +1,7 @@
-//! Bytes that wait for their reader, in memory or in a file.
+//! [`Queue`]: the bytes that the rescuer has read and that wait in memory for their reader.
 //!
-//! The rescuer calls these functions. A failed allocation must not abort the host: each function that allocates may fail, and
-//! does so before it reads bytes that would be lost.
+//! A failed allocation must not abort the host. Each function that allocates returns an error instead, and does so before it reads
+//! bytes that would then be lost.
 
 use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
@@ -11,15 +11,16 @@ use rustix::io::Errno;
 
 use super::CHUNK;
 
-/// A piece with less room than this is not read into: a read of a few bytes costs as much as one of many.
+/// The least free bytes of the last chunk for another read into it. With less room, a new chunk is used, because a read of a few bytes
+/// costs as much as one of many.
 const ROOM: usize = 8 * 1024;
 
-/// Bytes in memory, first in, first out.
+/// A first-in, first-out queue of bytes in chunks of [`CHUNK`].
 #[derive(Default)]
 pub struct Queue {
-    /// The pieces. None is empty.
+    /// The chunks, none of which is empty.
     chunks: VecDeque<Vec<u8>>,
-    /// Bytes of the first piece that were taken already.
+    /// How many bytes of the first chunk were popped already.
     taken: usize,
     len: usize,
 }
@@ -33,8 +34,10 @@ impl Queue {
         self.len == 0
     }
 
-    /// Reads once, at most as many bytes as `scratch` has room for. It reads into `scratch` if that is shorter than [`CHUNK`].
-    /// Returns the number of bytes, and whether there may be more. [`Errno::NOMEM`] comes before anything is read.
+    /// Reads the descriptor once, at most `scratch.len()` bytes, and appends them. Returns how many, and whether more may be available.
+    ///
+    /// If `scratch` is as long as a [`CHUNK`], it reads directly into the last chunk. A shorter one is a limit on the number of bytes:
+    /// then it reads into `scratch` and copies. Returns [`Errno::NOMEM`] only before it has read.
     pub fn fill(
         &mut self,
         from: BorrowedFd<'_>,
@@ -46,7 +49,7 @@ impl Queue {
             let most = room.min(scratch.len());
             let read = read(from, &mut scratch[..most]);
             if let Ok(bytes) = read {
-                last.extend_from_slice(&scratch[..bytes]); // there is room
+                last.extend_from_slice(&scratch[..bytes]); // This does not allocate: `most` is at most the room.
             }
             (read, most)
         } else {
@@ -66,7 +69,7 @@ impl Queue {
         Ok((bytes, bytes == most))
     }
 
-    /// Reserves memory for [`CHUNK`] bytes, to be appended by [`push`](Self::push).
+    /// Reserves a chunk of [`CHUNK`] bytes, and room for it in the queue. The caller fills it and passes it to [`push`](Self::push).
     pub fn reserve(&mut self) -> Result<Vec<u8>, Errno> {
         let mut chunk = Vec::new();
         chunk
@@ -76,7 +79,7 @@ impl Queue {
         Ok(chunk)
     }
 
-    /// Appends the filled memory that [`reserve`](Self::reserve) gave. This allocates nothing.
+    /// Appends a chunk that [`reserve`](Self::reserve) returned. Does not allocate.
     pub fn push(&mut self, chunk: Vec<u8>) {
         self.len += chunk.len();
         if !chunk.is_empty() {
@@ -84,7 +87,7 @@ impl Queue {
         }
     }
 
-    /// Moves bytes to `out`: all, or as many as it has room for.
+    /// Moves the first bytes to `out`, as many as it has room for, and returns how many.
     pub fn pop(&mut self, out: &mut [u8]) -> usize {
         let mut at = 0;
         while let Some(first) = self.chunks.front() {
@@ -101,14 +104,14 @@ impl Queue {
         }
         self.len -= at;
         if self.len == 0 {
-            // The memory of the deque itself may lie above a hundred megabytes of freed chunks, and the allocator could then not
-            // return those to the system.
+            // Free the deque's own memory, too. It may lie above a hundred megabytes of freed chunks on the heap, which the allocator
+            // could not return to the system below it.
             self.chunks = VecDeque::new();
         }
         at
     }
 
-    /// The piece to append to.
+    /// Returns a chunk with room for at least [`ROOM`] bytes: the last one, or a new one.
     fn last(&mut self) -> Result<&mut Vec<u8>, Errno> {
         let full = |chunk: &Vec<u8>| chunk.capacity() - chunk.len() < ROOM;
         if self.chunks.back().is_none_or(full) {
@@ -119,7 +122,7 @@ impl Queue {
     }
 }
 
-/// One read, repeated when a signal interrupts it.
+/// Reads a descriptor once. Repeats the call if a signal interrupts it.
 pub fn read(from: BorrowedFd<'_>, out: &mut [u8]) -> Result<usize, Errno> {
     rustix::io::retry_on_intr(|| rustix::io::read(from, &mut *out))
 }

@@ -1,4 +1,4 @@
-//! The reader's side of a stream.
+//! [`Drain`]: the reader's side of a stream.
 
 use std::ffi::CString;
 use std::io;
@@ -21,23 +21,25 @@ use super::state::{Overflow, Sink, State, PIPE, READY, WATCHED};
 use super::stream::{Broken, Stream};
 use super::{Got, Mode, Notes, Stats};
 
-/// Bytes of one read by [`Drain::tail`]. They are on the stack.
+/// The most bytes of one read in [`Drain::tail`]. They are stored on the stack.
 const TAIL_READ: usize = 8 * 1024;
 
-/// Empties a pipe, socket or terminal while its reader is busy.
+/// Reads a pipe, a socket or a terminal for its owner, and lets the rescuer read it while the owner is busy.
 pub struct Drain(pub(super) Arc<Stream>);
 
 impl Drain {
-    /// Takes over a duplicate of `fd`, which is set to non-blocking until the drain is closed.
+    /// Makes a drain of a duplicate of `fd`. The open file of `fd` is non-blocking until the drain is dropped.
     ///
     /// # Errors
     ///
-    /// `EPERM` for a descriptor that cannot be waited for, such as a regular file; `EBADF` for the writing end of a pipe; `EMFILE` and others of the system.
+    /// `EPERM` for a descriptor that epoll does not support, such as a regular file; `EBADF` for the writing end of a pipe; other errors
+    /// of the system, such as `EMFILE`.
     pub fn new(shared: &'static Shared, fd: BorrowedFd<'_>, mode: Mode) -> io::Result<Self> {
         let pipe = fcntl_dupfd_cloexec(fd, 3)?;
         let flags = fcntl_getfl(&pipe)?;
         if flags & OFlags::RWMODE == OFlags::WRONLY {
-            return Err(Errno::BADF.into()); // what read() would say, but the wait for it has no end
+            // Reading such a descriptor fails with EBADF. But it never becomes readable, so nobody would ever read it.
+            return Err(Errno::BADF.into());
         }
         let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let data = epoll::EventData::new_u64(PIPE);
@@ -79,7 +81,7 @@ impl Drain {
                 watching: false,
                 watched: false,
                 idle: false,
-                short: false,
+                lacked_memory: false,
                 stats: Stats::default(),
             };
             if was_blocking {
@@ -95,22 +97,22 @@ impl Drain {
                 file: (file.st_dev, file.st_ino),
                 was_blocking: AtomicBool::new(was_blocking),
                 reads: AtomicU64::new(0),
-                behind: AtomicBool::new(nobody_reads),
+                rescuer_reads: AtomicBool::new(nobody_reads),
                 state: Mutex::new(Some(state)),
             }))
         };
         shared.join(make).map(Self)
     }
 
-    /// The next bytes, at most as many as `out` has room for.
+    /// Reads the next bytes of the stream into `out`. Does not wait for them.
     ///
     /// # Errors
     ///
-    /// [`Broken`]
+    /// [`Broken`] after a panic.
     pub fn read(&self, out: &mut [u8]) -> Result<(Got, Notes), Broken> {
         let stream = &*self.0;
         stream.with(|state| {
-            // Under the lock: a rescuer that sees the new count also sees what was read.
+            // Count under the lock: a rescuer that sees the new count then also sees the descriptor after this read.
             stream.reads.fetch_add(1, Ordering::Relaxed);
             stream.shared.count_read();
             let got = state.read(stream, out);
@@ -125,30 +127,31 @@ impl Drain {
         })
     }
 
-    /// The number of a descriptor that is readable when [`read`](Self::read) has something to give.
+    /// Returns the number of a descriptor that is readable when [`read`](Self::read) has a result. The drain owns it.
     ///
     /// # Errors
     ///
-    /// [`Broken`]
+    /// [`Broken`] after a panic.
     pub fn fileno(&self) -> Result<i32, Broken> {
         self.0.with(|state| state.poll.as_raw_fd())
     }
 
-    /// [`fileno`](Self::fileno) becomes readable once when `fd` does, too. One at a time.
+    /// Watches one more descriptor: when `fd` becomes readable, [`fileno`](Self::fileno) does so too, once, and a read reports it in
+    /// [`Notes::watched`].
     ///
     /// # Errors
     ///
-    /// [`Broken`], or an error of the system; `EBUSY` while another one is watched.
+    /// [`Broken`] after a panic. Errors of the system, and `EBUSY` while another descriptor is watched.
     pub fn watch(&self, fd: BorrowedFd<'_>) -> Result<io::Result<()>, Broken> {
         self.0.with(|state| {
             if state.is_watching() {
                 return Err(Errno::BUSY.into());
             }
             let data = epoll::EventData::new_u64(WATCHED);
-            // It was switched off when it fired, and need not be removed.
+            // With ONESHOT, a descriptor is switched off when it becomes readable, and stays a member.
             let flags = epoll::EventFlags::IN | epoll::EventFlags::ONESHOT;
             match epoll::add(&state.poll, fd, data, flags) {
-                // It was watched before, and switched off when it fired.
+                // The same descriptor was watched before: switch it on again.
                 Err(Errno::EXIST) => epoll::modify(&state.poll, fd, data, flags)?,
                 added => added?,
             }
@@ -158,11 +161,11 @@ impl Drain {
         })
     }
 
-    /// Throws away the queued bytes, and all that come from now on.
+    /// Throws away the queued bytes, and from now on all bytes that the writer writes.
     ///
     /// # Errors
     ///
-    /// [`Broken`]
+    /// [`Broken`] after a panic.
     pub fn discard(&self) -> Result<(), Broken> {
         let stream = &*self.0;
         stream.with(|state| {
@@ -171,7 +174,7 @@ impl Drain {
             }
             state.stats.discarded += state.drop_waiting(stream);
             if matches!(state.sink, Sink::Queue(_)) {
-                // Fails only if the descriptor is not registered.
+                // This fails only if the descriptor is not a member, which is fine.
                 let _ = epoll::delete(&state.poll, &state.pipe);
             }
             state.sink = Sink::Nowhere;
@@ -183,12 +186,12 @@ impl Drain {
         })
     }
 
-    /// Copies the last bytes of the stream to `out`, those that can be read now included. None unless the drain
-    /// was made with [`Mode::KeepLast`].
+    /// Copies the last bytes of the stream to `out`, including those that are in the descriptor now, and returns their number. Returns 0
+    /// if the drain was not made with [`Mode::KeepLast`].
     ///
     /// # Errors
     ///
-    /// [`Broken`]
+    /// [`Broken`] after a panic.
     pub fn tail(&self, out: &mut [u8]) -> Result<usize, Broken> {
         let stream = &*self.0;
         stream.with(|state| {
@@ -202,11 +205,11 @@ impl Drain {
         })
     }
 
-    /// Counts so far.
+    /// Returns the counts so far.
     ///
     /// # Errors
     ///
-    /// [`Broken`]
+    /// [`Broken`] after a panic.
     pub fn stats(&self) -> Result<Stats, Broken> {
         self.0.with(|state| {
             let kept = match &state.sink {

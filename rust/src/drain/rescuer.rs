@@ -1,8 +1,19 @@
-//! The thread that reads what readers leave unread.
+//! The rescuer: the thread that reads the descriptors that their readers have left unread.
 //!
-//! An allocation that fails here must not abort the host. What the thread always needs it has from the beginning
-//! ([`Work`]); for all else it asks, and where there is no memory it leaves a stream alone until the next look. Nothing
-//! is lost by that: the bytes stay in their pipe.
+//! The basic idea is simple: in a loop, the thread finds out which descriptors are readable (a *look*), reads those that are overdue,
+//! and sleeps:
+//!
+//! ```text
+//! no traffic since the last look       wait until any descriptor is readable
+//! traffic                              sleep 10 ms (`TICK`)
+//! a stream gave 2048 bytes or more     sleep 1 ms (`FAST_TICK`)
+//! ```
+//!
+//! A stream is overdue if it was readable at the last look too, and its reader has not read in between. The thread sleeps for a
+//! fixed time, and does not wait for the next event, because an event would wake it at the same moment as the reader.
+//!
+//! A failed allocation must not abort the host. The thread reserves the memory that it always needs when it starts ([`Work`]). If it
+//! cannot get more memory, it skips the stream until the next look. Nothing is lost: the bytes stay in their pipe.
 
 use std::collections::HashMap;
 use std::io;
@@ -21,43 +32,48 @@ use super::state::Rescued;
 use super::stream::{Resumed, Stream};
 use super::{CHUNK, FAST, FAST_TICK, PATIENCE, TICK};
 
-/// Names the rescuer's own eventfd among the numbers of streams, which begin at 1.
+/// The id of the rescuer's own eventfd in its epoll instance. The ids of streams begin at 1.
 const WAKE: u64 = 0;
 
-/// Reads of one stream at one look, so that no stream waits for another one's flood.
+/// The most reads of one stream per look. Without a limit, one fast writer could keep the thread from all other streams.
 const READS_A_LOOK: usize = 16;
 
-/// Streams that share one eventfd of [`Rescuer::ready`]. Linux limits how many chains of epoll instances may lead to one
-/// descriptor: 500 of two instances (an event loop's, then a stream's), and 100 of three.
+/// The most streams that share one eventfd of [`Rescuer::ready`]. Linux limits how many chains of epoll instances may end at one
+/// descriptor: to 500 chains of two instances (an event loop's and a stream's), and to 100 of three.
 const MAX_SHARING: usize = 50;
 
-/// What the rescuer shares with the streams. It lives as long as one of them, the thread as long as it has members.
+/// The part of the rescuer that streams use as well: its epoll instance, and the ways to wake and to stop the thread.
 pub struct Rescuer {
+    /// Waits for the descriptors of all streams, and for `wake`.
     epoll: OwnedFd,
+    /// The eventfd that [`kick`](Self::kick) writes to.
     wake: OwnedFd,
-    /// Always readable; each stream has one of them in its own epoll instance.
+    /// Eventfds that are always readable. Each stream has one of them in the epoll instance of its reader.
     ready: Mutex<Vec<Weak<OwnedFd>>>,
     stop: AtomicBool,
     running: Mutex<bool>,
     ended: Condvar,
 }
 
-/// Looks in a row that may find a stream empty while it still counts as always readable: its reader may just have taken
-/// everything, and its writer may not have run since.
+/// How many looks in a row may find a stream empty before it no longer counts as always readable. At one look, its reader may just have
+/// read everything and its writer not have run yet.
 const MAX_MISSED: u32 = 2;
 
-/// Events that one wait returns at most. They are on the stack.
+/// The most events of one wait. They are stored on the stack.
 const EVENTS: usize = 1024;
 
-/// Streams for which memory is reserved when the thread starts.
+/// The number of streams for which memory is reserved when the thread starts.
 const FEW: usize = 64;
 
-/// The thread's own memory.
+/// The memory that only the thread uses. It is reserved before the thread starts, and grows if it can.
 pub struct Work {
+    /// The streams that are readable at this look.
     found: Vec<Arc<Stream>>,
+    /// The streams that were readable at one of the last looks, by id.
     sightings: HashMap<u64, Sighting>,
-    /// Streams that wait for room.
+    /// The ids of paused streams.
     paused: Vec<u64>,
+    /// The buffer for bytes that are not read directly into a queue.
     scratch: Vec<u8>,
 }
 
@@ -78,16 +94,17 @@ impl Work {
     }
 }
 
-/// How often, and since when, a stream was found readable.
+/// What the thread remembers of a stream that was readable at a recent look.
 struct Sighting {
-    /// Number of reads that its reader had made.
+    /// How often the reader had read at the last look.
     reads: u64,
-    /// When that number changed last.
+    /// When the reader has last made progress: `reads` changed, or the descriptor was empty.
     unread_since: Instant,
+    /// When the descriptor was first found readable.
     readable_since: Instant,
-    /// Looks since the stream was last readable.
+    /// How many looks in a row found the descriptor empty.
     missed: u32,
-    /// Whether the stream was readable at this look.
+    /// Whether the current look found the descriptor readable.
     seen: bool,
 }
 
@@ -105,19 +122,19 @@ impl Rescuer {
         Ok(rescuer)
     }
 
-    /// Adds a descriptor of a stream to those that the thread waits for.
+    /// Adds the descriptor of the stream `id` to those that the thread waits for.
     pub fn add(&self, fd: BorrowedFd<'_>, id: u64) -> io::Result<()> {
         let data = epoll::EventData::new_u64(id);
         Ok(epoll::add(&self.epoll, fd, data, epoll::EventFlags::IN)?)
     }
 
-    /// Removes it.
+    /// Removes a descriptor from those that the thread waits for.
     pub fn delete(&self, fd: BorrowedFd<'_>) {
-        // Fails only for a descriptor that is not there.
+        // This fails only if the descriptor is not a member, which is fine.
         let _ = epoll::delete(&self.epoll, fd);
     }
 
-    /// An eventfd that is always readable, for one more stream.
+    /// Returns an eventfd that is always readable, for the epoll instance of a new stream.
     pub fn ready(&self) -> io::Result<Arc<OwnedFd>> {
         let mut all = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|it| it.strong_count() > 0);
@@ -130,13 +147,13 @@ impl Rescuer {
         Ok(ready)
     }
 
-    /// Ends a wait or a sleep of the thread.
+    /// Wakes the thread from a wait or a sleep.
     pub fn kick(&self) {
-        // Fails only if it was kicked 2^64 times since it last looked.
+        // This fails only if the eventfd would exceed 2^64 - 2, after that many kicks since the last look.
         let _ = rustix::io::retry_on_intr(|| rustix::io::write(&self.wake, &1u64.to_ne_bytes()));
     }
 
-    /// Asks the thread to end, and waits for its end until the timeout, or not at all. Returns whether it has ended.
+    /// Asks the thread to end. With a timeout, it waits for the end, at most that long. Returns true if the thread has ended.
     pub fn stop(&self, timeout: Option<Duration>) -> bool {
         self.stop.store(true, Ordering::SeqCst);
         self.kick();
@@ -148,7 +165,7 @@ impl Rescuer {
         }
     }
 
-    /// Streams that would wake the thread now if it were waiting.
+    /// Returns how many streams are readable for the thread now.
     #[cfg(test)]
     pub fn sees(&self) -> usize {
         let mut events = Vec::with_capacity(64);
@@ -162,7 +179,7 @@ impl Rescuer {
         streams.count()
     }
 
-    /// Whether the thread was kicked since the last call of this, or since the thread last looked.
+    /// Returns true if [`kick`](Self::kick) was called since the last look, or since the last call of this function.
     #[cfg(test)]
     pub fn kicked(&self) -> bool {
         rustix::io::read(&self.wake, &mut [0; 8]).is_ok()
@@ -173,7 +190,7 @@ impl Rescuer {
         self.stop.load(Ordering::SeqCst)
     }
 
-    /// The loop of the thread.
+    /// Runs the loop of the thread until [`stop`](Self::stop).
     pub fn rescue_until_stopped(&self, shared: &'static Shared, mut work: Work) {
         struct End<'a>(&'a Rescuer);
         impl Drop for End<'_> {
@@ -186,9 +203,9 @@ impl Rescuer {
         let mut reads = shared.reads();
         let mut sleep = None;
         loop {
-            // When more are readable than fit, the system begins the next wait with the others.
+            // If more streams are readable than fit, epoll returns the others first at the next look.
             let room = work.found.capacity().min(EVENTS);
-            // This fails only if somebody closed a descriptor that they do not own. Readers then read for themselves.
+            // This fails only if other code of the process has closed our epoll instance. The readers then have to read alone.
             let Ok(events) = self.wait(&mut events[..room], sleep) else {
                 return;
             };
@@ -199,8 +216,8 @@ impl Rescuer {
             shared.find(ids.filter(|id| *id != WAKE), &mut work.found);
             let most = look(&mut work);
             let again = resume(shared, &mut work.paused);
-            // Sleep until the next event only if there was no traffic since the last look: otherwise it would wake this
-            // thread at the same moment as the reader.
+            // Wait for the next event only if there was no traffic since the last look. Otherwise the event would wake this thread at
+            // the same moment as the reader.
             let reads_before = std::mem::replace(&mut reads, shared.reads());
             sleep = if most >= FAST {
                 Some(FAST_TICK)
@@ -216,7 +233,8 @@ impl Rescuer {
         }
     }
 
-    /// Without `sleep`, waits until anything is readable. With it, sleeps that long or until kicked, then looks what is readable.
+    /// Returns the readable descriptors. Without `sleep`, it waits until there is one. With `sleep`, it first sleeps that long or until a
+    /// kick, and then does not wait.
     fn wait<'a>(
         &self,
         events: &'a mut [MaybeUninit<epoll::Event>],
@@ -229,7 +247,7 @@ impl Rescuer {
                 tv_nsec: sleep.subsec_nanos().into(),
             };
             let mut wake = [PollFd::new(&self.wake, PollFlags::IN)];
-            // The result does not matter: the next step looks what is readable.
+            // The result does not matter: `epoll::wait` below returns what is readable.
             let _ = poll(&mut wake, Some(&sleep));
         }
         let events: &[epoll::Event] = match epoll::wait(&self.epoll, events, timeout.as_ref()) {
@@ -243,16 +261,15 @@ impl Rescuer {
         Ok(events)
     }
 
-    /// Whether [`stop`](Self::stop) is to wait for the end of [`rescue_until_stopped`](Self::rescue_until_stopped), also if that is about
-    /// to be called.
+    /// Sets whether the thread runs, which is what [`stop`](Self::stop) waits for. It is set before the thread starts, so that a stop in
+    /// between also waits.
     pub fn set_running(&self, running: bool) {
         *self.running.lock().unwrap_or_else(PoisonError::into_inner) = running;
         self.ended.notify_all();
     }
 }
 
-/// Rescues those of the readable streams that their readers have left for too long. Returns the largest number of bytes that
-/// one stream gave.
+/// Reads the overdue streams among the readable ones in `work.found`. Returns the most bytes that one stream gave.
 fn look(work: &mut Work) -> usize {
     let now = Instant::now();
     let mut most = 0;
@@ -260,13 +277,13 @@ fn look(work: &mut Work) -> usize {
         if work.paused.try_reserve(1).is_err() {
             continue;
         }
-        // Without memory to note the stream, it is left for the next look.
+        // If there is no memory for a sighting, read the stream now.
         let due = work.sightings.try_reserve(1).is_err()
             || sighted(&mut work.sightings, stream, now)
-            || stream.behind.load(Ordering::Relaxed);
+            || stream.rescuer_reads.load(Ordering::Relaxed);
         if due {
             let (paused, scratch) = (&mut work.paused, &mut work.scratch);
-            // A panic poisons the stream's lock, and its reader gets an error. The other streams go on.
+            // A panic poisons the lock of this stream only. Its reader then gets `Broken`.
             let taken = catch_unwind(AssertUnwindSafe(|| rescue(stream, paused, scratch)));
             most = most.max(taken.unwrap_or(0));
         }
@@ -275,7 +292,7 @@ fn look(work: &mut Work) -> usize {
         let seen = std::mem::replace(&mut sighting.seen, false);
         if !seen {
             sighting.missed += 1;
-            // It is not readable any more, so its reader has read it.
+            // The descriptor is empty, so its reader has read everything.
             sighting.unread_since = now;
         }
         sighting.missed <= MAX_MISSED
@@ -283,7 +300,8 @@ fn look(work: &mut Work) -> usize {
     most
 }
 
-/// Notes that a stream is readable now. Returns whether its reader has left it unread for too long.
+/// Records that a stream is readable now. Returns true if it is overdue: its reader has not read for [`TICK`], or the descriptor has been
+/// readable for [`PATIENCE`].
 fn sighted(sightings: &mut HashMap<u64, Sighting>, stream: &Stream, now: Instant) -> bool {
     let reads = stream.reads.load(Ordering::Relaxed);
     let sighting = sightings.entry(stream.id).or_insert(Sighting {
@@ -302,7 +320,8 @@ fn sighted(sightings: &mut HashMap<u64, Sighting>, stream: &Stream, now: Instant
     now - sighting.unread_since >= TICK || now - sighting.readable_since >= PATIENCE
 }
 
-/// Reads what one stream has now, and returns the number of bytes. The lock is released after each read.
+/// Reads one stream until it is empty, at most [`READS_A_LOOK`] times, and returns the number of bytes. It releases the stream's lock
+/// after each read. If the stream pauses, its id is appended to `paused`.
 fn rescue(stream: &Stream, paused: &mut Vec<u64>, scratch: &mut [u8]) -> usize {
     let mut bytes = 0;
     for _ in 0..READS_A_LOOK {
@@ -318,7 +337,8 @@ fn rescue(stream: &Stream, paused: &mut Vec<u64>, scratch: &mut [u8]) -> usize {
     bytes
 }
 
-/// Resumes paused streams that may go on. Returns whether one of them must be tried again.
+/// Resumes the paused streams that have room again, and removes them from `paused`. Returns true if resuming one of them failed for
+/// lack of memory and has to be tried again.
 fn resume(shared: &'static Shared, paused: &mut Vec<u64>) -> bool {
     let mut failed = false;
     paused.retain(|id| {
@@ -356,7 +376,7 @@ mod tests {
     #[test]
     fn a_paused_stream_that_cannot_be_taken_up_is_tried_again() {
         let shared: &'static Shared = Box::leak(Box::new(Shared::new(10, |_| Ok(()))));
-        shared.stop(Duration::ZERO); // so that this thread is the rescuer
+        shared.stop(Duration::ZERO); // The test thread acts as the rescuer.
         shared.add(10);
         let (reader, writer) = pipe().unwrap();
         let drain = Drain::new(shared, reader.as_fd(), Mode::Pause).unwrap();
@@ -367,7 +387,7 @@ mod tests {
         assert!(!resume(shared, &mut paused));
         assert_eq!(paused, [stream.id], "there is no room yet");
         shared.give_back_kept(10);
-        // The system refuses a descriptor that it has already.
+        // Resuming fails because the descriptor is already a member of the epoll instance.
         stream.see_again().unwrap();
         assert!(resume(shared, &mut paused));
         assert_eq!(paused, [stream.id]);

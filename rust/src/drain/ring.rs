@@ -1,8 +1,8 @@
-//! The last bytes of a stream.
+//! [`Ring`]: the last bytes of a stream, for [`Mode::KeepLast`](super::Mode::KeepLast).
 
 use std::collections::VecDeque;
 
-/// The last bytes of a stream.
+/// A buffer of at most `limit` bytes. New bytes push out the oldest.
 pub struct Ring {
     bytes: VecDeque<u8>,
     limit: usize,
@@ -20,8 +20,8 @@ impl Ring {
         self.bytes.len()
     }
 
-    /// Appends, and returns how many old bytes were dropped. Without memory to grow, it keeps as many of the last bytes as it
-    /// has room for.
+    /// Appends `data`, and returns how many bytes were dropped, old or new. If it cannot get memory to grow, it keeps as many of the last
+    /// bytes as it has room for.
     pub fn push(&mut self, data: &[u8]) -> usize {
         let wanted = self.limit.min(self.bytes.len() + data.len());
         let _ = self.bytes.try_reserve(wanted - self.bytes.len());
@@ -33,7 +33,7 @@ impl Ring {
         excess + data.len() - kept.len()
     }
 
-    /// Copies the last bytes that `out` has room for.
+    /// Copies the last bytes to `out`, as many as it has room for, and returns how many.
     pub fn copy(&self, out: &mut [u8]) -> usize {
         let len = self.bytes.len().min(out.len());
         let from = self.bytes.range(self.bytes.len() - len..);

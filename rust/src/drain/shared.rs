@@ -1,4 +1,4 @@
-//! What all drains of a process share: their budget and their rescuer.
+//! [`Shared`]: what all drains of a process have in common, which is the byte budget and the rescuer.
 
 use std::collections::HashMap;
 use std::io;
@@ -9,18 +9,19 @@ use std::time::Duration;
 use super::rescuer::{Rescuer, Work};
 use super::stream::Stream;
 
-/// Starts a thread that takes no signals: signals are for the threads of the host.
+/// A function that starts a thread with all signals blocked, so that the system delivers signals to the host's threads only.
 pub type Spawn = fn(Box<dyn FnOnce() + Send>) -> io::Result<()>;
 
-/// One per process. A forked child needs another.
+/// The budget and the rescuer of all drains. A process has one; a forked child makes another.
 pub struct Shared {
     spawn: Spawn,
+    /// The budget in bytes.
     limit: AtomicUsize,
-    /// Bytes in all queues, which the rescuer alone adds, and bytes that readers keep.
+    /// The bytes in all queues, and those that readers keep elsewhere and have [added](Self::add).
     queued: AtomicUsize,
-    /// Streams that wait for room.
+    /// How many streams are paused.
     paused: AtomicUsize,
-    /// Reads by readers of all streams. While it moves, there is traffic.
+    /// How often the readers of all streams have read. The rescuer compares this to see whether there is traffic.
     reads: AtomicU64,
     members: Mutex<Members>,
 }
@@ -33,7 +34,7 @@ struct Members {
 }
 
 impl Shared {
-    /// For a budget of `limit` bytes and no drains.
+    /// Makes a budget of `limit` bytes, without drains. The first drain starts the rescuer with `spawn`.
     #[must_use]
     pub fn new(limit: usize, spawn: Spawn) -> Self {
         Self {
@@ -51,32 +52,33 @@ impl Shared {
         }
     }
 
-    /// Bytes that all queues together may hold.
+    /// Returns the budget in bytes.
     #[must_use]
     pub fn limit(&self) -> usize {
         self.limit.load(Ordering::SeqCst)
     }
 
-    /// Bytes that they hold now.
+    /// Returns how many bytes of the budget are in use.
     #[must_use]
     pub fn queued(&self) -> usize {
         self.queued.load(Ordering::SeqCst)
     }
 
-    /// Sets the limit. Streams above a lower one are paused when they would grow.
+    /// Sets the budget in bytes. If more is in use already, streams pause before they queue more.
     pub fn set_limit(&self, limit: usize) {
         self.limit.store(limit, Ordering::SeqCst);
         self.kick();
     }
 
-    /// Takes bytes off the count that somebody kept outside of any queue and had [added](Self::add).
+    /// Returns bytes to the budget that a reader kept outside of the queues and had [added](Self::add).
     pub fn give_back_kept(&self, bytes: usize) {
         if self.give_back(bytes) {
             self.kick();
         }
     }
 
-    /// Ends the rescuer for good and waits for it until the timeout. Drains go on without a rescuer. Returns whether it has ended.
+    /// Ends the rescuer for good, and waits for its end at most `timeout`. Drains still work, but only their readers read. Returns true if
+    /// the rescuer has ended.
     pub fn stop(&self, timeout: Duration) -> bool {
         let rescuer = {
             let mut members = self.members();
@@ -86,7 +88,7 @@ impl Shared {
         rescuer.is_none_or(|rescuer| rescuer.stop(Some(timeout)))
     }
 
-    /// Makes a stream a member: it is rescued from now on. The first one starts the rescuer.
+    /// Adds the stream that `make` returns for its id and the rescuer. The first stream starts the rescuer.
     pub(super) fn join(
         &'static self,
         make: impl FnOnce(u64, Arc<Rescuer>) -> io::Result<Arc<Stream>>,
@@ -118,8 +120,10 @@ impl Shared {
         Ok(stream)
     }
 
-    /// Ends the membership. The last one ends the rescuer. A descriptor that was blocking becomes so again by `block`,
-    /// or, if another stream reads the same file, when that one leaves: it would hang meanwhile.
+    /// Removes a stream. The last stream ends the rescuer.
+    ///
+    /// If the descriptor was blocking before, `block` makes it blocking again. If another stream reads the same file, that happens when
+    /// the other one leaves: until then, a blocking read would hang it.
     pub(super) fn leave(&self, stream: &Stream, block: impl FnOnce()) {
         let mut members = self.members();
         let left = members.streams.remove(&stream.id).is_some();
@@ -137,12 +141,12 @@ impl Shared {
         }
     }
 
-    /// A stream by its number, unless it has left.
+    /// Returns the stream with this id, if it is still a member.
     pub(super) fn stream(&self, id: u64) -> Option<Arc<Stream>> {
         self.members().streams.get(&id).map(Arc::clone)
     }
 
-    /// Appends the streams with these numbers to `found`, up to its capacity. Skips those that have left.
+    /// Appends the streams with these ids to `found`, up to its capacity. Skips streams that have left.
     pub(super) fn find(&self, ids: impl Iterator<Item = u64>, found: &mut Vec<Arc<Stream>>) {
         let members = self.members();
         let room = found.capacity() - found.len();
@@ -150,28 +154,29 @@ impl Shared {
         found.extend(streams.take(room));
     }
 
+    /// Returns how many bytes of the budget are free.
     pub(super) fn room(&self) -> usize {
         self.limit().saturating_sub(self.queued())
     }
 
-    /// Whether streams that were paused for want of room may go on.
+    /// Returns true if at most half of the budget is in use, so that paused streams may be resumed.
     pub(super) fn has_room_again(&self) -> bool {
         self.queued() <= self.limit() / 2
     }
 
-    /// Counts bytes that were put into a queue, or that somebody keeps for the reader of a drain outside of any queue.
+    /// Adds bytes to the used part of the budget. They are in a queue, or a reader keeps them elsewhere.
     pub fn add(&self, bytes: usize) {
         self.queued.fetch_add(bytes, Ordering::SeqCst);
     }
 
-    /// Takes bytes off the count. Returns whether to kick the rescuer because paused streams may go on.
+    /// Returns bytes to the budget. The result is true if the caller must kick the rescuer, because a paused stream can be resumed.
     pub(super) fn give_back(&self, bytes: usize) -> bool {
         if bytes == 0 {
             return false;
         }
         self.queued.fetch_sub(bytes, Ordering::SeqCst);
-        // A rescuer that pauses a stream counts the stream first and reads `queued` afterwards. The order here is the other way
-        // around, so that one of the two sees the other.
+        // The rescuer first counts a stream as paused, and then reads `queued`. Here the order is reversed: first `queued`, then
+        // `paused`. So at least one of the two threads sees the other's change, and the stream is resumed.
         self.paused.load(Ordering::SeqCst) > 0 && self.has_room_again()
     }
 
@@ -198,7 +203,7 @@ impl Shared {
         self.reads.load(Ordering::Relaxed)
     }
 
-    /// A change of the members is complete before anything that could panic.
+    /// Locks the members. A poisoned lock is harmless, because every change of the members is complete before code that may panic.
     fn members(&self) -> MutexGuard<'_, Members> {
         self.members.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! Bytes that wait for their reader in a file.
+//! [`Spill`]: bytes that wait in a file for their reader, for [`Mode::Spill`](super::Mode::Spill).
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -12,8 +12,8 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::path::DecInt;
 
-/// Bytes in a file without a name, mode 0600, which is deleted with this value. It is only appended to. Its owner drops it when
-/// it has been read to its end.
+/// A file without a name and with mode 0600, used as a queue of bytes. The system deletes it when this value is dropped. Space that was
+/// read is not used again, so the owner drops the file once it is read to its end.
 pub struct Spill {
     file: File,
     read: u64,
@@ -21,13 +21,13 @@ pub struct Spill {
 }
 
 impl Spill {
-    /// Allocates nothing.
+    /// Makes a file in `directory`. Does not allocate memory.
     pub fn create(directory: &CStr) -> Result<Self, Errno> {
         let (how, mode) = (OFlags::RDWR | OFlags::CLOEXEC, Mode::from_raw_mode(0o600));
-        // EXCL: nobody can give the file a name through /proc.
+        // With EXCL, no process can give the file a name through /proc.
         let unnamed = how | OFlags::TMPFILE | OFlags::EXCL;
         let file = match rustix::fs::open(directory, unnamed, mode) {
-            // Not every file system supports files without names (O_TMPFILE). These are the errors that open(2) lists for it.
+            // The file system does not support O_TMPFILE. These are the errors that open(2) lists for that.
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT) => {
                 create_unlinked(directory, how, mode)?
             }
@@ -40,17 +40,17 @@ impl Spill {
         })
     }
 
-    /// Length of the file.
+    /// Returns the length of the file.
     pub fn written(&self) -> u64 {
         self.written
     }
 
-    /// Bytes not read yet.
+    /// Returns the number of bytes that were not read yet.
     pub fn unread(&self) -> u64 {
         self.written - self.read
     }
 
-    /// Appends. Returns the number of bytes written, fewer if writing failed.
+    /// Appends `data` to the file. Returns the number of bytes written: fewer than `data` has if writing failed.
     pub fn push(&mut self, data: &[u8]) -> usize {
         let mut done = 0;
         while done < data.len() {
@@ -67,7 +67,7 @@ impl Spill {
         done
     }
 
-    /// Moves bytes to `out`.
+    /// Reads the next bytes into `out`, and returns how many.
     pub fn pop(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let room = usize::try_from(self.unread()).unwrap_or(usize::MAX);
         let room = room.min(out.len());
@@ -85,9 +85,9 @@ impl Spill {
     }
 }
 
-/// Makes a file and deletes its name at once.
+/// Makes a file and deletes its name immediately.
 fn create_unlinked(directory: &CStr, how: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
-    /// Names to try. Somebody who guesses the next names may have taken them.
+    /// How many names to try. Another user of the directory may have guessed and taken the next names.
     const TRIES: u32 = 100;
     static NEXT: AtomicU32 = AtomicU32::new(0);
 

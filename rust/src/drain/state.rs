@@ -1,4 +1,7 @@
-//! The state of a stream that its reader and the rescuer share, under its lock.
+//! The state of a stream, and the reads of the reader and of the rescuer. All of it happens under the lock of the stream.
+//!
+//! Bytes wait for the reader in three places, and are read in this order: `queue` in memory, `file`, and `after`, again in memory.
+//! `after` holds the bytes that the rescuer had read when writing the file failed.
 
 use std::ffi::CString;
 use std::mem::MaybeUninit;
@@ -16,44 +19,52 @@ use super::spill::Spill;
 use super::stream::Stream;
 use super::{Got, Stats};
 
-/// Which descriptor an event of a stream's own epoll instance is about.
+// The members of the epoll instance that the reader waits for.
+
+/// The descriptor of the stream.
 pub const PIPE: u64 = 0;
+/// The eventfd that wakes the reader for bytes that are not in the pipe.
 pub const READY: u64 = 1;
+/// The descriptor of [`Drain::watch`](super::Drain::watch).
 pub const WATCHED: u64 = 2;
 
-/// Reads that [`Drain::tail`](super::Drain::tail) and a discarding [`Drain::read`](super::Drain::read) make at most: a writer that never pauses must not hold
-/// the caller.
+/// The most reads that one [`Drain::tail`](super::Drain::tail), or one [`Drain::read`](super::Drain::read) of a discarding drain, makes.
+/// Without a limit, a writer that never stops could keep the caller for ever.
 const MAX_READS: usize = 64;
 
 /// The result of one read by the rescuer.
 pub enum Rescued {
-    /// This many bytes, and there may be more.
+    /// The read gave this many bytes, and more may be available now.
     Some(usize),
-    /// This many bytes, and there are no more for now, or ever.
+    /// The read gave this many bytes, and no more are available now.
     Last(usize),
-    /// There is no room. The rescuer does not watch the stream until [`Stream::resume`].
+    /// There is no room for more bytes. The rescuer does not watch the stream until [`Stream::resume`].
     Paused,
 }
 
-/// Where the rescuer puts bytes.
+/// What the rescuer does with the bytes that it reads.
 pub enum Sink {
+    /// Queue them for the reader.
     Queue(Overflow),
+    /// Keep the last ones, for [`Drain::tail`](super::Drain::tail).
     Last(Ring),
+    /// Throw them away.
     Nowhere,
 }
 
+/// What the rescuer does when the budget is used up; see [`Mode`](super::Mode).
 pub enum Overflow {
     Pause,
     Error,
     Spill { limit: u64, directory: CString },
 }
 
-/// Where the next bytes go, and how many.
+/// The place for the next bytes, and how many fit there.
 #[derive(Clone, Copy)]
 enum Destination {
     Memory(usize),
     File(usize),
-    /// Thrown away.
+    /// A [`Sink`] other than a queue, which takes any number of bytes.
     Sink,
 }
 
@@ -66,32 +77,34 @@ pub struct State {
     /// The eventfd that makes `poll` readable.
     pub(super) ready: Arc<OwnedFd>,
     pub(super) sink: Sink,
-    /// Bytes that wait in memory: they are read first.
+    /// Bytes in memory, which the reader gets first.
     pub(super) queue: Queue,
-    /// Bytes that wait in a file: they are read next. None if the file was read to its end.
+    /// Bytes in a file, which the reader gets after `queue`. `None` if there is no file, or if it was read to its end.
     pub(super) file: Option<Spill>,
-    /// Bytes that the file could not take: they are read last.
+    /// Bytes that could not be written to the file. The reader gets them after `file`.
     pub(super) after: Queue,
+    /// How the stream has ended; `None` before that.
     pub(super) end: Option<Got>,
     pub(super) paused: bool,
-    /// Whether spilling failed since the last resume.
+    /// Whether making or writing a file has failed since the last resume.
     pub(super) spill_failed: bool,
-    /// Whether the reader still has to get [`Got::Budget`].
+    /// Whether the next read has to return [`Got::Budget`].
     pub(super) say_budget: bool,
-    /// Whether the eventfd wakes the reader now.
+    /// Whether the eventfd is switched on in `poll`.
     pub(super) signalled: bool,
-    /// Whether a watched descriptor has not become readable yet.
+    /// Whether a descriptor is watched that has not become readable yet.
     pub(super) watching: bool,
+    /// Whether the watched descriptor has become readable.
     pub(super) watched: bool,
-    /// Whether the reader's last read gave nothing.
+    /// Whether the last read of the reader gave no bytes.
     pub(super) idle: bool,
-    /// Whether the rescuer had no memory at its last try.
-    pub(super) short: bool,
+    /// Whether the last read of the rescuer failed because it had no memory.
+    pub(super) lacked_memory: bool,
     pub(super) stats: Stats,
 }
 
 impl State {
-    /// One read by the reader.
+    /// Reads for the reader: the waiting bytes if there are any, else the descriptor.
     pub(super) fn read(&mut self, stream: &Stream, out: &mut [u8]) -> Got {
         if self.say_budget {
             self.say_budget = false;
@@ -106,9 +119,9 @@ impl State {
             _ if self.end.is_some() => 0,
             Sink::Queue(_) => {
                 let read = read(self.pipe.as_fd(), out);
-                self.judge(stream, read)
+                self.handle_read(stream, read)
             }
-            // This is the rescuer's work, but the rescuer may have been stopped.
+            // The drain has no queue, so the rescuer reads the descriptor. But it may have been stopped, so read here as well.
             _ => {
                 self.take_all(stream, out);
                 0
@@ -118,14 +131,14 @@ impl State {
             self.idle = false;
             return Got::Bytes(read);
         }
-        // A reader that got nothing, waited, and got nothing again: perhaps the watched descriptor woke it.
+        // The reader got no bytes twice in a row. In between it waited, so perhaps the watched descriptor woke it.
         if std::mem::replace(&mut self.idle, true) {
             self.is_watching();
         }
         self.end.unwrap_or(Got::Nothing)
     }
 
-    /// Moves waiting bytes to `out`.
+    /// Moves waiting bytes to `out`, from the first place that has some.
     fn pop(&mut self, stream: &Stream, out: &mut [u8]) -> Got {
         let bytes;
         if !self.queue.is_empty() {
@@ -155,7 +168,8 @@ impl State {
         Got::Bytes(bytes)
     }
 
-    /// One read by the rescuer, or by the reader when there is no rescuer.
+    /// Reads the descriptor once, and moves the bytes to their destination. The rescuer calls this, or the reader after the rescuer was
+    /// stopped.
     pub(super) fn take(&mut self, stream: &Stream, scratch: &mut [u8]) -> Rescued {
         if self.end.is_some() {
             return Rescued::Last(0);
@@ -169,7 +183,7 @@ impl State {
         };
         let scratch = &mut scratch[..asked];
         let pipe = self.pipe.as_fd();
-        // Memory for the bytes that the file may not take is reserved before the read.
+        // Writing to the file may fail. So memory for its bytes is reserved before they are read.
         let mut spare = Vec::new();
         let read = match place {
             Destination::Memory(_) => self.queue.fill(pipe, scratch),
@@ -180,14 +194,14 @@ impl State {
             Destination::Sink => read(pipe, scratch).map(|bytes| (bytes, bytes == asked)),
         };
         let short = read == Err(Errno::NOMEM);
-        // The reader is told of a pause. The rescuer tries again at its next look.
-        self.stats.pauses += u64::from(short && !self.short);
-        self.short = short;
+        // Without memory, the bytes stay in the pipe until the rescuer's next look. This counts as a pause, which the reader sees.
+        self.stats.pauses += u64::from(short && !self.lacked_memory);
+        self.lacked_memory = short;
         if short {
             return Rescued::Last(0);
         }
         let more = read.is_ok_and(|(_, more)| more);
-        let bytes = self.judge(stream, read.map(|(bytes, _)| bytes));
+        let bytes = self.handle_read(stream, read.map(|(bytes, _)| bytes));
         self.stats.rescued += bytes as u64;
         match (place, &mut self.sink) {
             (Destination::Memory(_), _) => {
@@ -210,7 +224,7 @@ impl State {
         }
     }
 
-    /// Reads and throws away until the descriptor is empty.
+    /// Reads until the descriptor is empty, for a drain without a queue. Makes at most [`MAX_READS`].
     pub(super) fn take_all(&mut self, stream: &Stream, scratch: &mut [u8]) {
         for _ in 0..MAX_READS {
             if !matches!(self.take(stream, scratch), Rescued::Some(_)) {
@@ -219,7 +233,7 @@ impl State {
         }
     }
 
-    /// Where the next bytes go, or None if there is no room for them.
+    /// Returns the place for the next bytes, or `None` if there is no room for them. Makes the file if it is needed.
     fn destination(&mut self, shared: &Shared) -> Option<Destination> {
         let Sink::Queue(overflow) = &self.sink else {
             return Some(Destination::Sink);
@@ -249,7 +263,7 @@ impl State {
         Some(Destination::Memory(room))
     }
 
-    /// Writes to the file. Bytes that it does not take stay in memory, in `spare`, if need be above the budget.
+    /// Writes `data` to the file. If that fails, the rest stays in memory, in `spare`, even if the budget is exceeded.
     fn spill(&mut self, stream: &Stream, data: &[u8], mut spare: Vec<u8>) {
         let Some(file) = &mut self.file else { return };
         let written = file.push(data);
@@ -266,37 +280,41 @@ impl State {
         }
     }
 
-    /// Handles the result of a read of the descriptor: the number of bytes, 0 if there are none now or no more.
-    fn judge(&mut self, stream: &Stream, read: Result<usize, Errno>) -> usize {
+    /// Handles the result of a read of the descriptor. Returns the number of bytes: 0 if none are available now, or if the stream
+    /// has ended or failed.
+    fn handle_read(&mut self, stream: &Stream, read: Result<usize, Errno>) -> usize {
         match read {
             Ok(bytes) if bytes > 0 => return bytes,
             Err(Errno::AGAIN) => {}
             Ok(_) => self.finish(stream, Got::End),
-            // A terminal says this when its other side is closed.
+            // A terminal returns EIO when its other side is closed.
             Err(Errno::IO) if self.is_terminal => self.finish(stream, Got::End),
             Err(error) => self.finish(stream, Got::Failed(error.raw_os_error())),
         }
         0
     }
 
+    /// Ends the stream.
     fn finish(&mut self, stream: &Stream, end: Got) {
         self.end = Some(end);
-        // Otherwise it would stay readable for ever.
+        // A descriptor at its end stays readable, and would wake the rescuer again and again.
         stream.rescuer.delete(self.pipe.as_fd());
         self.go_on(stream.shared);
         self.settle(stream);
     }
 
+    /// Stops reading the descriptor until [`Stream::resume`].
     fn pause(&mut self, stream: &Stream) -> Rescued {
         self.paused = true;
         self.stats.pauses += 1;
         stream.shared.count_paused(true);
-        // A descriptor that the rescuer watches wakes it whenever its writer hangs up.
+        // Remove the descriptor: an epoll instance reports a closed pipe even to a member that waits for no event.
         stream.rescuer.delete(self.pipe.as_fd());
         self.settle(stream);
         Rescued::Paused
     }
 
+    /// Returns true if a paused stream has enough room to be read again.
     pub(super) fn may_go_on(&self, shared: &Shared) -> bool {
         match &self.sink {
             Sink::Queue(overflow) => {
@@ -309,6 +327,7 @@ impl State {
         }
     }
 
+    /// Marks the stream as not paused.
     pub(super) fn go_on(&mut self, shared: &Shared) {
         if std::mem::take(&mut self.paused) {
             shared.count_paused(false);
@@ -316,11 +335,12 @@ impl State {
         self.spill_failed = false;
     }
 
+    /// Returns true if bytes are waiting for the reader, in memory or in the file.
     fn waits(&self) -> bool {
         !self.queue.is_empty() || self.file.is_some() || !self.after.is_empty()
     }
 
-    /// Drops the waiting bytes, and returns their number.
+    /// Drops the bytes that wait for the reader, and returns their number.
     pub(super) fn drop_waiting(&mut self, stream: &Stream) -> u64 {
         let in_memory = self.queue.len() + self.after.len();
         let in_file = self.file.take().map_or(0, |file| file.unread());
@@ -330,12 +350,12 @@ impl State {
         in_memory as u64 + in_file
     }
 
-    /// Tells the rescuer whether to read, and the reader whether there is something to read.
+    /// Updates, after any change, whether the rescuer has to read the descriptor, and whether the eventfd wakes the reader.
     pub(super) fn settle(&mut self, stream: &Stream) {
         let waits = self.waits();
         let nobody_reads = !matches!(self.sink, Sink::Queue(_));
         stream
-            .behind
+            .rescuer_reads
             .store(waits || nobody_reads, Ordering::Relaxed);
         let signal = waits || self.end.is_some() || self.say_budget;
         if signal != self.signalled {
@@ -346,12 +366,12 @@ impl State {
                 epoll::EventFlags::empty()
             };
             let data = epoll::EventData::new_u64(READY);
-            // It was added when the stream was made. Modifying it takes no memory, so this does not fail.
+            // This cannot fail: the eventfd is a member since the stream was made, and modifying a member takes no memory.
             let _ = epoll::modify(&self.poll, &self.ready, data, flags);
         }
     }
 
-    /// Whether a watched descriptor has not become readable yet.
+    /// Checks whether the watched descriptor has become readable. Returns true if one is watched that has not.
     pub(super) fn is_watching(&mut self) -> bool {
         if self.watching {
             let mut events = [const { MaybeUninit::uninit() }; 4];

@@ -1,4 +1,4 @@
-//! One stream: its descriptor, its queue, and what its reader waits for.
+//! [`Stream`]: one descriptor with its queue, shared by the reader ([`Drain`](super::Drain)) and the rescuer.
 
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -10,40 +10,41 @@ use super::rescuer::Rescuer;
 use super::shared::Shared;
 use super::state::{Rescued, State};
 
-/// A stream, shared by its reader and the rescuer.
+/// One drained descriptor. The reader and the rescuer both hold it; everything that changes is under the lock of `state`.
 pub struct Stream {
+    /// The number by which the rescuer knows the stream, from 1.
     pub(super) id: u64,
     pub(super) shared: &'static Shared,
     pub(super) rescuer: Arc<Rescuer>,
-    /// Device and inode of its descriptor.
+    /// The device and the inode of the descriptor. Two streams with the same pair read the same file.
     pub(super) file: (u64, u64),
-    /// Whether the descriptor was blocking before.
+    /// Whether the descriptor has to become blocking again when the stream is closed.
     pub(super) was_blocking: AtomicBool,
-    /// Reads by the reader, with or without result.
+    /// How often the reader has called read, whether it got bytes or not. The rescuer compares this to see whether the reader is away.
     pub(super) reads: AtomicU64,
-    /// Whether the rescuer alone reads the descriptor: something is queued, or nobody else reads it.
-    pub(super) behind: AtomicBool,
-    /// None once it is closed.
+    /// Whether only the rescuer reads the descriptor now: bytes are waiting in front of those in it, or the drain has no reader.
+    pub(super) rescuer_reads: AtomicBool,
+    /// `None` after the stream is closed.
     pub(super) state: Mutex<Option<State>>,
 }
 
-/// A panic broke the stream: it can only be closed.
+/// The error of a stream in which a call has panicked. The stream can only be closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Broken;
 
-/// Whether a paused stream goes on.
+/// The result of [`Stream::resume`].
 #[derive(PartialEq, Eq)]
 pub enum Resumed {
-    /// It is read again, has ended or is closed.
+    /// The stream is not paused any more: it is read again, has ended, or is closed.
     Done,
-    /// It may not yet go on.
+    /// The stream stays paused, because there is not yet enough room.
     NotYet,
-    /// The system has no memory for it now.
+    /// The system had no memory to watch the descriptor again. Try again later.
     Failed,
 }
 
 impl Stream {
-    /// One read by the rescuer.
+    /// Reads the descriptor once, for the rescuer.
     pub fn take(&self, scratch: &mut [u8]) -> Rescued {
         match self.state.lock() {
             Ok(mut guard) => match guard.as_mut() {
@@ -51,7 +52,7 @@ impl Stream {
                 None => Rescued::Last(0),
             },
             Err(poisoned) => {
-                // Its state cannot be trusted any more. Its reader gets an error.
+                // A call has panicked and may have left the state inconsistent. The reader gets `Broken`.
                 if let Some(state) = poisoned.into_inner().as_ref() {
                     self.rescuer.delete(state.pipe.as_fd());
                 }
@@ -60,7 +61,7 @@ impl Stream {
         }
     }
 
-    /// Has the rescuer watch the descriptor, whatever the state of the stream.
+    /// Adds the descriptor to the rescuer's epoll instance, in whatever state the stream is.
     #[cfg(test)]
     pub fn see_again(&self) -> std::io::Result<()> {
         let guard = self.state.lock().unwrap();
@@ -68,14 +69,14 @@ impl Stream {
             .add(guard.as_ref().unwrap().pipe.as_fd(), self.id)
     }
 
-    /// Ends that.
+    /// Removes the descriptor from the rescuer's epoll instance.
     #[cfg(test)]
     pub fn see_no_more(&self) {
         let guard = self.state.lock().unwrap();
         self.rescuer.delete(guard.as_ref().unwrap().pipe.as_fd());
     }
 
-    /// Resumes a paused stream if it may go on.
+    /// Resumes the stream if it is paused and has enough room again. The rescuer calls this.
     pub fn resume(&self) -> Resumed {
         let Ok(mut guard) = self.state.lock() else {
             return Resumed::Done;
@@ -95,13 +96,13 @@ impl Stream {
         }
     }
 
-    /// Closes the stream's descriptors and drops its queue. No method touches the descriptors afterwards.
+    /// Closes the descriptors and drops the queue. No method uses the descriptors after this.
     pub fn close(&self) {
-        // A broken stream is closed as any other.
+        // A stream in which a call has panicked is closed like any other.
         let mut guard = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         self.state.clear_poison();
         if let Some(mut state) = guard.take() {
-            // A forked child may hold the same open file, so closing the descriptor would not remove it.
+            // A forked child may have the same file open. Then closing the descriptor does not remove it from the epoll instance.
             self.rescuer.delete(state.pipe.as_fd());
             state.drop_waiting(self);
             state.go_on(self.shared);
@@ -113,13 +114,14 @@ impl Stream {
         }
     }
 
+    /// Returns bytes to the budget, and wakes the rescuer if a paused stream can now be resumed.
     pub(super) fn give_back(&self, bytes: usize) {
         if self.shared.give_back(bytes) {
             self.rescuer.kick();
         }
     }
 
-    /// For the owner of the drain, who alone can close it.
+    /// Calls `f` with the locked state. Only the drain calls this. It also closes the stream, so the state is not `None` yet.
     pub(super) fn with<R>(&self, f: impl FnOnce(&mut State) -> R) -> Result<R, Broken> {
         let mut guard = self.state.lock().map_err(|_| Broken)?;
         guard.as_mut().map(f).ok_or(Broken)

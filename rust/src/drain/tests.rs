@@ -14,7 +14,7 @@ use super::state::Rescued;
 use super::stream::Resumed;
 use super::*;
 
-/// Bytes that tell their places.
+/// Returns the bytes `from` to `from + len` of a fixed sequence, so that a test can check each byte against its place in a stream.
 pub fn bytes_from(from: usize, len: usize) -> Vec<u8> {
     (from..from + len)
         .map(|at| u8::try_from(at % 251).unwrap())
@@ -66,7 +66,7 @@ fn is_readable(drain: &Drain, timeout: i64) -> bool {
     poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&timeout)).unwrap() == 1
 }
 
-/// Reads up to the end, waiting as a reader does.
+/// Reads the stream to its end, and waits for the drain's descriptor in between as a reader does.
 fn read_to_end(drain: &Drain, mut after_read: impl FnMut()) -> Vec<u8> {
     let mut all = Vec::new();
     let mut out = vec![0; CHUNK];
@@ -114,7 +114,7 @@ fn order_holds_while_reader_and_rescuer_race() {
             let got = read_to_end(&drain, || {
                 reads += 1;
                 if reads == 60 {
-                    // Half of the bytes are still to come, so there is something to rescue, however late the rescuer is run.
+                    // Half of the bytes are not written yet, so the rescuer finds some, however late the system runs it.
                     until(|| drain.stats().unwrap().rescued > 0);
                 } else if reads % 60 == 0 {
                     thread::sleep(Duration::from_millis(40));
@@ -209,7 +209,7 @@ fn a_paused_stream_goes_on_at_half_of_the_budget_and_no_earlier() {
 
 #[test]
 fn a_descriptor_that_need_not_be_read_is_out_of_the_rescuers_sight() {
-    // One that has ended, or whose stream is paused, is readable for ever: the thread would spin.
+    // An ended or paused descriptor stays readable. If it were still a member, it would wake the thread again and again.
     for mode in [Mode::Pause, Mode::Error, Mode::KeepLast(10)] {
         let (drain, writer) = drained(shared(DEFAULT_LIMIT), mode);
         let mut out = [0; 10];
@@ -232,7 +232,7 @@ fn a_descriptor_that_need_not_be_read_is_out_of_the_rescuers_sight() {
 #[test]
 fn whoever_gives_back_the_bytes_that_a_paused_stream_waits_for_wakes_the_rescuer() {
     let shared = shared(1000);
-    shared.stop(Duration::ZERO); // so that this thread is the rescuer
+    shared.stop(Duration::ZERO); // The test thread acts as the rescuer.
     shared.add(990);
     let (drain, writer) = drained(shared, Mode::Pause);
     write_all(&writer, &[2; 30]);
@@ -252,7 +252,7 @@ fn whoever_gives_back_the_bytes_that_a_paused_stream_waits_for_wakes_the_rescuer
 #[test]
 fn a_paused_stream_that_is_discarded_goes_on_though_there_is_no_room() {
     let shared = shared(10);
-    shared.stop(Duration::ZERO); // so that this thread is the rescuer
+    shared.stop(Duration::ZERO); // The test thread acts as the rescuer.
     shared.add(10);
     let (drain, writer) = drained(shared, Mode::Pause);
     write_all(&writer, &[1; 100]);
@@ -273,7 +273,7 @@ fn a_paused_stream_that_is_discarded_goes_on_though_there_is_no_room() {
 #[test]
 fn a_stream_that_has_ended_while_it_was_paused_is_not_taken_up_again() {
     let shared = shared(10);
-    shared.stop(Duration::ZERO); // so that this thread is the rescuer
+    shared.stop(Duration::ZERO); // The test thread acts as the rescuer.
     let (drain, writer) = drained(shared, Mode::Pause);
     write_all(&writer, &[1; 100]);
     drop(writer);
@@ -292,7 +292,7 @@ fn a_stream_that_has_ended_while_it_was_paused_is_not_taken_up_again() {
 #[test]
 fn a_budget_error_wakes_a_reader_that_the_same_bytes_had_woken_before() {
     let shared = shared(10);
-    shared.stop(Duration::ZERO); // so that this thread is the rescuer
+    shared.stop(Duration::ZERO); // The test thread acts as the rescuer.
     shared.add(10);
     let (drain, writer) = drained(shared, Mode::Error);
     let outer = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
@@ -333,7 +333,7 @@ fn a_higher_limit_lets_a_stream_go_on() {
 #[test]
 fn a_change_of_the_limit_wakes_the_rescuer() {
     let shared = shared(10);
-    shared.stop(Duration::ZERO); // so that nobody else looks
+    shared.stop(Duration::ZERO); // Without the thread, nobody else reads the kick.
     let (drain, _writer) = drained(shared, Mode::Pause);
     assert!(!drain.0.rescuer.kicked());
     shared.set_limit(1000);
@@ -394,7 +394,7 @@ fn what_is_watched_is_told_once() {
             )
     });
     assert!(!is_readable(&drain, 0));
-    // The same one again.
+    // Watch the same descriptor a second time.
     drain.watch(watched.as_fd()).unwrap().unwrap();
     until(|| drain.read(&mut out).unwrap().1.watched);
 }

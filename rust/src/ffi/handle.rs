@@ -1,7 +1,7 @@
 //! Handles: numbers that C code holds instead of pointers.
 //!
-//! Using a pointer after it was freed, from two threads, or in a forked child is undefined behaviour. Using a [`Handle`]
-//! like this returns an error of type [`Refused`]. The basic idea is simple: a handle is an index into a table, plus two
+//! Using a pointer after it was freed, from two threads, or in a forked child is undefined behaviour. Using a `Handle`
+//! like this returns an error of type `Refused`. The basic idea is simple: a handle is an index into a table, plus two
 //! numbers that must match. The handle `0x3039_000002_0007` is slot 7, in its second use, of process 12345:
 //!
 //! ```text

@@ -1,8 +1,8 @@
 //! Reads Arrow tables that another library hands over, for [`Combine`](crate::columns::combine::Combine).
 //!
 //! The basic idea is simple: the other library keeps its memory, and this module reads the values in place. An
-//! [`Imported`] takes over the stream and its schema. Each batch of the stream becomes a [`Table`], which owns the
-//! `ArrowArray` and has one [`View`] per column. A view is a few pointers into the buffers of that array:
+//! `Imported` takes over the stream and its schema. Each batch of the stream becomes a `Table`, which owns the
+//! `ArrowArray` and has one `View` per column. A view is a few pointers into the buffers of that array:
 //!
 //! ```text
 //! format of the column   buffers of the column                  Values
@@ -13,7 +13,7 @@
 //! ```
 //!
 //! The consumer must believe the lengths that the other library states, because the C data interface does not transmit
-//! the sizes of buffers. [`View::fits`] checks the rest once per batch: the pointers and the outermost offsets.
+//! the sizes of buffers. `View::fits` checks the rest once per batch: the pointers and the outermost offsets.
 
 use std::borrow::Cow;
 use std::ffi::{c_char, c_int, CStr};

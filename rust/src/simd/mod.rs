@@ -15,6 +15,7 @@
 //! contain `unsafe` code.
 //!
 //! [`Operation`]: crate::simd::Operation
+//! [`string_end`]: crate::simd::string_end
 //! [`Engine`]: crate::simd::Engine
 //! [`run`]: crate::simd::run
 //! [`Level::Fast`]: crate::simd::Level::Fast
