@@ -1,4 +1,4 @@
-"""``Decoder.feed`` and ``decode`` are native, and look and behave like a method and a function of Python."""
+"""``Decoder.feed``, ``decode`` and ``peek`` are native, and look and behave like a method and functions of Python."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ from unittest import mock
 
 import pytest
 
-from claude_wire import Decoder, HandleError, InvalidLine, InvalidLineError, UnknownMessage, decode
+from claude_wire import Decoder, HandleError, InvalidLine, InvalidLineError, Kind, UnknownMessage, decode, peek
+from claude_wire.codec import peek_lines
 from claude_wire.codec.engines import ENGINE_VARIABLE
+from claude_wire.codec.kinds import LONGEST_KNOWN, MAX_KNOWN
 from claude_wire.messages import KeepAlive
 
 LINE = b'{"type":"keep_alive"}\n'
@@ -80,6 +82,51 @@ def test_decode_is_a_function_like_any_other() -> None:
 
 class Text(str):
     __slots__ = ()
+
+
+def test_peek_is_a_function_like_any_other() -> None:
+    assert (peek.__name__, peek.__module__) == ("peek", "claude_wire.codec.kinds")
+    assert (peek.__doc__ or "").startswith("The kind of one line, with or without its line feed.")
+    assert list(inspect.signature(peek).parameters) == ["line"]
+    assert pickle.loads(pickle.dumps(peek)) is peek
+    assert copy.copy(peek) is peek
+    kind = Kind("keep_alive")
+    for line in (LINE, LINE.decode(), Text(LINE.decode()), bytearray(LINE), memoryview(LINE)):
+        assert peek(line=line) == peek(line) == kind
+    for arguments, named in WRONG_ARGUMENTS:
+        with pytest.raises(TypeError, match=r"peek\(\)"):
+            peek(*arguments, **named)
+
+
+def test_lines_of_a_kind_share_one_object() -> None:
+    kind = peek(b'{"type":"system","subtype":"of_peek"}')
+    assert peek(b'{"subtype":"of_peek","uuid":"1","type":"system"}\n') is kind
+    assert peek_lines(b'{"type":"system","subtype":"of_peek"}\n') == [kind]
+    assert peek_lines(b'{"type":"system","subtype":"of_peek"}\n')[0] is kind
+    # Neither the tags of another field nor those of a longer name.
+    assert peek(b'{"type":"system","uuid":"of_peek"}') == Kind("system")
+    assert peek(b'{"type":"systemof_peek"}') == Kind("systemof_peek")
+    assert peek(b'{"type":"system","subtype":"of_peek\\u0021"}') == Kind("system", "of_peek!")
+
+
+def test_only_so_many_kinds_are_remembered() -> None:
+    program = f"""
+from claude_wire import Kind, peek
+for count in range({MAX_KNOWN} + 10):
+    for _ in range(2):
+        assert peek(b'{{"type":"%d"}}' % count) == Kind(str(count))
+kinds = [[peek(line) for _ in range(2)] for line in (b'{{"type":"0"}}', b'{{"type":"{MAX_KNOWN}"}}')]
+print([one is other for one, other in kinds])
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[True, False]"
+
+
+def test_long_tags_are_not_remembered() -> None:
+    longest, longer = (b'{"type":"%b"}' % (b"x" * length) for length in (LONGEST_KNOWN, LONGEST_KNOWN + 1))
+    assert peek(longest) is peek(longest)
+    assert peek(longer) is not peek(longer)
+    assert peek(longer) == Kind("x" * (LONGEST_KNOWN + 1))
 
 
 class Counting(Decoder[Any]):
@@ -226,10 +273,13 @@ def test_threads_may_feed_whole_lines_at_the_same_time() -> None:
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("native", "method_descriptor builtin_function_or_method"), ("msgspec", "function function")],
+    [
+        ("native", "method_descriptor builtin_function_or_method builtin_function_or_method"),
+        ("msgspec", "function function function"),
+    ],
 )
-def test_where_msgspec_decodes_both_are_in_python(name: str, said: str) -> None:
-    program = "import claude_wire as it; print(type(it.Decoder.feed).__name__, type(it.decode).__name__)"
+def test_where_msgspec_decodes_all_are_in_python(name: str, said: str) -> None:
+    program = "import claude_wire as it; print(*(type(f).__name__ for f in (it.Decoder.feed, it.decode, it.peek)))"
     environment = {**os.environ, ENGINE_VARIABLE: name}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == said

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, overload
 
 from claude_wire.codec.dict_lines import DictLines
-from claude_wire.codec.engines import Fall, Rest, engine_of, native_decode, native_feed
+from claude_wire.codec.engines import Fall, Rest, engine_of, native_feed, native_function
 from claude_wire.codec.follower import Follower
 from claude_wire.codec.kind_names import kind_names
 from claude_wire.codec.kinds import Kind
@@ -472,7 +472,7 @@ def decode(line: bytes | bytearray | memoryview | str) -> Message:
 
 
 if not TYPE_CHECKING:
-    decode = native_decode(decode)
+    decode = native_function("new_decode", decode, "line")
 
 
 def _decode_carefully(line: bytes | bytearray | memoryview | str) -> Message:

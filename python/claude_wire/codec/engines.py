@@ -171,14 +171,19 @@ def native_feed(cls: type, feed: Callable[..., Any], take: Callable[..., Any], s
     return found["new_feed_method"]((cls, index, doc, feed, take))
 
 
-def native_decode(decode: Callable[..., Any]) -> Callable[..., Any]:
-    """The native function ``decode``. It calls the given one for anything that it does not do itself."""
+def native_function(make: str, function: Callable[..., Any], parameter: str) -> Callable[..., Any]:
+    """Return the native version of a public function; the given function without a native library.
+
+    Args:
+        make: the native function that makes it.
+        function: the function in Python. The native function calls it for anything that it does not do itself.
+        parameter: the name of its only parameter, for :func:`inspect.signature`.
+    """
     found = functions_if_any()
     if not found:
-        return decode
-    made: Callable[..., Any] = found["new_decode"](
-        (decode, decode.__module__, f"decode(line)\n--\n\n{decode.__doc__}".encode())
-    )
+        return function
+    doc = f"{function.__name__}({parameter})\n--\n\n{function.__doc__}".encode()
+    made: Callable[..., Any] = found[make]((function, function.__module__, doc))
     return made
 
 

@@ -6,6 +6,7 @@
 mod api;
 mod feed;
 mod object;
+mod peek;
 mod plan;
 mod public;
 mod write;
@@ -127,6 +128,7 @@ pub unsafe fn install(dict: u64) -> bool {
                 &SLOTS_OF,
                 &public::NEW_FEED_METHOD,
                 &public::NEW_DECODE,
+                &peek::NEW_PEEK,
             ];
             for method in methods.into_iter().chain(writer) {
                 let function =
@@ -300,7 +302,7 @@ unsafe extern "C" fn read_line(capsule: Pointer, line: Pointer) -> Pointer {
 ///
 /// The object is alive.
 unsafe fn read_one(state: &mut State, line: Pointer) -> Option<Object> {
-    let mut read = |line: &[u8]| {
+    let read = |line: &[u8]| {
         state.wanted = -1;
         match state.reader.one(line.strip_suffix(b"\n").unwrap_or(line)) {
             Line::Message(message, _) => return Some(message),
@@ -309,24 +311,8 @@ unsafe fn read_one(state: &mut State, line: Pointer) -> Option<Object> {
         }
         None
     };
-    // SAFETY: see `api`; the bytes live as long as the object.
-    unsafe {
-        if let Some(line) = bytes_of(line) {
-            return read(line);
-        }
-        if class_of(line) == api().PyUnicode_Type {
-            let mut len = 0;
-            let data = (api().PyUnicode_AsUTF8AndSize)(line, &raw mut len);
-            if data.is_null() {
-                (api().PyErr_Clear)(); // A str with a surrogate.
-                return None;
-            }
-            return read(std::slice::from_raw_parts(data.cast(), len.unsigned_abs()));
-        }
-        let message = with_bytes(line, read);
-        (api().PyErr_Clear)();
-        message?
-    }
+    // SAFETY: the caller promises it.
+    unsafe { with_line(line, read) }
 }
 
 unsafe extern "C" fn wanted(capsule: Pointer, _: Pointer) -> Pointer {
@@ -565,6 +551,33 @@ unsafe fn with_bytes<T>(object: Pointer, run: impl FnOnce(&[u8]) -> T) -> Option
             _ => &[],
         };
         Some(run(data))
+    }
+}
+
+/// Calls `run` with the bytes of a line, given as bytes or str. `None` without an exception for any other object.
+///
+/// # Safety
+///
+/// `line` is alive.
+#[inline]
+unsafe fn with_line<T>(line: Pointer, run: impl FnOnce(&[u8]) -> Option<T>) -> Option<T> {
+    // SAFETY: see `api`; the bytes live as long as the object.
+    unsafe {
+        if let Some(line) = bytes_of(line) {
+            return run(line);
+        }
+        let result = if class_of(line) == api().PyUnicode_Type {
+            let mut len = 0;
+            let data = (api().PyUnicode_AsUTF8AndSize)(line, &raw mut len).cast::<u8>();
+            // Null for a str with a surrogate.
+            (!data.is_null()).then(|| run(std::slice::from_raw_parts(data, len.unsigned_abs())))
+        } else {
+            with_bytes(line, run)
+        };
+        if result.is_none() {
+            (api().PyErr_Clear)();
+        }
+        result?
     }
 }
 

@@ -37,6 +37,20 @@ pub fn method(name: &'static CStr, function: TakesAny, doc: Vec<u8>) -> Option<&
     })))
 }
 
+/// A function of the module `arguments[1]` with the docstring `arguments[2]`.
+pub fn function(name: &'static CStr, function: TakesAny, arguments: &Object) -> Option<Object> {
+    let module = item(arguments, 1)?;
+    let method = method(name, function, bytes_at(arguments, 2)?)?;
+    // SAFETY: see `api`.
+    unsafe {
+        Object::owned((api().PyCFunction_NewEx)(
+            method,
+            null_mut(),
+            module.pointer(),
+        ))
+    }
+}
+
 /// The state of a function. It is a static: so the function is bound to no object, and can be pickled by name.
 pub struct Cell<T>(pub UnsafeCell<Option<T>>);
 
@@ -111,10 +125,7 @@ unsafe extern "C" fn new_decode(_: Pointer, argument: Pointer) -> Pointer {
             reader: None,
             fallback: item(&argument, 0)?,
         };
-        let module = item(&argument, 1)?;
-        let method = method(c"decode", decode, bytes_at(&argument, 2)?)?;
-        let made = (api().PyCFunction_NewEx)(method, null_mut(), module.pointer());
-        let made = Object::owned(made)?;
+        let made = function(c"decode", decode, &argument)?;
         replace(&DECODE, state);
         Some(made)
     })

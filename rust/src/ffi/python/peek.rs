@@ -1,0 +1,134 @@
+//! The public function `peek`.
+
+use std::collections::HashMap;
+use std::panic::catch_unwind;
+use std::ptr::null_mut;
+
+use super::api::{Method, Pointer, Size};
+use super::object::Object;
+use super::plan::item;
+use super::public::{call, function, replace, Cell};
+use super::{body, with_line, TAKES_ONE};
+use crate::kinds::scan::{KindSpans, ScanLine};
+use crate::simd::{run, Level};
+
+/// The most kinds to remember, as `MAX_KNOWN` in kinds.py.
+const MAX_KNOWN: usize = 1024;
+/// The longest tags of a kind to remember, in bytes, all three together, as `LONGEST_KNOWN` in kinds.py.
+const LONGEST_KNOWN: usize = 256;
+
+const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// The state of `peek`.
+struct State {
+    /// `peek` in Python.
+    fallback: Object,
+    /// The `Kind` objects that the fallback has returned, by their [`Tags`].
+    known: HashMap<Vec<u8>, Object>,
+}
+
+static PEEK: Cell<State> = Cell::new();
+
+pub static NEW_PEEK: Method = Method {
+    name: c"new_peek".as_ptr(),
+    function: new_peek,
+    flags: TAKES_ONE,
+    doc: c"new_peek((peek, module, doc)) -> the function `peek`, which calls the given one for a kind that it has not seen yet.".as_ptr(),
+};
+
+unsafe extern "C" fn new_peek(_: Pointer, argument: Pointer) -> Pointer {
+    // SAFETY: CPython calls this with an argument that is alive.
+    body(|| unsafe {
+        let argument = Object::borrowed(argument);
+        let fallback = item(&argument, 0)?;
+        let made = function(c"peek", peek, &argument)?;
+        let known = HashMap::new();
+        replace(&PEEK, State { fallback, known });
+        Some(made)
+    })
+}
+
+/// The three tags of a kind, as a key of [`State::known`]: a quote, the contents of the tag as in the line, and an LF; for an absent tag
+/// an LF alone. A line has no LF, so each kind has another key.
+struct Tags {
+    bytes: [u8; Self::MAX],
+    len: usize,
+}
+
+impl Tags {
+    const MAX: usize = LONGEST_KNOWN + 3 * 2;
+
+    /// The tags of a line; `None` if they are too long to remember.
+    fn of(line: &[u8], kind: &KindSpans) -> Option<Self> {
+        let spans = [kind.name, kind.subtype, kind.detail];
+        if spans.iter().flatten().map(|span| span.len).sum::<usize>() > LONGEST_KNOWN {
+            return None;
+        }
+        let mut tags = Self {
+            bytes: [b'\n'; Self::MAX],
+            len: 0,
+        };
+        for span in spans {
+            if let Some(span) = span {
+                tags.bytes[tags.len] = b'"';
+                tags.len += 1;
+                tags.bytes[tags.len..tags.len + span.len].copy_from_slice(span.of(line));
+                tags.len += span.len;
+            }
+            tags.len += 1;
+        }
+        Some(tags)
+    }
+
+    fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}
+
+/// Find the tags of a line, which may begin with a byte order mark. `None` if the fallback has to find its kind.
+fn tags_of(line: &[u8]) -> Option<Tags> {
+    let start = if line.starts_with(BOM) { BOM.len() } else { 0 };
+    let found = run(Level::Fast, ScanLine(line, start));
+    // With an LF before the end, the argument is several lines.
+    if found.end == line.len() {
+        Tags::of(line, &found.kind)
+    } else {
+        None
+    }
+}
+
+/// `peek(line)`.
+unsafe extern "C" fn peek(
+    _: Pointer,
+    arguments: *const Pointer,
+    count: Size,
+    names: Pointer,
+) -> Pointer {
+    // SAFETY: CPython calls this with `count` live positional arguments, followed by those of `names`. No reference to the state is
+    // kept while other code may run.
+    unsafe {
+        let tags = if count == 1 && names.is_null() {
+            with_line(*arguments, |line| catch_unwind(|| tags_of(line)).ok()?)
+        } else {
+            None
+        };
+        let Some(state) = (*PEEK.0.get()).as_ref() else {
+            return null_mut();
+        };
+        if let Some(kind) = tags
+            .as_ref()
+            .and_then(|tags| state.known.get(tags.as_bytes()))
+        {
+            return kind.clone().release();
+        }
+        let fallback = state.fallback.clone();
+        let kind = call(&fallback, arguments, count.unsigned_abs(), names);
+        if let (Some(tags), Some(state), false) = (tags, (*PEEK.0.get()).as_mut(), kind.is_null()) {
+            if state.known.len() < MAX_KNOWN {
+                let kind = Object::borrowed(kind);
+                state.known.entry(tags.as_bytes().to_vec()).or_insert(kind);
+            }
+        }
+        kind
+    }
+}
