@@ -294,7 +294,7 @@ def test_the_numbers_of_the_pages_are_those_of_the_code() -> None:
         f"{protocol.MAX_PROMPTS:,}, and {protocol.MAX_PROMPT_BYTES >> 20} MiB; twice as many while it waits",
         f"{protocol.MAX_UUIDS:,} digests of 16 bytes",
         f"(`turn.hook_context`) | {questions.MAX_HOOK_BYTES >> 20} MiB",
-        f"{service.CROWDED_BYTES >> 20} MiB, and what one act says",
+        f"{service.CROWDED_BYTES >> 20} MiB, and the output of one call",
         f"{service.MAX_WAITING_BYTES >> 20} MiB, and {service.MAX_TASKS:,} tasks",
         f"{read_ahead.SHARE_BYTES >> 10} KiB",
         f"{_ids.MAX_IDS:,}; an id of more than {LONGEST_ID} characters",
