@@ -1,8 +1,16 @@
-//! Growing columns, and batches of them, in the layout of the "Arrow Columnar Format".
+//! Columns that grow row by row, and batches of them, in the memory layout of the "Arrow Columnar Format".
+//!
+//! The rows `"ab"`, null, `"c"` of a text column:
+//!
+//! ```text
+//! valid     1 0 1       one bit per row
+//! starts    0 2 2 3     the start of each text, and the end of the last
+//! bytes     abc
+//! ```
 
 use std::mem;
 
-/// An allocation failed. Nothing here aborts the process: the caller decides.
+/// The error of a failed allocation. The caller decides what to do: this module does not abort the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoMemory;
 
@@ -10,17 +18,17 @@ pub struct NoMemory;
 ///
 /// # Errors
 ///
-/// [`NoMemory`]. Then `values` is as before.
+/// [`NoMemory`]; `values` is unchanged.
 #[inline]
 pub fn reserve<T>(values: &mut Vec<T>, more: usize) -> Result<(), NoMemory> {
     values.try_reserve(more).map_err(|_| NoMemory)
 }
 
-/// Adds a value.
+/// Appends a value.
 ///
 /// # Errors
 ///
-/// [`NoMemory`].
+/// [`NoMemory`]; `values` is unchanged.
 #[inline]
 pub fn push<T>(values: &mut Vec<T>, value: T) -> Result<(), NoMemory> {
     #[cold]
@@ -33,16 +41,16 @@ pub fn push<T>(values: &mut Vec<T>, value: T) -> Result<(), NoMemory> {
     if values.len() == values.capacity() {
         return grow(values, value);
     }
-    // The compiler knows here that there is room, and omits a second check.
+    // After the check above, the compiler omits the one in `Vec::push`.
     values.push(value);
     Ok(())
 }
 
-/// Adds bytes.
+/// Appends bytes.
 ///
 /// # Errors
 ///
-/// [`NoMemory`].
+/// [`NoMemory`]; `bytes` is unchanged.
 #[inline]
 pub fn append(bytes: &mut Vec<u8>, more: &[u8]) -> Result<(), NoMemory> {
     #[cold]
@@ -55,12 +63,12 @@ pub fn append(bytes: &mut Vec<u8>, more: &[u8]) -> Result<(), NoMemory> {
     if more.len() > bytes.capacity() - bytes.len() {
         return grow(bytes, more);
     }
-    // As in `push`: no second check.
+    // As in `push`, the compiler omits the second check.
     bytes.extend_from_slice(more);
     Ok(())
 }
 
-/// An empty vector with room for `length` values.
+/// Returns an empty vector with room for `length` values.
 ///
 /// # Errors
 ///
@@ -71,25 +79,25 @@ pub fn with_room<T>(length: usize) -> Result<Vec<T>, NoMemory> {
     Ok(values)
 }
 
-/// Makes room for `length` values in all.
+/// Makes room for `length` values in total, including those that `values` has.
 fn reserve_exact<T>(values: &mut Vec<T>, length: usize) -> Result<(), NoMemory> {
     let more = length.saturating_sub(values.len());
     values.try_reserve_exact(more).map_err(|_| NoMemory)
 }
 
-/// Rows that the first allocation has room for.
+/// The number of rows that a batch has room for after its first allocation.
 const FIRST_ROWS: usize = 16;
 
-/// A value of a row.
+/// The value of one row in one column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cell<'a> {
-    /// None.
+    /// The row has no value.
     Null,
-    /// UTF-8.
+    /// A text, which is valid UTF-8.
     Text(&'a [u8]),
-    /// A number or a time, by its bits.
+    /// The 64 bits of an integer, a float or a time.
     Word(u64),
-    /// True or false.
+    /// A boolean.
     Bool(bool),
 }
 
@@ -98,20 +106,20 @@ pub enum Cell<'a> {
 pub enum Type {
     /// UTF-8, with offsets of 32 bits.
     Text,
-    /// JSON as in the line, as UTF-8.
+    /// A JSON value as the line has it, stored as text.
     Json,
-    /// 64 bits, signed.
+    /// A signed integer of 64 bits.
     Int,
-    /// 64 bits.
+    /// A float of 64 bits.
     Float,
     /// One bit.
     Bool,
-    /// Microseconds since 1970, in UTC.
+    /// Microseconds since 1970 in UTC, as a signed integer of 64 bits.
     Time,
 }
 
 impl Type {
-    /// By its name.
+    /// Returns the type with this name in a spec, such as `text`.
     #[must_use]
     pub fn of(name: &str) -> Option<Self> {
         Some(match name {
@@ -126,7 +134,7 @@ impl Type {
     }
 }
 
-/// Bits, beginning at the lowest of each byte.
+/// A vector of bits. Bit 0 is the lowest bit of the first byte.
 #[derive(Debug, Default)]
 pub struct Bits {
     bytes: Vec<u8>,
@@ -141,7 +149,7 @@ impl Bits {
         })
     }
 
-    /// Makes room for `length` bits in all.
+    /// Makes room for `length` bits in total.
     fn reserve(&mut self, length: usize) -> Result<(), NoMemory> {
         reserve_exact(&mut self.bytes, length.div_ceil(8))
     }
@@ -166,43 +174,43 @@ impl Bits {
         self.length = length;
     }
 
-    /// The bit at `index`.
+    /// Returns the bit at `index`.
     #[must_use]
     pub fn get(&self, index: usize) -> bool {
         self.bytes[index / 8] >> (index % 8) & 1 == 1
     }
 
-    /// The bytes. Unused bits of the last byte are zero.
+    /// Returns the bytes that hold the bits. Unused bits of the last byte are 0.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 }
 
-/// The values of a column.
+/// The values of a column, by their layout in memory.
 #[derive(Debug)]
 pub enum Values {
-    /// The start of each text and the end of the last; and their bytes.
+    /// The start of each text and the end of the last one; and the bytes of all texts.
     Text(Vec<i32>, Vec<u8>),
-    /// Numbers and times by their bits.
+    /// The bits of integers, floats or times.
     Words(Vec<u64>),
-    /// True or false.
+    /// One bit per row.
     Bools(Bits),
 }
 
 /// A column of a batch.
 #[derive(Debug)]
 pub struct Column {
-    /// What the values are.
+    /// The values. A row without a value has an empty text, 0 or false here.
     pub values: Values,
-    /// Which rows have a value.
+    /// For each row, 1 if it has a value.
     pub valid: Bits,
-    /// Number of rows without a value.
+    /// The number of rows without a value.
     pub nulls: usize,
 }
 
 impl Column {
-    /// An empty column, with room for `rows` rows and `bytes` bytes of text.
+    /// Returns an empty column with room for `rows` rows and `bytes` bytes of text.
     ///
     /// # Errors
     ///
@@ -224,7 +232,7 @@ impl Column {
         })
     }
 
-    /// Makes room for `rows` rows in all, but not for their texts.
+    /// Makes room for `rows` rows in total, but not for the bytes of their texts.
     fn reserve(&mut self, rows: usize) -> Result<(), NoMemory> {
         match &mut self.values {
             Values::Text(starts, _) => reserve_exact(starts, rows + 1)?,
@@ -234,7 +242,7 @@ impl Column {
         self.valid.reserve(rows)
     }
 
-    /// The same values, with no room to spare.
+    /// Returns a copy that has no unused memory.
     fn copy(&self) -> Result<Self, NoMemory> {
         fn of<T: Copy>(values: &[T]) -> Result<Vec<T>, NoMemory> {
             let mut copy = with_room(values.len())?;
@@ -259,13 +267,13 @@ impl Column {
         })
     }
 
-    /// Its rows.
+    /// Returns the number of rows.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.valid.length
     }
 
-    /// Bytes of its values.
+    /// Returns the size of the values in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         match &self.values {
@@ -275,12 +283,14 @@ impl Column {
         }
     }
 
-    /// Adds a row. Call [`Batch::begin_row`] first, once for all columns: otherwise this may abort the process when there is no memory.
-    /// The same holds for the methods below.
+    /// Appends a row with this value; with null if the value has another type than the column.
+    ///
+    /// Call [`Batch::begin_row`] first, once for all columns of a batch. Without that, this method and those below may abort the process
+    /// when there is no memory.
     ///
     /// # Errors
     ///
-    /// [`NoMemory`] for a text. Then nothing is added.
+    /// [`NoMemory`] for the bytes of a text; no row is appended.
     #[inline]
     pub fn push(&mut self, cell: Cell) -> Result<(), NoMemory> {
         match (&mut self.values, cell) {
@@ -300,7 +310,7 @@ impl Column {
         Ok(())
     }
 
-    /// Adds a row without a value.
+    /// Appends a row without a value.
     #[inline]
     pub fn push_null(&mut self) {
         match &mut self.values {
@@ -312,7 +322,8 @@ impl Column {
         self.nulls += 1;
     }
 
-    /// The bytes of all texts. Add those of the next text, then call [`Self::end_text`].
+    /// Returns the bytes of all texts; `None` for a column of another type. The caller appends the bytes of the next text to them, and then
+    /// calls [`Self::end_text`].
     #[inline]
     pub fn text(&mut self) -> Option<&mut Vec<u8>> {
         match &mut self.values {
@@ -321,7 +332,7 @@ impl Column {
         }
     }
 
-    /// Adds a row with the text written since the last row.
+    /// Appends a row with the text that was appended to [`Self::text`] since the last row.
     #[inline]
     pub fn end_text(&mut self) {
         if let Values::Text(starts, bytes) = &mut self.values {
@@ -330,7 +341,7 @@ impl Column {
         }
     }
 
-    /// The value of a row.
+    /// Returns the value of a row.
     #[must_use]
     pub fn cell(&self, row: usize) -> Cell<'_> {
         if !self.valid.get(row) {
@@ -346,7 +357,7 @@ impl Column {
         }
     }
 
-    /// Removes the rows from `rows` on.
+    /// Removes all rows after the first `rows`.
     pub fn truncate(&mut self, rows: usize) {
         match &mut self.values {
             Values::Text(starts, bytes) => {
@@ -363,27 +374,28 @@ impl Column {
     }
 }
 
-/// Where the next text begins. The reader keeps a batch below the number of bytes that 32 bits can count.
+/// Returns the start of the next text. It fits 32 bits, because the reader limits the bytes of a batch.
 #[inline]
 fn offset(bytes: &[u8]) -> i32 {
     debug_assert!(i32::try_from(bytes.len()).is_ok());
-    #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)] // See above.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
+    // The reader limits the length.
     return bytes.len() as i32;
 }
 
-/// Rows of a table.
+/// Some rows of a table: columns of the same length.
 #[derive(Debug, Default)]
 pub struct Batch {
     /// The columns.
     pub columns: Vec<Column>,
-    /// Rows that each column has.
+    /// The number of complete rows.
     pub rows: usize,
-    /// Rows that each column has room for, without their texts.
+    /// The number of rows that every column has room for, not counting the bytes of texts.
     room: usize,
 }
 
 impl Batch {
-    /// An empty batch.
+    /// Returns an empty batch with columns of these types.
     ///
     /// # Errors
     ///
@@ -400,7 +412,8 @@ impl Batch {
         })
     }
 
-    /// Makes room for one more row in all columns, but not for its texts. A check in each column took up to 8 % more processor time.
+    /// Makes room for one more row in all columns, but not for the bytes of its texts. One check here instead of one per column saves up to
+    /// 8% of the processor time.
     ///
     /// # Errors
     ///
@@ -424,7 +437,7 @@ impl Batch {
         Ok(())
     }
 
-    /// The same rows, with no room to spare.
+    /// Returns a copy that has no unused memory.
     ///
     /// # Errors
     ///
@@ -441,13 +454,13 @@ impl Batch {
         })
     }
 
-    /// Bytes of all values.
+    /// Returns the size of all values in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.columns.iter().map(Column::bytes).sum()
     }
 
-    /// Removes the rows from `rows` on. Some columns may have more of them than others.
+    /// Removes all rows after the first `rows`. Columns may have different lengths before, as after a row that failed halfway.
     pub fn truncate(&mut self, rows: usize) {
         for column in &mut self.columns {
             column.truncate(rows);
@@ -455,11 +468,11 @@ impl Batch {
         self.rows = rows;
     }
 
-    /// Takes the rows, and leaves an empty batch with room for about as many.
+    /// Returns the rows, and leaves an empty batch with room for as many.
     ///
     /// # Errors
     ///
-    /// [`NoMemory`]. Then nothing is taken.
+    /// [`NoMemory`]; the batch is unchanged.
     pub fn take(&mut self, types: &[Type]) -> Result<Self, NoMemory> {
         let mut columns = with_room(types.len())?;
         for (column, &kind) in self.columns.iter().zip(types) {

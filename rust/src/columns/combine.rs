@@ -1,10 +1,17 @@
-//! Picks one row of each answer that has several rows in tables `usage`.
+//! [`Combine`](crate::columns::combine::Combine): keeps one row of each response of the API in tables `usage`.
 //!
-//! An answer of several content blocks is several lines, each with the usage of all; a fork copies lines into another file; and a stream has
-//! the same answers as the transcript. The key of an answer is its message id and its request id. One of its rows counts: a row of a
-//! transcript before one of a stream, which has only the output tokens that the answer began with; the original, which has
-//! no `request_session_id`, before a copy; and of equals the last. The key of a row without a message id is its `uuid`; a row without
-//! either is an answer of its own.
+//! A response can have several rows, and adding their tokens would count it more than once. A response with several content blocks is
+//! several lines, each with the usage of the whole response. A forked session copies lines into another file. A recorded stream has
+//! the same responses as the transcript.
+//!
+//! Rows with the same `message_id` and `request_id` belong to one response. A row without a `message_id` has its `uuid` as the key, and
+//! a row that lacks both is a response of its own. Of the rows of a response, one counts:
+//!
+//! ```text
+//! 1. a row of a transcript before one of a stream, which has only the output tokens known at the start of the response
+//! 2. the original, without `request_session_id`, before a copy
+//! 3. the last row
+//! ```
 
 use std::collections::HashMap;
 use std::mem;
@@ -12,36 +19,38 @@ use std::mem;
 use super::batch::{append, push, reserve, with_room, Batch, Cell, NoMemory, Type};
 use super::reader::BATCH_ROWS;
 
-/// A table of rows that the caller owns.
+/// A table of rows in the caller's memory.
 pub trait Rows {
-    /// How many.
+    /// Returns the number of rows.
     fn rows(&self) -> usize;
-    /// A value, by the index of its column and of its row.
+    /// Returns the value in this column and row.
     fn cell(&self, column: usize, row: usize) -> Cell<'_>;
 }
 
-/// The row of an answer that counts, so far.
+/// The row that counts for a response, among the rows so far.
 #[derive(Clone, Copy, Debug)]
 struct Best {
     table: usize,
     row: usize,
+    /// 0 to 3, from rules 1 and 2 of the module. A row replaces one of the same or a lower rank.
     rank: u8,
 }
 
-/// The counting rows, one for each answer.
+/// Tables, and for each of their rows whether it counts.
 #[derive(Debug)]
 pub struct Combine<T> {
     types: Vec<Type>,
-    /// Indexes of the columns that make the key and the rank of a row: those of [`NAMES`].
+    /// The indexes of the columns [`NAMES`]; `None` for an absent one.
     places: [Option<usize>; 5],
     tables: Vec<T>,
     /// For each row of each table, whether it counts.
     counts: Vec<Vec<bool>>,
-    /// Key -> index of its answer.
+    /// The key of a response -> its index in `answers`.
     known: HashMap<Box<[u8]>, usize>,
     answers: Vec<Best>,
 }
 
+/// The columns that form the key and the rank of a row.
 const NAMES: [&str; 5] = [
     "message_id",
     "request_id",
@@ -51,7 +60,7 @@ const NAMES: [&str; 5] = [
 ];
 
 impl<T: Rows> Combine<T> {
-    /// For rows with these columns. `None` if `message_id` or `request_id` is missing.
+    /// Makes an empty combination for tables with these columns. `None` if `message_id` or `request_id` is not among them.
     #[must_use]
     pub fn new(columns: &[(String, Type)]) -> Option<Self> {
         let find = |name| {
@@ -71,11 +80,11 @@ impl<T: Rows> Combine<T> {
         })
     }
 
-    /// Takes rows.
+    /// Adds a table.
     ///
     /// # Errors
     ///
-    /// [`NoMemory`]. All rows that were not looked at then count.
+    /// [`NoMemory`]. The rows that were not compared yet then all count.
     pub fn add(&mut self, rows: T) -> Result<(), NoMemory> {
         let mut counts = with_room(rows.rows())?;
         counts.resize(rows.rows(), true);
@@ -86,7 +95,7 @@ impl<T: Rows> Combine<T> {
         added
     }
 
-    /// Finds out which of the rows of the next table count.
+    /// Determines which rows of the next table count, and which rows of earlier tables they replace.
     fn count(&mut self, rows: &T) -> Result<(), NoMemory> {
         let table = self.tables.len();
         let (mut key, mut last_key, mut last) = (Vec::new(), Vec::new(), usize::MAX);
@@ -103,13 +112,13 @@ impl<T: Rows> Combine<T> {
             push(&mut key, u8::from(message.is_some()))?;
             append(&mut key, id)?;
             if message.is_some() {
-                // No text has this byte, so the two ids cannot be confused.
+                // UTF-8 never has the byte 0xff, so the two ids cannot run into each other.
                 push(&mut key, 0xff)?;
                 append(&mut key, text(1).unwrap_or(b"\xff"))?;
             }
             let rank = 2 * u8::from(text(3) != Some(b"stream")) + u8::from(text(4).is_none());
             let best = Best { table, row, rank };
-            // Most rows of an answer are neighbours: no look-up is needed for them.
+            // The rows of a response mostly follow each other, so compare with the last key before the look-up.
             if key != last_key {
                 last = self
                     .known
@@ -139,7 +148,7 @@ impl<T: Rows> Combine<T> {
         Ok(())
     }
 
-    /// The counting rows of the next tables. Advances `next`; `None` after the last table.
+    /// Returns the rows that count in some tables, from the table `next` on, and advances `next`; `None` after the last table.
     ///
     /// # Errors
     ///

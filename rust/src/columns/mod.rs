@@ -1,13 +1,23 @@
-//! Lines to columns: the values of some keys of each line, in typed columns, without an object for any of them.
+//! Reads lines into typed Arrow columns, without making an object for a line.
 //!
-//! * `tree`: which keys are wanted; `walk`: where in an object their values stand.
-//! * `values`: those values as text, numbers, times.
-//! * `spec`: the columns of a table and their rules; `rows`: the rows of a line; `batch`: growing columns.
-//! * `source`: where lines come from; `reader`: files and ranges of files, line by line, to batches and a report.
-//! * `combine`: picks one row of each answer that has several.
+//! The basic idea is simple: walk through the object of a line from key to key, copy the values of the wanted keys to their columns, and
+//! skip all other values by their brackets and quotes. With the columns `uuid text first uuid` and `input int first
+//! message.usage.input_tokens`:
 //!
-//! The caller says which keys. Checked of a line: its structure, its UTF-8, and each value that is taken. Skipped values are not checked.
-//! A line that is not understood here goes to the decoder that the caller gives.
+//! ```text
+//! {"uuid":"a1","message":{"content":[…],"usage":{"input_tokens":5}}}
+//!          ^^                       ^ skipped                   ^
+//! column uuid: …, "a1"              column input: …, 5
+//! ```
+//!
+//! The walk checks the structure of the line, its UTF-8, and each value that it copies, but not the values that it skips. If it does not
+//! understand a line, the line goes to a decoder that the caller passes in.
+//!
+//! * `tree`: the wanted keys; `walk`: finds their values in an object.
+//! * `values`: converts JSON values to text, numbers and times.
+//! * `spec`: the columns of a table, and the rules that fill them; `rows`: makes the rows of one line; `batch`: columns that grow.
+//! * `source`: files and bytes to read; `reader`: reads them line by line into batches, and counts problems.
+//! * `combine`: keeps one row of each response that has several.
 
 pub mod batch;
 pub mod combine;

@@ -1,12 +1,19 @@
-//! Reads files and ranges of files line by line into batches, and reports values that did not fit.
+//! [`Reader`](crate::columns::reader::Reader): reads sources line by line into batches, and counts the values that did not fit.
 //!
-//! One buffer serves all files: a piece of 256 KiB is still in the cache when its lines are walked. A longer line makes the buffer grow
-//! until that line is done. Memory is this buffer, one batch, and what the longest line needs.
+//! One buffer of 256 KiB serves all sources, so its bytes are still in the processor's cache when their lines are walked:
 //!
-//! Of 0.56 CPU seconds a GB for the ids and tokens of the table `usage` (transcripts with lines of 1.7 KB, AVX2), the copy of the pages
-//! by the system is 0.19, the look for UTF-8 0.07, and the lines 0.30. 14 columns with text take 0.74. Pieces of 64 KiB were not
-//! faster. [`crate::lines::frame`] before the walk, which finds the ends of lines as well, took 0.03 more.
-// The operations are inlined into one function per engine: only there the vector instructions may be used.
+//! ```text
+//! …rows made… │ complete lines │ start of a line │ free
+//!             at           complete           filled
+//! ```
+//!
+//! When no complete line is left, the start of the next line moves to the front, and the free part is filled by one read. A line that is
+//! longer than the buffer makes it grow until the line is read. The memory in use is this buffer, one batch, and the longest line.
+//!
+//! Reading the ids and tokens of the table `usage` takes 0.56 CPU seconds per GB (lines of 1.7 KB, AVX2): 0.19 for the system's copy of the
+//! pages, 0.07 for the check of UTF-8, and 0.30 for the lines. 14 columns with text take 0.74. A buffer of 64 KiB is not faster.
+//! Finding the lines with [`crate::lines::frame`] before the walk takes 0.03 more.
+// Every operation must be inlined into one function per engine: the compiler emits vector instructions in that function only.
 #![allow(clippy::inline_always)]
 
 use std::io;
@@ -23,104 +30,104 @@ use crate::filter::names::Names;
 use crate::kinds::scan::scan;
 use crate::simd::{run, Engine, Level, Operation};
 
-/// Bytes that are read at once.
+/// The size of the buffer, unless a line is longer.
 pub const BUFFER_BYTES: usize = 256 * 1024;
-/// A batch ends with the line that gives it this many rows or more.
+/// A batch ends after the line with which it has this many rows or more.
 pub const BATCH_ROWS: usize = 16 * 1024;
-/// A batch ends when its values have this many bytes. Checked once for each piece that is read.
+/// A batch ends when its values have this many bytes or more (2 MiB). This is checked before each read.
 pub const BATCH_BYTES: usize = 2 * 1024 * 1024;
-/// Problems to keep: the first ones.
+/// The most problems that a report keeps with their places. Later ones are only counted.
 pub const MAX_CASES: usize = 100;
 
-/// A byte order mark.
+/// The byte order mark of UTF-8.
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// The decoder's verdict on a line.
+/// The decoder's reply to a line.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// The same object, written in a form that this module understands.
+    /// The same object, encoded as a line that this module understands.
     Line(Vec<u8>),
-    /// It is no JSON object.
+    /// The line is not a JSON object.
     Refused,
-    /// There was no memory for it.
+    /// The decoder had no memory for the line.
     NoMemory,
-    /// The decoder failed, for a reason that has nothing to do with the line.
+    /// The decoder failed, for a reason other than the line.
     Failed,
 }
 
-/// The decoder, asked about a line that is not understood here.
+/// A function that decodes a line which this module does not understand.
 pub type Decode = Box<dyn Fn(&[u8]) -> Reply + Send + Sync>;
 
-/// What to read, and how.
+/// What to read from the lines, and how.
 pub struct Plan {
-    /// The table.
+    /// The table to make.
     pub spec: Spec,
     /// The wanted kinds of lines; `None` for all.
     pub only: Option<Names>,
-    /// Whether the first problem ends the pass.
+    /// Whether the first problem ends the pass with [`Failure::Strict`].
     pub strict: bool,
-    /// Limit for a line in bytes, without its LF.
+    /// The most bytes of a line, without its LF.
     pub max_line: usize,
     /// Which instructions of the processor to use.
     pub level: Level,
-    /// The decoder.
+    /// The decoder for lines that this module does not understand.
     pub decode: Decode,
 }
 
-/// Which problem.
+/// The kinds of problems in a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Problem {
-    /// A lone surrogate became U+FFFD.
+    /// A string has a lone surrogate, which was replaced by U+FFFD.
     Surrogate,
-    /// A value is of another type than its column, or out of its range: it became null.
+    /// A value has another type than its column, or is out of the type's range, and was replaced by null.
     Misfit,
-    /// The decoder says that a line is not a JSON object.
+    /// The line is not a JSON object.
     Invalid,
-    /// A line is over the limit.
+    /// The line is longer than [`Plan::max_line`].
     TooLong,
-    /// A line has too many content blocks.
+    /// The line has too many content blocks, or its rows would be too large.
     TooManyBlocks,
 }
 
-/// A problem, and where it was.
+/// A problem and its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Case {
-    /// Which problem.
+    /// The kind of problem.
     pub problem: Problem,
-    /// Index of the column, of a surrogate and a misfit.
+    /// The index of the column, for a surrogate or a misfit.
     pub column: Option<usize>,
-    /// Index of the source.
+    /// The index of the source.
     pub source: usize,
-    /// Bytes before the line in its file.
+    /// The bytes of the source before the line.
     pub offset: u64,
 }
 
-/// Counts of one pass over all sources.
+/// The counts of one pass over all sources.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// Bytes that were read.
+    /// Bytes read.
     pub bytes: u64,
-    /// Lines, without blank ones.
+    /// Lines read, not counting blank ones.
     pub lines: u64,
     /// Lines of kinds that are not wanted.
     pub skipped: u64,
-    /// Rows that were made.
+    /// Rows made.
     pub rows: u64,
-    /// Lines that the decoder was asked about.
+    /// Lines passed to the decoder.
     pub decoded: u64,
-    /// Lines without a row because the decoder refused them, because they are too long, or have too many blocks.
+    /// Lines without a row because they are not JSON objects, are too long, or have too many blocks.
     pub invalid: u64,
-    /// By column: lone surrogates.
+    /// For each column, the lone surrogates in its strings.
     pub surrogates: Vec<u64>,
-    /// By column: values that did not fit.
+    /// For each column, the values that did not fit.
     pub misfits: Vec<u64>,
-    /// The first problems.
+    /// The first problems, with their places.
     pub cases: Vec<Case>,
 }
 
 impl Report {
-    /// For a table with this many columns.
+    /// Returns an empty report for a table with this many columns.
     ///
     /// # Errors
     ///
@@ -137,6 +144,7 @@ impl Report {
         })
     }
 
+    /// Counts a problem that occurred `times` times, and keeps its place if it is one of the first.
     fn add(&mut self, case: Case, times: u32) {
         let count = match (case.problem, case.column) {
             (Problem::Surrogate, Some(column)) => &mut self.surrogates[column],
@@ -144,23 +152,23 @@ impl Report {
             _ => &mut self.invalid,
         };
         *count += u64::from(times);
-        // The room was reserved at the beginning.
+        // `new` has reserved room, so this does not allocate.
         if self.cases.len() < MAX_CASES.min(self.cases.capacity()) {
             self.cases.push(case);
         }
     }
 }
 
-/// Why reading ended before its end.
+/// Why a pass ended before it had read all sources.
 #[derive(Debug)]
 pub enum Failure {
-    /// The system's error, with a source.
+    /// Opening or reading the source with this index failed.
     Io(io::Error, usize),
-    /// Something did not fit, and should have.
+    /// A line has this problem, and the plan is strict.
     Strict(Case),
     /// The decoder failed.
     Decoder,
-    /// There is no memory for a line, or for its rows.
+    /// There is no memory for a line or for its rows.
     NoMemory,
 }
 
@@ -176,33 +184,33 @@ pub struct Reader {
     sources: Arc<Vec<Source>>,
     report: Arc<Mutex<Report>>,
     rows: Rows,
-    /// The source being read, or the next one.
+    /// The index of the current source, or of the next one if none is open.
     source: usize,
     open: Option<Open>,
     buffer: Vec<u8>,
-    /// Bytes of the source before the buffer.
+    /// The bytes of the source before the buffer's first byte.
     base: u64,
-    /// Where in the buffer the next line begins.
+    /// The index in the buffer of the next line.
     at: usize,
-    /// The place after the last LF.
+    /// The index in the buffer after its last LF.
     complete: usize,
-    /// Whether all lines up to there are UTF-8.
+    /// Whether the buffer is valid UTF-8 up to `complete`.
     clean: bool,
-    /// The place after the bytes that were read.
+    /// The index in the buffer after the bytes that were read.
     filled: usize,
-    /// Whether there is no more to read of the source.
+    /// Whether the source has no more lines to read.
     ended: bool,
-    /// Whether the bytes up to the next LF belong to a line of another range.
+    /// Whether to skip the bytes up to the next LF: they are a line of another range, or a line that is too long.
     skipping: bool,
 }
 
-/// Locks the counters, also after a panic: each is complete at any time.
+/// Locks a report. A poisoned lock is harmless, because each count is valid at any time.
 pub fn lock(report: &Mutex<Report>) -> MutexGuard<'_, Report> {
     report.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Reader {
-    /// A reader that begins with the first source, and counts in `report`.
+    /// Makes a reader that begins with the first source. It counts in `report`.
     ///
     /// # Errors
     ///
@@ -230,11 +238,11 @@ impl Reader {
         })
     }
 
-    /// The next rows; `None` when all sources were read.
+    /// Returns the next rows; `None` when all sources are read.
     ///
     /// # Errors
     ///
-    /// See [`Failure`]. After one there are no more rows.
+    /// See [`Failure`]. After an error the reader returns no more rows.
     pub fn next_batch(&mut self) -> Result<Option<Batch>, Failure> {
         while self.source < self.sources.len() {
             match self.step() {
@@ -246,13 +254,13 @@ impl Reader {
                 }
             }
         }
-        // The columns may have room for many more rows. A copy has no spare room; without memory for a copy, the batch stays as it is.
+        // The last batch may have room for many more rows. Return a copy without that room, or the batch itself if there is no memory.
         let left = mem::take(&mut self.rows.batch);
         let left = left.copy().unwrap_or(left);
         Ok(Some(left).filter(|batch| batch.rows > 0))
     }
 
-    /// Advances by some lines, or by one read. Returns whether the batch is full.
+    /// Makes rows of some lines, reads once, or opens or closes a source. Returns true if the batch is full.
     fn step(&mut self) -> Result<bool, Failure> {
         if self.at < self.complete {
             self.lines()?;
@@ -275,7 +283,7 @@ impl Reader {
             let read = read(open, &mut self.buffer[self.filled..room]).map_err(failed)?;
             self.take(read)?;
         } else {
-            // One byte before the range tells whether a line begins with it.
+            // Also read the byte before the range: if it is an LF, a line begins at the start of the range.
             self.base = source.start.saturating_sub(1);
             self.open = Some(source.open(self.base).map_err(failed)?);
             self.skipping = source.start > 0;
@@ -284,7 +292,8 @@ impl Reader {
         Ok(false)
     }
 
-    /// Takes bytes that were read; 0 at the end of the source.
+    /// Handles the `read` bytes that were added to the buffer; 0 means the end of the source. Finds the end of the complete lines, and checks
+    /// their UTF-8.
     fn take(&mut self, read: usize) -> Result<(), Failure> {
         lock(&self.report).bytes += read as u64;
         let begins = self.base == 0 && self.filled < BOM.len();
@@ -299,7 +308,7 @@ impl Reader {
             return Ok(());
         }
         if begins && self.buffer.starts_with(BOM) {
-            // White space, which may begin a line: so the first line still begins where the file does.
+            // Overwrite the byte order mark with spaces, which may begin a line. The first line then still has the offset 0.
             self.buffer[..BOM.len()].fill(b' ');
         }
         let data = &self.buffer[..self.filled];
@@ -315,6 +324,7 @@ impl Reader {
         Ok(())
     }
 
+    /// Reports that the line at `begin` in the buffer is too long, unless it belongs to another range.
     fn too_long(&self, begin: usize) -> Result<(), Failure> {
         if self.base + begin as u64 >= self.sources[self.source].stop {
             return Ok(());
@@ -323,7 +333,8 @@ impl Reader {
         self.problem(Problem::TooLong, None, 1, begin)
     }
 
-    /// Takes complete lines until there is none, or one needs the decoder or ends the pass.
+    /// Makes rows of the complete lines in the buffer. Returns early after a line that needs the decoder or has problems, and when the batch
+    /// is full.
     fn lines(&mut self) -> Result<(), Failure> {
         if self.skipping {
             self.skipping = false;
@@ -352,14 +363,14 @@ impl Reader {
         match stop {
             Stop::End => Ok(()),
             Stop::Noted(begin) => self.notes(begin),
-            Stop::Odd => self.odd(),
+            Stop::Unclear => self.decode_line(),
             Stop::NoMemory => Err(Failure::NoMemory),
         }
     }
 
-    /// Has the decoder look at a line.
+    /// Passes the next line to the decoder, and makes rows of the line that it returns.
     #[cold]
-    fn odd(&mut self) -> Result<(), Failure> {
+    fn decode_line(&mut self) -> Result<(), Failure> {
         let begin = self.at;
         let line = &self.buffer[begin..self.complete];
         let line = &line[..line_end(line)];
@@ -393,12 +404,13 @@ impl Reader {
         match lines.take(&self.report, false).0 {
             Stop::End => Ok(()),
             Stop::Noted(_) => self.notes(begin),
-            // What the decoder writes is understood here. If it ever is not, the line is reported, not lost in silence.
-            Stop::Odd => self.problem(Problem::Invalid, None, 1, begin),
+            // This module understands every line that the decoder writes. Should it not, report the line instead of losing it silently.
+            Stop::Unclear => self.problem(Problem::Invalid, None, 1, begin),
             Stop::NoMemory => Err(Failure::NoMemory),
         }
     }
 
+    /// Reports the problems of the line at `begin` in the buffer.
     fn notes(&mut self, begin: usize) -> Result<(), Failure> {
         for note in self.rows.take_notes() {
             self.problem(note.problem, note.column, note.times, begin)?;
@@ -406,6 +418,7 @@ impl Reader {
         Ok(())
     }
 
+    /// Counts a problem of the line at `at` in the buffer. Fails if the plan is strict.
     fn problem(
         &self,
         problem: Problem,
@@ -427,7 +440,7 @@ impl Reader {
     }
 }
 
-/// Moves the kept part of a buffer to its start, and makes room after it. Returns where that part ends.
+/// Moves the part `kept` of a buffer to its start, and makes room for a read after it. Returns the end of the room.
 fn make_room(buffer: &mut Vec<u8>, kept: Range<usize>) -> Result<usize, NoMemory> {
     let length = kept.len();
     if buffer.len() > BUFFER_BYTES && length < BUFFER_BYTES / 2 {
@@ -438,7 +451,7 @@ fn make_room(buffer: &mut Vec<u8>, kept: Range<usize>) -> Result<usize, NoMemory
     } else {
         buffer.copy_within(kept, 0);
     }
-    // One more byte, for the LF that the last line may lack.
+    // Keep one byte free, for the LF that the last line of a source may lack.
     if length + 1 >= buffer.len() {
         let size = (2 * buffer.len()).max(BUFFER_BYTES);
         let more = buffer.try_reserve_exact(size - buffer.len());
@@ -448,37 +461,42 @@ fn make_room(buffer: &mut Vec<u8>, kept: Range<usize>) -> Result<usize, NoMemory
     Ok(buffer.len() - 1)
 }
 
-/// Where the first LF is, or the end.
+/// Returns the index of the first LF, or the length of `data`.
 fn line_end(data: &[u8]) -> usize {
     memchr::memchr(b'\n', data).unwrap_or(data.len())
 }
 
-/// Why the lines ended.
+/// Why [`Lines::take`] has stopped.
 enum Stop {
-    /// There are no more.
+    /// All lines were read, or the batch is full.
     End,
-    /// The line at this place is not understood.
-    Odd,
-    /// Something in the line that began here did not fit.
+    /// The decoder has to read the next line.
+    Unclear,
+    /// The line that begins at this index has problems. It has been read.
     Noted(usize),
-    /// There is no memory for the rows of the line at this place.
+    /// There is no memory for the rows of the next line.
     NoMemory,
 }
 
-/// Makes rows of lines.
+/// Makes rows of the lines in `data[at..end]`.
 struct Lines<'a> {
     plan: &'a Plan,
     rows: &'a mut Rows,
     data: &'a [u8],
+    /// Whether `data` is valid UTF-8. If not, each line is checked.
     clean: bool,
+    /// The index of the next line.
     at: usize,
     end: usize,
+    /// The name of the file.
     path: Option<&'a [u8]>,
+    /// The bytes of the source before `data`.
     base: u64,
 }
 
 impl Lines<'_> {
-    /// Takes lines until there is none or one is not understood, and counts them. Lines from the decoder are counted already.
+    /// Makes rows until it has to stop. Returns why, and the index of the next line. With `counts`, it adds the lines to the report; a line
+    /// that the decoder returned was counted before.
     fn take(mut self, report: &Mutex<Report>, counts: bool) -> (Stop, usize) {
         let before = self.rows.batch.rows;
         let (stop, taken, skipped) = run(self.plan.level, &mut self);
@@ -502,7 +520,7 @@ impl Operation for &mut Lines<'_> {
             if !self.clean {
                 let line = &self.data[begin..];
                 if simdutf8::basic::from_utf8(&line[..line_end(line)]).is_err() {
-                    return (Stop::Odd, taken, skipped);
+                    return (Stop::Unclear, taken, skipped);
                 }
             }
             if let Some(only) = &self.plan.only {
@@ -523,13 +541,13 @@ impl Operation for &mut Lines<'_> {
             let before = rows.batch.rows;
             let (end, noted) = match rows.add(engine, &self.plan.spec, line) {
                 Ok(added) => added,
-                Err(Fault::Odd) => return (Stop::Odd, taken, skipped),
+                Err(Fault::Unclear) => return (Stop::Unclear, taken, skipped),
                 Err(Fault::NoMemory) => return (Stop::NoMemory, taken, skipped),
             };
             if end - begin > self.plan.max_line.saturating_add(1) {
                 rows.batch.truncate(before);
                 rows.take_notes();
-                return (Stop::Odd, taken, skipped);
+                return (Stop::Unclear, taken, skipped);
             }
             self.at = end;
             taken += 1;

@@ -1,6 +1,16 @@
-//! The rows that a line gives.
-// The operations are inlined into one function per engine: only there the vector instructions may be used. A function that is not inlined is
-// called by `Engine::call`: without that, 14 columns with text took 1.07 CPU seconds a GB, against 0.82.
+//! [`Rows`]: makes the rows of a line, and appends them to a [`Batch`].
+//!
+//! Most tables have one row per line. A table with `!each` has one row per content block:
+//!
+//! ```text
+//! {"uuid":"a1","message":{"content":[{"type":"text","text":"hi"},{"type":"tool_use","id":"t1"}]}}
+//!
+//! uuid  block  kind      text  tool
+//! a1    0      text      hi    null
+//! a1    1      tool_use  null  t1
+//! ```
+// Every operation must be inlined into one function per engine: the compiler emits vector instructions in that function only. Functions
+// that are too large for that are called by `Engine::call`. Plain calls took 1.07 CPU seconds per GB with 14 columns, and these 0.82.
 #![allow(clippy::inline_always)]
 
 use super::batch::{push, Batch, Cell, Column, NoMemory, Type};
@@ -11,52 +21,58 @@ use super::values::{json, text, timestamp, word, Fault, Word};
 use super::walk::{space, walk, Form, Found, Item, List, Value};
 use crate::simd::{Engine, Operation};
 
-/// Limit for the content blocks of a line, so that a batch has a bound.
+/// The most content blocks of a line that become rows. Without a limit, one line could make a batch of any size.
 pub const MAX_BLOCKS: usize = 1 << 16;
 
-/// Most bytes of these rows, beyond twice the line: each repeats what the line has beside its blocks. With a line of at most 512 MiB, a column's offsets have 32 bits.
+/// The most bytes that the rows of one line may have beyond twice the size of the line (64 MiB). Each row repeats the values that the line
+/// has outside of its blocks, so rows can be much larger than their line. With lines of at most 512 MiB, the limit keeps the
+/// offsets of a column within 32 bits.
 pub const MAX_REPEATED: usize = 64 << 20;
 
-/// Something in a line that did not fit.
+/// A problem of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// Which problem.
+    /// The kind of problem.
     pub problem: Problem,
-    /// Index of the column, of a surrogate and a misfit.
+    /// The index of the column, for a surrogate or a misfit.
     pub column: Option<usize>,
-    /// How many times.
+    /// How often it occurred in this line.
     pub times: u32,
 }
 
-/// A line, and what its bytes do not say.
+/// A line, its file, and its place in the file.
 #[derive(Clone, Copy)]
 pub struct Line<'a> {
-    /// Bytes, up to an LF or the end.
+    /// Bytes that contain the line, and perhaps more lines after its LF.
     pub data: &'a [u8],
-    /// Where it begins.
+    /// The index in `data` at which the line begins.
     pub at: usize,
-    /// The name of its file, as UTF-8.
+    /// The name of the file, as UTF-8.
     pub path: Option<&'a [u8]>,
-    /// Bytes of the file before it.
+    /// The bytes of the file before the line.
     pub offset: u64,
 }
 
-/// What is needed besides the columns to make them.
+/// The state of [`Rows`] that is not in its columns. It is kept to reuse its memory for the next line.
 #[derive(Debug)]
 struct Work {
+    /// The values found in the object of the line.
     line: Found,
+    /// The values found in the object of the row, such as a content block.
     block: Found,
-    /// The objects in a list whose texts are joined.
+    /// The wanted keys, `type` and `text`, of the objects in a list whose texts are joined.
     parts: Tree,
+    /// The values found in such an object.
     part: Found,
     part_type: Slot,
     part_text: Slot,
-    /// A time without its escapes.
+    /// The text of a time, without escapes.
     scratch: Vec<u8>,
+    /// The problems of the current line.
     notes: Vec<Note>,
 }
 
-/// Makes rows of lines.
+/// Makes rows of lines, one line after another.
 #[derive(Debug)]
 pub struct Rows {
     types: Vec<Type>,
@@ -66,7 +82,7 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// For a table.
+    /// Makes an empty batch for the table `spec`.
     ///
     /// # Errors
     ///
@@ -92,7 +108,7 @@ impl Rows {
         })
     }
 
-    /// Takes the batch, and begins another.
+    /// Returns the batch, and begins another.
     ///
     /// # Errors
     ///
@@ -101,16 +117,17 @@ impl Rows {
         self.batch.take(&self.types)
     }
 
-    /// Takes the problems of the last line.
+    /// Returns the problems of the last line, and forgets them.
     pub fn take_notes(&mut self) -> Vec<Note> {
         std::mem::take(&mut self.work.notes)
     }
 
-    /// Adds the rows of a line. Returns where the next line begins, and whether something did not fit.
+    /// Appends the rows of a line. Returns the index of the next line in its data, and whether the line has problems (see
+    /// [`take_notes`](Self::take_notes)).
     ///
     /// # Errors
     ///
-    /// The line is unclear, or a value in it is invalid; or there is no memory for its rows. Then it has given no row.
+    /// [`Fault::Unclear`] if the decoder has to read the line; [`Fault::NoMemory`]. No row is appended.
     #[inline(always)]
     pub fn add<E: Engine>(
         &mut self,
@@ -119,10 +136,11 @@ impl Rows {
         line: Line,
     ) -> Result<(usize, bool), Fault> {
         let (data, found) = (line.data, &mut self.work.line);
-        let end = walk(engine, data, space(data, line.at), &spec.line, found).ok_or(Fault::Odd)?;
+        let end =
+            walk(engine, data, space(data, line.at), &spec.line, found).ok_or(Fault::Unclear)?;
         let end = space(data, end);
         if data.get(end).is_some_and(|&byte| byte != b'\n') {
-            return Err(Fault::Odd);
+            return Err(Fault::Unclear);
         }
         let tag = found.value(spec.tag);
         if !spec.types.is_empty() && !spec.types.iter().any(|name| tag.is(data, name))
@@ -146,6 +164,7 @@ impl Rows {
         Ok((end + 1, !self.work.notes.is_empty()))
     }
 
+    /// Appends a row for each object in the line's list, or one for a string in its place.
     #[inline(always)]
     fn add_blocks<E: Engine>(
         &mut self,
@@ -173,7 +192,7 @@ impl Rows {
             loop {
                 match list
                     .next(engine, line.data, &spec.block, &mut self.work.block)
-                    .ok_or(Fault::Odd)?
+                    .ok_or(Fault::Unclear)?
                 {
                     Item::Object => engine.call(Row(self, spec, line, index, false))?,
                     Item::Other => {
@@ -192,14 +211,14 @@ impl Rows {
                 }
             }
         }
-        // Ignore problems of columns that nobody asked for.
+        // A list that has items other than objects, or a value other than a list, is a problem of the text column, if there is one.
         if texts.is_some() {
             self.work.note(Problem::Misfit, texts, strays.into())?;
         }
         Ok(())
     }
 
-    /// Adds a row. `bare`: the row is for a string in place of a list of blocks.
+    /// Appends a row. With `bare`, the row is that of a string in place of a list of blocks.
     #[inline(always)]
     fn add_row<E: Engine>(
         &mut self,
@@ -249,7 +268,7 @@ impl Rows {
             if !value.is_some(data) {
                 column.push_null();
             } else if of.kind == Type::Text && value.is_text() {
-                // Not a closure: that would be a function of its own, without vectors.
+                // A closure here would be compiled as a separate function, without vector instructions.
                 let mut surrogates = 0;
                 if let Some(out) = column.text() {
                     surrogates = text(engine, data, value, out)?;
@@ -268,7 +287,8 @@ impl Rows {
     }
 }
 
-/// A row that is added, by a function of its own: inlined in each place it took 55 kB more, and was no faster.
+/// The [`Operation`] that appends a row. Inlining [`Rows::add_row`] into its three callers instead made the library 55 kB larger and
+/// was not faster.
 struct Row<'a>(&'a mut Rows, &'a Spec, Line<'a>, usize, bool);
 
 impl Operation for Row<'_> {
@@ -282,6 +302,7 @@ impl Operation for Row<'_> {
 }
 
 impl Work {
+    /// Records a problem that occurred `times` times, unless that is 0.
     #[inline(always)]
     fn note(
         &mut self,
@@ -300,7 +321,7 @@ impl Work {
         Ok(())
     }
 
-    /// The first value that is present and not null.
+    /// Returns the first of these values that is present and not null; an absent one if there is none.
     #[inline(always)]
     fn first(&self, data: &[u8], places: &[Origin]) -> Value {
         for place in places {
@@ -315,7 +336,7 @@ impl Work {
         Value::default()
     }
 
-    /// Adds the texts of the objects of type `text` in a list, joined; null if there is none.
+    /// Appends a row with the joined texts of the objects of type `text` in a list; null if the list has none.
     #[inline(always)]
     fn join<E: Engine>(
         &mut self,
@@ -333,7 +354,7 @@ impl Work {
         loop {
             match list
                 .next(engine, data, &self.parts, &mut self.part)
-                .ok_or(Fault::Odd)?
+                .ok_or(Fault::Unclear)?
             {
                 Item::Object => (),
                 Item::Other => {
@@ -364,7 +385,7 @@ impl Work {
     }
 }
 
-/// A value as a cell of this type; `None` if the value has another type.
+/// Converts a value to a cell of this type; `None` if the value has another type.
 #[inline(always)]
 fn cell<'a, E: Engine>(
     engine: E,
@@ -373,7 +394,7 @@ fn cell<'a, E: Engine>(
     value: Value,
     scratch: &mut Vec<u8>,
 ) -> Result<Option<Cell<'a>>, Fault> {
-    #[allow(clippy::cast_sign_loss)] // The bits are what is meant.
+    #[allow(clippy::cast_sign_loss)] // A cell stores the bits of the number.
     let bits = |number: i64| Cell::Word(number as u64);
     Ok(match (kind, value.form) {
         (Type::Json, _) => Some(Cell::Text(json(engine, value.whole(data))?)),

@@ -1,4 +1,13 @@
-//! Where lines come from: files, ranges of files, and bytes.
+//! [`Source`](crate::columns::source::Source): a file, a range of a file, or bytes, whose lines are read.
+//!
+//! A range owns the lines that begin in it: `start..stop`. So several readers can share a file without losing or repeating a line:
+//!
+//! ```text
+//! {"a":1}\n{"b":2}\n{"c":3}\n
+//! 0        8        16
+//! start 0,  stop 10   reads a and b: b begins at byte 8
+//! start 10, stop 24   reads c
+//! ```
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
@@ -8,31 +17,31 @@ use std::sync::Arc;
 /// The bytes of a source.
 #[derive(Debug)]
 pub enum Input {
-    /// A file, opened when its turn has come.
+    /// A file, which is opened when the reader gets to it.
     File(PathBuf),
-    /// Bytes.
+    /// Bytes in memory.
     Bytes(Arc<Vec<u8>>),
 }
 
-/// The lines that begin in a range of some bytes.
+/// The lines that begin in a range of an input.
 #[derive(Debug)]
 pub struct Source {
-    /// The bytes.
+    /// The file or the bytes.
     pub input: Input,
     /// The name of the file, as UTF-8.
     pub name: Option<Vec<u8>>,
-    /// Lines that begin before this byte belong to another range.
+    /// The first byte of the range. Lines that begin before it are not read.
     pub start: u64,
-    /// So do lines that begin at this byte or after it.
+    /// The end of the range. Lines that begin at this byte or later are not read.
     pub stop: u64,
 }
 
-/// An open source.
+/// A source that is open for reading.
 #[derive(Debug)]
 pub enum Open {
-    /// A file.
+    /// An open file.
     File(File),
-    /// Bytes.
+    /// Bytes in memory, and the place of the next read.
     Bytes(Cursor<Shared>),
 }
 
@@ -45,7 +54,7 @@ impl Read for Open {
     }
 }
 
-/// Bytes shared by a source and its open form.
+/// The bytes of a source, shared with its [`Open`], in a form that `Cursor` can read.
 #[derive(Debug)]
 pub struct Shared(Arc<Vec<u8>>);
 
@@ -56,11 +65,12 @@ impl AsRef<[u8]> for Shared {
 }
 
 impl Source {
-    /// Opens it at a place. A FIFO may never have a writer, and a device may never end, so neither is opened.
+    /// Opens the source for reading from byte `at` on. It opens regular files only: a FIFO may never get a writer, and a device may never
+    /// end.
     ///
     /// # Errors
     ///
-    /// Those of the system; or it is not a regular file.
+    /// Errors of the system, and `InvalidInput` if the path is not a regular file.
     pub fn open(&self, at: u64) -> io::Result<Open> {
         Ok(match &self.input {
             Input::File(path) => {
@@ -88,12 +98,12 @@ impl Source {
         })
     }
 
-    /// The number of the line that begins at byte `offset`; the first is 1. All between it and `known` is read: the offset and the
-    /// number of a line that does not come after it, such as `(0, 1)`.
+    /// Returns the number of the line that begins at byte `offset`, from 1. `known` is the offset and the number of an earlier line, such as
+    /// `(0, 1)`. The function reads the bytes in between and counts their LFs.
     ///
     /// # Errors
     ///
-    /// Those of the system.
+    /// Errors of the system.
     pub fn line_number(&self, offset: u64, known: (u64, u64)) -> io::Result<u64> {
         let (start, mut number) = known;
         let mut before = self.open(start)?.take(offset - start);
@@ -108,11 +118,11 @@ impl Source {
     }
 }
 
-/// Reads once, and again if that was interrupted.
+/// Reads once. Repeats the call if a signal interrupts it.
 ///
 /// # Errors
 ///
-/// Those of the system.
+/// Errors of the system.
 pub fn read(from: &mut impl Read, out: &mut [u8]) -> io::Result<usize> {
     loop {
         match from.read(out) {

@@ -1,34 +1,40 @@
-//! The columns of a table, and the rules that make them.
+//! [`Spec`](crate::columns::spec::Spec): the columns of a table, and the rules that fill them.
 //!
-//! A text describes a table, one column a line: its name, its type, a rule, and what the rule needs. A path is keys with dots between. A path
-//! that begins with `*.` is in a content block.
+//! A table is described by a text, which Python writes. A line that begins with `!` selects lines of the input:
 //!
 //! ```text
-//! !where assistant user                     only lines of these types have rows
-//! !need message.usage                       only lines in which this is an object
-//! !each message.content attachment.prompt   a row for each object in the first of these lists, or for the string that is there instead
-//! path text path                            the name of the file
-//! offset int offset                         bytes of the file before the line
-//! block int index                           which of the rows of its line it is, from 0
-//! source text if stream session_id          the word before the first of the paths that is there
-//! session_id text first sessionId session_id   the first of the paths that has a value
-//! block_type text kind *.type               the same, and `text` for a string that stands instead of a list
-//! text text joined message.content content  the first that has a value: a string, or the texts of the objects of type `text` in a list
+//! !where assistant user                     only lines whose `type` is one of these
+//! !need message.usage                       only lines in which this value is an object
+//! !each message.content attachment.prompt   one row per object in the first of these lists that is present (or one row for a
+//!                                           string in place of the list); without `!each`, one row per line
+//! ```
+//!
+//! Every other line is a column: its name, its type, a rule, and the arguments of the rule. A path is keys joined by dots. A path that
+//! begins with `*.` starts at the object of the row in an `!each` list.
+//!
+//! ```text
+//! path text path                               the name of the file
+//! offset int offset                            the bytes of the file before the line
+//! block int index                              the index of the row among the rows of its line, from 0
+//! source text if stream session_id             the word `stream` if the path `session_id` is present (any number of such pairs)
+//! session_id text first sessionId session_id   the first of these paths that has a value
+//! block_type text kind *.type                  the same as `first`, but `text` in the row of a string
+//! text text joined message.content content     the same as `first`, but a list gives the joined texts of its objects of type `text`
 //! ```
 
 use super::batch::Type;
 use super::tree::{Slot, Tree};
 
-/// Where a column takes its value from.
+/// The place of a value that a column uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// A path in the line.
+    /// A path in the object of the line.
     Line(Slot),
-    /// A path in a content block of the line.
+    /// A path in the object of the row, such as a content block.
     Block(Slot),
 }
 
-/// The rule of a column. See the module.
+/// The rule that fills a column. The documentation of the module describes each.
 #[allow(missing_docs)]
 #[derive(Debug)]
 pub enum Rule {
@@ -41,43 +47,43 @@ pub enum Rule {
     Joined(Vec<Origin>),
 }
 
-/// A column.
+/// The description of a column.
 #[derive(Debug)]
 pub struct Column {
-    /// Its name.
+    /// The name of the column.
     pub name: String,
-    /// What its values are.
+    /// The type of its values.
     pub kind: Type,
-    /// How they are made.
+    /// The rule that fills it.
     pub rule: Rule,
 }
 
-/// A table.
+/// The description of a table.
 #[derive(Debug)]
 pub struct Spec {
-    /// Its columns.
+    /// The columns.
     pub columns: Vec<Column>,
-    /// The wanted keys of a line.
+    /// The keys that columns need of the line's object.
     pub line: Tree,
-    /// The wanted keys of a content block.
+    /// The keys that columns need of the row's object, in a list of `!each`.
     pub block: Tree,
-    /// The type of the line.
+    /// The key `type` of the line.
     pub tag: Slot,
-    /// The types of lines that have rows; empty for all.
+    /// `!where`: the types of lines that have rows; empty for all types.
     pub types: Vec<Vec<u8>>,
-    /// The value that must be an object.
+    /// `!need`: the value that must be an object.
     pub need: Option<Slot>,
-    /// Lists: each object in the first one present gives a row.
+    /// `!each`: the lists; empty if a line is one row.
     pub each: Vec<Slot>,
 }
 
 impl Spec {
-    /// The table that `text` describes; `None` if the text is invalid.
+    /// Parses the description of a table; `None` if it is invalid.
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
         let mut line = Tree::default();
         let mut spec = Self {
-            // Every table needs the type of a line.
+            // Want `type` and `subtype` in every table: a line that has one of them twice is then unclear, and goes to the decoder.
             tag: line.want("type")?,
             columns: Vec::new(),
             block: Tree::default(),
@@ -137,7 +143,7 @@ impl Spec {
         })
     }
 
-    /// What the values of each column are.
+    /// Returns the types of the columns.
     #[must_use]
     pub fn types(&self) -> Vec<Type> {
         self.columns.iter().map(|column| column.kind).collect()

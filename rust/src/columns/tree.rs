@@ -1,42 +1,54 @@
-//! The wanted keys of an object, and of the objects in it.
+//! [`Tree`](crate::columns::tree::Tree): the wanted keys of an object, and of the objects in it.
+//!
+//! The tree of the paths `type`, `message.id` and `message.usage`. Each key has a number, its *slot*, under which its value is stored:
+//!
+//! ```text
+//! node 0           type (slot 0), message (slot 1) ──► node 1
+//! node 1           id (slot 2), usage (slot 3)
+//! ```
 
 use crate::kinds::string::decoded;
 use crate::simd::{Engine, Plain};
 
-/// A wanted key, by its number in its tree.
+/// The number of a wanted key in its tree, from 0.
 pub type Slot = u8;
 
-/// Limit for the keys of a tree: each has one bit of a word.
+/// The most keys of a tree. A walk has one bit for each in a `u64`.
 pub const MAX_SLOTS: usize = 64;
+/// The end of a chain of keys with the same hash.
 const NONE: u8 = u8::MAX;
 
 /// The wanted keys of an object, at any depth, but not of objects in lists.
 #[derive(Debug)]
 pub struct Tree {
+    /// The objects with wanted keys. Node 0 is the outermost.
     nodes: Vec<Node>,
     slots: u8,
 }
 
-/// An object.
+/// An object with wanted keys.
 #[derive(Debug)]
 struct Node {
+    /// The node of the object that contains this one.
     parent: u8,
     keys: Vec<Key>,
-    /// Hash -> the first key with it.
+    /// A hash table: for each hash, the index of the first key in `keys`.
     heads: [u8; 64],
 }
 
-/// A key of an object.
+/// A wanted key of an object.
 #[derive(Debug)]
 pub struct Key {
     name: Box<[u8]>,
-    /// Its number.
+    /// The number of the key in its tree.
     pub slot: Slot,
-    /// The node for the object that is its value, if keys of that object are wanted.
+    /// The node of the object that is the key's value, if keys of that object are wanted.
     pub inner: Option<u8>,
+    /// The index of the next key with the same hash.
     next: u8,
 }
 
+/// Returns a hash of a key from its length, its first and its last byte.
 fn hash(name: &[u8]) -> usize {
     let (first, last) = (name.first(), name.last());
     let ends =
@@ -62,6 +74,7 @@ impl Node {
         }
     }
 
+    /// Returns the index of the key with this name.
     #[inline]
     fn find(&self, name: &[u8]) -> Option<usize> {
         let mut at = self.heads[hash(name)];
@@ -76,7 +89,8 @@ impl Node {
 }
 
 impl Tree {
-    /// Adds the value at a path: keys with dots between. `None` if there are too many.
+    /// Adds a path, which is keys joined by dots, and returns the slot of its last key. `None` if the tree would have more than
+    /// [`MAX_SLOTS`] keys.
     pub fn want(&mut self, path: &str) -> Option<Slot> {
         let (mut node, mut slot) = (0_usize, None);
         for (depth, name) in path.split('.').enumerate() {
@@ -88,6 +102,7 @@ impl Tree {
         slot
     }
 
+    /// Returns the slot of a key of a node, and adds the key if it is new.
     fn key(&mut self, node: usize, name: &[u8]) -> Option<Slot> {
         let new = self.slots;
         let node = &mut self.nodes[node];
@@ -109,6 +124,7 @@ impl Tree {
         Some(new)
     }
 
+    /// Returns the node of the object under a key, and adds the node if it is new.
     fn inner(&mut self, node: usize, slot: Slot) -> Option<u8> {
         let new = u8::try_from(self.nodes.len()).ok()?;
         let key = self.nodes[node]
@@ -123,20 +139,20 @@ impl Tree {
         Some(new)
     }
 
-    /// Number of wanted keys.
+    /// Returns the number of wanted keys.
     #[must_use]
     pub fn slots(&self) -> usize {
         usize::from(self.slots)
     }
 
-    /// The parent of a node.
+    /// Returns the node of the object that contains the object of `node`.
     #[inline]
     #[must_use]
     pub fn parent(&self, node: u8) -> u8 {
         self.nodes[usize::from(node)].parent
     }
 
-    /// The key of this name, which has no escapes, in the object of a node.
+    /// Returns the wanted key `name` of a node, if there is one. `name` has no escapes.
     #[inline]
     #[must_use]
     pub fn key_of(&self, node: u8, name: &[u8]) -> Option<&Key> {
@@ -144,12 +160,13 @@ impl Tree {
         node.find(name).map(|at| &node.keys[at])
     }
 
-    /// As [`key_of`](Self::key_of), of a name with escapes.
+    /// Does the same as [`key_of`](Self::key_of) for a `name` with escapes.
     #[cold]
     #[inline(never)]
     #[must_use]
     pub fn key_of_escaped(&self, node: u8, name: &[u8]) -> Option<&Key> {
-        // Compare with each key in turn, without a copy of the name, which may be as long as the line. All known names are ASCII.
+        // Compare with each key in turn, because decoding the name first would copy it, and it may be as long as the line. All wanted keys
+        // are ASCII, so a byte of them is a code unit.
         let mut keys = self.nodes[usize::from(node)].keys.iter();
         keys.find(|key| decoded(name).eq(key.name.iter().copied().map(u16::from)))
     }

@@ -1,5 +1,5 @@
-//! Values of lines as text, numbers and times. Each value taken is checked byte by byte.
-// The operations are inlined into one function per engine: only there the vector instructions may be used.
+//! Converts JSON values to text, numbers and times, and checks each byte of them.
+// Every operation must be inlined into one function per engine: the compiler emits vector instructions in that function only.
 #![allow(clippy::inline_always)]
 
 use super::batch::{append, push, reserve, NoMemory};
@@ -7,12 +7,11 @@ use super::walk::{ends_word, space, Form, Value};
 use crate::kinds::string::{escape_len, escaped_end};
 use crate::simd::{Engine, Operation};
 
-/// Why a value was not taken.
+/// Why a line gives no row here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// It is not valid JSON, and so the line is not.
-    Odd,
-    /// There is no memory.
+    /// The line is invalid JSON, or this module does not understand it. The decoder has to read it.
+    Unclear,
     NoMemory,
 }
 
@@ -22,14 +21,14 @@ impl From<NoMemory> for Fault {
     }
 }
 
-/// U+FFFD, for half a surrogate pair: UTF-8 cannot express one.
+/// U+FFFD, which replaces half of a surrogate pair, because UTF-8 cannot express one.
 const REPLACEMENT: &[u8] = "\u{fffd}".as_bytes();
 
-/// Appends the text of a string to `out`. Returns how many lone surrogates became U+FFFD.
+/// Appends the text of a string to `out`, without its escapes. Returns how many lone surrogates it replaced by U+FFFD.
 ///
 /// # Errors
 ///
-/// A control byte, an invalid escape, or no memory. `out` may then have part of the text.
+/// [`Fault::Unclear`] for a control byte or an invalid escape; [`Fault::NoMemory`]. `out` may then have a part of the text.
 #[inline(always)]
 pub fn text<E: Engine>(
     engine: E,
@@ -38,9 +37,9 @@ pub fn text<E: Engine>(
     out: &mut Vec<u8>,
 ) -> Result<u32, Fault> {
     if value.form == Form::Plain {
-        // The closing quote is special, so the search ends there at the latest.
+        // The search for a special byte ends at the closing quote, unless there is a control byte before it.
         if engine.special(data, value.start) != value.end {
-            return Err(Fault::Odd);
+            return Err(Fault::Unclear);
         }
         append(out, value.of(data))?;
         return Ok(0);
@@ -48,6 +47,7 @@ pub fn text<E: Engine>(
     engine.call(Unescape(value.of(data), out))
 }
 
+/// The [`Operation`] that appends a string with escapes to a vector.
 struct Unescape<'a>(&'a [u8], &'a mut Vec<u8>);
 
 impl Operation for Unescape<'_> {
@@ -61,7 +61,7 @@ impl Operation for Unescape<'_> {
 
 #[inline(always)]
 fn unescape<E: Engine>(engine: E, raw: &[u8], out: &mut Vec<u8>) -> Result<u32, Fault> {
-    // A text is never longer than its escaped form, so no other write here needs memory.
+    // A text is never longer than its escaped form, so the writes below do not allocate.
     reserve(out, raw.len())?;
     let (mut at, mut replaced) = (0, 0);
     loop {
@@ -71,8 +71,8 @@ fn unescape<E: Engine>(engine: E, raw: &[u8], out: &mut Vec<u8>) -> Result<u32, 
             return Ok(replaced);
         }
         let length = match raw[end] {
-            b'\\' => escape_len(raw, end).ok_or(Fault::Odd)?,
-            _ => return Err(Fault::Odd),
+            b'\\' => escape_len(raw, end).ok_or(Fault::Unclear)?,
+            _ => return Err(Fault::Unclear),
         };
         at = end + length;
         match raw[end + 1] {
@@ -104,29 +104,30 @@ fn unescape<E: Engine>(engine: E, raw: &[u8], out: &mut Vec<u8>) -> Result<u32, 
     }
 }
 
-/// The code unit of the valid escape `\uXXXX` at `at`.
+/// Returns the code unit of the escape `\uXXXX` at `at`, which is valid.
 fn hex(raw: &[u8], at: usize) -> u32 {
     raw[at + 2..at + 6].iter().fold(0, |code, &digit| {
         code << 4 | char::from(digit).to_digit(16).unwrap_or(0)
     })
 }
 
-/// A word of JSON.
+/// A JSON value that is not a string, an object or an array.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Word {
-    /// null
+    /// `null`
     Null,
-    /// true or false
+    /// `true` or `false`
     Bool(bool),
-    /// A number: as an integer of 64 bits if it is one (`1.0` is), and as a float.
+    /// A number: as an integer if it has no fraction (`1.0` is one) and fits 64 bits, and as a float.
     Number(Option<i64>, f64),
 }
 
-/// The value of a word.
+/// Parses a word: `null`, `true`, `false` or a number.
 ///
 /// # Errors
 ///
-/// Not a word of JSON, or a fraction out of range, which the decoder refuses, too.
+/// [`Fault::Unclear`] if it is not valid JSON, or a number with a fraction or an exponent that is too large for a float. The decoder refuses
+/// such a number as well.
 pub fn word(word: &[u8]) -> Result<Word, Fault> {
     match word {
         b"null" => return Ok(Word::Null),
@@ -144,13 +145,13 @@ pub fn word(word: &[u8]) -> Result<Word, Fault> {
     let whole = digits(sign);
     let mut at = sign + whole;
     if whole == 0 || whole > 1 && word[sign] == b'0' {
-        return Err(Fault::Odd);
+        return Err(Fault::Unclear);
     }
     let is_whole = at == word.len();
     if word.get(at) == Some(&b'.') {
         let fraction = digits(at + 1);
         if fraction == 0 {
-            return Err(Fault::Odd);
+            return Err(Fault::Unclear);
         }
         at += 1 + fraction;
     }
@@ -158,36 +159,38 @@ pub fn word(word: &[u8]) -> Result<Word, Fault> {
         at += 1 + usize::from(matches!(word.get(at + 1), Some(b'+' | b'-')));
         let exponent = digits(at.min(word.len()));
         if exponent == 0 {
-            return Err(Fault::Odd);
+            return Err(Fault::Unclear);
         }
         at += exponent;
     }
     if at != word.len() {
-        return Err(Fault::Odd);
+        return Err(Fault::Unclear);
     }
     if is_whole && whole <= 18 {
-        // This many digits fit into 64 bits.
-        let number = decimal(&word[sign..]).ok_or(Fault::Odd)? * if sign == 0 { 1 } else { -1 };
-        #[allow(clippy::cast_precision_loss)] // It is rounded as the parser would.
+        // 18 digits always fit 64 bits.
+        let number = decimal(&word[sign..]).ok_or(Fault::Unclear)? * if sign == 0 { 1 } else { -1 };
+        #[allow(clippy::cast_precision_loss)] // The cast rounds in the same way as a parser does.
         return Ok(Word::Number(Some(number), number as f64));
     }
-    let text = std::str::from_utf8(word).map_err(|_| Fault::Odd)?;
-    let float: f64 = text.parse().map_err(|_| Fault::Odd)?;
+    let text = std::str::from_utf8(word).map_err(|_| Fault::Unclear)?;
+    let float: f64 = text.parse().map_err(|_| Fault::Unclear)?;
     if is_whole {
         return Ok(Word::Number(text.parse().ok(), float));
     }
-    #[allow(clippy::cast_possible_truncation)] // It is far from the ends of 64 bits.
+    #[allow(clippy::cast_possible_truncation)] // The result is used only below 2^53.
     let number = float as i64;
     let fits = float.fract() == 0.0 && float.abs() <= 9_007_199_254_740_992.0;
     if float.is_finite() {
         Ok(Word::Number(fits.then_some(number), float))
     } else {
-        Err(Fault::Odd)
+        Err(Fault::Unclear)
     }
 }
 
-/// Microseconds since 1970 of a time in ISO 8601: a date, or a date, `T` or a space, and a time to the minute, the second or a fraction
-/// of it, with `Z`, an offset, or nothing, which means UTC. Digits below a microsecond are dropped.
+/// Parses a time in ISO 8601 and returns its microseconds since 1970; `None` if it is invalid.
+///
+/// It accepts a date, optionally followed by `T` or a space and a time: `2026-01-31`, `2026-01-31T12:30`, `2026-01-31 12:30:00.5Z`,
+/// `2026-01-31T12:30:00+01:00`. Without an offset the time is in UTC. Digits after the microseconds are dropped.
 #[must_use]
 pub fn timestamp(text: &[u8]) -> Option<i64> {
     let (date, rest) = text.split_at_checked(10)?;
@@ -232,7 +235,7 @@ pub fn timestamp(text: &[u8]) -> Option<i64> {
     Some(midnight + seconds * 1_000_000 + micros)
 }
 
-/// Minutes east of UTC.
+/// Parses the offset after a time (`Z`, `+01`, `+0100`, `+01:00` or nothing) and returns it in minutes east of UTC.
 fn offset(text: &[u8]) -> Option<i64> {
     let sign = match text.first() {
         None => return Some(0),
@@ -250,6 +253,7 @@ fn offset(text: &[u8]) -> Option<i64> {
     (hours < 24 && minutes < 60).then_some(sign * (hours * 60 + minutes))
 }
 
+/// Parses decimal digits; `None` if a byte is not a digit.
 fn decimal(digits: &[u8]) -> Option<i64> {
     digits.iter().try_fold(0, |number, digit| {
         let digit = digit.is_ascii_digit().then(|| i64::from(digit - b'0'))?;
@@ -269,9 +273,9 @@ fn days_in(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Days from 1970-01-01 to a date.
+/// Returns the number of days from 1970-01-01 to a date.
 fn days_before(year: i64, month: i64, day: i64) -> i64 {
-    // Years begin in March, so that the leap day is the last of one.
+    // Count years from March to February, so that a leap day is the last day of its year.
     let (year, month) = if month > 2 {
         (year, month - 3)
     } else {
@@ -281,16 +285,17 @@ fn days_before(year: i64, month: i64, day: i64) -> i64 {
     year * 365 + leap_days + (month * 153 + 2) / 5 + day - 1 - 719_468
 }
 
-/// Checks that `data` is one valid JSON value, and returns it.
+/// Returns `data` if it is one valid JSON value.
 ///
 /// # Errors
 ///
-/// It is not; or there is no memory for its depth.
+/// [`Fault::Unclear`] if it is not; [`Fault::NoMemory`] for the stack of its open brackets.
 #[inline(always)]
 pub fn json<E: Engine>(engine: E, data: &[u8]) -> Result<&[u8], Fault> {
     engine.call(IsJson(data)).map(|()| data)
 }
 
+/// The [`Operation`] of [`json`].
 struct IsJson<'a>(&'a [u8]);
 
 impl Operation for IsJson<'_> {
@@ -308,10 +313,10 @@ fn is_json<E: Engine>(engine: E, data: &[u8]) -> Result<(), Fault> {
     let mut at = 0;
     loop {
         at = space(data, at);
-        match *data.get(at).ok_or(Fault::Odd)? {
+        match *data.get(at).ok_or(Fault::Unclear)? {
             b'"' => {
                 let end = escaped_end(engine, data, engine.special(data, at + 1));
-                at = end.ok_or(Fault::Odd)? + 1;
+                at = end.ok_or(Fault::Unclear)? + 1;
             }
             begin @ (b'{' | b'[') => {
                 let end = if begin == b'{' { b'}' } else { b']' };
@@ -321,7 +326,7 @@ fn is_json<E: Engine>(engine: E, data: &[u8]) -> Result<(), Fault> {
                 } else {
                     push(&mut open, end)?;
                     if end == b'}' {
-                        at = key(engine, data, at).ok_or(Fault::Odd)?;
+                        at = key(engine, data, at).ok_or(Fault::Unclear)?;
                     }
                     continue;
                 }
@@ -341,7 +346,7 @@ fn is_json<E: Engine>(engine: E, data: &[u8]) -> Result<(), Fault> {
                 (Some(&end), Some(b',')) => {
                     at += 1;
                     if end == b'}' {
-                        at = key(engine, data, at).ok_or(Fault::Odd)?;
+                        at = key(engine, data, at).ok_or(Fault::Unclear)?;
                     }
                     break;
                 }
@@ -349,13 +354,13 @@ fn is_json<E: Engine>(engine: E, data: &[u8]) -> Result<(), Fault> {
                     open.pop();
                     at += 1;
                 }
-                _ => return Err(Fault::Odd),
+                _ => return Err(Fault::Unclear),
             }
         }
     }
 }
 
-/// The place after the key at `at` and its colon.
+/// Returns the index after the key at `at` and its colon; `None` if they are invalid.
 #[inline(always)]
 fn key<E: Engine>(engine: E, data: &[u8], at: usize) -> Option<usize> {
     let at = space(data, at);

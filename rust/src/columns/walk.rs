@@ -1,11 +1,13 @@
-//! Finds the values of wanted keys: walks an object from key to key, as [`crate::kinds::scan`] does, with any [`Tree`] of keys.
+//! Finds the values of the wanted keys ([`Tree`]) in an object, without parsing the other values.
 //!
-//! Objects with wanted keys are walked; all other values are skipped by their quotes and brackets alone. Lists are skipped, too; [`List`]
-//! walks the objects in one. A value that is not an object by that structure is unclear, and so is an object that has a wanted key
-//! twice: the decoder decides which of the two counts.
+//! The basic idea is simple: go from key to key. If a key is wanted and its value is an object with wanted keys, go into that object. Skip
+//! every other value: a string ends at the next quote that is not escaped, and a container at the bracket that matches its first.
+//! [`crate::kinds::scan`] does the same for a fixed set of keys. Lists are skipped as well; [`List`] walks the objects in a list.
 //!
-//! Linear in the object, without recursion. Every search ends at the line's LF.
-// The operations are inlined into one function per engine: only there the vector instructions may be used.
+//! The line is *unclear* if its structure is not that of a JSON object, or if a wanted key is there twice. The decoder then reads it.
+//!
+//! The time is linear in the size of the object, and there is no recursion. Every search ends at the LF of the line.
+// Every operation must be inlined into one function per engine: the compiler emits vector instructions in that function only.
 #![allow(clippy::inline_always)]
 
 use super::batch::{with_room, NoMemory};
@@ -13,58 +15,58 @@ use super::tree::{Slot, Tree};
 use crate::kinds::string::decoded;
 use crate::simd::Engine;
 
-/// What a value looks like.
+/// The type of a value, as its first byte shows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
-    /// No value.
+    /// The key is absent.
     #[default]
     Absent,
     /// A string without a backslash.
     Plain,
     /// A string with a backslash.
     Escaped,
-    /// A number, true, false or null, or something invalid.
+    /// A number, `true`, `false` or `null`; or invalid JSON without brackets and quotes.
     Word,
-    /// An object. A walked object has its start only.
+    /// An object. If it has wanted keys, the [`Value`] has only its start.
     Object,
     /// An array.
     Array,
 }
 
-/// The place of a value. For a string: the bytes between its quotes.
+/// The place of a value in the data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Value {
-    /// What it looks like.
+    /// The type of the value.
     pub form: Form,
-    /// Where it begins.
+    /// The index of its first byte. For a string, of the byte after its opening quote.
     pub start: usize,
-    /// The place after it.
+    /// The index after its last byte. For a string, of its closing quote.
     pub end: usize,
 }
 
 impl Value {
-    /// Its bytes, still escaped.
+    /// Returns the bytes of the value, for a string those between its quotes, still escaped.
     #[inline]
     #[must_use]
     pub fn of(self, data: &[u8]) -> &[u8] {
         &data[self.start..self.end]
     }
 
-    /// Its bytes as in the line, with the quotes of a string.
+    /// Returns the bytes of the value, including the quotes of a string.
     #[must_use]
     pub fn whole(self, data: &[u8]) -> &[u8] {
         let quote = usize::from(self.is_text());
         &data[self.start - quote..self.end + quote]
     }
 
-    /// Whether it is a string.
+    /// Returns true for a string.
     #[inline]
     #[must_use]
     pub fn is_text(self) -> bool {
         matches!(self.form, Form::Plain | Form::Escaped)
     }
 
-    /// Whether there is a value, and it is not null.
+    /// Returns true if the key is present and its value is not null.
     #[inline]
     #[must_use]
     pub fn is_some(self, data: &[u8]) -> bool {
@@ -75,7 +77,7 @@ impl Value {
         }
     }
 
-    /// Whether it is the string `text`.
+    /// Returns true if the value is the string `text`.
     #[inline]
     #[must_use]
     pub fn is(self, data: &[u8], text: &[u8]) -> bool {
@@ -87,15 +89,17 @@ impl Value {
     }
 }
 
-/// The values of the keys of a tree in one object.
+/// The values of the wanted keys in one object.
 #[derive(Clone, Debug)]
 pub struct Found {
+    /// One bit per slot, set if the object has the key.
     seen: u64,
+    /// The value of each slot. Slots that the object does not have keep the value of an earlier object.
     values: Vec<Value>,
 }
 
 impl Found {
-    /// Values of no object yet.
+    /// Returns an empty result with room for all slots of `tree`.
     ///
     /// # Errors
     ///
@@ -106,7 +110,7 @@ impl Found {
         Ok(Self { seen: 0, values })
     }
 
-    /// The value of a key.
+    /// Returns the value of a key; [`Form::Absent`] if the object does not have it.
     #[inline]
     #[must_use]
     pub fn value(&self, slot: Slot) -> Value {
@@ -116,7 +120,7 @@ impl Found {
         self.values[usize::from(slot)]
     }
 
-    /// Sets it to the values of an object that has one key.
+    /// Sets the result to that of an object with only this key and value.
     pub fn set_only(&mut self, slot: Option<Slot>, value: Value) {
         self.seen = 0;
         if let Some(slot) = slot {
@@ -126,7 +130,8 @@ impl Found {
     }
 }
 
-/// Walks the object whose `{` is at `at`, and writes its wanted values to `found`. Returns the place after it; `None` if it is unclear.
+/// Walks the object whose `{` is at `at`, and writes the values of its wanted keys to `found`. Returns the index after the object; `None` if
+/// it is unclear.
 #[inline(always)]
 pub fn walk<E: Engine>(
     engine: E,
@@ -145,7 +150,7 @@ pub fn walk<E: Engine>(
     Some(walker.at)
 }
 
-/// The first byte of the line at `at` that is not white space.
+/// Skips white space within a line: returns the index of the first byte from `at` on that is not a space, a tab or a CR.
 #[inline(always)]
 #[must_use]
 pub fn space(data: &[u8], mut at: usize) -> usize {
@@ -155,27 +160,30 @@ pub fn space(data: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The next item of a list.
+/// The result of [`List::next`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Item {
-    /// An object. It has been walked.
+    /// The item is an object, whose wanted values were found.
     Object,
-    /// Something else.
+    /// The item is not an object, and was skipped.
     Other,
-    /// The end of the list.
+    /// The list has no more items.
     End,
 }
 
-/// A walk through a list.
+/// A walk through the items of an array.
 #[derive(Debug)]
 pub struct List {
+    /// The index of the next byte to read.
     at: usize,
+    /// The index after the array, found by its brackets.
     end: usize,
+    /// Whether the next item is the first, before which there is no comma.
     first: bool,
 }
 
 impl List {
-    /// Through an array.
+    /// Begins a walk at the first item of `array`.
     #[must_use]
     pub fn new(array: Value) -> Self {
         Self {
@@ -185,7 +193,7 @@ impl List {
         }
     }
 
-    /// Goes to the next item; `None` if the list is unclear.
+    /// Reads the next item. If it is an object, writes the values of its wanted keys to `found`. Returns `None` if the list is unclear.
     #[inline(always)]
     pub fn next<E: Engine>(
         &mut self,
@@ -196,7 +204,7 @@ impl List {
     ) -> Option<Item> {
         self.at = space(data, self.at);
         if data.get(self.at) == Some(&b']') {
-            // The array ends where its brackets said.
+            // If the items were read correctly, this bracket is the one that the count of brackets has found.
             return (self.at + 1 == self.end).then_some(Item::End);
         }
         if !self.first {
@@ -221,6 +229,7 @@ impl List {
     }
 }
 
+/// The place of a walk in the data. Its methods return `None` if the line is unclear.
 struct Walker<'a, E: Engine> {
     data: &'a [u8],
     at: usize,
@@ -228,6 +237,7 @@ struct Walker<'a, E: Engine> {
 }
 
 impl<E: Engine> Walker<'_, E> {
+    /// Walks one object and the wanted objects in it.
     #[inline(always)]
     fn object(&mut self, engine: E, tree: &Tree, found: &mut Found) -> Option<()> {
         self.take(b'{')?;
@@ -236,7 +246,7 @@ impl<E: Engine> Walker<'_, E> {
         loop {
             self.space();
             if first && self.byte() == b'}' {
-                // An empty object; it is closed below.
+                // An empty object: the loop below reads its `}`.
             } else {
                 self.take(b'"')?;
                 let name = self.string(engine)?;
@@ -290,12 +300,13 @@ impl<E: Engine> Walker<'_, E> {
         }
     }
 
-    /// The next byte; an LF at the end of the data, where a line ends as well.
+    /// Returns the next byte; an LF at the end of the data, which ends a line as well.
     #[inline(always)]
     fn byte(&self) -> u8 {
         self.data.get(self.at).map_or(b'\n', |&byte| byte)
     }
 
+    /// Reads `byte`.
     #[inline(always)]
     fn take(&mut self, byte: u8) -> Option<()> {
         if self.byte() != byte {
@@ -312,7 +323,7 @@ impl<E: Engine> Walker<'_, E> {
         }
     }
 
-    /// Passes a string whose opening quote has been passed.
+    /// Reads a string from the byte after its opening quote on.
     #[inline(always)]
     fn string(&mut self, engine: E) -> Option<Value> {
         let start = self.at;
@@ -323,6 +334,7 @@ impl<E: Engine> Walker<'_, E> {
         Some(Value { form, start, end })
     }
 
+    /// Skips any value, and returns its place.
     #[inline(always)]
     fn value(&mut self, engine: E) -> Option<Value> {
         let start = self.at;
@@ -352,7 +364,7 @@ impl<E: Engine> Walker<'_, E> {
     }
 }
 
-/// Whether a byte ends a number or a word, and cannot begin a value.
+/// Returns true for the bytes that end a number or a word: white space, brackets, quotes, `,` and `:`. None of them begins a word.
 #[inline(always)]
 pub(super) fn ends_word(byte: u8) -> bool {
     const ENDS: [bool; 256] = {

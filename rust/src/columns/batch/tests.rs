@@ -12,7 +12,7 @@ fn rows_are_added_and_taken_back() {
         if number % 3 == 0 {
             text.push_null();
             int.push(Cell::Null).unwrap();
-            // What is of another type is none.
+            // A value of another type becomes null.
             bool.push(Cell::Word(1)).unwrap();
         } else {
             text.push(Cell::Text(&vec![b'x'; usize::try_from(number).unwrap()]))
@@ -23,7 +23,7 @@ fn rows_are_added_and_taken_back() {
         batch.rows += 1;
     }
     for rows in (0..=20).rev() {
-        // What was begun of another row goes, too.
+        // `truncate` also drops the text of a row that was not finished.
         if let Some(text) = batch.columns[0].text() {
             text.extend_from_slice(b"begun");
         }
@@ -87,7 +87,7 @@ fn within_the_room_of_a_batch_no_column_grows() {
         bool.push(Cell::Bool(true)).unwrap();
         batch.rows += 1;
         assert_eq!(room(&batch), begun);
-        // What is taken back, or taken, leaves room that is counted right.
+        // After `truncate` and `take`, `room` must still be right.
         match number % 1000 {
             500 => batch.truncate(batch.rows / 2),
             999 => drop(batch.take(&types).unwrap()),

@@ -20,7 +20,7 @@ fn columns() -> Vec<(String, Type)> {
     names.map(str::to_owned).into_iter().zip(kinds).collect()
 }
 
-/// Rows of texts, of which an empty one is none, and of a number.
+/// Rows of five texts and a number. An empty text stands for null.
 struct Given<'a>(&'a [([&'a str; 5], u64)]);
 
 impl Rows for Given<'_> {
@@ -38,7 +38,7 @@ impl Rows for Given<'_> {
     }
 }
 
-/// The numbers of the rows that count, which come in several tables.
+/// Returns the numbers of the rows that count, after adding the rows in tables of `size` rows.
 fn in_tables(rows: &[([&str; 5], u64)], size: usize) -> Vec<u64> {
     let mut combine = Combine::new(&columns()).unwrap();
     rows.chunks(size)

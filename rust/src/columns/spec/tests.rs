@@ -1,6 +1,6 @@
 use super::*;
 
-/// Tables with all rules and types; `offset` comes first.
+/// Tables that together use all rules and types. Their first column is `offset`.
 pub const TABLES: [&str; 3] = [
     "offset int offset\npath text path\ntype text first type\nsubtype text first subtype\nuuid text first uuid\n\
      session_id text first sessionId session_id\nsource text if transcript sessionId stream session_id\n\
