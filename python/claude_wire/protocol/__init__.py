@@ -1,7 +1,8 @@
 """The host's side of the protocol as state machines, without input and output. See :class:`HostProtocol`.
 
-This is for SDKs with a transport of their own. Give each decoded message to :meth:`HostProtocol.receive`, act on the
-returned events, and report what you send. A :class:`~claude_wire.Session` is made of the same parts.
+Use this for an SDK with its own transport. Give each decoded message to :meth:`HostProtocol.receive`, act on the
+returned events, and report each prompt, request and answer that you send. :class:`~claude_wire.Session` uses the same
+classes.
 """
 
 from claude_wire.protocol.host import (

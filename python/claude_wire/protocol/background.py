@@ -1,15 +1,15 @@
-"""Follow the background work of a session: subagents, commands, and the turns that the CLI begins when a task ends.
+"""Follow the background work of a session: subagents, commands, and the turns that the CLI starts when a task ends.
 
-The rules are those of CLI 2.1.331:
+The rules of CLI 2.1.331:
 
 * ``background_tasks_changed`` lists all tasks in the background and replaces the previous list. ``task_started``,
   ``task_updated`` and ``task_notification`` report one task each.
 * A task in the foreground (``is_backgrounded`` is false) belongs to its turn. If a budget ends the turn first, the task
-  works on, and its end brings no turn.
-* A task that completes or fails brings a turn. A task of a subagent (``parent_task_id``) brings none: its end goes to
-  that subagent.
-* A subagent that the host stops with ``stop_task`` brings a turn (status ``killed`` or ``stopped``). If the host
-  interrupts, or a budget trips in a subagent, the CLI stops all subagents, and **no turn and no result follow**.
+  works on, and no turn follows its end.
+* A task that completes or fails starts a turn. A task of a subagent (``parent_task_id``) does not: the CLI reports its
+  end to the subagent.
+* A subagent that the host stops with ``stop_task`` starts a turn (status ``killed`` or ``stopped``). If the host
+  interrupts, or a budget is exceeded in a subagent, the CLI stops all subagents, and **no turn and no result follow**.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from claude_wire.support.ids import Ids
 TaskMessage: TypeAlias = (
     BackgroundTasksChangedMessage | TaskNotificationMessage | TaskStartedMessage | TaskUpdatedMessage
 )
-#: The types of messages that :meth:`Background.see` looks at, and the kinds of their lines.
+#: The types of messages that :meth:`Background.see` handles, and the kinds of their lines.
 TASK_MARKS = (BackgroundTasksChangedMessage, TaskNotificationMessage, TaskStartedMessage, TaskUpdatedMessage)
 TASK_KINDS: tuple[KindName, ...] = (
     "system/background_tasks_changed",
@@ -37,8 +37,7 @@ TASK_KINDS: tuple[KindName, ...] = (
     "system/task_updated",
 )
 
-#: Types of tasks that a run waits for: the prompt asked for their work. The others are commands and monitors, which may
-#: run for ever.
+#: The types of tasks that a run waits for. All other types are commands and monitors, which may run forever.
 _DELEGATED = frozenset(("local_agent", "local_workflow"))
 _STOPPED = frozenset(("killed", "stopped"))
 _ENDED = frozenset(("completed", "failed")) | _STOPPED
@@ -52,19 +51,19 @@ class Background:
     def __init__(self) -> None:
         #: Running subagents and workflows.
         self.subagents: Ids = Ids()
-        #: Running commands, monitors and all other tasks that may run for ever.
+        #: Running commands, monitors and all other tasks that may run forever.
         self.shells: Ids = Ids()
-        #: Subagents that were stopped between turns, while no turn has ended since.
+        #: Subagents that were stopped between turns, since the end of the last turn.
         self.stopped: Ids = Ids()
-        # Tasks that a subagent started. The CLI reports their ends to that subagent.
+        # Tasks that a subagent started. The CLI reports their ends to the subagent.
         self._owned = Ids()
-        #: `due`: the number of turns that may come because tasks have ended. `is_certain`: at least one of them will
-        #: certainly come.
+        #: Number of turns that may start because tasks have ended.
         self.due: int = 0
+        #: True if at least one of the turns in ``due`` will certainly start.
         self.is_certain: bool = False
 
     def unfinished(self) -> str:
-        """Say in words what is unfinished if the output ends now; empty if no subagent works and no turn is certain."""
+        """Describe where the output would end if it ended now; empty if no subagent works and no turn is certain."""
         if self.subagents:
             return "while a subagent worked in the background"
         return "before the turn that the end of a background task brings" if self.is_certain else ""
@@ -73,7 +72,7 @@ class Background:
         """Update the state from a message about tasks.
 
         Args:
-            in_turn: whether a turn is under way. It may handle the end of a task, so that no other turn comes.
+            in_turn: whether a turn is under way. If the turn handles the end of a task, no other turn starts.
         """
         if isinstance(message, TaskStartedMessage):
             if message.is_backgrounded is not False and not message.ambient:
@@ -86,14 +85,18 @@ class Background:
             self._remove(message.task_id or "", message.patch.status, in_turn=in_turn)
 
     def turn_ended(self, *, takes_one_up: bool) -> None:
-        """A result has come. ``takes_one_up``: the turn was about the end of a task."""
+        """Update the state at a result.
+
+        Args:
+            takes_one_up: whether the end of a task had started the turn.
+        """
         self.is_certain = False
         self.stopped = Ids()
         if takes_one_up and self.due:
             self.due -= 1
 
     def settle(self) -> None:
-        """Stop expecting turns: no task that has ended will bring one."""
+        """Stop expecting turns of tasks that have ended."""
         self.due, self.is_certain = 0, False
 
     def _add(self, id: str, kind: str | None, owner: str | None) -> None:
@@ -105,7 +108,7 @@ class Background:
         tasks = [task for task in message.tasks if not task.ambient]
         listed = {task.task_id for task in tasks}
         for id in (*self.subagents.strings(), *self.shells.strings()):
-            if id not in listed:  # the task has ended, and the CLI has not said how
+            if id not in listed:  # the task has ended, with an unknown status
                 self._remove(id, None, in_turn=in_turn)
         for task in tasks:
             self._add(task.task_id, task.task_type, task.parent_task_id)

@@ -1,7 +1,7 @@
-"""The host's side of the protocol, without input and output: the twin of the agent's.
+"""The host's side of the protocol, without input and output.
 
-:class:`HostProtocol` gets each message of the CLI, and is told whatever the host sends. It returns events. It follows
-three kinds of exchanges, each by a table of states:
+:class:`HostProtocol` takes each message of the CLI, and returns events. The host also reports the prompts, requests and
+answers that it sends. The class follows three kinds of exchanges, each by a table of states:
 
 =========  =====================  ===========================================================================
 kind       begins with            table
@@ -18,10 +18,10 @@ Messages of the CLI, and the events that follow:
 ==========================================  ==================================================================
 message                                     events
 ==========================================  ==================================================================
-``control_request``                         :class:`CallbackWanted`; none if it was asked before
+``control_request``                         :class:`CallbackWanted`; none for a repeated question
 ``control_cancel_request``                  :class:`CallbackWithdrawn`; none if the question is settled
-``control_response``                        :class:`RequestAnswered`; none if nobody waits for it any more. Then
-                                            one for each open question that the answer lists
+``control_response``                        :class:`RequestAnswered`; none if no request waits for it. Then
+                                            :class:`CallbackWanted` for each open question that it lists
 ``control_response`` to ``interrupt``       the same, and :class:`PromptFinished` for each prompt that the CLI
 or ``cancel_async_message``                 has taken out of its queue
 ``session_state_changed`` for the host      none for the message itself
@@ -33,8 +33,8 @@ a message that ends the run                 also :class:`RunFinished`, as the la
 
 The run is over when no turn is under way or owed and no subagent works; see :mod:`claude_wire.protocol.run`.
 
-A session gives control messages to its protocol as soon as they are read, and all others when the consumer takes them.
-So ``MessageReceived`` and what follows from a message are as late as the consumer, and callbacks are not.
+A session gives control messages to its protocol as soon as they are read, and all other messages when the consumer
+takes them. So callbacks do not wait for the consumer, but the state of prompts and runs does.
 """
 
 from __future__ import annotations
@@ -68,13 +68,13 @@ class MessageReceived(NamedTuple):
 
 
 class CallbackWanted(NamedTuple):
-    """The CLI asks something, and waits for an answer. If ``problem`` is not empty, the answer must be an error."""
+    """The CLI has sent a request and waits for the answer: an error answer if ``question.problem`` is not empty."""
 
     question: Question
 
 
 class CallbackWithdrawn(NamedTuple):
-    """The CLI no longer wants an answer to its question."""
+    """The CLI has withdrawn its question."""
 
     question: Question
 
@@ -92,7 +92,7 @@ class PromptFinished(NamedTuple):
 
 
 class RunFinished(NamedTuple):
-    """The run is over: nothing more comes, unless the host sends something."""
+    """The run is over. The CLI sends no more messages until the host sends a prompt or request."""
 
 
 HostEvent: TypeAlias = (
@@ -118,7 +118,7 @@ class HostProtocol:
     """
 
     def __init__(self, *, merges: bool = True) -> None:
-        #: The prompts, the turns and the background work.
+        #: The state of prompts, turns and background work.
         self.run: Run = Run(merges=merges, reports=True)
         self._merges = merges
         #: The questions of the CLI.
@@ -129,7 +129,7 @@ class HostProtocol:
     # --- what the host sends
 
     def send_prompt(self, uuid: str | None, now: float) -> SentPrompt | None:
-        """Note that a prompt is sent. Returns None if no turn is owed for it: an earlier prompt had its uuid.
+        """Note that a prompt is sent. Return None if an earlier prompt had its uuid: then no turn follows.
 
         Args:
             now: seconds by the same clock as for :meth:`Run.patience`.
@@ -137,11 +137,11 @@ class HostProtocol:
         return self.run.ask(uuid, now)
 
     def send_request(self, body: Any) -> tuple[SentRequest, ControlRequest]:
-        """Begin a request. Returns its state, and the message to send."""
+        """Begin a request. Return its state, and the message to send."""
         return self.requests.begin(body)
 
     def end_request(self, request: SentRequest) -> ControlCancelRequest:
-        """Stop waiting for an answer. Returns the message that tells the CLI so."""
+        """Stop waiting for an answer. Return the message that withdraws the request."""
         return self.requests.end(request)
 
     def _unnamed_before(self, body: Any) -> list[SentPrompt] | None:
@@ -149,15 +149,15 @@ class HostProtocol:
         return self.run.unnamed() if isinstance(body, InterruptRequest | CancelAsyncMessageRequest) else None
 
     def send_answer(self, question: Question) -> bool:
-        """Note that an answer is about to be sent. Returns False if it must not be sent, because none is owed."""
+        """Note that an answer is about to be sent. Return False if it must not be sent: the question is settled."""
         return self.questions.settle(question, Event.ANSWER)
 
     # --- what the CLI sends
 
     def receive(self, message: Any) -> list[HostEvent]:
-        """Take a message of the CLI. Returns the events that follow, in order."""
+        """Take a message of the CLI. Return the events that follow, in order."""
         run = self.run
-        if type(message) in OPENING:  # most messages; they end neither a prompt nor a run
+        if type(message) in OPENING:  # most messages. They end neither a prompt nor a run
             run.see(message)
             return [MessageReceived(message)]
         if is_control(message):
@@ -170,7 +170,7 @@ class HostProtocol:
         return self._finished(events, was_over=was_over)
 
     def receive_answer(self, message: ControlResponse) -> list[HostEvent]:
-        """Take an answer, while another host answers the CLI's questions."""
+        """Take an answer to a request of this host, while another host answers the CLI's questions."""
         request = self.requests.resolve(message)
         if request is None:
             return []
@@ -182,7 +182,7 @@ class HostProtocol:
         return events
 
     def end(self) -> list[Question]:
-        """Note the end of the process. Returns the questions that were open."""
+        """Note the end of the process. Return the questions that were open."""
         died = self.questions.open
         for question in died:
             self.questions.settle(question, Event.END)
@@ -216,7 +216,7 @@ class HostProtocol:
         return events
 
     def _sweep(self, request: SentRequest) -> None:
-        """Note the prompts that the CLI has removed from its queue. It may send no message about them."""
+        """Note the prompts that the CLI has removed from its queue, by its answer to a request."""
         answer = None if request.answer is None else request.answer.response
         if not isinstance(answer, ControlSuccess):
             return

@@ -1,10 +1,10 @@
-"""The control requests of the other side, each in one state. Without I/O, and for both sides of the protocol.
+"""The questions (control requests) of the other side, and the state of each, without input and output.
 
-Each question (a ``control_request``) is in one state, and :data:`TRANSITIONS` is the whole table:
+Hosts and agents use this module. Each question is in one state, and :data:`TRANSITIONS` is the whole table:
 
 ==========  =================================================================================================
 OPEN        The other side waits for an answer.
-ANSWERED    It was answered. A second answer is dropped.
+ANSWERED    The question was answered. A second answer is dropped.
 WITHDRAWN   The other side no longer wants an answer (``control_cancel_request``). An answer is dropped.
 DIED        The other side ended without an answer.
 ==========  =================================================================================================
@@ -26,8 +26,8 @@ from claude_wire.support.ids import Ids, Key, key_of
 
 _log = logging.getLogger("claude_wire")
 
-#: At most this many questions may be open. A session stops reading long before. But one line may bring any number of
-#: questions: the answer to ``initialize`` lists those that were open before.
+#: Most questions that may be open. A session stops reading long before, but a single line may have any number of
+#: questions: the answer to ``initialize`` lists the open ones.
 MAX_OPEN = 8192
 
 
@@ -41,7 +41,7 @@ class State(Enum):
 
 
 class Event(Enum):
-    """An event in the life of a question."""
+    """An event that settles a question."""
 
     ANSWER = "answer"
     WITHDRAW = "withdraw"
@@ -60,14 +60,14 @@ TRANSITIONS: dict[State, dict[Event, State]] = {
 class Question:
     """One control request of the other side.
 
-    A request without an id gets an answer without an id, as from the CLI. It cannot be withdrawn, and is not
-    recognised when it comes again.
+    A request without an id gets an answer without an id, as from the CLI. It cannot be withdrawn, and a repetition
+    counts as a new question.
 
     Attributes:
-        id: the ``request_id`` as received; None or UNSET without one.
+        id: the ``request_id`` as received; None or UNSET for a request without an id.
         body: the body of the request; None if it cannot be read.
-        problem: why it cannot be read; empty if it can. With a problem, the answer must be an error.
-        size: bytes of the message as JSON.
+        problem: why the body cannot be read: the answer must then be an error. Empty if the body can be read.
+        size: size of the message as JSON, in bytes.
     """
 
     __slots__ = ("body", "id", "problem", "size", "state")
@@ -89,12 +89,12 @@ class Questions:
     """The open questions of the other side, and the ids of the last 4,096 settled questions.
 
     Args:
-        remembers: whether a question with the id of a settled one is a repetition of it, and so is ignored. Otherwise
-            it is a new question.
+        remembers: whether to ignore a question with the id of a settled question, as a repetition. If false, such a
+            question is a new one.
     """
 
     def __init__(self, *, remembers: bool = True) -> None:
-        # By the keys of their ids. A question without an id is its own key.
+        # Key of the id -> question. A question without an id is its own key.
         self._open: dict[Key | Question, Question] = {}
         self._remembers = remembers
         self._has_warned = False
@@ -112,10 +112,10 @@ class Questions:
         return list(self._open.values())
 
     def take(self, message: ControlRequest | UnknownMessage) -> Question | None:
-        """Take a question of the other side. Returns None if it came before, or if too many are open.
+        """Take a question of the other side. Return None for a repetition, or if too many questions are open.
 
         Args:
-            message: the request, or a ``control_request`` that does not fit that type.
+            message: a ControlRequest, or a ``control_request`` that does not fit its type.
         """
         question = _question_of(message)
         if question is None:
@@ -134,10 +134,10 @@ class Questions:
 
     def find(self, id: Any) -> Question | None:
         """Return the open question with this id, or None."""
-        return self._open.get(key_of(id))  # no question is kept by the key of None
+        return self._open.get(key_of(id))  # the key of None finds no question
 
     def settle(self, question: Question, event: Event) -> bool:
-        """Change the state of a question by an event. Returns True if this settled the question."""
+        """Change the state of a question by an event. Return True if the event settled the question."""
         after = TRANSITIONS[question.state].get(event)
         if after is None:
             return False
@@ -152,18 +152,18 @@ class Questions:
 def _question_of(message: ControlRequest | UnknownMessage) -> Question | None:
     if isinstance(message, ControlRequest):
         id, problem = message.request_id, "this control request is nested too deeply"
-        with suppress(EncodeError):  # just flat enough to be decoded, but too deep to be encoded
-            # The size of a line in a decoded block is not known. Encoding takes 0.4 µs for 200 bytes.
+        with suppress(EncodeError):  # decoders allow deeper nesting than encoders
+            # Encode the message to find its size, which the decoder does not tell. It takes 0.4 µs for 200 bytes.
             return Question(id, message.request, len(encode(message)))
     else:
         id, problem = message.get("request_id", UNSET), "this control request cannot be read"
         if id is not None and id is not UNSET and type(id) not in (str, int, float):
-            return None  # no answer could name it
+            return None  # an answer cannot have such an id
     return Question(id, None, len(id) if isinstance(id, str) else 0, problem)
 
 
 def _has_key(id: Any) -> bool:
-    """Return True if an id can identify its question: a string or a number can."""
+    """Return True if an id is a string or a number: other ids do not identify a question."""
     return isinstance(id, (str, int, float))
 
 

@@ -1,4 +1,4 @@
-"""Our own control requests. Each has an id, and gets at most one answer. Without I/O, and for both sides."""
+"""The control requests of this side, each with an id and at most one answer. Hosts and agents use this module."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class SentRequest:
     Attributes:
         id: its ``request_id``.
         body: the body of the request.
-        before: the note that was made when it was sent.
-        answer: the answer, once it has come.
+        before: the return value of ``note`` when the request was sent.
+        answer: the answer; None before it arrives.
     """
 
     __slots__ = ("answer", "before", "body", "id")
@@ -37,7 +37,7 @@ class SentRequests:
 
     def __init__(self, note: Callable[[Any], Any] = lambda body: None) -> None:
         self._note = note
-        # Ids must be unique among all open requests of this side, and another session may use the same transport later.
+        # A random prefix, because a later session over the same transport must not use the same ids.
         self._prefix = os.urandom(6).hex()
         self._count = 0
         self._open: dict[str, SentRequest] = {}
@@ -48,7 +48,7 @@ class SentRequests:
         return ControlRequest(f"{self._prefix}-{self._count}", body)
 
     def begin(self, body: Any) -> tuple[SentRequest, ControlRequest]:
-        """Begin a request. Returns its state, and the message to send."""
+        """Begin a request. Return its state, and the message to send."""
         message = self.envelope(body)
         assert isinstance(message.request_id, str)
         sent = self._open[message.request_id] = SentRequest(message.request_id, body, self._note(body))
@@ -59,7 +59,7 @@ class SentRequests:
         return self._open.get(id) if isinstance(id, str) else None
 
     def resolve(self, response: ControlResponse) -> SentRequest | None:
-        """Take an answer. Returns its request; None if nobody waits for this answer any more."""
+        """Take an answer. Return its request; None if no request waits for this answer."""
         sent = self.find(response.request_id)
         if sent is None or sent.answer is not None:
             return None
@@ -67,6 +67,6 @@ class SentRequests:
         return sent
 
     def end(self, sent: SentRequest) -> ControlCancelRequest:
-        """Stop waiting for an answer. Returns the message that tells the other side, for an unanswered request."""
+        """Stop waiting for an answer. Return the message that withdraws the request, to send if it is unanswered."""
         self._open.pop(sent.id, None)
         return ControlCancelRequest(sent.id)

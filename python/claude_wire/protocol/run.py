@@ -1,17 +1,15 @@
 """Decide when a run is over, and follow the state of each prompt.
 
 A result ends a turn, not the run: a subagent in the background works on, and its end starts another turn, which needs
-an open input. A CLI that reports its state says ``idle`` when it owes no turn. With any other CLI only subagents and
-workflows count, since a shell or a monitor in the background may run for ever. (claude-agent-sdk 0.2.187 does the
-same.)
+an open input. A CLI that reports its state sends ``idle`` when it owes no turn. With any other CLI, only subagents and
+workflows count, since a shell or a monitor in the background may run forever. (claude-agent-sdk 0.2.187 does the same.)
 
-Each subagent that ends brings a turn of its own, also if several end at once (CLI 2.1.331). There is one exception: if
-a turn under way calls the model again, that call handles the end, no turn follows, and the CLI does not say so. So
-after each result a CLI that reports no state has :data:`SETTLE_SECONDS` to begin a turn that may be due. An agent that
-never announces turns gets no such time: its next result counts as the last.
+Each subagent that ends starts its own turn, even if several end at the same time (CLI 2.1.331). There is one exception:
+if a turn under way calls the model again, that call handles the end, no turn follows, and no message says so. So after
+each result, a CLI that reports no state has :data:`SETTLE_SECONDS` to begin a turn that may be due. An agent that never
+announces turns gets no such time: its next result counts as the last.
 
-The table "Turns and runs" in docs/session.md says when a turn and a run are done. Knows what messages say about
-prompts, turns and tasks; not how they travel.
+The table "Turns and runs" in docs/session.md defines when a turn and a run are done.
 
 Each prompt is in one state, and :data:`TRANSITIONS` is the whole machine:
 
@@ -20,26 +18,27 @@ SENT        The prompt was written. The CLI has not mentioned it yet.
 QUEUED      ``command_lifecycle`` says that the prompt waits in the CLI's queue.
 STARTED     ``command_lifecycle`` says that a turn has begun with the prompt.
 FOLDED      The CLI has merged the prompt into the turn under way. That turn's result answers the prompt.
-UNCERTAIN   A result without names of prompts has come. It may answer this prompt too, or another result may follow.
-            Or the CLI has emptied its queue without saying whether the prompt was in it.
+UNCERTAIN   A result without names of prompts may answer this prompt, too, or another result may follow. Or the CLI
+            has emptied its queue without saying whether the prompt was in it.
 ANSWERED    A result answers the prompt.
 REPEATED    The CLI knows the uuid from before the session was resumed. No turn begins.
 CANCELLED   The CLI has taken the prompt out of its queue, or has refused it. No turn begins.
 ==========  =================================================================================================
 
-The last three are final. This is how messages become events of prompts:
+The last three are final. Messages cause these events:
 
-* A result that names prompts (``user_message_uuids``) is NAMED for these, and for those without a uuid that were sent
-  before one of these: the CLI keeps their order. (A CLI that names only the last, in ``user_message_uuid``, means all
-  before it.) For later ones without a uuid it is LATER, since the CLI leaves out what has no uuid.
-* A result that names no prompt is FIRST for the oldest prompt, and LATER for all others, since the CLI merges waiting
-  prompts. In a dialect without merging, it is no event for these others, unless they are FOLDED. A result with an
-  empty list of names is neither FIRST nor LATER for a prompt with a uuid.
-* The result of a turn that background work began is FIRST for no prompt.
-* ``command_lifecycle`` comes only for prompts with a uuid. ``completed`` comes after the result for a prompt that began
-  a turn, before the result for a folded prompt, and without ``queued`` for a repeated prompt.
+* A result that names prompts (``user_message_uuids``) is NAMED for these prompts, and for prompts without a uuid that
+  were sent before the last of these, because the CLI keeps the order. (A CLI that names only the last prompt, in
+  ``user_message_uuid``, means all earlier prompts, too.) For later prompts without a uuid, the result is LATER: it may
+  answer them, since the CLI cannot name them.
+* A result that names no prompt is FIRST for the oldest prompt, and LATER for all other prompts, since the CLI merges
+  waiting prompts. In a dialect without merging, it is LATER only for FOLDED prompts. A result with an empty list of
+  names is neither FIRST nor LATER for a prompt with a uuid.
+* The result of a turn that background work started is FIRST for no prompt.
+* ``command_lifecycle`` is sent only for prompts with a uuid. ``completed`` is sent after the result for a prompt that
+  began a turn, before the result for a folded prompt, and without ``queued`` for a repeated prompt.
 * SWEPT is the CLI's answer that it has emptied its queue for the host. The answer names the prompts that were in the
-  queue and have a uuid. An earlier prompt without a uuid may have been in the queue, or its turn may be about to begin.
+  queue and have a uuid. A prompt without a uuid may have been in the queue, or its turn may be about to begin.
 * SETTLED is the end of :data:`SETTLE_SECONDS` in which an idle CLI began no turn.
 """
 
@@ -73,8 +72,8 @@ from claude_wire.support.ids import Ids
 ENDING = frozenset((CommandLifecycleMessage, ResultMessage, *RESULT_BY_SUBTYPE.values()))
 #: The types of messages that show that a turn is under way.
 OPENING = frozenset((AssistantMessage, InitMessage, StreamEvent, UserMessage))
-#: The types of messages that a session shows to :meth:`Run.see`. Two of :data:`OPENING` are left out, because they are
-#: most of the traffic: ``system/init`` or an assistant message also shows the turn.
+#: The types of messages that a session gives to :meth:`Run.see`. StreamEvent and UserMessage are not among them,
+#: because they are most of the traffic: ``system/init`` or an assistant message also shows the turn.
 MARKS = frozenset(
     (
         *ENDING,
@@ -88,14 +87,14 @@ MARKS = frozenset(
     )
 )
 
-#: How long after a prompt its turn may begin. CLI 2.1.331 announces the turn within 0.03 seconds of reading the prompt.
-#: This time is waited for only if nothing else tells whether an earlier result also answered the prompt.
+#: Seconds in which an expected turn must begin. CLI 2.1.331 announces a turn within 0.03 seconds of reading the prompt.
+#: A session waits this long only if no message shows whether an earlier result also answered the prompt.
 SETTLE_SECONDS = 3.0
-#: The shortest wait, so that messages on their way are read.
+#: The shortest wait in seconds, for messages that the CLI has just written.
 LEAST_SECONDS = 0.1
-#: At most this many prompts without a result are followed. One more drops the oldest.
+#: Most prompts without a result that are followed. One more drops the oldest.
 MAX_PROMPTS = 4096
-#: A state of the CLI and the reason of an error are single words. They are cut to this many characters.
+#: Most characters of the CLI's state and of the reason of an error, which are single words. Longer texts are cut.
 MAX_WORD_CHARS = 128
 
 
@@ -113,7 +112,7 @@ class State(Enum):
 
 
 class Event(Enum):
-    """What a message, or the end of a wait, means for a prompt. The module's text explains the events."""
+    """An event for a prompt, caused by a message or by the end of a wait. The module's docstring defines the events."""
 
     QUEUED = "queued"
     STARTED = "started"
@@ -129,7 +128,7 @@ class Event(Enum):
 
 
 _SAID_BY_RESULTS = {Event.NAMED: State.ANSWERED, Event.FIRST: State.ANSWERED}
-#: Events for a prompt whose whereabouts in the CLI are not known.
+#: Events for a prompt that may be in the CLI's queue, or in a turn, or in neither.
 _SAID_OF_ANY = {
     Event.QUEUED: State.QUEUED,
     Event.STARTED: State.STARTED,
@@ -141,8 +140,8 @@ _SAID_OF_ANY = {
 }
 
 #: State -> event -> next state. An event that is not listed changes nothing. ``discarded`` and ``refused`` of
-#: ``command_lifecycle`` are CANCELLED; WITHDRAWN is the host's own request to cancel, answered with yes. COMPLETED and
-#: CANCELLED after STARTED are about the turn, whose result says more: from then on its prompt counts as FOLDED.
+#: ``command_lifecycle`` are CANCELLED; WITHDRAWN is a request of the host to cancel that the CLI has granted. COMPLETED
+#: and CANCELLED after STARTED are about the turn: its prompt is then FOLDED, and waits for the result of the turn.
 TRANSITIONS: dict[State, dict[Event, State]] = {
     State.SENT: {**_SAID_OF_ANY, Event.LATER: State.UNCERTAIN, Event.SWEPT: State.UNCERTAIN},
     State.QUEUED: {
@@ -172,7 +171,7 @@ TRANSITIONS: dict[State, dict[Event, State]] = {
     State.CANCELLED: {},
 }
 _FINAL = frozenset(state for state, events in TRANSITIONS.items() if not events)
-#: In these states, the CLI still owes the prompt a turn with its own result.
+#: The states in which the CLI still owes the prompt a turn with its own result.
 _OWED = frozenset((State.SENT, State.QUEUED, State.STARTED))
 _LIFECYCLE = {
     "queued": Event.QUEUED,
@@ -189,8 +188,8 @@ class SentPrompt:
 
     Args:
         uuid: the message's uuid, or None.
-        sent_at: when it was sent, by the clock of the event loop, in seconds.
-        number: counts prompts in the order of sending.
+        sent_at: the time of sending in seconds, by the clock of the event loop.
+        number: number of the prompt in the order of sending, from 0.
     """
 
     __slots__ = ("number", "refusal", "result", "sent_at", "state", "uuid")
@@ -200,9 +199,9 @@ class SentPrompt:
         self.sent_at: float = sent_at
         self.number: int = number
         self.state: State = State.SENT
-        #: The result that answers the prompt, or may answer it.
+        #: The result that answers the prompt, or may answer it; None if there is none yet.
         self.result: ResultMessage | None = None
-        #: Why the prompt was refused before it reached the CLI. Empty if it was not.
+        #: Why the prompt was refused before it reached the CLI; empty if it was not refused.
         self.refusal: str = ""
 
     @property
@@ -214,50 +213,51 @@ class SentPrompt:
         """Change the state by an event, and keep the result if it answers the prompt or may do so."""
         self.state = TRANSITIONS[self.state].get(event, self.state)
         if self.state not in (State.ANSWERED, State.UNCERTAIN):
-            self.result = None  # the CLI has shown that the earlier result was for another prompt
+            self.result = None  # the earlier result was for another prompt
         elif result is not None:
-            self.result = result  # if several results may be the answer, take the last: prompts are answered in order
+            self.result = result  # if several results may be the answer, the last is: prompts are answered in order
 
 
 class Run:
-    """Follows the prompts of a session as they are sent, and its messages as they are taken.
+    """The state of prompts, turns and background work in a session.
 
     Args:
-        merges: whether a result that names no prompt may answer several prompts. Otherwise it answers only the oldest
-            one, and those that are FOLDED.
-        reports: whether :meth:`take_finished` will be called repeatedly. Otherwise finished prompts are not kept.
+        merges: whether a result that names no prompt may answer several prompts. If false, it answers only the oldest
+            prompt, and FOLDED prompts.
+        reports: whether :meth:`take_finished` will be called repeatedly. If false, finished prompts are not kept.
     """
 
     def __init__(self, *, merges: bool = True, reports: bool = False) -> None:
         self._merges = merges
-        # The last state that the CLI reported; None if it reports none.
+        # The last state that the CLI reported; None before the first report.
         self._state: str | None = None
-        #: The background work, and the turns that its end brings.
+        #: The background work, and the turns that its end starts.
         self.background: Background = Background()
         # The uuids of all prompts, and the unfinished prompts by uuid, in the order of sending.
         self._uuids = Ids(MAX_PROMPTS)
         self._open: dict[str | SentPrompt, SentPrompt] = {}
-        # The unfinished prompts without a uuid, and those that are FOLDED. A result applies to them without naming
-        # them.
+        # The unfinished prompts without a uuid, and the FOLDED prompts. A result may answer them without naming them.
         self._unnamed: dict[SentPrompt, None] = {}
         self._folded: dict[SentPrompt, None] = {}
+        # Number of prompts so far.
         self._count = 0
-        # The prompts that have finished since take_finished(); None if nobody calls it.
+        # The prompts that have finished since the last take_finished(); None if `reports` is false.
         self._finished: list[SentPrompt] | None = [] if reports else None
-        # `_turn`: a turn is under way. `_announces`: the CLI has announced a turn before. `_queued`: how many turns it
-        # says are queued.
+        # True while a turn is under way; true after the CLI has announced a turn.
         self._turn = self._announces = False
         # True while the consumer still reads messages that are older than the sent prompts.
         self._is_behind = False
+        # Number of turns that are queued in the CLI, by its last result.
         self._queued = 0
-        #: ``error`` of the turn's last assistant message, not counting subagents.
+        #: ``error`` of the turn's last assistant message, not counting subagents; None if it has none.
         self.reason: str | None = None
-        #: The end of the rate limit that the CLI last reported as used up, in seconds since 1970; else None.
+        #: The end of the rate limit, in seconds since 1970, if the CLI last reported it as used up; else None.
         self.resets_at: float | None = None
-        #: The last error that a dialect reported outside of a turn. It explains why an agent ends with code 1.
+        #: The last error that a dialect reported outside of a turn: the reason why an agent ends with code 1. None
+        #: without an error.
         self.fatal: ErrorInfo | None = None
 
-        #: The last result.
+        #: The last result; None before the first.
         self.last_result: ResultMessage | None = None
 
     @property
@@ -267,13 +267,13 @@ class Run:
 
     @property
     def owed(self) -> list[str]:
-        """The uuids of the prompts that wait for a turn or for its result, in the order of sending."""
+        """The uuids of the prompts whose turn has not begun or has no result, in the order of sending."""
         return [prompt.uuid for prompt in self._open.values() if prompt.uuid is not None and prompt.state in _OWED]
 
     def unfinished_turn(self) -> str:
-        """Say what would be unfinished in the turn if the output ended now. Empty between turns.
+        """Describe where in a turn the output would end if it ended now; empty between turns.
 
-        By this rule, exactly those recorded sessions that were cut end within a turn.
+        In the recorded sessions, this is not empty at the end exactly if the recording was cut.
         """
         if self._turn:
             return "in the middle of a turn"
@@ -281,39 +281,39 @@ class Run:
         return "before the turn that was asked for" if is_owed else ""
 
     def unfinished(self) -> str:
-        """Say what would be unfinished in the run if the output ended now. Empty between runs."""
+        """Describe where in a run the output would end if it ended now; empty between runs."""
         return self.unfinished_turn() or self.background.unfinished()
 
     @property
     def over(self) -> bool:
-        """True if nothing more will come, unless the host sends something."""
+        """True if the CLI will send no more messages until the host sends a prompt or request."""
         if self._is_behind or self._under_way or self._queued or len(self._folded) < len(self._open):
             return False
         return not self.background.due and self._state in (None, "idle")
 
     @property
     def _under_way(self) -> bool:
-        """True while something is under way whose end will be reported."""
+        """True while a turn, a subagent or a question is under way: the CLI will report its end."""
         return self._turn or bool(self.background.subagents) or self._state == "requires_action"
 
     def patience(self, ceiling: float | None, now: float) -> float | None:
-        """Return how many seconds to wait for the next message; None for no limit.
+        """Return how many seconds to wait for the next message; None: no limit.
 
         Args:
-            ceiling: seconds to wait when nothing is known to be under way.
-            now: seconds by the clock of :attr:`SentPrompt.sent_at`.
+            ceiling: seconds to wait when nothing is known to be under way. None: no limit.
+            now: the time in seconds, by the clock of :attr:`SentPrompt.sent_at`.
         """
         if self._is_behind or self._under_way:
             return None
         if self._queued or any(prompt.state in _OWED for prompt in self._open.values()):
-            # The CLI is idle although it owes a turn. It has dropped the prompt, or has not read it yet.
+            # If the CLI is idle although it owes a turn, it has dropped the prompt, or has not read the prompt yet.
             return ceiling if self._state == "idle" else None
         due, certain = bool(self.background.due), self.background.is_certain
         if self._state == "idle" and self._open:
             newest = next(reversed(self._open.values()))
             left = max(newest.sent_at + SETTLE_SECONDS - now, LEAST_SECONDS)
         elif self._state == "idle" and due:
-            left = SETTLE_SECONDS  # a CLI that reports its state says within 0.1 s that it is running
+            left = SETTLE_SECONDS  # a CLI that reports its state reports the turn within 0.1 s
         elif self._state is None and ((self._announces and self._open) or (due and not certain)):
             left = SETTLE_SECONDS
         else:
@@ -321,9 +321,9 @@ class Run:
         return left if ceiling is None else min(left, ceiling)
 
     def settle(self) -> None:
-        """The wait of :meth:`patience` has timed out. Treat prompts that started no turn as finished.
+        """Note that the wait of :meth:`patience` has timed out.
 
-        Tasks that have ended will bring no more turns.
+        Prompts that started no turn are then finished, and no more turns are expected of tasks that have ended.
         """
         if self._state is not None or not self.background.is_certain:
             self.background.settle()
@@ -331,9 +331,9 @@ class Run:
             self._happens(prompt, Event.SETTLED)
 
     def ask(self, uuid: str | None, now: float) -> SentPrompt | None:
-        """Note that a prompt is sent. Returns None if no turn is owed for it: an earlier prompt had its uuid.
+        """Note that a prompt is sent. Return None if an earlier prompt had its uuid: then no turn follows.
 
-        An empty uuid counts as none, as in the CLI.
+        An empty uuid counts as no uuid, as in the CLI.
         """
         uuid = uuid or None
         if uuid is not None:
@@ -350,21 +350,21 @@ class Run:
         return prompt
 
     def take_over(self, owed: Iterable[str], now: float) -> None:
-        """Take over a CLI that owes results for these prompts.
+        """Set the state to that of a running CLI that owes results for these prompts.
 
-        Until :meth:`arrive` is called, messages are older than the takeover.
+        Messages before the call of :meth:`arrive` are older than this state.
         """
         self._is_behind = True
         for uuid in owed:
             self.ask(uuid, now)
 
     def arrive(self, *, turn: bool, subagents: Iterable[str] = (), restarted: bool) -> None:
-        """Note that the consumer has read all older messages.
+        """Note that the consumer has read all messages that are older than :meth:`take_over`.
 
         Args:
             turn: whether a turn is under way now.
-            subagents: ids of the subagents in the background. Some may have begun before the first message.
-            restarted: whether the messages come from several processes. Work of an earlier process has ended.
+            subagents: ids of the subagents in the background, which may have begun before the first message.
+            restarted: whether the messages come from several processes. The work of earlier processes has ended.
         """
         self._is_behind, self._turn = False, turn
         if restarted:
@@ -375,7 +375,7 @@ class Run:
             self.background.subagents.add(id)
 
     def refuse(self, uuid: str, reason: str) -> None:
-        """Note that a prompt will not reach the CLI. It may be sent again."""
+        """Note that a prompt will not reach the CLI. The prompt may be sent again."""
         prompt = self._open.get(uuid)
         if prompt is not None:
             prompt.refusal = reason
@@ -387,7 +387,7 @@ class Run:
         return uuid is not None and uuid in self._uuids
 
     def take_back(self, prompt: SentPrompt) -> None:
-        """Note that the prompt was not sent after all."""
+        """Undo :meth:`ask`, because the prompt was not sent."""
         if prompt.uuid is not None:
             self._uuids.discard(prompt.uuid)
         self._forget(prompt)
@@ -403,11 +403,11 @@ class Run:
         return list(self._unnamed)
 
     def drop(self, uuids: Iterable[str], swept: Iterable[SentPrompt] = ()) -> None:
-        """Note the CLI's answer that it has removed these prompts from its queue.
+        """Note that the CLI has removed prompts from its queue, by its answer to a request.
 
         Args:
-            uuids: the prompts that the CLI names.
-            swept: prompts without a uuid that may also have been in the queue, if it was emptied.
+            uuids: the removed prompts.
+            swept: prompts without a uuid that may also have been in the queue, if the CLI has emptied it.
         """
         for uuid in uuids:
             self._happens(self._open.get(uuid), Event.WITHDRAWN)
@@ -415,16 +415,20 @@ class Run:
             self._happens(self._open.get(prompt), Event.SWEPT)
 
     def is_unasked(self, result: ResultMessage) -> bool:
-        """Return True if a result, which is about to be seen, belongs to a turn that background work began."""
+        """Return True if a result belongs to a turn that no prompt started. Call this before :meth:`see`."""
         return isinstance(result.origin, TaskNotificationOrigin) or not self._open
 
     def stopped_error(self, result: ResultMessage) -> SubagentStoppedError | None:
-        """Return the error for a run whose subagents were stopped without a turn. ``result`` is its last result."""
+        """Return the error if subagents were stopped and no turn followed; else None.
+
+        Args:
+            result: the last result of the run.
+        """
         stopped = len(self.background.stopped)
         return SubagentStoppedError(result, stopped) if stopped else None
 
     def see(self, message: Any) -> bool:
-        """Update the state from a message. Returns True if the message is only for the host, which asked for it.
+        """Update the state from a message. Return True if the user must not get the message (``sdk_host_only``).
 
         Messages whose type is neither in :data:`MARKS` nor in :data:`OPENING` change nothing.
         """
@@ -445,7 +449,7 @@ class Run:
                 self.background.settle()
             self._result(message)
         elif isinstance(message, InitMessage):
-            # A simple agent may greet its host with one result, once. Each of its prompts gets its own result.
+            # In a dialect without merging, an agent may send one init at its start: it begins no turn.
             self._turn = self._announces = self._merges
             self.reason = None
         elif isinstance(message, CommandLifecycleMessage):
@@ -458,8 +462,8 @@ class Run:
         elif isinstance(message, InjectedMessage):
             if self._is_behind:
                 return False
-            # The oldest prompt belongs to the turn. The next ones, as many as the message counts, were put into it,
-            # after those that an earlier message has counted.
+            # The oldest prompt has started the turn. The next `message_count` prompts that are not FOLDED were put into
+            # the turn.
             count = min(max(message.message_count, 0), len(self._open))
             waiting = (prompt for prompt in islice(self._open.values(), 1, None) if prompt not in self._folded)
             for prompt in list(islice(waiting, count)):
@@ -468,7 +472,7 @@ class Run:
             self.fatal = message.error
         elif isinstance(message, SessionStateChangedMessage):
             self._state = message.state[:MAX_WORD_CHARS]
-            self.background.settle()  # the tasks that have ended make the CLI run again
+            self.background.settle()  # if a task has ended, this state already takes it into account
             return message.sdk_host_only is True
         elif isinstance(message, TASK_MARKS):
             self.background.see(message, in_turn=self._turn)
@@ -477,7 +481,7 @@ class Run:
     def _result(self, result: ResultMessage) -> None:
         names = _named_by(result)
         if self._is_behind:
-            # The result of a prompt can be older than the prompt only if the prompt was sent again.
+            # These results are older than the prompts. Only a prompt that was sent twice can have such a result.
             for uuid in names or ():
                 self._happens(self._open.get(uuid), Event.NAMED, result)
             return
@@ -485,8 +489,8 @@ class Run:
         last_named = max((prompt.number for prompt in named), default=-1)
         background = isinstance(result.origin, TaskNotificationOrigin)
         is_first = not names and not background
-        # A result that names prompts changes no other prompt with a uuid, unless that is FOLDED. So its cost does not
-        # depend on the number of prompts that wait.
+        # A result that names prompts changes another prompt with a uuid only if that prompt is FOLDED. So the cost does
+        # not depend on the number of waiting prompts.
         if names is None:
             concerned = list(self._open.values())
         else:
@@ -527,7 +531,7 @@ class Run:
 
 
 def _named_by(result: ResultMessage) -> set[str] | None:
-    """Return the uuids of the prompts that a result answers; None from a CLI that does not name them."""
+    """Return the uuids of the prompts that a result names; None if the CLI does not name prompts."""
     names = result.user_message_uuids
     if names is None and result.user_message_uuid is None:
         return None
