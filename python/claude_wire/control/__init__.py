@@ -1,1 +1,1 @@
-"""Both halves of the control protocol, which hosts and agents share: asking and answering."""
+"""The control protocol, for hosts and agents: send requests, and answer the requests of the other side."""

@@ -1,6 +1,6 @@
-"""The answering half of the control protocol: requests of the other side, and our answers to them.
+"""Answer the control requests of the other side.
 
-Both sides use it: a host, whose callbacks answer the CLI, and an agent, which answers its host.
+Both sides use this module: a host, whose callbacks answer the CLI, and an agent, which answers its host.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 #: The ``reason`` of an UnknownRequest whose subtype this version does not know.
 UNKNOWN_SUBTYPE = "unknown subtype"
-#: Packages whose frames are left out at the beginning of a logged traceback.
+#: Packages whose frames are removed from the beginning of a logged traceback.
 _OURS = frozenset(f"claude_wire.{name}" for name in ("agent", "control", "integrations", "streams", "session"))
 
 _log = logging.getLogger("claude_wire")
@@ -43,7 +43,7 @@ class Handler(NamedTuple):
 
 
 class Followed(NamedTuple):
-    """The return value of a handler that still has something to do after its answer was sent."""
+    """The return value of a handler that has more to do after its answer was sent."""
 
     payload: Wire | dict[str, Any] | None
     #: Called when the answer has been sent.
@@ -51,14 +51,14 @@ class Followed(NamedTuple):
 
 
 class NoAnswer(Exception):
-    """Raised by a handler to leave its request unanswered."""
+    """A handler raises this to leave its request unanswered."""
 
 
 class Refusal(Exception):
-    """Raised by a handler to refuse a request without a log entry. The text is the error answer.
+    """A handler raises this to refuse a request without a log entry. The text is the error answer.
 
     Args:
-        code: the ``error_code`` of the answer.
+        code: the ``error_code`` of the answer; None for no code.
     """
 
     def __init__(self, problem: str, code: str | None = None) -> None:
@@ -67,11 +67,11 @@ class Refusal(Exception):
 
 
 class WrongAnswer(TypeError):
-    """Raised by a handler whose callback returned an invalid value. The text says what to return instead."""
+    """A handler raises this if its callback returned an invalid value. The text says what to return instead."""
 
 
 class _Inquiry:
-    """The tasks that belong to a question, until they end."""
+    """The tasks of one question: the handler, and the timer if the handler has a timeout."""
 
     __slots__ = ("callback", "question", "timer")
 
@@ -82,15 +82,15 @@ class _Inquiry:
 
 
 class Answers:
-    """The requests of the other side: each is answered once, by a handler that runs in a task of its own.
+    """Answers each request of the other side once, by a handler in a separate task.
 
     Handlers start in the order of their requests: each runs up to its first wait before the next one starts. If a
-    handler raises or times out, the answer is an error. If a request is withdrawn, its handler is cancelled, and there
-    is no answer.
+    handler raises or times out, the answer is an error. If a request is withdrawn, its handler is cancelled, and no
+    answer is sent.
 
     Args:
-        questions: has the state of each request: open, answered or withdrawn.
-        find: returns the handler for the body of a request, or None.
+        questions: holds the state of each request: open, answered or withdrawn.
+        find: returns the handler for the body of a request; None if there is no handler.
         encode: makes the line of an answer. If it raises for a success, the answer is an error.
     """
 
@@ -109,10 +109,11 @@ class Answers:
         self._encode = encode
         # The questions whose handlers run.
         self._running: dict[Question, _Inquiry] = {}
-        # Requests whose handlers have not begun, in order. trio starts new tasks in any order: a task that starts
-        # before its turn waits for the signal here.
+        # Requests whose handlers have not begun, in order. trio starts new tasks in any order: a task that starts too
+        # early waits for its signal in this dict.
         self._turns: dict[_Inquiry, Signal | None] = {}
-        #: Bytes of the requests whose tasks have not ended, and of the answers that wait to be written, as JSON.
+        #: Size in bytes (as JSON) of the requests whose tasks have not ended, and of the answers that wait to be
+        #: written.
         self.waiting_bytes: int = 0
 
     def answer(self, question: Question) -> None:
@@ -128,7 +129,7 @@ class Answers:
                 self._refuse(question, f"this control request cannot be read: {body.reason}")
                 return
             subtype = body.type if isinstance(body, UnknownRequest) else body.__struct_config__.tag
-            # The text of claude-agent-sdk, and the error code of the TypeScript SDK.
+            # The same text as in claude-agent-sdk, and the same error code as in the TypeScript SDK.
             problem = f"Unsupported control request subtype: {subtype}"
             self._refuse(question, problem, "unsupported_request")
             return
@@ -146,7 +147,7 @@ class Answers:
             self.waiting_bytes -= question.size
 
         def passed() -> None:
-            """The handler has begun, or never will: the next one may begin."""
+            """Let the next handler begin."""
             self._turns.pop(inquiry, None)
             following = next(iter(self._turns.values()), None)
             if following is not None:
@@ -162,14 +163,14 @@ class Answers:
         inquiry.callback = self._tasks.start(run, "claude-wire-callback", ended)
 
     def withdrawn(self, question: Question) -> None:
-        """The other side has withdrawn a question: cancel its handler."""
+        """Cancel the handler of a question that the other side has withdrawn."""
         inquiry = self._running.get(question)
         for task in () if inquiry is None else (inquiry.callback, inquiry.timer):
             if task is not None:
                 task.cancel()
 
     def drop(self) -> None:
-        """Leave all open questions to somebody else: cancel their handlers, and send no answers."""
+        """Cancel the handlers of all open questions, and send no answers, because another session will answer."""
         for question in self._questions.open:
             self._questions.settle(question, Event.WITHDRAW)
             self.withdrawn(question)
@@ -191,14 +192,15 @@ class Answers:
         except asyncio.CancelledError:
             if not question.is_open or not cancelled_by_nobody():
                 raise
-            # The callback awaited something that was cancelled. The other side still waits for an answer.
+            # Not this task, but a future that the callback awaited was cancelled. The other side still waits.
             line = self._failure(question.id, "the callback was cancelled")
         except Exception as error:
             line, then = self.failure(question.id, error, name), None
         except (GeneratorExit, get_cancelled_exc_class()):  # trio cancels the task because its loop ends
             raise
         except BaseException as error:
-            # KeyboardInterrupt and the like: answer in another task, and pass the exception on (see streams/tasks.py).
+            # KeyboardInterrupt or SystemExit: send the answer in another task, and let the exception end the loop (see
+            # streams/tasks.py).
             if question.is_open:
                 line = self._failure(question.id, type(error).__name__)
                 self._tasks.start(lambda: self._answer(question, line), "claude-wire-answer")
@@ -226,7 +228,7 @@ class Answers:
         self._tasks.start(lambda: self._answer(question, line), "claude-wire-refusal", ended)
 
     def failure(self, request_id: RequestId, error: Exception, name: Callable[[], str]) -> bytes:
-        """The error answer for an exception of a handler. Logs the exception, unless it is a Refusal."""
+        """Return the line of the error answer for an exception of a handler. Log the exception, except a Refusal."""
         if isinstance(error, Refusal):
             return self._failure(request_id, str(error), error.code)
         if isinstance(error, WrongAnswer):
@@ -239,7 +241,7 @@ class Answers:
         return self._encode(ControlResponse.failure(request_id, problem, error_code=code))
 
     async def _answer(self, question: Question, line: bytes, then: Callable[[], object] | None = None) -> None:
-        """Send the answer, and call ``then``; nothing if the question was answered or withdrawn before."""
+        """Send the answer, and call ``then``. If the question is already answered or withdrawn, do nothing."""
         if self._questions.settle(question, Event.ANSWER):
             self.waiting_bytes += len(line)
             try:
@@ -253,7 +255,7 @@ class Answers:
 
 
 def raised_outside(error: Exception) -> tuple[type[Exception], Exception, TracebackType | None]:
-    """An exception for ``exc_info=``, with its traceback from the first frame outside this package."""
+    """Return the value for ``exc_info=``: the traceback begins at the first frame outside this package."""
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_frame.f_globals.get("__package__") in _OURS:
         traceback = traceback.tb_next

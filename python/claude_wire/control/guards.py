@@ -1,7 +1,7 @@
-"""Show which hooks and permission callbacks guard a session, and whether the CLI ever calls them.
+"""Show which hooks and permission callbacks guard a session, and whether the CLI calls them.
 
 A guard that is never called looks like a guard that allows everything. So the session records for each guard whether
-the CLI has confirmed it, whether its matcher fits a tool, and how often it was called.
+the CLI has confirmed it, whether its matcher fits a tool, and how often the CLI called it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from claude_wire.support.arguments import shown, type_of
 if TYPE_CHECKING:
     from claude_wire.messages.base import Wire
 
-#: The ``event`` of the guard ``can_use_tool``, which belongs to no hook event.
+#: The ``event`` of the guard ``can_use_tool``, which has no hook event.
 PERMISSION = "can_use_tool"
 
 #: Key in claude-agent-sdk -> key on the wire. The wire's keys are keywords of Python.
@@ -37,9 +37,9 @@ class Guard(msgspec.Struct, frozen=True, kw_only=True):
         name: the function's qualified name, or the ``name`` of its ``HookMatcher``.
         event: the hook event, or ``can_use_tool``.
         matcher: the hook's matcher; None for all tools.
-        confirmed: true if the CLI calls the guard: the CLI's answer to ``initialize`` says that the hooks are
-            registered, or the command line makes the CLI ask ``can_use_tool``. False if the CLI does not call the
-            guard. None as long as nobody knows.
+        confirmed: True if the CLI calls the guard: its answer to ``initialize`` says that the hooks are registered, or
+            the command line makes the CLI ask ``can_use_tool``. False if the CLI does not call the guard. None while
+            it is unknown.
         fits: whether ``matcher`` fits a tool in the last ``system/init``. None before the first ``system/init``, while
             an MCP server connects that may add a tool, and for events without a tool.
         calls: number of calls in this session.
@@ -92,7 +92,7 @@ class GuardState:
             self.warned = True
             _log.warning(
                 "the %s hook %s is never called: matcher=%s fits none of the %d tools of the session; names of tools "
-                "are compared letter by letter, as in 'Bash' or 'Edit|Write'",
+                "are compared exactly, as in 'Bash' or 'Edit|Write'",
                 self.event,
                 self.name,
                 shown(self.matcher),
@@ -101,7 +101,7 @@ class GuardState:
 
 
 class Registered(msgspec.Struct, frozen=True, kw_only=True):
-    """The callbacks that a CLI was started with. No later session can change them.
+    """The callbacks that a CLI was started with. Later sessions cannot change them.
 
     Attributes:
         hooks: ids of the hooks that the CLI calls.
@@ -119,13 +119,13 @@ def compare_with_registered(
 ) -> None:
     """Find the guards and MCP servers that a running CLI never calls, because it was started without them.
 
-    Sets ``confirmed`` of these guards to false, and logs one warning.
+    Set ``confirmed`` of these guards to False, and log one warning.
 
     Args:
         registered: the callbacks that the CLI was started with.
-        permissions: the guard ``can_use_tool``, if there is one.
+        permissions: the guard ``can_use_tool``; None if there is none.
         hooks: hook id -> guard.
-        servers: names of the client's MCP servers.
+        servers: names of the session's MCP servers.
     """
     if permissions is not None and permissions.confirmed is None:
         permissions.confirmed = registered.asks
@@ -145,10 +145,10 @@ def compare_with_registered(
 
 
 def check_hook_output(name: str, event: str, output: object) -> Wire | dict[str, Any]:
-    """Turn the return value of a hook into the answer to the CLI.
+    """Check the return value of a hook, and return the answer to the CLI.
 
     Raises:
-        WrongAnswer: the value is not a hook's answer, or has no effect for this event.
+        WrongAnswer: the value is not a valid output of a hook, or has no effect for this event.
     """
     if output is None:
         return {}
@@ -167,7 +167,7 @@ def check_hook_output(name: str, event: str, output: object) -> Wire | dict[str,
 
 
 def refuse(event: str, reason: str) -> dict[str, Any] | None:
-    """The answer of a hook that refuses the action of its event; None for an event that cannot refuse."""
+    """The hook output that refuses the action of an event; None for an event whose action cannot be refused."""
     if event == "PreToolUse":
         decision: Any = {"permissionDecision": "deny", "permissionDecisionReason": reason}
     elif event == "PermissionRequest":

@@ -1,4 +1,4 @@
-"""Compare a hook's matcher with names of tools, by the CLI's own rule.
+"""Compare a hook's matcher with names of tools, by the rule of the CLI.
 
 ``Bash``, ``Edit|Write`` and ``Edit, Write`` are lists of names. The CLI compares names exactly: ``bash`` fits no tool.
 Any other matcher, such as ``mcp__files__.*``, is a regular expression, and fits a name that contains a match.
@@ -30,7 +30,7 @@ _ALIASES = {
 
 
 def fits_tool(matcher: str | None, tools: Iterable[str]) -> bool:
-    """True if a matcher fits any of these tools, or may fit: Python cannot compile every JavaScript expression."""
+    """True if a matcher fits any of these tools, or is a JavaScript expression that Python cannot compile."""
     if matcher in (None, "", "*"):
         return True
     assert matcher is not None

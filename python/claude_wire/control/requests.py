@@ -1,6 +1,6 @@
-"""The asking half of the control protocol: send a request, wait for its answer, withdraw it after a timeout.
+"""Send a control request, wait for its answer, and withdraw it after a timeout.
 
-Both sides use it: a host that asks the CLI, and an agent that asks its host.
+Both sides use this module: a host that asks the CLI, and an agent that asks its host.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ class _Wait:
 
 
 class Requests:
-    """Our requests. Each has an id of its own, and ends with an answer, an error or a timeout.
+    """Sends control requests. Each request ends with an answer, an error or a timeout.
 
     Args:
         sent: gives each request its id, and finds the request of an answer.
-        encode: makes the line of an envelope; ``b""`` if the dialect has no such message: then nothing is sent. If it
-            raises, :meth:`ask` raises the same.
+        encode: makes the line of a message. If it returns ``b""``, because the dialect has no such message, nothing is
+            sent. If it raises, :meth:`ask` raises the same exception.
     """
 
     def __init__(self, sent: SentRequests, send: Send, tasks: Tasks, encode: Callable[[Any], bytes] = encode) -> None:
@@ -56,7 +56,7 @@ class Requests:
         self._tasks = tasks
         self._encode = encode
         self._waits: dict[SentRequest, _Wait] = {}
-        # After fail(): the reason why no more requests can be sent.
+        # After fail(): the reason why no more requests can be sent, and its cause. None before.
         self._ended: tuple[str, BaseException | None] | None = None
 
     @property
@@ -67,14 +67,15 @@ class Requests:
     async def ask(
         self, request: Any, subtype: str, seconds: float | None, asked: Callable[[], object] | None = None
     ) -> ControlSuccess:
-        """Send the request and wait for its answer; ``asked`` is called when it has been sent.
+        """Send a request and wait for its answer. If the caller is cancelled, withdraw the request.
 
         Args:
-            seconds: timeout for the answer; None for no limit.
+            seconds: timeout for the answer; None: no limit.
+            asked: called after the request was sent.
 
         Raises:
             RequestRefusedError: the answer is an error.
-            RequestTimeoutError: no answer came in time. The request is withdrawn, as also when the caller is cancelled.
+            RequestTimeoutError: no answer came in time. The request is then withdrawn.
             SessionEndedError: the session or the output ended without an answer.
         """
         if self._ended is not None:
@@ -113,17 +114,17 @@ class Requests:
         raise RequestRefusedError(subtype, "the answer is neither a success nor an error")
 
     def line(self, request: Any) -> bytes:
-        """The line of a request whose answer nobody waits for."""
+        """Return the line of a request whose answer does not matter."""
         return self._encode(self._sent.envelope(request))
 
     def answered(self, request: SentRequest) -> None:
-        """A request has its answer: wake its caller."""
+        """Wake the caller of a request that has its answer."""
         wait = self._waits.get(request)
         if wait is not None:
             wait.event.set()
 
     def refuse(self, request_id: str, reason: str) -> None:
-        """A request was not delivered: its caller gets a :class:`~claude_wire.RequestRefusedError` with the reason."""
+        """Fail a request that was not delivered, with a :class:`~claude_wire.RequestRefusedError`."""
         sent = self._sent.find(request_id)
         wait = None if sent is None else self._waits.get(sent)
         if wait is not None and not wait.event.is_set():
@@ -131,19 +132,19 @@ class Requests:
             wait.event.set()
 
     def fail(self, problem: str, cause: BaseException | None = None) -> None:
-        """No answer will come any more: all waiting requests fail, and so does every later one."""
+        """Fail all waiting requests, and all later ones, because no answer can come."""
         if self._ended is None:
             self._ended = problem, cause
         self.fail_waiting(*self._ended)
 
     def withdraw_waiting(self) -> list[bytes]:
-        """Withdraw all waiting requests, which fail. Returns the lines that withdraw them, for the caller to send."""
+        """Fail all waiting requests. Return the lines that withdraw them, for the caller to send."""
         lines = [self._encode(ControlCancelRequest(sent.id)) for sent in self._waits]
         self.fail_waiting("the request was withdrawn", None)
         return [line for line in lines if line]
 
     def fail_waiting(self, problem: str, cause: BaseException | None) -> None:
-        """All waiting requests fail. Later requests are still possible."""
+        """Fail all waiting requests. Later requests are still possible."""
         for wait in self._waits.values():
             if not wait.event.is_set():
                 wait.error = _ended_error(wait.subtype, problem, cause)
@@ -160,7 +161,7 @@ class Requests:
         async def withdraw() -> None:
             await send_quietly(self._send, line)
 
-        with suppress(RuntimeError):  # the loop has ended, and the caller's coroutine is closed
+        with suppress(RuntimeError):  # the loop has ended, and this coroutine is being closed
             self._tasks.start(withdraw, "claude-wire-withdrawal")
 
 

@@ -1,4 +1,4 @@
-"""Send a line of the control protocol; for both of its halves."""
+"""Send a line of the control protocol, for requests and answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _log = logging.getLogger("claude_wire")
 
 
 async def send_quietly(send: Send, line: bytes) -> None:
-    """Send a line whose sender does not wait. A failure is only logged: the next read or send raises it."""
+    """Send a line, and only log a failure: the next read or send raises the same error."""
     try:
         await send(line)
     except Exception as error:
