@@ -1,4 +1,4 @@
-"""An agent: the author's function with its settings. It can serve hosts over any pair of streams."""
+"""An agent: the author's function and its settings. It can serve hosts over any pair of streams."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ Lifespan = Callable[[AgentSession], AbstractAsyncContextManager[Any]]
 
 
 class Agent:
-    """The CLI's side of the protocol: answers each prompt of a host by a function.
+    """The CLI's side of the protocol. A function of the author answers each prompt of a host.
 
     Args:
         answer: called with a :class:`Turn` for each prompt, one at a time. It returns the result: None (the last text
             that was said), a str, a dict or a Struct (structured output), or a whole ``ResultMessage``. If it raises,
-            the turn fails. A plain function runs in a thread; it calls the turn's methods without ``await``.
+            the turn fails. A plain function runs in a thread, and calls the turn's methods without ``await``.
         dialect: the dialect of hosts; ``"auto"`` detects it by the host's messages.
-        options: the command line; :meth:`main` reads it from the process.
+        options: the command line; :meth:`main` reads the command line of the process instead.
         requests: class of a control request -> function, such as ``{SetModelRequest: f}``. The function gets the
             request and returns the payload of the answer, or None for the agent's own answer.
         init: fields of ``system/init``: an :class:`~claude_wire.InitMessage`, or a dict of its fields.
-        model: the model's name, unless ``--model`` gives one.
-        version: the version of the agent; hosts read it as ``claude_code_version``.
-        lifespan: gets the session and returns an asynchronous context manager, which is entered before the first prompt
-            and left at the end.
+        model: name of the model; ``--model`` has precedence.
+        version: version of the agent, which hosts read as ``claude_code_version``.
+        lifespan: function that gets the session and returns an asynchronous context manager. The agent enters it before
+            the first prompt, and leaves it at the end.
 
     Raises:
         TypeError: an argument has the wrong type, or ``answer`` cannot be called with a turn.
@@ -76,7 +76,7 @@ class Agent:
         return f"<Agent {getattr(self.answer, '__qualname__', self.answer)!s}: {self.dialect!r}>"
 
     def init_message(self, session: AgentSession) -> InitMessage:
-        """The ``system/init`` message of a session, without the fields that change from turn to turn."""
+        """The ``system/init`` message of a session, without fields such as ``model`` that each turn sets."""
         default = InitMessage(
             cwd=session.cwd,
             slash_commands=[],
@@ -93,7 +93,7 @@ class Agent:
         return msgspec.structs.replace(default, **{name: value for name, value in given.items() if value is not None})
 
     async def serve(self, stdin: Any, stdout: Any) -> int:
-        """Serve one host, until it ends its input. Returns the exit code.
+        """Serve one host, until the input ends. Return the exit code.
 
         Args:
             stdin: a descriptor, or any source that a :class:`~claude_wire.MessageStream` takes.
@@ -104,19 +104,19 @@ class Agent:
     def main(self, argv: Sequence[str] | None = None, *, backend: str = "asyncio") -> NoReturn:
         """The main function of a program: serve the host that has started the process, and exit.
 
-        The arguments are those of the CLI. ``--version`` prints one line. With a prompt (``-p "..."``, or an argument
-        alone) there is one turn, and its text is printed, or the format of ``--output-format``. Otherwise the host
-        speaks over the standard streams. While the agent runs, ``print`` writes to the standard error, so that nothing
-        comes between two lines; the standard input is empty. SIGINT interrupts the turn and ends the agent; SIGTERM
-        ends it at once.
+        The arguments are those of the CLI. ``--version`` prints one line. With a prompt (``-p "..."``, or a plain
+        argument) there is one turn, and the program prints its text, or the format of ``--output-format``. Otherwise
+        the host uses the standard streams. While the agent runs, ``print`` writes to the standard error, so it cannot
+        put text between two lines; and ``sys.stdin`` is empty. SIGINT interrupts the turn and then ends the agent;
+        SIGTERM ends the agent without a result.
 
         Args:
-            argv: the command line, the program first; that of the process if None.
+            argv: the command line, the program first; None: the command line of the process.
             backend: ``"asyncio"`` or ``"trio"``.
 
         Raises:
             SystemExit: with the exit code: 0; 1 if the last result is an error, or a line of the input or an argument
-                is wrong; 143 after SIGTERM. Some dialects have other codes, also after SIGINT.
+                is wrong; 143 after SIGTERM. Some dialects have other codes.
         """
         from claude_wire.agent.main import INTERRUPTED, leave, run_program
 
@@ -124,16 +124,16 @@ class Agent:
             code = run_program(
                 partial(service_of, self), self.dialect, self.version, sys.argv if argv is None else argv, backend
             )
-        except KeyboardInterrupt:  # before the event loop runs; and on Windows
+        except KeyboardInterrupt:  # from SIGINT before the event loop runs, and on Windows
             code = INTERRUPTED
         leave(code)
 
 
 def service_of(agent: Agent, options: AgentOptions | None = None) -> Service:
-    """One run of an agent.
+    """Make the service for one run of an agent.
 
     Args:
-        options: the command line; ``agent.options`` if None.
+        options: the command line; None: ``agent.options``.
     """
     options = agent.options if options is None else options
     session = AgentSession(options, agent.model, agent.version)
@@ -142,7 +142,7 @@ def service_of(agent: Agent, options: AgentOptions | None = None) -> Service:
 
 
 def _states(options: AgentOptions) -> bool | None:
-    """Return how to report changes of state, by the environment: True for ``sdk_host_only``, None for not at all."""
+    """The argument ``states`` of :class:`AgentProtocol`, by the environment."""
     if options.reads_session_state:
         return True
     return False if os.environ.get("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS") == "1" else None

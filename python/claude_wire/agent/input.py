@@ -1,27 +1,27 @@
 """Decide which input lines an agent accepts, ignores or rejects, as CLI 2.1.331 does.
 
-The CLI ends with exit code 1 for a "wrong" line:
+A "wrong" line ends the CLI with exit code 1:
 
 ==========================================  =========================================================================
 line                                        result
 ==========================================  =========================================================================
-no JSON                                     wrong. The error has its length, and its type if a pattern finds one
+invalid JSON                                wrong. The error has its length, and its type if a pattern finds one
 ``null``                                    wrong
-any other value that is no object           ignored; wrong where ``strict``
-an object nested too deeply for Python      wrong: the CLI reads it, so ignoring it silently would lose it
+any other value except an object            ignored; wrong if ``strict``
+an object nested too deeply for Python      wrong: the CLI would read it, so it must not be lost silently
 ``control_request`` without a ``request``   wrong
 ``user`` whose role is not ``user``         wrong, also without a role or a message
-``user`` whose content is a number          ignored, as is any other content that is no text and no list
+``user`` whose content is a number          ignored, like all content that is neither a text nor a list
 ``user`` without content, or with null      a prompt whose text is ``(no content)``
 any other ``user``                          a prompt, also an empty one, and one with unknown blocks
-another type, or none                       ignored; wrong where ``strict``, as CLI 2.1.7 has it
+another type, or no type                    ignored; wrong if ``strict``, as for CLI 2.1.7
 ==========================================  =========================================================================
 
-A line is read as JavaScript reads it: bytes that are not UTF-8 become U+FFFD, and of two values for a key the last
-counts. An error text shows no content of the line except its type, since it goes to logs.
+Lines are read as JavaScript reads them: bytes that are not UTF-8 become U+FFFD, and if a key has two values, the last
+one counts. An error text goes to logs, so it shows no content of the line except its type.
 """
 
-# Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
+# Plain JSON has no types: after isinstance(value, dict), pyright still does not know the type of the values.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
@@ -50,16 +50,17 @@ from claude_wire.messages import (
 
 #: The text of a prompt without content.
 NO_CONTENT = "(no content)"
-#: An error quotes at most this many characters of a line's type.
+#: Most characters of a line's type that an error shows.
 MAX_TYPE_CHARS = 64
-#: A number with at most this many digits is read exactly.
+#: An integer with fewer digits is read exactly, a longer one as a float.
 MAX_DIGITS = 4000
 
 #: The messages that an agent handles.
 Taken = UserMessage | ControlRequest | ControlResponse | ControlCancelRequest
 
 _TYPE = re.compile(rf'"type"\s*:\s*"(\w{{1,{MAX_TYPE_CHARS}}})"')
-#: Prefix of the text that replaces a request id which is neither a text nor a number, until the answer is written.
+#: A request id that is neither a text nor a number is replaced by this prefix and the id as JSON, until the answer is
+#: written.
 _JSON_ID = "\0json:"
 #: Field of a prompt -> type of its value. A value of another type is ignored.
 _PROMPT_FIELDS = {
@@ -74,15 +75,15 @@ _PROMPT_FIELDS = {
 
 
 class WrongLine(Exception):
-    """A line that ends the CLI. The text is the line that the CLI writes to its standard error."""
+    """A line that ends the CLI. The exception's text is what the CLI writes to its standard error."""
 
 
 def taken(message: Any, *, strict: bool = False) -> Taken | None:
-    """The message that an agent has to handle for a decoded line; None if the line is ignored.
+    """Return the message that an agent has to handle for a decoded line; None if the line is ignored.
 
     Args:
-        message: of the decoder; may be an :class:`InvalidLine`.
-        strict: True if other types are wrong, as for CLI 2.1.7.
+        message: the decoded line, which may be an :class:`InvalidLine`.
+        strict: True if a line of another type is wrong, as for CLI 2.1.7.
 
     Raises:
         WrongLine: the line is wrong, as in the table of this module.
@@ -116,7 +117,7 @@ def taken(message: Any, *, strict: bool = False) -> Taken | None:
 
 
 def _read_again(line: InvalidLine, strict: bool) -> Any:
-    """Read a line again as JavaScript does, after the decoder has found it invalid."""
+    """Read a line that the decoder found invalid again, by the rules of JavaScript."""
     text = line.raw.decode(errors="replace")
     try:
         if line.kind in ("too_long", "no_memory"):
@@ -142,7 +143,7 @@ def _read_again(line: InvalidLine, strict: bool) -> Any:
 
 
 def _prompt(line: UnknownMessage) -> UserMessage | None:
-    """The prompt of a ``user`` line that does not fit its class, with those of its fields that can be read."""
+    """Make the prompt from a ``user`` line that does not fit its class. Fields that cannot be read are dropped."""
     given: Any = line.get("message")
     message: dict[str, Any] = given if isinstance(given, dict) else {}
     if message.get("role", "undefined") != "user":
@@ -170,7 +171,7 @@ def _request(line: UnknownMessage) -> ControlRequest | None:
 
 
 def with_its_id(response: ControlResponse) -> ControlResponse | dict[str, Any]:
-    """An answer with the original id of its request, which may be any JSON value."""
+    """Return an answer with the original id of its request, which may be any JSON value."""
     request_id = response.request_id
     if not isinstance(request_id, str) or not request_id.startswith(_JSON_ID):
         return response
@@ -184,7 +185,7 @@ def _refuse(constant: str) -> Any:
 
 
 def _number(digits: str) -> float:
-    """A number; a very long integer as a float, as in JavaScript: Python reads at most 4,300 digits."""
+    """Read an integer; a very long one as a float, as in JavaScript. (``int()`` accepts at most 4,300 digits.)"""
     return int(digits) if len(digits) < MAX_DIGITS else float(digits)
 
 
@@ -204,14 +205,17 @@ def _wrong_type(kind: str) -> WrongLine:
 
 
 def _in_javascript(value: object) -> str:
-    """A value as a text, as JavaScript writes it."""
+    """Write a value as JavaScript's ``String(value)`` does for objects, and as JSON for other values."""
     if isinstance(value, str):
         return value[:MAX_TYPE_CHARS]
     return "[object Object]" if isinstance(value, dict) else json.dumps(value)[:MAX_TYPE_CHARS]
 
 
 def joined(prompts: list[UserMessage], between: str) -> UserMessage:
-    """Join waiting prompts to one, with the uuid of the last: joined texts, or all blocks if some have blocks."""
+    """Join waiting prompts to one prompt with the uuid of the last one.
+
+    If all content is text, the texts are joined with ``between``; otherwise the blocks of all prompts are put together.
+    """
     if len(prompts) == 1:
         return prompts[0]
     if all(isinstance(prompt.content, str) or _is_text(prompt.content) for prompt in prompts):

@@ -23,7 +23,7 @@ from claude_wire.codec.encoder import encode, encode_value
 from claude_wire.dialects import Dialect
 from claude_wire.messages import MessageParam, ResultMessage, UserMessage
 
-#: Exit code of an agent that could not begin.
+#: Exit code of an agent that could not start.
 FAILED = 1
 #: Exit code that a shell reports for a process that SIGINT ended.
 INTERRUPTED = 128 + 2
@@ -44,24 +44,24 @@ The flags of the Claude Code CLI are read, too. What they do is up to the agent:
 {flags}
 """
 
-#: Seconds to wait for threads at the end.
+#: Seconds to wait at the end for threads that still run.
 THREAD_SECONDS = 1.0
 
 _taken: tuple[int, int] | None = None
 
 
 def take_standard_streams() -> tuple[int, int]:
-    """Keep standard input and output for the protocol alone. Returns their new descriptors; later calls the same.
+    """Reserve standard input and output for the protocol. Return their new descriptors, the same in each call.
 
-    An empty input and the standard error take their place. So nothing else can write between two lines or read one: no
-    ``print``, no library, and no child process.
+    Descriptor 0 becomes an empty input, and descriptor 1 the standard error. So a ``print``, a library or a child
+    process can neither read a line nor write between two lines.
     """
     global _taken
     if _taken is None:
         if sys.stdout is not None:  # None if the program was started with a closed output
             sys.stdout.flush()
         nothing = os.open(os.devnull, os.O_RDWR)
-        while nothing <= 2:  # descriptors 0 to 2 that were closed: fill them
+        while nothing <= 2:  # open the descriptors 0 to 2 that the program was started without
             nothing = os.dup(nothing)
         _taken = os.dup(0), os.dup(1)
         os.dup2(nothing, 0)
@@ -69,7 +69,7 @@ def take_standard_streams() -> tuple[int, int]:
         os.dup2(2, 1)
         reconfigure = getattr(sys.stdout, "reconfigure", None)
         if reconfigure is not None:
-            reconfigure(line_buffering=True)  # like the standard error
+            reconfigure(line_buffering=True)  # the same buffering as the standard error
     return _taken
 
 
@@ -79,14 +79,14 @@ def run_program(
     """Run an agent as the program of this process, and return its exit code.
 
     Args:
-        make_service: gets the command line.
-        dialect, version: of the agent.
+        make_service: makes the service for a parsed command line.
+        dialect, version: dialect and version of the agent.
         argv: the command line, the program first.
         backend: ``"asyncio"`` or ``"trio"``.
     """
     stdin, stdout = take_standard_streams()
     if hasattr(signal, "SIGPIPE"):
-        # If the host stops reading, let the write fail with an error, which ends the agent without a message.
+        # If the host stops reading, a write fails with an error, which ends the agent without a traceback.
         signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     try:
         options = AgentOptions.parse(argv)
@@ -119,7 +119,7 @@ def run_program(
 
 
 def leave(code: int) -> NoReturn:
-    """End the process, even if a thread still runs: the interpreter would wait for it, and nothing can stop it."""
+    """End the process, even if a thread still runs. ``sys.exit`` would wait for a thread that nothing can stop."""
     deadline = monotonic() + THREAD_SECONDS
     others = [one for one in threading.enumerate() if not one.daemon and one is not threading.current_thread()]
     for thread in others:
@@ -149,7 +149,7 @@ async def _serve(service: Service, stdin: Any, stdout: Any) -> int:
             except Exception as error:
                 tell(error)
             if service.left_behind and not isinstance(stdout, _Results):
-                _leave_at_once(code)  # else the event loop waits for the author's function
+                _leave_at_once(code)  # otherwise the event loop waits for the author's function
             group.cancel_scope.cancel()
     return code
 
@@ -163,12 +163,12 @@ async def _obey(service: Service, received: AsyncIterator[signal.Signals]) -> No
 
 
 async def _only(prompt: str, dialect: Dialect) -> AsyncIterator[bytes]:
-    """The input of an agent that got its prompt as an argument: one line."""
+    """The input of an agent that got its prompt as an argument: one line with the prompt."""
     yield dialect.connect().to_agent(UserMessage(message=MessageParam("user", prompt)))
 
 
 class _Results(ByteSendStream):
-    """An output that keeps only the results."""
+    """Takes the output of an agent, and keeps only the results."""
 
     def __init__(self, dialect: Dialect) -> None:
         self.results: list[ResultMessage] = []
@@ -193,7 +193,7 @@ def _text(result: ResultMessage) -> str:
 
 
 def _write(fd: int, data: bytes) -> None:
-    """Write to the original standard output. Errors are ignored: the reader may have closed it."""
+    """Write to the original standard output. Ignore errors, because the reader may have closed it."""
     try:
         with open(fd, "wb", closefd=False) as file:
             file.write(data)

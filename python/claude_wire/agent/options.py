@@ -1,6 +1,6 @@
 """Read the command line and the environment of an agent into typed fields, by the rules of CLI 2.1.331.
 
-This reads no files and starts nothing.
+Parsing reads no files and starts no process.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from claude_wire.flags.flags import Flag, Flags, flag_of
 from claude_wire.support.arguments import require_one_of
 from claude_wire.support.text import one_line
 
-#: Other spellings of flags.
+#: Other spelling of a flag -> flag.
 ALIASES = {
     "--allowed-tools": "--allowedTools",
     "--disallowed-tools": "--disallowedTools",
@@ -29,8 +29,8 @@ ALIASES = {
     "-w": "--worktree",
 }
 
-#: Flags without a field and without a value: an argument after one of them is the prompt. After an unknown flag, an
-#: argument without a dash is the value of the flag.
+#: Flags without a field and without a value. An argument after one of these flags is the prompt; after any other
+#: unknown flag, an argument without a dash is the value of the flag.
 WITHOUT_VALUE = frozenset(
     [
         "--allow-dangerously-skip-permissions",
@@ -55,18 +55,18 @@ WITHOUT_VALUE = frozenset(
 
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False, eq=True)
 class AgentOptions(Flags):
-    """The command line of an agent: the flags of the CLI, one field for each; made by :meth:`parse`.
+    """The command line of an agent: the flags of the CLI, one field for each. :meth:`parse` returns it.
 
-    The fields of flags are those of :class:`~claude_wire.ClaudeOptions`. Lists are tuples of str, and paths are str. A
-    JSON object is a dict; any other text for such a flag stays a str, the path of a file. ``mcp_config`` is a tuple.
-    Unknown flags, and unknown words of a flag, are not refused: they are in ``extra_args``.
+    The flags have the same fields as in :class:`~claude_wire.ClaudeOptions`. Lists are tuples of str, and paths are
+    str. A JSON object is a dict; any other text for such a flag remains a str, the path of a file. ``mcp_config`` is a
+    tuple. Unknown flags, and unknown words of a flag, are accepted, and stored in ``extra_args``.
 
     Attributes:
-        prompt: the argument that is not a flag; None without one.
-        print: ``--print``: give one answer, and end.
-        version: ``--version``: print the version, and end.
-        help: ``--help``: print the flags, and end.
-        verbose: ``--verbose``.
+        prompt: the argument that is not a flag; None without a prompt.
+        print: give one answer, and end (``--print``).
+        version: print the version, and end (``--version``).
+        help: print the flags, and end (``--help``).
+        verbose: ``--verbose`` is given.
         input_format: ``"text"`` or ``"stream-json"``.
         output_format: ``"text"``, ``"json"`` or ``"stream-json"``.
         reads_session_state: the host wants ``session_state_changed`` messages: the environment has
@@ -86,17 +86,17 @@ class AgentOptions(Flags):
 
     @classmethod
     def parse(cls, argv: Sequence[str], environ: Mapping[str, str] = os.environ) -> AgentOptions:
-        """Read a command line, such as :meth:`ClaudeOptions.argv` writes.
+        """Read a command line, such as :meth:`ClaudeOptions.argv` returns.
 
-        Both ``--flag value`` and ``--flag=value`` are read. If a flag is repeated, the last value counts; a flag with
-        several values keeps all of them. After ``--`` nothing is a flag.
+        ``--flag value`` and ``--flag=value`` mean the same. If a flag is repeated, the last value counts; a flag with
+        several values keeps all of them. After ``--`` no argument is a flag.
 
         Args:
             argv: the program first, as in ``sys.argv``.
             environ: the environment.
 
         Raises:
-            ValueError: a value is missing, or the flag does not accept it. The message begins with the flag.
+            ValueError: a value is missing, or the flag does not accept the value. The message begins with the flag.
         """
         return cls(
             **_Parser(argv[1:]).values,
@@ -166,7 +166,7 @@ class _Parser:
                     self._read(field, flag, more)
 
     def _next(self) -> str | None:
-        """The next argument, unless it is a flag."""
+        """Take the next argument; None if it is a flag, or if there is none."""
         if not self._rest or (self._rest[-1].startswith("-") and self._rest[-1] != "-"):
             return None
         return self._rest.pop()

@@ -3,7 +3,7 @@
 The table is in docs/agent.md, "Return a result".
 """
 
-# Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
+# Plain JSON has no types: after isinstance(value, dict), pyright still does not know the type of the values.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from claude_wire.support.arguments import type_of
 from claude_wire.support.extras import install_extra
 from claude_wire.support.text import one_line
 
-#: Most characters of an error text of jsonschema, which may repeat a whole value or schema.
+#: Most characters of an error text of jsonschema, which may contain a whole value or schema.
 MAX_CHARS = 400
 
 
 def result_of(returned: object, last_text: str, schema: Mapping[str, Any] | None) -> ResultMessage:
-    """The result for the return value of a function, without the counts and costs of its turn.
+    """Return the result for the return value of a function, without the counts and costs of its turn.
 
     Raises:
         TypeError: the value cannot be a result.
@@ -74,9 +74,9 @@ def failure(error: str, reason: str | None = None) -> ResultMessage:
 
 
 def misfit(value: Any, schema: Mapping[str, Any]) -> str | None:
-    """Check a JSON value against a JSON schema. Returns the problem and its place; None if the value fits.
+    """Check a JSON value against a JSON schema. Return the problem and its place; None if the value fits.
 
-    Nothing is fetched: a ``$ref`` to another document cannot be resolved. ``format`` is not checked.
+    The check fetches no documents, so a ``$ref`` to another document cannot be resolved. ``format`` is not checked.
 
     Raises:
         ImportError: the package jsonschema is missing.
@@ -98,7 +98,7 @@ def misfit(value: Any, schema: Mapping[str, Any]) -> str | None:
         problem = f"{wrong.json_path}: {wrong.message}"
     except RecursionError:
         problem = "it refers to itself without end, or is nested too deeply"
-    except Exception as wrong:  # a reference that cannot be resolved, or anything else that a host may write
+    except Exception as wrong:  # a reference that cannot be resolved, or any other error in the host's schema
         problem = str(wrong) or type(wrong).__name__
     else:
         return None if error is None else one_line(f"{error.json_path}: {error.message}", MAX_CHARS)
@@ -106,7 +106,7 @@ def misfit(value: Any, schema: Mapping[str, Any]) -> str | None:
 
 
 def content_of(returned: Any) -> tuple[str | list[Any], Any]:
-    """The return value of a tool's function, as content for the model, and as JSON for programs (None for a text)."""
+    """Convert the return value of a tool's function to content for the model, and JSON for programs (None for text)."""
     if returned is None:
         return "", None
     if isinstance(returned, str):

@@ -1,25 +1,25 @@
 """The agent's side of the protocol, without input and output.
 
 :class:`AgentProtocol` receives the host's bytes and returns events. The caller sends its output to the host.
-The protocol handles prompts, turns and the frames around them. At any time it is in one of four states:
+The protocol handles prompts, turns and the frames around turns. At any time it is in one of four states:
 
 ========  ============================================================================================================
-IDLE      No turn is under way. A prompt starts one at once.
+IDLE      No turn is under way. The next prompt starts a turn.
 RUNNING   A turn is under way. New prompts wait in a queue.
-STOPPING  The turn was stopped, by ``interrupt`` or by a prompt with ``priority: now``. Whatever the turn still says is
+STOPPING  The turn was stopped, by ``interrupt`` or by a prompt with ``priority: now``. Later messages of the turn are
           dropped. The state lasts until :meth:`AgentProtocol.end_turn`.
-OVER      The input has ended or had an invalid line, and nothing is left to do.
+OVER      The input has ended or had an invalid line, and all prompts are answered or dropped.
 ========  ============================================================================================================
 
 The transitions, as new state and event. An event that is not listed changes nothing.
 
 ==============================  ===========================  =======================================================
-what happens                    in IDLE                      in RUNNING and STOPPING
+event                           in IDLE                      in RUNNING and STOPPING
 ==============================  ===========================  =======================================================
 a prompt                        RUNNING, ``TurnStarted``     queued
 a prompt whose uuid is known    echoed                       echoed
 a prompt, ``priority: now``     RUNNING, ``TurnStarted``     STOPPING, ``TurnStopped``; queued before all others
-a prompt that needs no model    a whole turn, at once        queued
+a prompt that needs no model    a whole turn                 queued
 ``interrupt``                   nothing                      STOPPING, ``TurnStopped``
 the turn ends                   nothing                      a prompt is queued: RUNNING, ``TurnStarted``;
                                                              the input has ended: OVER, ``Finished``; else IDLE
@@ -34,7 +34,7 @@ is known or the host withdraws it. Frames around a turn, in this order (CLI 2.1.
 2. ``command_lifecycle``: queued and started, for each prompt with a uuid
 3. ``system/init``
 4. echoes of the prompts, if the host wants them
-5. whatever the turn says
+5. messages of the turn
 6. ``result``
 7. ``command_lifecycle``: completed or cancelled
 8. ``session_state_changed``: idle
@@ -76,11 +76,11 @@ from claude_wire.messages import (
 )
 from claude_wire.support.ids import Ids
 
-#: Limits for waiting prompts: their number, and their size as JSON in bytes. At a limit, :meth:`AgentProtocol.full` is
-#: true.
+#: Limits for waiting prompts: their number, and their size as JSON in bytes. At a limit, :meth:`AgentProtocol.full`
+#: returns True.
 MAX_PROMPTS = 1000
 MAX_PROMPT_BYTES = 16 * 1024 * 1024
-#: Most uuids of prompts that are remembered, each by a digest of 16 bytes.
+#: Most uuids of prompts that are remembered, each as a digest of 16 bytes.
 MAX_UUIDS = 100_000
 
 
@@ -106,19 +106,19 @@ class TurnStopped(NamedTuple):
 
 
 class Interrupted(NamedTuple):
-    """The host has requested an interrupt: first withdraw the questions to the host, and send this answer."""
+    """The host has requested an interrupt: withdraw the questions to the host, and then send this answer."""
 
     answer: ControlResponse
 
 
 class InvalidInput(NamedTuple):
-    """The input has a line that ends the agent. The text is for its standard error."""
+    """The input has a line that ends the agent. Write the text to standard error."""
 
     text: str
 
 
 class Finished(NamedTuple):
-    """Nothing is left to do. The agent ends with this exit code."""
+    """The agent has nothing left to do, and ends with this exit code."""
 
     code: int
 
@@ -139,7 +139,7 @@ Event = (
 class _Waiting(NamedTuple):
     prompt: UserMessage
     size: int
-    #: True if the prompt gets a turn of its own, without other prompts.
+    #: True if the prompt gets a separate turn, without other prompts.
     alone: bool
 
 
@@ -149,7 +149,8 @@ class AgentProtocol:
     Args:
         session: the state of the agent's session.
         dialect: the dialect of the host.
-        states: whether to write ``session_state_changed`` messages: None for none, else their ``sdk_host_only``.
+        states: None: write no ``session_state_changed`` messages. True, False: write them, with ``sdk_host_only`` only
+            if True.
         init: template for the ``system/init`` message of each turn.
     """
 
@@ -166,28 +167,29 @@ class AgentProtocol:
         self._decoder = Decoder()
         self._states = states
         self._init = InitMessage() if init is None else init
-        #: The turn under way.
+        #: The turn under way; None if there is none.
         self.turn: TurnRecord | None = None
         self._queue: deque[_Waiting] = deque()
-        # Prompts without a call of the model (``shouldQuery`` false), as context for the next turn.
+        # Prompts that call no model (``shouldQuery`` false): the context of the next turn.
         self._context: deque[_Waiting] = deque()
         self._uuids = Ids(MAX_UUIDS)
         # Events that were not returned to the caller yet.
         self._events: list[Event] = []
         self._input_ended = self._over = False
-        # True if the input had a wrong line; if the last turn has failed.
+        # True if the input had a wrong line; true if the last turn has failed.
         self._wrong = self._failed = False
         self._results = 0
+        # The last state that was reported to the host.
         self._said_state = "idle"
         # Number of open questions to the host.
         self._questions = 0
-        # Bytes to write: answers to control requests, and everything else.
+        # Lines to write: answers to control requests, and all other lines.
         self._answers: deque[bytes] = deque()
         self._frames: deque[bytes] = deque()
-        #: Bytes that wait for :meth:`pop`.
+        #: Number of bytes in the lines that wait for :meth:`pop`.
         self.unwritten: int = 0
-        # Uuids of messages: the head of a random UUID, with a number as its last group. `uuid4()` takes ten times as
-        # long.
+        # A uuid for a message is the head of a random UUID, with a counter as its last group. `uuid4()` takes ten times
+        # as long.
         self.uuid_head: str = str(uuid4())[:24]
         self.uuid_count: int = 0
 
@@ -200,7 +202,7 @@ class AgentProtocol:
 
     @property
     def dialect(self) -> Dialect:
-        """The dialect of the host, if it is known yet."""
+        """The dialect of the host; AUTO while it is not detected."""
         return self.connection.dialect
 
     @property
@@ -209,10 +211,11 @@ class AgentProtocol:
         return self.dialect.plain
 
     def full(self, *, asking: bool = False) -> bool:
-        """True if too many prompts wait, so that no more input may be read.
+        """True if so many prompts wait that no more input may be read.
 
-        With ``asking`` the limits are doubled: the turn waits for an answer of the host, and the answer may come after
-        more prompts.
+        Args:
+            asking: True while the turn waits for an answer of the host. The limits are then doubled, because more
+                prompts may arrive before the answer.
         """
         times = 2 if asking else 1
         return len(self._queue) >= times * MAX_PROMPTS or _size(self._queue) >= times * MAX_PROMPT_BYTES
@@ -225,14 +228,14 @@ class AgentProtocol:
     # --- what comes in
 
     def feed(self, data: bytes | memoryview) -> list[Event]:
-        """Handle bytes of the host. Bytes after a wrong line, and after the end of input, are dropped."""
+        """Handle bytes of the host. Drop bytes after a wrong line, and after the end of input."""
         if not self._input_ended:
             for message in self._decoder.feed(data):
                 self._see(message)
         return self._happened()
 
     def end_input(self) -> list[Event]:
-        """The input has ended."""
+        """Note the end of the input."""
         if not self._input_ended:
             for message in self._decoder.close():
                 self._see(message)
@@ -270,7 +273,7 @@ class AgentProtocol:
             self._events.append(message)
 
     def _interrupted(self, message: ControlRequest, request: InterruptRequest) -> None:
-        # An interrupt is for the turn under way at its position in the input, not for a turn of a later prompt.
+        # An interrupt is for the turn under way, not for the turn of a prompt that follows in the input.
         cancelled = self.withdraw() if request.cancel_queued else None
         receipt = InterruptResponse(still_queued=self.queued, cancelled=cancelled)
         self._events.append(Interrupted(ControlResponse.success(message.request_id, receipt)))
@@ -281,7 +284,7 @@ class AgentProtocol:
             if prompt.uuid in self.session.answered:
                 self._lifecycle([prompt], "completed")
                 if self.turn is None:
-                    self._said_state = ""  # so that "idle" is written again
+                    self._said_state = ""  # write "idle" again
                     self._state("idle")
                 return
             digest = blake2b(prompt.uuid.encode("utf-8", "surrogatepass"), digest_size=16).digest()
@@ -296,7 +299,7 @@ class AgentProtocol:
         if busy and self.dialect.busy == "inject":
             self.send(QueuedMessage(session_id=prompt.session_id or self.session.id, position=len(self._queue) + 1))
         if prompt.priority == "now":
-            # The other waiting prompts get turns of their own after this one.
+            # Each of the other waiting prompts gets a separate turn after this one.
             self._queue = deque((waiting, *(one._replace(alone=True) for one in self._queue)))
             self._stop("now")
         else:
@@ -307,7 +310,7 @@ class AgentProtocol:
     # --- turns
 
     def _go_on(self) -> None:
-        """Begin the next turn if a prompt waits; else become idle, or finish after the end of the input."""
+        """Begin the next turn if a prompt waits. Otherwise become idle, or finish if the input has ended."""
         while self.turn is None and self._queue:
             self._begin()
         if self.turn is None and not self._queue:
@@ -337,7 +340,7 @@ class AgentProtocol:
         self._finish(turn, ResultSuccess(is_error=False, num_turns=0, result="", duration_api_ms=0, usage=Usage()))
 
     def open_turn(self, turn: TurnRecord) -> None:
-        """Write the first frames of a turn, unless they are written: ``system/init``, and echoes of the prompts."""
+        """Write the first frames of a turn, once: ``system/init``, and echoes of the prompts."""
         if turn is self.turn and not turn.opened:
             turn.opened = True
             self.send(self._init_of())
@@ -396,7 +399,7 @@ class AgentProtocol:
         self.turn = None
 
     def inject(self) -> list[UserMessage]:
-        """Put the waiting prompts into the turn under way, except those that get a turn of their own."""
+        """Put the waiting prompts into the turn under way, except prompts that get a separate turn. Return them."""
         turn = self.turn
         if turn is None or turn.stopped is not None or self.dialect.busy not in ("merge", "inject"):
             return []
@@ -414,7 +417,7 @@ class AgentProtocol:
         return prompts
 
     def withdraw(self, uuid: str | None = None) -> list[str]:
-        """Remove a prompt from the queue, or all. Returns the uuids of the removed prompts."""
+        """Remove a prompt, or all prompts, from the queue. Return the uuids of the removed prompts."""
         out = [one for one in self._queue if uuid is None or one.prompt.uuid == uuid]
         self._queue = deque(one for one in self._queue if uuid is not None and one.prompt.uuid != uuid)
         self._lifecycle([one.prompt for one in out], "cancelled")
@@ -422,18 +425,18 @@ class AgentProtocol:
 
     @property
     def queued(self) -> list[str]:
-        """The uuids of the waiting prompts, without those that have none."""
+        """The uuids of the waiting prompts that have a uuid."""
         return [one.prompt.uuid for one in self._queue if one.prompt.uuid]
 
     @property
     def status(self) -> dict[str, Any]:
-        """The answer to a status request, which some dialects have."""
+        """The answer to ``get_status``, a request of some dialects."""
         running = self.turn is not None
         return {"running": running, "session_id": self.session.id, "queued_messages": len(self._queue)}
 
     @property
     def code(self) -> int:
-        """The exit code if the agent ended now: 1 after a wrong line, or by the dialect if the last turn has failed."""
+        """The exit code: 1 after a wrong line, the dialect's code if the last turn has failed, else 0."""
         return 1 if self._wrong else self.dialect.failed_code if self._failed else 0
 
     # --- what goes out
@@ -448,19 +451,19 @@ class AgentProtocol:
         self.write(self.connection.to_host(message))
 
     def write(self, line: bytes) -> None:
-        """Write an encoded line, unless it is empty."""
+        """Queue an encoded line for :meth:`pop`, unless it is empty."""
         if line:
             self._frames.append(line)
             self.unwritten += len(line)
 
     def write_first(self, line: bytes) -> None:
-        """Write the answer to a control request: before all waiting lines, but after other answers."""
+        """Queue the answer to a control request: before all other lines, but after earlier answers."""
         if line:
             self._answers.append(line)
             self.unwritten += len(line)
 
     def encode_control(self, message: Message) -> bytes:
-        """A control message as one line; an answer with the original id of its request."""
+        """Encode a control message. An answer gets the original id of its request."""
         return self.connection.to_host(with_its_id(message) if isinstance(message, ControlResponse) else message)
 
     def pop(self) -> bytes | None:
@@ -472,14 +475,14 @@ class AgentProtocol:
         return line
 
     def drop_output(self) -> None:
-        """Drop all waiting output: nobody reads it any more."""
+        """Drop all queued output, because the host no longer reads."""
         self._answers.clear()
         self._frames.clear()
         self.unwritten = 0
 
     @contextmanager
     def asking(self) -> Generator[None, None, None]:
-        """Within the block the turn waits for the host. Blocks of several questions may overlap."""
+        """A block in which the turn waits for an answer of the host. Blocks of several questions may overlap."""
         self._questions += 1
         self._say_whether_asking()
         try:

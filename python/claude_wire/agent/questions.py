@@ -1,10 +1,10 @@
 """Questions of an agent to its host: permission, hooks, MCP servers in the host, and questions to the user.
 
-Only hooks and MCP handshakes have a timeout. Any other question ends with its answer, with the end of the input, or
-with the turn.
+Hooks and MCP handshakes have a timeout. Any other question ends with its answer, the end of the input, or the end of
+the turn.
 """
 
-# Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
+# Plain JSON has no types: after isinstance(value, dict), pyright still does not know the type of the values.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ from claude_wire.messages import (
     UserDialogResult,
 )
 
-#: Timeout in seconds for an MCP server in the host, for each step of the handshake.
+#: Timeout in seconds for each step of the handshake with an MCP server in the host.
 HANDSHAKE_SECONDS = 60.0
 MCP_VERSION = "2025-11-25"
-#: Most bytes, as JSON, of all answers of the hooks for one event.
+#: Largest size in bytes (as JSON) of all hook answers for one event.
 MAX_HOOK_BYTES = 16 * 1024 * 1024
 #: The text for the model after an invalid answer of the host. (CLI 2.1.331.)
 INVALID_ANSWER = (
@@ -64,7 +64,7 @@ class Decision(NamedTuple):
     """The decision about a tool use."""
 
     ok: bool
-    #: If not ok, the reason for the model.
+    #: The reason for the model if the tool is refused.
     message: str
     #: The input for the tool, which the host may have changed.
     input: dict[str, Any]
@@ -88,14 +88,15 @@ class Hooked:
         self.outputs: list[dict[str, Any]] = []
         #: Why the action is refused; None if no hook refuses it.
         self.refusal: str | None = None
-        #: True if the turn has to end; and the reason for the user.
+        #: True if the turn has to end.
         self.stop: bool = False
+        #: The reason for the user if ``stop`` is true.
         self.stop_reason: str = ""
-        #: The decision of ``PreToolUse``: ``allow``, ``deny``, ``ask`` or None. The strictest one counts.
+        #: The strictest decision of the hooks: ``allow``, ``ask`` or ``deny``; None if no hook decides.
         self.decision: str | None = None
-        #: A new input for the tool; None to keep the input.
+        #: A new input for the tool; None: keep the input.
         self.updated_input: dict[str, Any] | None = None
-        #: Texts for the model.
+        #: Texts of the hooks for the model.
         self.context: list[str] = []
 
     def add(self, output: dict[str, Any]) -> None:
@@ -129,7 +130,7 @@ class ToolOutcome(NamedTuple):
     """The outcome of a tool use."""
 
     use: ToolUseBlock
-    #: The result for the model: a text or blocks.
+    #: The result of the tool for the model: a text or blocks.
     content: str | list[Any]
     is_error: bool
     #: True if the tool was run; False if the host or a hook has refused it.
@@ -149,7 +150,7 @@ class Questions:
     async def permission(
         self, name: str, given: dict[str, Any], use_id: str, suggestions: list[PermissionUpdate] | None = None
     ) -> Decision:
-        """Ask whether a tool may be used, unless a rule or the mode decides."""
+        """Decide whether a tool may be used: by a rule, by the permission mode, or by asking the host."""
         decided = self._session.may_use(name)
         policy = self._protocol.dialect.permission
         if decided is not None and policy == "flag":
@@ -226,7 +227,7 @@ class Questions:
                 if room >= 0:
                     outputs[number] = answer.response or {}
                     return
-                problem = "answered with too much"  # the answer might refuse the action, so this blocks it
+                problem = "answered with too much"  # the unread answer might refuse the action, so block it
             except EncodeError:  # nested too deeply for the encoder
                 problem = "answered with too much"
             except RequestTimeoutError:
@@ -252,7 +253,7 @@ class Questions:
     # --- MCP servers in the host
 
     async def greet(self, server: McpConnection) -> None:
-        """The first step of the handshake with a server. Sets its status to ``failed`` after an error."""
+        """Do the first step of the handshake with a server. Set its status to ``failed`` after an error."""
         client = {"name": "claude-wire", "version": self._session.version}
         params = {"protocolVersion": MCP_VERSION, "capabilities": {}, "clientInfo": client}
         try:
@@ -261,7 +262,7 @@ class Questions:
             server.status = "failed"
 
     async def connect(self, server: McpConnection) -> None:
-        """The second step of the handshake: ask the server for its tools. Sets its status."""
+        """Do the second step of the handshake: ask the server for its tools, and set its status."""
         try:
             await self.mcp_message(server, {"jsonrpc": "2.0", "method": "notifications/initialized"})
             listed = await self._result(server, "tools/list", None, HANDSHAKE_SECONDS)
@@ -270,7 +271,7 @@ class Questions:
             server.status = "failed"
 
     async def call(self, server: McpConnection, tool: str, arguments: dict[str, Any], use_id: str | None) -> McpResult:
-        """Call a tool of a server in the host. A failure is returned as a result with ``is_error``."""
+        """Call a tool of a server in the host. After a failure, return a result with ``is_error``."""
         params: dict[str, Any] = {"name": tool, "arguments": arguments}
         if use_id is not None:
             params["_meta"] = {"claudecode/toolUseId": use_id, "progressToken": server.next_id}
@@ -304,10 +305,10 @@ class Questions:
     async def mcp_message(
         self, server: McpConnection, message: dict[str, Any], seconds: float | None = HANDSHAKE_SECONDS
     ) -> dict[str, Any]:
-        """Send a JSON-RPC message to a server in the host. Returns the payload of the answer.
+        """Send a JSON-RPC message to a server in the host. Return the payload of the answer.
 
         Raises:
-            RequestError: the host does not answer, or has removed the server (even if a new server has its name).
+            RequestError: the host does not answer, or has removed the server (even if a new server has the same name).
         """
         if self._session.mcp_servers.get(server.name) is not server:
             raise RequestRefusedError("mcp_message", f"the host has removed the MCP server {server.name}")
@@ -329,7 +330,7 @@ class Questions:
         """Let the host show a dialog. The answer is "cancelled" if the host does not know the kind, or fails."""
         initialize = self._session.initialize
         if initialize is None or request.dialog_kind not in (initialize.supportedDialogKinds or ()):
-            return UserDialogCancelled()  # a host does not answer a request for a kind that it has not listed
+            return UserDialogCancelled()  # a host does not answer requests for dialog kinds that it has not listed
         try:
             with self._protocol.asking():
                 answer = await self._requests.ask(request, "request_user_dialog", None)
@@ -339,4 +340,4 @@ class Questions:
 
 
 class _McpError(Exception):
-    """An MCP server has answered with an error, or with something that is not an answer."""
+    """An MCP server has answered with an error, or with an invalid answer."""

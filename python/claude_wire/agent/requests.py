@@ -1,23 +1,24 @@
 """Answer the control requests that a host sends to an agent.
 
-If the author has a handler for a request, the agent calls the handler first and sends its return value as the answer.
-If there is no handler, or the handler returns None, the agent answers as below. ``interrupt`` has no handler: the
-protocol layer answers it.
+If the author has a handler for a request, the agent calls the handler, and sends its return value as the answer. If
+there is no handler, or the handler returns None, the agent answers by this table. :class:`AgentProtocol` itself answers
+``interrupt``.
 
 ==========================  ==========================================================================================
 ``initialize``              store the hooks, MCP servers and schema; do the MCP handshake with servers that have no
                             manifest; answer with what the agent supports
 ``cancel_async_message``    drop a waiting prompt
-``set_permission_mode``     change the session's mode; a ``system/status`` follows the answer
+``set_permission_mode``     change the session's mode; then send ``system/status``
 ``set_model``               change the session's model; null and ``default`` restore the first model
 ``mcp_status``              list the MCP servers and their tools
 ``mcp_message``             a request from an MCP server in the host: answer that the agent has no such method
 ``mcp_set_servers``         add and remove servers in the host; report all other servers as not connected
-``mcp_reconnect``,          success for a server in the host, which is always connected; an error for any other
+``mcp_reconnect``,          success for a server in the host, which is always connected; an error for other servers
 ``mcp_toggle``
-``set_mcp_permission_…``    store it; the agent then asks before each tool of that server, even if the mode allows all
-``set_max_thinking_tokens`` store it as ``session.max_thinking_tokens``
-``apply_flag_settings``     store it as ``session.flag_settings``; ``get_settings`` returns the same settings
+``set_mcp_permission_…``    store the mode; the agent then asks before each tool of the server, even if the mode of the
+                            session allows all tools
+``set_max_thinking_tokens`` store the number as ``session.max_thinking_tokens``
+``apply_flag_settings``     store the settings as ``session.flag_settings``; ``get_settings`` returns them
 ``rewind_files``            an error: an agent cannot do this
 ``stop_task``,              an empty answer: an agent has no such tasks, commands, skills, plugins, models or files
 ``background_tasks``,
@@ -32,7 +33,7 @@ any other                   ``Unsupported control request subtype``
 ==========================  ==========================================================================================
 """
 
-# Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
+# Plain JSON has no types: after isinstance(value, dict), pyright still does not know the type of the values.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
@@ -142,10 +143,10 @@ class HostRequests:
             self._own[GetStatusRequest] = lambda body: service.protocol.status
 
     def find(self, body: object) -> Handler | None:
-        """The handler for the body of a request; None if there is none.
+        """Return the handler for the body of a request; None if there is none.
 
-        Without a handler of the author, this already changes the session: a prompt right after ``set_model`` must begin
-        with the new model.
+        If the author has no handler, this already changes the session: the next line may be a prompt, and after
+        ``set_model`` its turn must begin with the new model.
         """
         kind = type(body)
         own = self._own.get(kind)
@@ -181,7 +182,7 @@ class HostRequests:
         return {**answer, **(given.to_dict() if isinstance(given, Wire) else given or {})}
 
     async def _asked(self, body: Any) -> Payload:
-        """The answer of the author's handler; None without one."""
+        """Return the answer of the author's handler; None without a handler."""
         handler = self._handlers.get(type(body))
         return None if handler is None else await self._service.call(handler, body)
 
@@ -278,7 +279,7 @@ class HostRequests:
         if server is None:
             raise Refusal(f"Server not found: {body.serverName}")
         if isinstance(body, McpToggleRequest) and not body.enabled:
-            raise Refusal("this agent cannot switch off a server; mcp_set_servers takes it away")
+            raise Refusal("this agent cannot switch off a server; mcp_set_servers removes it")
         return {}
 
     def _set_mcp_permission_mode(self, body: SetMcpPermissionModeOverrideRequest) -> Payload:

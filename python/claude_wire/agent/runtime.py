@@ -1,4 +1,4 @@
-"""``Runtime``: the part of a service that a turn and the answers to a host use."""
+"""``Runtime``: the part of a :class:`Service` that :class:`Turn` and :class:`HostRequests` use."""
 
 from __future__ import annotations
 

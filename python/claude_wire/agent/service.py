@@ -1,7 +1,7 @@
 """Run an agent over one pair of streams, on asyncio and trio.
 
-Three tasks: one reads; one writes lines that could not be written at once; one runs the author's function. Requests of
-the host are answered in tasks of their own. The messages come from ``protocol``, ``speech`` and ``questions``.
+One task reads, one writes the lines that could not be written without waiting, and one runs the author's function. Each
+request of the host is answered in a separate task. ``protocol``, ``speech`` and ``questions`` make the messages.
 """
 
 from __future__ import annotations
@@ -42,26 +42,27 @@ from claude_wire.streams.pipes import GONE, Sink, open_input, open_sink
 from claude_wire.streams.tasks import Task, Tasks, cancelled_by_nobody
 from claude_wire.support.waiting import cancel_scope, move_on_after
 
-#: Above this many bytes of waiting output, a turn waits, too.
+#: Number of bytes of waiting output above which a turn waits before it writes more.
 CROWDED_BYTES = 1024 * 1024
-#: Limits above which nothing is read: tasks that answer requests of the host; bytes of waiting requests and answers.
+#: Limits at which the agent stops reading: tasks that answer requests of the host, and bytes of waiting requests and
+#: answers.
 MAX_TASKS = 4096
 MAX_WAITING_BYTES = 64 * 1024 * 1024
-#: Above this many bytes of waiting output, nothing is read: each line of a host may need an answer.
+#: Number of bytes of waiting output at which the agent stops reading, because each line of a host may need an answer.
 MAX_UNWRITTEN = 16 * 1024 * 1024
-#: Timeout for the cleanup of the author's function after its turn was stopped.
+#: Seconds that the author's function has for its cleanup after its turn was stopped.
 CLEANUP_SECONDS = 2.0
-#: Timeout at the end for answers under way, and for output that the host does not read.
+#: Seconds to wait at the end for answers under way, and for a host that does not read the output.
 LAST_SECONDS = 5.0
 
 
 class Service:
-    """One run of an agent, for :func:`~claude_wire.agent.agent.service_of`.
+    """One run of an agent. :func:`~claude_wire.agent.agent.service_of` makes it.
 
     Args:
         answer: the author's function.
-        handlers: the author's functions for control requests, by class of the request.
-        lifespan: entered before the first prompt.
+        handlers: class of a control request -> the author's function for it.
+        lifespan: see :class:`Agent`; None if there is none.
     """
 
     def __init__(
@@ -77,7 +78,7 @@ class Service:
         self._lifespan = lifespan
         self._tasks = Tasks()
         self._answering = Tasks()
-        # Requests of the host, and requests of the agent.
+        # The control requests of the host, and those of the agent.
         self._asked = HostQuestions(remembers=False)
         self._sent = SentRequests()
         self.requests: Requests = Requests(self._sent, self._send, self._tasks, self.protocol.encode_control)
@@ -91,30 +92,31 @@ class Service:
         self._turn: Turn | None = None
         self._turn_task: Task | None = None
         self._code: int | None = None
-        # The exception of the input or the output.
+        # The exception of the input or the output; None without one.
         self._error: Exception | None = None
+        # True after the output has failed or was closed; true while the writer task writes.
         self._broken = self._writing = False
         #: True if a function of the author still runs at the end, although it was cancelled.
         self.left_behind: bool = False
-        # The cancel scope of run(); and True after the author's lifespan was entered.
+        # The cancel scope of run(), and True after the author's lifespan was entered.
         self._scope: CancelScope | None = None
         self._started = False
         self._sink: Sink | None = None
         self._pop_now = self.protocol.pop
         # Number of tasks that wait for `_moved`.
         self._waiters = 0
-        # Set at the end; when a queue has become shorter; and when output waits for the writer task.
+        # Events: the run is over; a queue has become shorter; output waits for the writer task.
         self._over, self._moved, self._to_write = Event(), Event(), Event()
 
     async def run(self, stdin: Any, stdout: Any) -> int:
-        """Serve the host until it ends its input. Returns the exit code.
+        """Serve the host until the input ends. Return the exit code.
 
         Args:
             stdin: a descriptor, or any source that a :class:`~claude_wire.MessageStream` takes.
             stdout: a descriptor, or an anyio ``ByteSendStream``.
 
         Raises:
-            Exception: an exception of one of them, except those that mean that the other end was closed.
+            Exception: an exception of ``stdin`` or ``stdout``, unless it means that the other end was closed.
         """
         self._tasks.remember_context()
         self._answering.remember_context()
@@ -137,7 +139,7 @@ class Service:
                 await self._over.wait()
                 if self._code is None:
                     await self._answering.wait(LAST_SECONDS)
-                # A slow host still gets all output, unless a signal has ended the agent.
+                # Wait until the host has read all output, without limit unless a signal has ended the agent.
                 with move_on_after(None if self._code is None else LAST_SECONDS):
                     await self._until(lambda: self._broken or not (self.protocol.unwritten or sink.rest))
             finally:
@@ -153,17 +155,17 @@ class Service:
     # --- called by signals and by turns
 
     def interrupt(self) -> None:
-        """Interrupt the turn, and end, as after SIGINT."""
+        """Interrupt the turn, and end the agent. This handles SIGINT."""
         self._end(self.protocol.dialect.interrupted_code)
         if self._scope is not None and not self._started:
             self._scope.cancel()
         self.interrupt_turn(self.protocol.turn)
 
     def terminate(self) -> None:
-        """End at once, without writing another frame, as after SIGTERM."""
+        """End the agent without writing another frame. This handles SIGTERM."""
         self._gone(143)
         self._over.set()
-        if self._scope is not None:  # time for the author's lifespan to end; none if it has not begun
+        if self._scope is not None:  # an author's lifespan that has begun gets time to end
             self._scope.deadline = anyio.current_time() + (2 * CLEANUP_SECONDS if self._started else 0)
 
     def interrupt_turn(self, record: TurnRecord | None) -> None:
@@ -172,11 +174,11 @@ class Service:
             self._handle(self.protocol.interrupt())
 
     def start(self, function: Callable[[], Any]) -> None:
-        """Run a function in a task. The end of the agent waits for it."""
+        """Run a function in a task. The agent waits for the task before it ends."""
         self._answering.start(function, "claude-wire-answer")
 
     def end_input(self) -> None:
-        """Read no more input, as after an ``end_session`` request."""
+        """Read no more input. This handles ``end_session``."""
         self._handle(self.protocol.end_input())
         self.requests.fail("the session has ended")
 
@@ -186,7 +188,7 @@ class Service:
         self.end_input()
 
     def _withdraw(self) -> None:
-        # A question may still wait to be written: then its withdrawal goes after it.
+        # If a question may still be in the output queue, its withdrawal must not overtake it.
         write = self.protocol.write if self.protocol.unwritten else self.protocol.write_first
         for line in self.requests.withdraw_waiting():
             write(line)
@@ -211,7 +213,7 @@ class Service:
     def _has_room(self) -> bool:
         asking = self.requests.waiting
         if self.protocol.full(asking=asking):
-            if asking:  # the answer may come after still more prompts: without this, both sides would wait for ever
+            if asking:  # the answer may follow more prompts: if nothing gave up, both sides would wait forever
                 self.requests.fail_waiting("too many prompts wait before the answer", None)
             return False
         if self.protocol.unwritten >= MAX_UNWRITTEN:
@@ -301,10 +303,10 @@ class Service:
         except get_cancelled_exc_class() as error:
             if not cancelled_by_nobody():
                 raise
-            turn.result = _failed(error)  # the function awaited something that was cancelled
+            turn.result = _failed(error)  # not this task, but a future that the function awaited was cancelled
 
     def _ended(self, turn: Turn) -> None:
-        """The task of a turn has ended, or did not end in time: write the result."""
+        """Write the result of a turn whose task has ended, or did not end in time."""
         record = turn.record
         if self.protocol.turn is not record:
             return
@@ -327,7 +329,7 @@ class Service:
         self._handle(events)
 
     def _completed(self, turn: Turn, result: ResultMessage) -> ResultMessage:
-        """The result, with counts and costs of the turn in the fields that it has not set."""
+        """Return the result, with counts and costs of the turn in its fields that are None."""
         spent, used, total = turn.spent.by_model, self.session.used, turn.spent.total
         for name, one in spent.items():
             used[name] = added_up(used.get(name), one)
@@ -349,7 +351,7 @@ class Service:
         return filled(result, given)
 
     async def _stop(self, turn: Turn, task: Task | None) -> None:
-        """Cancel the author's function as its runtime does. If it does not end in time, end its turn anyway."""
+        """Cancel the author's function. If it does not end within :data:`CLEANUP_SECONDS`, end its turn anyway."""
         if task is not None:
             task.interrupt()
             with move_on_after(CLEANUP_SECONDS):
@@ -360,7 +362,7 @@ class Service:
 
     async def call(self, function: Callable[..., Any], argument: Any) -> Any:
         """Call a function of the author: an async function in this task, a plain one in a thread."""
-        called = getattr(function, "__call__", None)  # noqa: B004 - of an object whose class has an async __call__
+        called = getattr(function, "__call__", None)  # noqa: B004 - the class of an object may have an async __call__
         if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called):
             return await function(argument)
         if isinstance(argument, Turn):
@@ -371,7 +373,7 @@ class Service:
     # --- what goes out
 
     def flush(self) -> bool:
-        """Write as much as possible now; the writer task writes the rest. Returns True if all was written."""
+        """Write as much as possible without waiting; the writer task writes the rest. Return True if all is written."""
         sink = self._sink
         if sink is None or self._broken or self._writing:
             return False
@@ -389,7 +391,7 @@ class Service:
 
     @property
     def crowded(self) -> bool:
-        """True while too much output waits, so that a turn has to wait."""
+        """True while so much output waits that a turn has to wait."""
         return self.protocol.unwritten > CROWDED_BYTES
 
     async def room(self) -> None:
@@ -432,7 +434,7 @@ class Service:
         return self.protocol.pop()
 
     def _gone(self, code: int | None = None) -> None:
-        """The host reads no more, or the agent is terminated: stop writing, and end without a message."""
+        """Stop writing, and end the agent without a message: the host no longer reads, or a signal ends the agent."""
         self._broken = True
         self.moved()
         self._end(self.protocol.code if code is None else code)
@@ -445,7 +447,7 @@ class Service:
         self.flush()
 
     def moved(self) -> None:
-        """A queue may have become shorter: wake the tasks that wait for room."""
+        """Wake the tasks that wait in :meth:`_until`, because a queue may have become shorter."""
         self._moved.set()
 
     async def _send_first(self, line: bytes) -> None:
@@ -460,10 +462,10 @@ def _failed(error: BaseException, function: object = None) -> ResultMessage:
 
 
 def tell(error: BaseException, function: object = None) -> None:
-    """Print an exception of the author's code on standard error, with the author's lines only.
+    """Print an exception of the author's code on standard error. The traceback shows only the author's frames.
 
     Args:
-        function: the author's function. Its first line is shown if the traceback has no line of the author.
+        function: the author's function. If the traceback has no frame of the author, it shows this function.
     """
     frames = traceback.extract_tb(error.__traceback__)
     ours = (os.path.dirname(os.path.dirname(__file__)), os.path.dirname(anyio.__file__))

@@ -1,6 +1,6 @@
-"""The state of an agent's session (how it was started, what the host has set), and of a turn."""
+"""The state of an agent's session (its command line, and the host's settings), and the state of a turn."""
 
-# Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
+# Plain JSON has no types: after isinstance(value, dict), pyright still does not know the type of the values.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from claude_wire.messages import (
 )
 from claude_wire.messages.hooks.events import hook_event
 
-#: Limits for MCP servers of a host: their number, and the bytes of one server's info and tools, as JSON.
+#: Limits for MCP servers of a host: their number, and the size in bytes (as JSON) of one server's info and tools.
 MAX_SERVERS = 128
 MAX_SERVER_BYTES = 4 * 1024 * 1024
-#: Most bytes of settings that a host sets, as JSON.
+#: Largest size in bytes (as JSON) of the settings that a host sets.
 MAX_SETTINGS_BYTES = 1024 * 1024
-#: Limits for tool names that answers of the host allow: their number, and the characters of a name.
+#: Limits for names of tools that the host's answers allow: their number, and the characters of a name.
 MAX_ALLOWED = 4096
 MAX_NAME_CHARS = 256
 #: The fields of ModelUsage that are added up: tokens, and US dollars.
@@ -49,18 +49,18 @@ class McpConnection:
         self.name: str = name
         #: ``pending``, ``connected`` or ``failed``.
         self.status: str = "pending"
-        #: Its tools, as answered to ``tools/list``: ``name``, ``description``, ``inputSchema``.
+        #: The tools in the server's answer to ``tools/list``: ``name``, ``description``, ``inputSchema``.
         self.tools: list[dict[str, Any]] = []
-        #: Its answer to ``initialize``: ``serverInfo``, ``capabilities``, ``protocolVersion``.
+        #: The server's answer to ``initialize``: ``serverInfo``, ``capabilities``, ``protocolVersion``.
         self.info: dict[str, Any] = {}
-        #: The next JSON-RPC id. The CLI reserves 0 and 1 for the handshake, even if it sends none.
+        #: The next JSON-RPC id. The CLI reserves 0 and 1 for the handshake, even if it does no handshake.
         self.next_id: int = 0
 
     def __repr__(self) -> str:
         return f"<McpConnection {self.name!r}: {self.status}, {len(self.tools)} tools>"
 
     def connected(self, listed: dict[str, Any]) -> None:
-        """Store the answer to ``tools/list``. If info and tools are too large, the server has failed."""
+        """Store the answer to ``tools/list``. If info and tools are too large, set the status to ``failed``."""
         tools: Any = listed.get("tools")
         self.tools = [tool for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
         self.status = "connected"
@@ -69,15 +69,15 @@ class McpConnection:
 
     @property
     def tool_names(self) -> list[str]:
-        """The names of its tools for the model: ``mcp__calc__add``."""
+        """The names of the server's tools for the model: ``mcp__calc__add``."""
         return [f"mcp__{self.name}__{tool.get('name')}" for tool in self.tools]
 
 
 class AgentSession:
-    """The session of an agent; the author gets it as ``turn.session``."""
+    """The session of an agent. The author's function reads it as ``turn.session``."""
 
     def __init__(self, options: AgentOptions, model: str, version: str = "") -> None:
-        #: The session's id: from ``--session-id``, or a new one.
+        #: The session id: from ``--session-id``, or a random one.
         self.id: str = options.session_id or str(uuid4())
         #: The command line of the agent.
         self.options: AgentOptions = options
@@ -88,34 +88,37 @@ class AgentSession:
         #: The first model; ``set_model`` with null restores it.
         self.default_model: str = options.model or model
         self.model: str = self.default_model
-        #: One of :data:`PERMISSION_MODES`, or another mode of the command line.
+        #: One of :data:`PERMISSION_MODES`, or another mode from the command line.
         self.permission_mode: str = options.permission_mode or "default"
         #: Settings that the host has set for this session by ``apply_flag_settings``.
         self.flag_settings: dict[str, Any] = {}
-        #: Tokens for thinking that the host has set; None for the default.
+        #: Number of tokens for thinking that the host has set; None: the default.
         self.max_thinking_tokens: int | None = None
         #: The MCP servers in the host, by name.
         self.mcp_servers: dict[str, McpConnection] = {}
-        #: MCP server -> ``default`` or ``auto``: its tools need permission even if the session's mode allows all.
+        #: MCP server -> ``default`` or ``auto``. The tools of such a server need permission even if the session's mode
+        #: allows all tools.
         self.mcp_modes: dict[str, str] = {}
-        #: The start of the session, on the clock of ``time.monotonic()``.
+        #: The start of the session in seconds, by ``time.monotonic()``.
         self.began: float = monotonic()
-        #: The last ``initialize`` of the host; None if there was none.
+        #: The last ``initialize`` of the host; None before the first.
         self.initialize: InitializeRequest | None = None
         #: The hooks of the host, by event.
         self.hooks: dict[str, list[HookCallbackMatcher]] = {}
-        #: The JSON schema for structured output; None without one.
+        #: The JSON schema for structured output; None without a schema.
         self.schema: dict[str, Any] | None = _json_object(options.json_schema)
         #: Names of tools that need no permission: from ``--allowed-tools``, and from answers of the host.
         self.allowed_tools: set[str] = set(options.allowed_tools or ())
         self.disallowed_tools: set[str] = set(options.disallowed_tools or ())
-        #: Uuids of prompts from before the session was resumed: none of them begins a turn. The author fills it.
+        #: Uuids of prompts that were answered before the session was resumed, and start no turn. The author's
+        #: ``lifespan`` sets them.
         self.answered: set[str] = set()
-        #: Token counts of each model, and total costs in US dollars, since the session began. A resumed session also
-        #: begins at 0, unless the author's ``lifespan`` sets them.
+        #: Model -> token counts since the start of the session. A resumed session also starts at 0, unless the author's
+        #: ``lifespan`` sets the counts.
         self.used: dict[str, ModelUsage] = {}
+        #: Total costs since the start of the session, in US dollars.
         self.cost_usd: float = 0.0
-        #: For the author's own values; kept as long as the session.
+        #: Values of the author, kept as long as the session.
         self.state: dict[str, Any] = {}
         for name in self._sdk_servers(options.mcp_config):
             self.mcp_servers[name] = McpConnection(name)
@@ -124,10 +127,7 @@ class AgentSession:
         return f"<AgentSession {self.id}: {self.model}, {self.permission_mode}>"
 
     def open(self, request: InitializeRequest) -> list[McpConnection]:
-        """Store the content of ``initialize``. Returns the servers that need a handshake.
-
-        A server with a manifest is connected without a handshake.
-        """
+        """Store the content of ``initialize``. Return the servers that need a handshake: those without a manifest."""
         self.initialize = request
         self.hooks = {hook_event(name) or name: matchers for name, matchers in (request.hooks or {}).items()}
         if request.jsonSchema is not None:
@@ -143,7 +143,7 @@ class AgentSession:
         return [server for server in self.mcp_servers.values() if server.status == "pending"]
 
     def add_servers(self, names: Iterable[str]) -> list[McpConnection]:
-        """Add new servers of the host, up to :data:`MAX_SERVERS`. Returns the added ones."""
+        """Add new servers of the host, at most :data:`MAX_SERVERS` in all. Return the added ones."""
         added: list[McpConnection] = []
         for name in names:
             if name not in self.mcp_servers and len(self.mcp_servers) < MAX_SERVERS:
@@ -162,7 +162,7 @@ class AgentSession:
             self.allowed_tools.add(name)
 
     def set_mcp_mode(self, server: str, mode: str | None) -> bool:
-        """Set the mode for the tools of an MCP server; None removes it. Returns False if there are too many."""
+        """Set the mode for the tools of an MCP server; None removes it. Return False if too many servers have one."""
         if mode is None:
             self.mcp_modes.pop(server, None)
         elif server in self.mcp_modes or (len(self.mcp_modes) < MAX_SERVERS and len(server) <= MAX_NAME_CHARS):
@@ -172,7 +172,7 @@ class AgentSession:
         return True
 
     def may_use(self, name: str) -> bool | None:
-        """The decision of rules and mode about a tool: True, False, or None if the host has to be asked."""
+        """Decide about a tool by rules and mode: True, False, or None if the agent has to ask the host."""
         if _has_rule(self.disallowed_tools, name):
             return False
         is_overridden = any(name.startswith(f"mcp__{server}__") for server in self.mcp_modes)
@@ -182,7 +182,7 @@ class AgentSession:
         return False if self.permission_mode == "dontAsk" else None
 
     def find_mcp_tool(self, name: str) -> tuple[McpConnection, str] | None:
-        """The MCP server and the tool of a name ``mcp__SERVER__TOOL``; a server's name may contain ``__``."""
+        """Find the MCP server and the tool for a name ``mcp__SERVER__TOOL``. SERVER may contain ``__``."""
         servers = [server for server in self.mcp_servers.values() if name.startswith(f"mcp__{server.name}__")]
         if not servers:
             return None
@@ -191,7 +191,7 @@ class AgentSession:
 
     @staticmethod
     def _sdk_servers(config: object) -> list[str]:
-        """The names of servers in the host, from ``--mcp-config``: JSON, or paths of JSON files."""
+        """The names of servers in the host, from the values of ``--mcp-config``: JSON, or paths of JSON files."""
         names: list[str] = []
         for one in cast("list[Any]", config if isinstance(config, (list, tuple)) else [config]):
             servers = _json_object((_json_object(one) or {}).get("mcpServers")) or {}
@@ -200,33 +200,33 @@ class AgentSession:
 
 
 class TurnRecord:
-    """The state of a turn: its prompts, and values for its result."""
+    """The state of a turn: its prompts, and the values for its result."""
 
     def __init__(self, prompts: list[UserMessage], prompt: UserMessage, session_id: str) -> None:
-        #: The prompt to answer; several waiting prompts are joined.
+        #: The prompt to answer: ``prompts``, joined to one.
         self.prompt: UserMessage = prompt
-        #: The prompts at its beginning, as received.
+        #: The prompts that started the turn, as received.
         self.prompts: list[UserMessage] = prompts
-        #: The session id of its frames.
+        #: The session id in the frames of the turn.
         self.session_id: str = session_id
         self.began: float = monotonic()
-        #: Why the turn was stopped: ``interrupt``, ``now`` or ``ended``; None if it was not.
+        #: Why the turn was stopped: ``interrupt``, ``now`` or ``ended``; None if it was not stopped.
         self.stopped: str | None = None
-        #: Earlier prompts without a call of the model (``shouldQuery`` false).
+        #: Earlier prompts that called no model (``shouldQuery`` false).
         self.context: list[UserMessage] = []
-        #: True if its first frames are written.
+        #: True after the first frames of the turn were written.
         self.opened: bool = False
-        #: The uuids of prompts that were injected later.
+        #: The uuids of prompts that were put into the turn later.
         self.folded: list[str] = []
 
     @property
     def uuids(self) -> list[str]:
-        """The uuids of its prompts, without those that have none."""
+        """The uuids of the turn's prompts that have a uuid."""
         return [*(prompt.uuid for prompt in self.prompts if prompt.uuid), *self.folded]
 
     @property
     def milliseconds(self) -> int:
-        """Duration so far."""
+        """The duration of the turn so far."""
         return int((monotonic() - self.began) * 1000)
 
 
@@ -254,23 +254,23 @@ def added_up(one: ModelUsage | None, other: ModelUsage) -> ModelUsage:
 
 
 def filled(result: ResultMessage, given: dict[str, Any]) -> ResultMessage:
-    """The result, with these values in the fields that are None."""
+    """Return the result with these values in its fields that are None."""
     missing = {name: value for name, value in given.items() if getattr(result, name) is None}
     return msgspec.structs.replace(result, **missing)
 
 
 def _has_rule(rules: set[str], name: str) -> bool:
-    """True if there is a rule for a tool, or for the MCP server that the tool belongs to (``mcp__calc``)."""
+    """True if the rules have a tool, or the MCP server of the tool (``mcp__calc`` for ``mcp__calc__add``)."""
     return name in rules or any(rule.startswith("mcp__") and name.startswith(f"{rule}__") for rule in rules)
 
 
 def now() -> str:
-    """The time as the CLI writes it: ``2026-01-01T00:00:00.000Z``."""
+    """The current time in the CLI's format: ``2026-01-01T00:00:00.000Z``."""
     return datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _json_object(given: Any) -> dict[str, Any] | None:
-    """A JSON object from a mapping, a JSON text, or the path of a JSON file. None for anything else."""
+    """Read a JSON object from a mapping, a JSON text, or the path of a JSON file. None for any other value."""
     if isinstance(given, str):
         text = given
         try:

@@ -1,7 +1,7 @@
 """The frames of a turn: messages of the model with their blocks, tool uses and tool results.
 
 A message of the model has blocks, and each finished block is one ``assistant`` line. With
-``--include-partial-messages`` stream events come around these lines::
+``--include-partial-messages``, stream events surround these lines::
 
     message_start
         content_block_start, content_block_delta..., assistant, content_block_stop      for each block
@@ -45,10 +45,10 @@ _NO_USAGE = {"input_tokens": 0, "output_tokens": 0}
 
 
 class Speech:
-    """The frames of one turn, or of one subagent in it.
+    """Writes the frames of one turn, or of one subagent in a turn.
 
     Args:
-        parent: the id of the tool use whose subagent speaks; None for the turn itself.
+        parent: the id of the tool use that runs the subagent; None for the turn itself.
     """
 
     def __init__(self, protocol: AgentProtocol, turn: TurnRecord, parent: str | None = None) -> None:
@@ -56,19 +56,21 @@ class Speech:
         self._turn = turn
         self._parent = parent
         self._partial = protocol.session.options.include_partial_messages
-        # The id of the open message, the index of its next block, and True if any of its blocks uses a tool.
+        # The id of the open message (None: no message is open), the index of its next block, and True if a block uses a
+        # tool.
         self._id: str | None = None
         self._index = 0
         self._uses_tool = False
-        # The open block: its kind, "text" or "thinking"; its pieces; and the constant parts of a delta's line.
+        # The open block: its kind ("text" or "thinking"; None: no block is open), its pieces, and the constant parts of
+        # a line with a delta.
         self._kind: str | None = None
         self._pieces: list[str] = []
         self._head = self._middle = self._tail = b""
-        # Token counts of the open message, or of the next message if none is open. The keys are the API's.
+        # Token counts of the open message, or of the next message if no message is open. The keys are those of the API.
         self._usage: dict[str, Any] = dict(_NO_USAGE)
-        #: Number of messages of the model that were begun.
+        #: Number of messages of the model so far.
         self.messages: int = 0
-        #: The last text that was said.
+        #: The last text that was said; empty before the first.
         self.last_text: str = ""
         #: Tool uses without a result.
         self.open_uses: dict[str, ToolUseBlock] = {}
@@ -90,7 +92,7 @@ class Speech:
             protocol = self._protocol
             if self._head:
                 protocol.uuid_count += 1
-                # A line from constant parts takes 0.6 of the time of a line from Structs. With the write, a word takes
+                # Joining constant parts takes 0.6 of the time of encoding Structs. Together with the write, it takes
                 # 0.3 of the time of uuid4, json.dumps and print (benches/test_agent.py).
                 text, number = encode_value(piece), protocol.uuid_count
                 protocol.write(b"%b%b%b%012x%b" % (self._head, text, self._middle, number, self._tail))
@@ -98,7 +100,7 @@ class Speech:
                 self._delta(**{"type": f"{kind}_delta", kind: piece})
 
     def finish_block(self, signature: str = "") -> None:
-        """Finish the open block, if there is one, and write it as a whole."""
+        """Finish the open block, if there is one, and write the whole block."""
         if self._kind is None:
             return
         text = "".join(self._pieces)
@@ -134,7 +136,7 @@ class Speech:
             self._end_message("tool_use" if self._uses_tool else "end_turn")
 
     def add_usage(self, **counts: int) -> None:
-        """Add to the token counts of the open message, or of the next message if none is open."""
+        """Add to the token counts of the open message, or of the next message if no message is open."""
         for name, count in counts.items():
             if count or name in self._usage:
                 self._usage[name] = self._usage.get(name, 0) + count
@@ -147,16 +149,16 @@ class Speech:
         self.close_message()
         self.open_uses.pop(use_id, None)
         block = ToolResultBlock(tool_use_id=use_id, content=content, is_error=is_error)
-        # A front end that comes later has not seen the answer to the question.
+        # A front end that connects later learns from `meta` that the user has refused the tool.
         meta = [{"id": use_id, "permission_decision": {"decision": "reject"}}] if is_denied else None
         self._user([block], structured, meta)
 
     # --- the end of a turn that was stopped
 
     def abort(self, *, by_user: bool) -> str:
-        """Write the unfinished text, and that the turn was interrupted. Returns the ``terminal_reason`` of the result.
+        """Write the unfinished text, and a note of the interrupt. Return the ``terminal_reason`` of the result.
 
-        In other dialects than stream-json this writes nothing: they have only the result.
+        In other dialects than stream-json this writes nothing, because only the result reports the interrupt there.
         """
         if not self._protocol.plain:
             return "aborted_tools" if self.open_uses else "aborted_streaming"
@@ -250,7 +252,7 @@ class Speech:
         )
 
     def _make_frame(self, kind: str, field: str) -> None:
-        """Prepare the constant parts of a block's deltas, for stream-json, which needs no connection."""
+        """Prepare the constant parts of the lines with a block's deltas, in stream-json."""
         if self._protocol.plain:
             event = {"type": "content_block_delta", "index": self._index, "delta": {"type": kind, field: "\0"}}
             head = self._protocol.uuid_head

@@ -1,9 +1,9 @@
-"""The turn that the author's function of an agent gets: say texts, use tools, ask the host.
+"""The argument of an agent's function: say texts, use tools, ask the host.
 
-The module ``speech`` turns these calls into messages.
+The module ``speech`` writes the messages for these calls.
 """
 
-# Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
+# Plain JSON has no types: after isinstance(value, dict), pyright still does not know the type of the values.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-#: The answer to questions of a turn that was interrupted, or has ended. The host does not get them.
+#: The answer to each question of a turn that was interrupted, or has ended. The host does not get these questions.
 OVER = "The turn is over."
-#: Lines that a turn writes before other tasks may run, such as the one that reads an interrupt.
+#: Number of lines that a turn writes before other tasks may run, such as the task that reads an interrupt.
 LINES_AT_ONCE = 64
 
 
 class Turn:
-    """The argument of an author's function: a prompt to answer, and methods to answer it.
+    """The argument of an author's function: a prompt, and methods to answer it.
 
     Lines are written in the order of the calls. After the turn was interrupted, or has ended, messages are dropped, and
     questions are refused without asking the host.
@@ -64,7 +64,7 @@ class Turn:
     ) -> None:
         self._service = service
         self._protocol = service.protocol
-        #: For the service: the turn of the protocol; the frames to write; tokens and costs; and the result.
+        # The service also uses `record` (the turn's state in the protocol), `speech`, `spent` and `result`.
         self.record: TurnRecord = record
         self._parent = parent
         self.speech: Speech = Speech(service.protocol, record, None if parent is None else parent.id)
@@ -83,7 +83,7 @@ class Turn:
 
     @property
     def prompt(self) -> UserMessage:
-        """The prompt to answer. Prompts that waited together are joined to one, their texts with line feeds."""
+        """The prompt to answer. Prompts that waited together are joined, their texts with line feeds."""
         return self.record.prompt
 
     @property
@@ -93,7 +93,7 @@ class Turn:
 
     @property
     def uuid(self) -> str | None:
-        """The uuid of the prompt, or of the last of several; None if it has none."""
+        """The uuid of the prompt, or of the last of several prompts; None if it has no uuid."""
         return self.record.prompt.uuid
 
     @property
@@ -103,12 +103,12 @@ class Turn:
 
     @property
     def schema(self) -> dict[str, Any] | None:
-        """The JSON schema for the structured output; None if the host has given none."""
+        """The JSON schema for the structured output; None if the host has not set one."""
         return self.session.schema
 
     @property
     def cancelled(self) -> bool:
-        """True if the turn was interrupted, or is over. For functions in a thread, which cannot be cancelled."""
+        """True if the turn was interrupted, or is over. A function in a thread should check this now and then."""
         return self.record.stopped is not None or self._protocol.turn is not self.record
 
     # --- saying
@@ -125,8 +125,8 @@ class Turn:
     async def stream(self, text: str | AsyncIterable[str]) -> None:
         """Say a text piece by piece. Successive pieces form one block.
 
-        Each piece is a ``stream_event``, if the host has asked for these. The whole block is written before anything
-        else is said or done, when an iterable ends, and at the end of the turn.
+        Each piece is a ``stream_event``, if the host wants stream events. The whole block is written when an iterable
+        ends, before the next message of another kind, and at the end of the turn.
 
         Args:
             text: one piece, or an asynchronous iterable of pieces. An iterable is closed if the turn is interrupted.
@@ -151,13 +151,13 @@ class Turn:
         finally:
             for one in {id(one): one for one in (pieces, text)}.values():
                 if hasattr(one, "aclose"):
-                    await one.aclose()  # pyright: ignore[reportAttributeAccessIssue]  # of generators
+                    await one.aclose()  # pyright: ignore[reportAttributeAccessIssue]  # generators have this method
         if self._ready():
             self.speech.finish_block()
         await self._written()
 
     async def thinking(self, text: str, *, signature: str = "") -> None:
-        """Say a thinking text of the model, as one block."""
+        """Say a text of the model's thinking, as one block."""
         _require("thinking()", text, "a str", str)
         if self._ready():
             self.speech.finish_block()
@@ -166,14 +166,14 @@ class Turn:
         await self._written()
 
     async def emit(self, message: Message | dict[str, Any]) -> None:
-        """Write any message, after everything said before. No ids are added: set those that it needs."""
+        """Write any message, after all earlier texts. No ids are added: set the ids that the message needs."""
         if self._ready():
             self.speech.finish_block()
             self._protocol.send(message)
         await self._written()
 
     async def block(self, block: ContentBlock) -> None:
-        """Say a content block of any kind, as a whole."""
+        """Say a whole content block of any kind."""
         if self._ready():
             self.speech.block(block)
         await self._written()
@@ -181,7 +181,7 @@ class Turn:
     # --- tools
 
     async def use_tool(self, name: str, input: Mapping[str, Any] | None = None) -> ToolUseBlock:
-        """Say that the model uses a tool. Its result is said by :meth:`tool_result`."""
+        """Say that the model uses a tool. Then call :meth:`tool_result` with the returned block."""
         if not isinstance(input, (Mapping, type(None))):
             raise TypeError(f"the input of a tool must be a dict, not {type_of(input)}")
         use_id = f"toolu_{self._protocol.new_uuid().replace('-', '')}"
@@ -192,14 +192,14 @@ class Turn:
         return use
 
     async def allowed(self, use: ToolUseBlock, suggestions: list[PermissionUpdate] | None = None) -> Decision:
-        """Ask whether the tool may be used. A rule or the mode decides; else the host.
+        """Decide whether the tool may be used: by a rule, by the permission mode, or by asking the host.
 
         Args:
-            suggestions: updates of the permissions that the host may grant with its answer, so that the tool need not
-                ask again: ``[SetMode(mode="acceptEdits", destination="session")]``.
+            suggestions: permission updates that the host may grant with its answer, to avoid further questions:
+                ``[SetMode(mode="acceptEdits", destination="session")]``.
 
         Returns:
-            ``.ok``; if not ok, ``.message`` for the model; ``.input``, which the host may have changed.
+            The decision: ``.ok``; if not ok, ``.message`` for the model; ``.input``, which the host may have changed.
         """
         if self._ready():
             self.speech.close_message()
@@ -218,11 +218,11 @@ class Turn:
         """Write the result of a tool.
 
         Args:
-            content: for the model: a text, or blocks.
+            content: the result for the model: a text, or blocks.
             structured: the result for programs: any JSON.
         """
         if not isinstance(use, ToolUseBlock):
-            raise TypeError(f"tool_result() takes what use_tool() has returned, not {type_of(use)}")
+            raise TypeError(f"tool_result() takes the return value of use_tool(), not {type_of(use)}")
         if self._ready():
             subagent = self._subagents.pop(use.id, None)
             if subagent is not None:
@@ -234,13 +234,13 @@ class Turn:
     async def run_tool(
         self, name: str, input: Mapping[str, Any] | None = None, function: Callable[..., Any] | None = None
     ) -> ToolOutcome:
-        """Use a tool: the hook ``PreToolUse``, permission, the function, its result, the hook ``PostToolUse``.
+        """Use a tool: hook ``PreToolUse``, permission, the function, hook ``PostToolUse``, the tool's result.
 
         Args:
-            name: of the tool. ``mcp__SERVER__TOOL`` is a tool of an MCP server in the host, and needs no function.
-            input: for the function.
-            function: called with the input, which the host may have changed; a plain function runs in a thread. It
-                returns a text, blocks, or any JSON. If it raises, the tool has failed, and the turn goes on.
+            name: name of the tool. ``mcp__SERVER__TOOL`` is a tool of an MCP server in the host, and needs no function.
+            input: input of the tool.
+            function: called with the input, which the host may have changed. It returns a text, blocks, or any JSON. If
+                it raises, the tool has failed, and the turn goes on. A plain function runs in a thread.
         """
         use = await self.use_tool(name, input)
         about = {"tool_name": name, "tool_input": use.input}
@@ -286,7 +286,7 @@ class Turn:
 
         Args:
             event: ``PreToolUse`` or ``pre-tool-use``, and so on.
-            fields: the input of the hooks, as in the class of the event: ``tool_name=``, ``tool_input=``.
+            fields: the fields of the hook input for this event, such as ``tool_name=`` and ``tool_input=``.
 
         Raises:
             ValueError: the protocol has no such event.
@@ -304,7 +304,7 @@ class Turn:
         return await self._service.questions.hooks(known, given, tool_use_id)
 
     async def call_mcp(self, server: str, tool: str, arguments: Mapping[str, Any] | None = None) -> McpResult:
-        """Call a tool of an MCP server in the host, without messages about the tool use.
+        """Call a tool of an MCP server in the host, without writing messages about the tool use.
 
         Raises:
             KeyError: the host has no such server.
@@ -330,19 +330,20 @@ class Turn:
     ) -> UserDialogResult:
         """Let the host show a dialog, and wait for the user's choice.
 
-        The answer is a :class:`~claude_wire.messages.UserDialogCancelled` at once if the host has not listed the kind.
+        If the host has not listed the kind, it is not asked, and the answer is
+        :class:`~claude_wire.messages.UserDialogCancelled`.
 
         Args:
             kind: one of ``supportedDialogKinds`` of the host's ``initialize``.
             payload: the content of the dialog. Its keys depend on the kind.
-            use: the tool use that the dialog belongs to.
+            use: the tool use that the dialog belongs to; None if it belongs to no tool use.
         """
         id = None if use is None else use.id
         request = RequestUserDialogRequest(dialog_kind=kind, payload=dict(payload), tool_use_id=id)
         return await self._service.questions.dialog(request) if self._ready() else UserDialogCancelled()
 
     async def injected(self) -> list[UserMessage]:
-        """New prompts that become part of this turn. Call this before each call of a model."""
+        """Put the waiting prompts into this turn, and return them. Call this before each call of a model."""
         prompts: list[UserMessage] = []
         if self._ready():
             self.speech.close_message()
@@ -365,8 +366,8 @@ class Turn:
     ) -> None:
         """Add to the token counts and costs of the turn, for its result. Costs are in US dollars.
 
-        The tokens also count for the open message of the model, or for the next one: call this as soon as the model's
-        answer is known, before saying its text. Lines that are written already do not change.
+        The tokens are also added to the open message of the model, or to the next message. So call this before saying
+        the text of the model's answer: lines that are already written do not change.
 
         Raises:
             TypeError: a count is not an int, the cost not a number, or the model not a str.
@@ -394,9 +395,9 @@ class Turn:
         )
 
     def subagent(self, use: ToolUseBlock, *, description: str = "", kind: str = "general-purpose") -> Turn:
-        """A subagent that works for a tool use: a turn whose messages have ``parent_tool_use_id``.
+        """Start a subagent for a tool use: a turn whose messages have ``parent_tool_use_id``.
 
-        It ends with the ``tool_result`` of that use, or with its block: ``async with turn.subagent(use) as helper:``.
+        It ends at the end of its block (``async with turn.subagent(use) as helper:``) or with :meth:`tool_result`.
         """
         task = Turn(self._service, self.record, use, self)
         self._subagents[use.id] = task
@@ -429,7 +430,7 @@ class Turn:
         return {**ids, "uuid": self._protocol.new_uuid(), "session_id": self.record.session_id}
 
     def _end_task(self, status: str, summary: str | None = None) -> None:
-        """Write once that a subagent has ended. The default summary is its last text."""
+        """Write that this subagent has ended, once. The default summary is its last text."""
         if self._parent is not None:
             self.speech.close_message()
             summary = self.speech.last_text if summary is None else summary
@@ -438,7 +439,7 @@ class Turn:
             self._parent = None
 
     def finished(self) -> str:
-        """End open subagents and the open message. Returns the last text that was said."""
+        """End open subagents and the open message. Return the last text that was said."""
         if self._ready():
             for subagent in self._subagents.values():
                 subagent._end_task("completed")
@@ -447,19 +448,19 @@ class Turn:
         return self.speech.last_text
 
     def abort(self, *, by_user: bool) -> str:
-        """Write the end of an interrupted turn, subagents first. Returns the ``terminal_reason`` of the result."""
+        """Write the end of an interrupted turn, subagents first. Return the ``terminal_reason`` of the result."""
         for subagent in self._subagents.values():
             subagent.abort(by_user=False)
             subagent._end_task("stopped")
         return self.speech.abort(by_user=by_user)
 
     def _ready(self) -> bool:
-        """True while messages of this turn are written; False after an interrupt, and after its end."""
+        """True while the turn may write messages; False after an interrupt, and after its end."""
         record = self.record
         return record.stopped is None and self._protocol.turn is record
 
     async def _written(self) -> None:
-        """Write as much as possible now. Wait if too much is unwritten; let other tasks run from time to time."""
+        """Write as much as possible. Wait if too much is unwritten; let other tasks run every 64 lines."""
         self._lines += 1
         service = self._service
         service.flush()
@@ -470,7 +471,7 @@ class Turn:
             await checkpoint()
 
     async def _interrupt(self) -> None:
-        """Interrupt this turn, because the host's answer says so."""
+        """Interrupt this turn, because an answer of the host asks for it."""
         self._service.interrupt_turn(self.record)
         await checkpoint()
 
@@ -481,7 +482,7 @@ class Turn:
     async def _call_named(self, use: ToolUseBlock) -> McpResult:
         found = self.session.find_mcp_tool(use.name)
         if found is None:
-            raise TypeError(f"run_tool() needs a function: {use.name!r} is no tool of an MCP server in the host")
+            raise TypeError(f"run_tool() needs a function: {use.name!r} is not a tool of an MCP server in the host")
         return await self._call_mcp(*found, use.input, use.id)
 
     async def _call_mcp(
@@ -493,7 +494,7 @@ class Turn:
 
 
 class PlainTurn:
-    """A turn for a plain function, which runs in a thread: its methods are called, not awaited."""
+    """A turn for a plain function, which runs in a thread and calls the turn's methods without ``await``."""
 
     def __init__(self, turn: Turn) -> None:
         self._turn = turn
