@@ -178,7 +178,7 @@ class ClaudeOptions(Flags):
             check_argument("ClaudeOptions.cli_path", os.fspath(self.cli_path))
         for name in ("cli_path", "model", "fallback_model", "agent", "resume", "permission_prompt_tool"):
             if getattr(self, name) == "":
-                raise ValueError(f"ClaudeOptions.{name} is empty; omit it, or pass None")
+                raise ValueError(f"ClaudeOptions.{name} is empty; leave it out, or give None")
         super().__post_init__()
         self._check_together()
 

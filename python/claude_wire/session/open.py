@@ -170,7 +170,7 @@ def open_session(
     spoken = dialect_of(dialect)
     if not spoken.initializes:
         if isinstance(options, ClaudeOptions) and spoken is not CLASSIC:
-            raise TypeError(f"ClaudeOptions are flags of the CLI; for {spoken.name} pass a command line as a list")
+            raise TypeError(f"ClaudeOptions are flags of the CLI; for {spoken.name} give a command line as a list")
         if initialize is not None:
             raise DialectError(spoken.name, "has no initialize")
     if not isinstance(initialize, (InitializeRequest, type(None))):

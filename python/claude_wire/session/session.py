@@ -450,7 +450,7 @@ class Session:
         Raises:
             ValueError: there is no such mode. ``request(SetPermissionModeRequest(mode=...))`` sends any mode.
         """
-        otherwise = "; for a mode that this version does not know: session.request(SetPermissionModeRequest(mode=...))"
+        otherwise = "; one that this version does not know: session.request(SetPermissionModeRequest(mode=...))"
         require_one_of("mode", mode, get_args(PermissionMode), otherwise)
         return await self.request(SetPermissionModeRequest(mode=mode))
 
