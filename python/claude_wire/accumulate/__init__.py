@@ -1,4 +1,4 @@
-"""Build whole messages from stream events. A message can be read while it streams. Sans-IO."""
+"""Build whole messages from stream events, without input and output. A message can be read while it streams."""
 
 from __future__ import annotations
 

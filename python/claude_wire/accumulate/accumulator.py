@@ -1,4 +1,4 @@
-"""Build the message that the model is writing from stream events. It can be read at any moment.
+"""Build the message that the model is writing from stream events. The message can be read at any moment.
 
 ::
 
@@ -8,44 +8,46 @@
         if partial is not None and partial.blocks:
             show(partial.blocks[-1])
 
-No content of a stream makes it raise.
+:meth:`Accumulator.add` raises for no content of a stream.
 
 The idea: a message is a list of marks and a list of text pieces. Most events are deltas that continue the text of the
 delta before. For such a delta only its text is kept, as one more piece. Every other event is a mark. So a snapshot is
-just two numbers, the lengths of both lists. When a snapshot is read, its marks are applied again (each block has only a
+just two numbers, the lengths of both lists. To read a snapshot, its marks are applied again (each block has only a
 few), and the pieces of a text are joined.
 
-The result is the same as in the CLI's ``assistant`` lines, by the CLI's own rules, except for the input of tools,
-which stays as the model wrote it: the CLI changes the input of some of its own tools (``Edit`` gets ``replace_all``,
-``Write`` loses white space at the ends of lines).
+The result is the same as in the CLI's ``assistant`` lines, by the rules of the CLI below. Only the input of tools may
+differ: it stays as the model wrote it, while the CLI changes the input of some built-in tools (it adds ``replace_all``
+to ``Edit``, and removes white space at the ends of lines in ``Write``).
 
 * The text, signature or input in the start of a ``text``, ``thinking``, ``tool_use`` or ``server_tool_use`` block does
-  not count. Only its deltas do. Blocks of other types are as they start.
-* A signature and the content of a compaction replace what was there; text and citations add to it.
-* Input that is not JSON becomes ``{"__unparsedToolInput": {"raw": ..., "len": ...}}``, in UTF-16 units, ``raw`` cut at
-  2,048. Empty input and ``null`` become ``{}``.
-* A text block whose text is blank in the end has no line, and is left out of the message.
-* Counts of tokens are totals and replace those of the start, except that a zero replaces no input or cache count.
+  not count. Only its deltas do. A block of any other type is complete at its start.
+* A delta with a signature, or with the content of a compaction, replaces the earlier value; text and citations are
+  appended.
+* Input that is not JSON becomes ``{"__unparsedToolInput": {"raw": ..., "len": ...}}``. ``len`` is its length in UTF-16
+  units, and ``raw`` its first 2,048 units. Empty input and ``null`` become ``{}``.
+* A complete text block with blank text has no ``assistant`` line, and is not in the message.
+* Counts of tokens in a message delta are totals and replace those of the start, but a zero does not replace a count of
+  input or cache tokens.
 
-Out of the order that the API keeps:
+Events out of the order of the API:
 
 =================================================  ==================================================================
-event                                              what it does
+event                                              effect
 =================================================  ==================================================================
 content, or a message delta, without a message     begins a message whose start was not seen (``started`` is false)
-the same after its message has stopped             the same, unless ``api_message_id`` says that it belongs there
+the same after its message has stopped             the same, unless its ``api_message_id`` is that of the message
 an event of another ``api_message_id``             the same
-a message start while another is under way         replaces that one, which is ``abandoned`` from then on
+a message start while another is under way         replaces the other message, which is ``abandoned`` from then on
 a message stop with ``abandoned_blocks``           the message is done and ``abandoned``
 a retry, or the result of an interrupted turn      a message that stopped without a stop reason is ``abandoned``
-a delta without a block                            begins a block whose ``start`` is None, of the type the delta is for
-a second start of a block                          the block begins anew; what it held is dropped
+a delta without a block                            begins a block of the delta's type, whose ``start`` is None
+a second start of a block                          the block begins again; its earlier content is dropped
 a delta after the stop of its block                is added
-a delta that does not go with its block            is added, and read as what it is (``text`` of a ``tool_use`` block)
-a second stop of a block or of a message           nothing
+a delta that does not fit its block                is added as its own type (``text`` of a ``tool_use`` block)
+a second stop of a block or of a message           none
 a stop of a block that never began                 is kept in ``others``
-any other event that belongs to no message         nothing; :meth:`Accumulator.add` returns None
-an event that is nested too deeply to be encoded   nothing
+any other event that belongs to no message         none; :meth:`Accumulator.add` returns None
+an event that is nested too deeply to be encoded   none
 =================================================  ==================================================================
 """
 
@@ -85,24 +87,25 @@ from claude_wire.support.arguments import require_int
 
 __all__ = ["Accumulator", "PartialBlock", "PartialMessage"]
 
-#: The conversation of a message: its session, and the tool call whose subagent speaks, None for the main conversation.
+#: The conversation of a message: its session id, and the id of the tool call that runs the subagent. The second is None
+#: for the main conversation.
 Key: TypeAlias = "tuple[str | None, str | None]"
 
 #: The default limit for the characters that an :class:`Accumulator` keeps.
 MAX_CHARS = 64 * 1024 * 1024
-#: A delta counts as its text plus this many characters, for its Python objects.
+#: Characters that a delta counts in addition to its text, for its Python objects.
 DELTA_CHARS = 60
-#: Any other event counts as its JSON plus this many characters, for its Python objects.
+#: Characters that any other event counts in addition to its JSON, for its Python objects.
 EVENT_CHARS = 1000
 
-#: Types of marks without content: None (the message was abandoned), and stop events. Such a mark counts as the minimum.
+#: Types of marks without content: None (the message was abandoned), and stop events. They count as :data:`EVENT_CHARS`.
 _SHORT = (type(None), ContentBlockStopEvent, MessageStopEvent)
 #: Events that begin a message if none is under way.
 _CONTENT = (ContentBlockStartEvent, ContentBlockDeltaEvent, MessageDeltaEvent)
 
 
 class _Log:
-    """Everything that was added to a message, and the block that the next delta probably continues."""
+    """All marks and text pieces of a message, and the block that the next delta probably continues."""
 
     __slots__ = (
         "api_id",
@@ -126,25 +129,25 @@ class _Log:
         self.ttft_ms: int | float | None = message.ttft_ms
         #: Size in characters of everything in this log except the text pieces.
         self.marked: int = EVENT_CHARS + len(self.session_id or "") + len(self.parent or "") + len(self.id or "")
-        #: For each mark: the event, how many text pieces came before it, and the list that later pieces are appended
-        #: to.
+        #: For each mark: the event, the number of text pieces before it, and the list for the text pieces after it.
         self.marks: list[tuple[Event | None, int, list[str]]] = []
-        #: The pieces of the text that is being continued.
+        #: The pieces of the text that the last delta continued.
         self.pieces: list[str] = []
         self.state: State = State()
         self.partial: PartialMessage = PartialMessage(self)
-        #: The block and the type of the last delta, and the ``api_message_id`` of its line.
+        #: The last delta: index of its block, its type, and the ``api_message_id`` of its line. ``delta_type`` is None
+        #: after any other event.
         self.index: int = -1
         self.delta_type: type[object] | None = None
         self.api_id: str | None = None
 
     def mark(self, event: Event | None) -> int:
-        """Add an event that is more than a piece of text; None abandons the message. Returns its size in characters."""
+        """Add a mark. Return its size in characters. The event None abandons the message."""
         chars = EVENT_CHARS
         if type(event) not in _SHORT:
             try:
                 chars += len(encode(cast(Any, event)))
-            except EncodeError:  # just flat enough to be decoded, but too deep to be encoded: its size cannot be found
+            except EncodeError:  # nested too deeply to be encoded, so its size is unknown: ignore the event
                 return 0
         count, state = len(self.pieces), self.state
         state.apply(event, count)
@@ -155,7 +158,7 @@ class _Log:
         return chars
 
     def chars(self) -> int:
-        """Size in characters of everything that is kept."""
+        """Size in characters of all marks and pieces."""
         texts = {id(pieces): pieces for _, _, pieces in self.marks}
         return self.marked + sum(sum(map(len, pieces)) + DELTA_CHARS * len(pieces) for pieces in texts.values())
 
@@ -163,14 +166,15 @@ class _Log:
 class PartialMessage:
     """A message of the model, which may still be streaming.
 
-    A message that an :class:`Accumulator` returned grows as more events come in. A :meth:`snapshot` does not.
+    A message that an :class:`Accumulator` returned grows with each event. A :meth:`snapshot` does not change.
     """
 
     __slots__ = ("_log", "_marks", "_pieces", "_state")
 
     def __init__(self, log: _Log, pieces: int = 0, marks: int | None = None) -> None:
         self._log = log
-        #: For a snapshot: its number of marks, and the number of pieces of the text that is being continued.
+        # For a snapshot: the number of pieces of its last text, and its number of marks. `_marks` is None for a message
+        # that grows.
         self._pieces = pieces
         self._marks = marks
         self._state = log.state if marks is None else None
@@ -186,10 +190,10 @@ class PartialMessage:
         return state
 
     def snapshot(self) -> PartialMessage:
-        """Return a copy of the message as it is now, which does not change any more.
+        """Return a copy of the message that does not change any more.
 
-        A snapshot takes the same time whatever the size of the message: it shares the message's lists, and remembers
-        how long they are. Its attributes are found when the first one is read.
+        A snapshot takes the same time for messages of any size: it shares the message's lists, and stores their
+        lengths. Reading its first attribute applies the marks.
         """
         log = self._log
         return PartialMessage(log, len(log.pieces), len(log.marks)) if self._marks is None else self
@@ -201,12 +205,12 @@ class PartialMessage:
 
     @property
     def parent_tool_use_id(self) -> str | None:
-        """The tool call whose subagent speaks; None for the main conversation."""
+        """The id of the tool call that runs the subagent; None for the main conversation."""
         return self._log.parent
 
     @property
     def id(self) -> str | None:
-        """The API's id of the message, which the ``assistant`` lines share."""
+        """The API's id of the message, the same as in its ``assistant`` lines. None if the stream does not have it."""
         id = self._now().message.id
         return self._log.id if id is None else id
 
@@ -222,7 +226,7 @@ class PartialMessage:
 
     @property
     def ttft_ms(self) -> float | None:
-        """Milliseconds to the first token, if the stream reports them."""
+        """Milliseconds to the first token; None if the stream does not report them."""
         return self._log.ttft_ms
 
     @property
@@ -237,35 +241,35 @@ class PartialMessage:
 
     @property
     def abandoned(self) -> bool:
-        """True if the message was broken off: another message took its place, the turn was interrupted, or the CLI
-        asks the API again. The CLI may write the stop of such a message by itself, so it may be :attr:`done`, too.
+        """True if the message was broken off: another message has replaced it, the turn was interrupted, or the CLI
+        repeats the request to the API. The CLI may write a stop for such a message, so it may be :attr:`done`, too.
         """
         return self._now().abandoned
 
     @property
     def stop_reason(self) -> str | None:
-        """Why the model stopped, such as ``end_turn`` or ``tool_use``; None until then."""
+        """Why the model stopped, such as ``end_turn`` or ``tool_use``; None before."""
         return self._now().message.stop_reason
 
     @property
     def stop_sequence(self) -> str | None:
-        """The stop sequence that ended the message, if one did."""
+        """The stop sequence that ended the message; None if it ended otherwise."""
         return self._now().message.stop_sequence
 
     @property
     def usage(self) -> Usage | None:
-        """The tokens known so far. The final numbers come shortly before the stop."""
+        """The token counts so far; the final ones arrive shortly before the stop. None before the first counts."""
         return self._now().message.usage
 
     @property
     def error(self) -> ErrorEvent | None:
-        """The API's error that broke off the stream, if there was one."""
+        """The API's error that broke off the stream; None without an error."""
         return self._now().error
 
     @property
     def others(self) -> list[Event]:
-        """Events that came while the message was under way and are not part of it, in order: unknown events, errors of
-        the API, stops of blocks that never began. Pings are left out.
+        """Events during the message that are not part of it, in order: unknown events, errors of the API, and stops of
+        blocks that never began. Pings are left out.
         """
         return list(self._now().others)
 
@@ -281,21 +285,21 @@ class PartialMessage:
 
     @property
     def text(self) -> str:
-        """The text of all text blocks, joined. Each read takes time in proportion to the length. To show the text
+        """The text of all text blocks, joined. Each read takes time proportional to the length, so to show the text
         while it streams, use the text of each event's delta.
         """
         return "".join(block.text for block in self.blocks if block.type == "text")
 
     @property
     def content(self) -> list[ContentBlock]:
-        """The blocks so far, as in the ``assistant`` lines, without those that are :attr:`~PartialBlock.left_out`."""
+        """The blocks so far, as in the ``assistant`` lines, without blocks that are :attr:`~PartialBlock.left_out`."""
         return [block.content() for block in self.blocks if not block.left_out]
 
     def message(self) -> ApiMessage:
-        """The message so far, as one message.
+        """Return the message so far.
 
-        ``content`` has what the ``assistant`` lines of this id have one by one. Stop reason and usage are better than
-        theirs, which come from the message's start.
+        ``content`` has the blocks of all ``assistant`` lines with this id. Stop reason and usage are newer than in
+        these lines, which have those of the message's start.
         """
         return replace(self._now().message, id=self.id, content=self.content)
 
@@ -311,15 +315,16 @@ class Accumulator:
     ``add`` takes all messages of one or several streams, in order. The table on this page shows what happens to events
     out of order. An accumulator and its messages belong to one thread; a snapshot may be read in other threads.
 
-    A finished message is kept until the next one of its conversation begins. A subagent's message is kept until the
-    result of the tool call that started the subagent, or the result of the turn. At most ``keep`` messages are kept in
-    all, with ``max_chars`` characters. Above that the oldest finished message is dropped. If none is finished, the
-    oldest one is, and is ``abandoned`` from then on. So a message of more than ``max_chars`` is dropped itself; its
-    further events begin a message whose start was not seen. A message that somebody holds stays as it is.
+    A finished message is kept until the next message of its conversation begins. A subagent's message is kept until the
+    result of the tool call that started the subagent, or the result of the turn. At most ``keep`` messages with
+    ``max_chars`` characters are kept in all. Above a limit the oldest finished message is dropped; if no message is
+    finished, the oldest message is dropped, and is ``abandoned`` from then on. So a message of more than ``max_chars``
+    is dropped, and its later events begin a message whose start was not seen. Dropping a message does not change the
+    object that a caller holds.
 
     Args:
         keep: the limit for messages.
-        max_chars: the limit for characters of text and of the JSON of events. A delta counts 60 more, another event
+        max_chars: the limit for characters of text and of the JSON of events. A delta counts 60 more, any other event
             1,000 more.
     """
 
@@ -329,10 +334,10 @@ class Accumulator:
         require_int("keep", keep, 1)
         require_int("max_chars", max_chars, 1)
         self._keep = keep
-        # How many more characters may be kept.
+        # Number of characters that may still be added.
         self._left: int = max_chars
         self._logs: dict[Key, _Log] = {}
-        # The message of the last event, unless it was dropped.
+        # The message of the last event; None if it was dropped, and before the first.
         self._last: _Log | None = None
         self._current: PartialMessage | None = None
 
@@ -342,39 +347,39 @@ class Accumulator:
 
     @property
     def current(self) -> PartialMessage | None:
-        """The message of a main conversation that began last, whether it has finished or not. None before the first."""
+        """The newest message of a main conversation, finished or not. None before the first."""
         return self._current
 
     @property
     def under_way(self) -> dict[Key, PartialMessage]:
-        """All kept messages, finished or not, by session and parent tool call, in the order in which they began."""
+        """All kept messages, finished or not, by session id and parent tool call, in the order of their beginnings."""
         return {key: log.partial for key, log in self._logs.items()}
 
     def add(self, message: object) -> PartialMessage | None:
         """Take the next message of the stream.
 
         Returns:
-            The message that a :class:`StreamEvent` belongs to, after adding the event. None for an event of no
+            The message that a :class:`StreamEvent` belongs to, after adding the event. None if the event belongs to no
             message, and for all other messages of the stream.
 
         Raises:
-            TypeError: it is not a message, but a dict of ``Decoder(dict)``, a list, the ``event`` of a
+            TypeError: ``message`` is not a message but, for example, a dict, a list, or the ``event`` of a
                 :class:`StreamEvent`.
         """
         if type(message) is not StreamEvent:
             self._clear(message)
             return None
         event = message.event
-        # Most events belong to the same conversation as the one before. Comparing takes 40 ns less than the dict.
+        # Most events belong to the same conversation as the last event. Comparing takes 40 ns less than the dict.
         log = self._last
         if log is None or message.session_id != log.session_id or message.parent_tool_use_id != log.parent:
             log = self._last = self._logs.get((message.session_id, message.parent_tool_use_id))
         if log is not None and type(event) is ContentBlockDeltaEvent:
             delta = event.delta
-            # Nearly all deltas continue the delta before. Nanoseconds for a delta, the final text included, against
-            # ``text += delta`` in a dict by session, parent and index, in one run of CPython 3.11: 239 to 251 in
-            # messages of 200 deltas, 194 to 356 with 2,000, 261 to 1,203 with 20,000. A piece takes 9 bytes beside its
-            # str. A snapshot takes 147 ns.
+            # Nearly all deltas continue the last delta. Measured with CPython 3.11, in nanoseconds for each delta, the
+            # final text included; in brackets, the same for ``text += delta`` in a dict by session, parent and index:
+            # 239 (251) in messages of 200 deltas, 194 (356) with 2,000, 261 (1,203) with 20,000. A piece takes 9 bytes
+            # in addition to its str. A snapshot takes 147 ns.
             if type(delta) is log.delta_type and event.index == log.index and message.api_message_id == log.api_id:
                 if type(delta) is TextDelta:
                     text = delta.text
@@ -430,7 +435,7 @@ class Accumulator:
         return log
 
     def _oldest(self) -> Key:
-        """Return the conversation whose message is dropped first: the oldest finished one, else the oldest."""
+        """Return the conversation whose message to drop next: the oldest finished message, else the oldest message."""
         oldest = next(iter(self._logs))
         return next((key for key, log in self._logs.items() if log.state.done), oldest)
 
@@ -454,7 +459,7 @@ class Accumulator:
                 self._current = None
 
     def _clear(self, message: object) -> None:
-        """Drop the finished messages of subagents that have returned their results."""
+        """Drop the messages of subagents that have ended, or abandon messages, as a message without an event asks."""
         if isinstance(message, UserMessage):
             answered = {result.tool_use_id for result in message.tool_results}
             over = [key for key in self._logs if key[1] in answered]
@@ -473,7 +478,7 @@ class Accumulator:
                 self._drop(key)
 
     def _break_off(self, session: str | None) -> None:
-        """Abandon finished messages without a stop reason: the CLI ended them, not the API."""
+        """Abandon finished messages without a stop reason, because the CLI ended them, not the API."""
         for key, log in self._logs.items():
             state = log.state
             if session in (None, key[0]) and state.done and state.message.stop_reason is None and not state.abandoned:

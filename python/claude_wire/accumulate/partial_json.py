@@ -1,6 +1,6 @@
-"""Read the JSON input of a tool call, while it still streams and when it is complete.
+"""Read the JSON input of a tool call, while it streams and when it is complete.
 
-jiter reads a text that is not complete yet. A complete text is read strictly, so that nothing in it is guessed.
+jiter reads an incomplete text. A complete text is read strictly, without guesses.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from typing import Any
 
 import msgspec
 
-#: An escape of half a surrogate pair whose other half neither follows nor may still come. jiter refuses such an escape.
-#: Whole pairs match too, as group 1, so that no half is found within them. The text must have no escaped backslashes.
-#: The common beginning of all branches comes first, so that the regex engine searches for it.
+#: Matches the escape of a lone surrogate: half a pair whose other half neither follows nor can still follow at the end
+#: of the text. jiter refuses such an escape. A whole pair matches, too, as group 1: otherwise its second half would
+#: match. The text must not have escaped backslashes. All branches begin with the same characters, for which the regex
+#: engine can search quickly.
 _LONE = re.compile(
     r"\\u[dD](?:"
     r"([89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
@@ -21,7 +22,7 @@ _LONE = re.compile(
     r"|[89abAB][0-9a-fA-F]{2}(?!\\?\Z|\\u\Z|\\u[dD]\Z|\\u[dD][c-fC-F][0-9a-fA-F]?\Z)"
     r")"
 )
-#: A number cannot end like this. jiter would leave out such a number.
+#: The end of an incomplete number, such as the ``.`` of ``1.``. jiter would drop the whole number.
 _DANGLING = re.compile(r"(?<=[0-9])(?:\.|[eE][+-]?)\Z")
 _decode = msgspec.json.decode
 
@@ -34,12 +35,12 @@ def _refuse(name: str) -> Any:
     raise NotJson(f"{name} is no number")
 
 
-# Whole numbers of any size are read. Numbers out of range become infinities, as in JavaScript.
+# Accepts integers of any size. A float out of range becomes an infinity, as in JavaScript.
 _strict = json.JSONDecoder(parse_constant=_refuse)
 
 
 def read_whole(text: str) -> Any:
-    """Return the value of a JSON text. Of duplicate keys the last one counts. Lone surrogates are kept.
+    """Return the value of a JSON text. If a key is repeated, the last value counts. Lone surrogates are kept.
 
     Raises:
         NotJson: the text is not JSON, or is nested too deeply.
@@ -56,29 +57,29 @@ def read_whole(text: str) -> Any:
         raise NotJson("nested too deeply") from None
     except NotJson:
         raise
-    except ValueError:  # sys.get_int_max_str_digits
+    except ValueError:  # an integer with more digits than sys.get_int_max_str_digits()
         raise NotJson("a number is too long") from None
 
 
 def read_part(text: str) -> Any:
     """Return the value of an incomplete JSON text as far as it can be read, or ``{}``.
 
-    The value is the beginning of the final one. Objects have their first keys and arrays their first items, and only
-    the last of these may be incomplete. An incomplete string has its characters so far, without an incomplete escape;
-    a number has its digits so far (``1`` of ``1.`` and of ``1e-``). A word such as ``true`` must be complete, and a
-    key must have a value. As the text grows, nothing disappears, unless a key comes twice, or the text turns out not
-    to be JSON, or to be nested some 200 levels deep. Such deep nesting is read only when the text is complete.
+    The value is the beginning of the final value. An object has its first keys and an array its first items; only the
+    last of these may be incomplete. An incomplete string has its characters so far, without an incomplete escape; a
+    number has its digits so far (``1`` for ``1.`` and ``1e-``). A word such as ``true`` must be complete, and a key
+    must have a value. As the text grows, no part of the value disappears, unless a key is repeated, or the text turns
+    out not to be JSON or to be nested about 200 levels deep. Such deep nesting is read only when the text is complete.
 
-    Only one thing differs from the final value: a lone surrogate reads as U+FFFD. Takes time in proportion to the text:
-    microseconds for a string of 100,000 characters in one run: 6, and 68 if it is code with escapes; 389 and 416 if it
-    has a lone surrogate too, and 1,946 if it has one and is all escaped pairs.
+    The value differs from the final value in one way: a lone surrogate reads as U+FFFD. The time is proportional to the
+    length: for a string of 100,000 characters, 6 µs for plain text and 68 µs for code with escapes; with a lone
+    surrogate, 389 and 416 µs, and 1,946 µs if all else is escaped pairs.
     """
     if text.endswith(("}", "]")):
         try:
             return read_whole(text)
         except NotJson:
             pass
-    # Imported here, because only a host that reads incomplete tool input needs it.
+    # Imported here, because only a host that reads incomplete tool input needs jiter.
     from jiter import from_json
 
     dangling = _DANGLING.search(text[-3:])
@@ -88,7 +89,7 @@ def read_part(text: str) -> Any:
     data = text.encode("utf-8", "backslashreplace")
     for attempt in (0, 1):
         try:
-            # "keys": the values of two inputs are rarely the same, so they should not stay in the cache.
+            # Cache only keys, because the values of two inputs are rarely the same.
             return from_json(data, allow_inf_nan=False, cache_mode="keys", partial_mode="trailing-strings")
         except ValueError:
             # JSON has no NUL, so a NUL can take the place of an escaped backslash. Then each remaining backslash begins

@@ -1,10 +1,10 @@
-"""The state of a streamed message so far: its blocks, and the fields around them.
+"""The state of a streamed message so far: its blocks, and the fields of the message.
 
-Events may come in any order. The rules are those of :mod:`claude_wire.accumulate.accumulator`, which also decides to
-which message an event belongs.
+Events may arrive in any order. :mod:`claude_wire.accumulate.accumulator` has the rules, and decides to which message an
+event belongs.
 """
 
-# Users see blocks, but only a State changes them, by private methods.
+# Users read blocks. Only a State changes blocks, by their private methods.
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ from claude_wire.messages import (
 )
 from claude_wire.messages.base import short_repr
 
-#: The type of a delta -> the field with its text.
+#: Type of a delta -> the field with its text.
 TEXT_FIELDS: dict[type[object], str] = {
     TextDelta: "text",
     ThinkingDelta: "thinking",
     InputJsonDelta: "partial_json",
 }
-#: The type of a delta -> the block that is assumed if a delta of this type comes without a start.
+#: Type of a delta -> the start that is assumed for a block whose start was not seen.
 _BLANKS: dict[type[object], ContentBlock] = {
     TextDelta: TextBlock(""),
     CitationsDelta: TextBlock(""),
@@ -62,7 +62,7 @@ _BLANKS: dict[type[object], ContentBlock] = {
     CompactionDelta: CompactionBlock(),
 }
 _NOT_STARTED = ApiMessage(type="message", role="assistant", content=[])
-#: Of input that is not JSON, the CLI keeps this many UTF-16 units.
+#: Number of UTF-16 units that the CLI keeps of input that is not JSON.
 _RAW_UNITS = 2048
 #: Counts that a zero at the end of a message must not replace.
 _INPUT_COUNTS = frozenset({"input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"})
@@ -74,7 +74,7 @@ _WITH_INPUT = (ToolUseBlock, ServerToolUseBlock, McpToolUseBlock)
 
 
 def _joined(text: str, pieces: list[str]) -> str:
-    """Join ``text`` and the pieces, and put surrogate pairs together that were split between two pieces."""
+    """Join ``text`` and the pieces. Join surrogate pairs that were split between two pieces."""
     new = "".join(pieces)
     if new.isascii():
         return text + new
@@ -88,7 +88,7 @@ def _joined(text: str, pieces: list[str]) -> str:
 
 
 class _Text:
-    """A text in pieces. A snapshot shares the list of pieces, and reads only those before ``end``."""
+    """A text in pieces. A snapshot shares the list of pieces, and reads only the pieces before ``end``."""
 
     __slots__ = ("_read", "end", "pieces")
 
@@ -96,8 +96,8 @@ class _Text:
         self.pieces: list[str] = []
         #: The number of pieces; None while the text may continue.
         self.end: int | None = None
-        #: The number of pieces that were joined, and their text. One tuple, so that two threads that read a snapshot at
-        #: the same time never combine the number of one with the text of the other.
+        # The number of joined pieces, and their text. They are one tuple, because two threads may read a snapshot at
+        # the same time, and must not mix the number of one thread with the text of the other.
         self._read = (0, text)
 
     def read(self, done: bool) -> str:
@@ -107,7 +107,7 @@ class _Text:
             text = _joined(text, self.pieces[count:end])
             self._read = (end, text)
         if not done and "\ud800" <= text[-1:] <= "\udbff":
-            return text[:-1]  # its other half is still to come
+            return text[:-1]  # the other half of the surrogate pair has not arrived
         return text
 
 
@@ -115,8 +115,8 @@ class PartialBlock:
     """One content block of a message, which may still be streaming.
 
     Attributes:
-        index: its number in the message.
-        start: the block as it began; None if the start was not seen. For types without deltas it is complete.
+        index: index of the block in the message.
+        start: the block in its start event; None if the start was not seen. Complete for types without deltas.
     """
 
     __slots__ = ("_blank", "_deltas", "_input", "_state", "_stopped", "_texts", "_whole", "index", "start")
@@ -125,15 +125,15 @@ class PartialBlock:
         self.index: int = index
         self.start: ContentBlock | None = start
         self._state = state
-        #: True if the block came at once, as part of a message. Then the text in its start counts.
+        # `_whole` is True if the block was complete in the start of its message: then the text in its start counts.
         self._whole = self._stopped = whole
-        #: The texts, by the field of the deltas that bring them.
+        # Field of the deltas, such as "thinking" -> text.
         self._texts: dict[str, _Text] = {}
-        #: The deltas that have more than text.
+        # The deltas that have more than text.
         self._deltas: list[Delta] = []
-        #: Takes the place of a start that was not seen.
+        # The assumed start if the start was not seen; else None.
         self._blank: ContentBlock | None = None
-        #: The last reading of the JSON input: its length, whether it was complete, the value, and the error.
+        # The last reading of the JSON input: its length, whether it was complete, the value, and the error.
         self._input: tuple[int, bool, Any, str | None] | None = None
         if whole and isinstance(start, TextBlock):
             self._texts["text"] = _Text(start.text)
@@ -146,7 +146,7 @@ class PartialBlock:
 
     @property
     def type(self) -> str:
-        """The block's type, such as ``text`` or ``tool_use``. Empty if neither the start nor the deltas tell."""
+        """The block's type, such as ``text`` or ``tool_use``. Empty if neither the start nor a delta shows it."""
         block = self._blank if self.start is None else self.start
         if block is None:
             return ""
@@ -164,26 +164,26 @@ class PartialBlock:
 
     @property
     def done(self) -> bool:
-        """True if the block is complete: its own stop, or that of the message, has come."""
+        """True if the block is complete: its stop, or the stop of the message, was seen."""
         return self._stopped or self._state.done
 
     @property
     def text(self) -> str:
-        """The text so far. Half of a surrogate pair at its end is left out while the block streams.
+        """The text so far. While the block streams, half of a surrogate pair at the end is left out.
 
-        A read takes time in proportion to the length, if more text came since the last read. Reading after each delta
-        is therefore quadratic. To show a text while it streams, use the text of each event's delta.
+        A read after new text takes time proportional to the length, so reading after each delta is quadratic. To show a
+        text while it streams, use the text of each event's delta.
         """
         return self._read("text")
 
     @property
     def thinking(self) -> str:
-        """The reasoning so far. As costly to read as :attr:`text`."""
+        """The reasoning so far. Reading it is as costly as reading :attr:`text`."""
         return self._read("thinking")
 
     @property
     def signature(self) -> str:
-        """The signature of a thinking block; empty until it comes."""
+        """The signature of a thinking block; empty before it arrives."""
         given = [delta.signature for delta in self._deltas if isinstance(delta, SignatureDelta)]
         if not given and self._whole and isinstance(self.start, ThinkingBlock):
             return self.start.signature or ""
@@ -202,39 +202,39 @@ class PartialBlock:
 
     @property
     def unknown_deltas(self) -> list[UnknownDelta]:
-        """The deltas of an unknown type, and those that do not fit their type, in order. They change nothing else."""
+        """The deltas of an unknown type, and deltas that do not fit their type, in order. They have no other effect."""
         return [delta for delta in self._deltas if isinstance(delta, UnknownDelta)]
 
     @property
     def partial_json(self) -> str:
-        """The JSON text of a tool's input so far, exactly as received. As costly to read as :attr:`text`."""
+        """The JSON text of a tool's input so far, as received. Reading it is as costly as reading :attr:`text`."""
         return self._read("partial_json")
 
     @property
     def input(self) -> Any:
-        """The tool's input. While the block streams, the part that can be read so far.
+        """The tool's input; while the block streams, the part that can be read so far.
 
         That part is the beginning of the final input, or ``{}`` if nothing can be read. Each object has its first keys
         and each array its first items, and only the last of these may be incomplete. A string has its characters so
         far, without an incomplete escape. A number has its digits so far. A key without a value is left out. As the
-        input grows, nothing disappears, unless a key comes twice, or the text turns out not to be JSON, or to be
-        nested more than some 200 levels deep (such input is read only when it is complete). A lone surrogate reads as
-        U+FFFD until then.
+        input grows, no part of it disappears, unless a key is repeated, or the text turns out not to be JSON or to be
+        nested more than about 200 levels deep (such input is read only when it is complete). In an incomplete input, a
+        lone surrogate reads as U+FFFD.
 
-        The text is parsed again only when more of it has come, in time proportional to its length. Reading after each
-        delta is therefore quadratic. Until then the same object is returned: do not change it.
+        A read after new text parses the whole text again, so reading after each delta is quadratic. Without new text,
+        the same object is returned: do not change it.
         """
         return self._read_input()[2]
 
     @property
     def input_error(self) -> str | None:
-        """Why the complete input is not JSON, without quoting it (:attr:`partial_json` has it). None if it is JSON."""
+        """Why the complete input is not JSON, without quoting the input. None if it is JSON."""
         return self._read_input()[3]
 
     def _read_input(self) -> tuple[int, bool, Any, str | None]:
         start, read = self.start, self._input
         if "partial_json" not in self._texts:
-            # The start of the other two types of calls has no input.
+            # The start event of an MCP call has the input. For other calls only a block in a message's start has it.
             given = isinstance(start, McpToolUseBlock) or (self._whole and isinstance(start, _WITH_INPUT))
             read = self._input = read or (0, True, getattr(start, "input", None) if given else {}, None)
             return read
@@ -246,16 +246,16 @@ class PartialBlock:
 
     @property
     def left_out(self) -> bool:
-        """True if the CLI writes no ``assistant`` line for the block: it is a complete text block with blank text."""
+        """True for a complete text block with blank text: the CLI writes no ``assistant`` line for it."""
         if not self.done or self.type != "text":
             return False
         text = self.text
         return text in _NO_TEXT or not text.strip(_JS_BLANK)
 
     def content(self) -> ContentBlock:
-        """The block so far, as in the ``assistant`` line.
+        """Return the block so far, as in the ``assistant`` line.
 
-        A block without a start gets an empty tool id and name. A block of an unknown type is as it started.
+        A tool call without a start gets an empty id and name. A block of an unknown type is returned as in its start.
         """
         start = self._blank if self.start is None else self.start
         if start is None:
@@ -273,7 +273,7 @@ class PartialBlock:
         return start
 
     def _add(self, delta: Delta) -> _Text | None:
-        """Take a delta that does not simply continue a text. Returns the text that it adds to, or None."""
+        """Take the first delta of a text, or a delta with more than text. Return the text it continues, or None."""
         self._blank = self._blank or _BLANKS.get(type(delta))
         field = TEXT_FIELDS.get(type(delta))
         if field is None or (isinstance(delta, ThinkingDelta) and delta.estimated_tokens):
@@ -297,7 +297,7 @@ def _final_input(text: str) -> tuple[Any, str | None]:
 
 
 class State:
-    """The content of a message, made by applying its marks up to some point."""
+    """The content of a message after some of its marks were applied."""
 
     __slots__ = ("abandoned", "blocks", "done", "error", "message", "others", "started", "text")
 
@@ -306,7 +306,7 @@ class State:
         self.message: ApiMessage = _NOT_STARTED
         self.started: bool = False
         self.blocks: dict[int, PartialBlock] = {}
-        #: The text that is being continued.
+        #: The text that the next delta may continue; None if there is none.
         self.text: _Text | None = None
         self.done: bool = False
         self.abandoned: bool = False
@@ -314,18 +314,18 @@ class State:
         self.others: list[Event] = []
 
     def end_text(self, count: int) -> None:
-        """End the text that is being continued. It has ``count`` pieces."""
+        """End the text that could be continued, with ``count`` pieces."""
         if self.text is not None:
             self.text.end = count
             self.text = None
 
     def apply(self, event: Event | None, count: int, pieces: list[str] | None = None) -> None:
-        """Take a mark.
+        """Apply a mark.
 
         Args:
-            event: None abandons the message.
-            count: how many pieces the text before it has.
-            pieces: for a snapshot, the pieces of the text that the event begins.
+            event: the event; None abandons the message.
+            count: number of pieces of the text before the event.
+            pieces: for a snapshot: the pieces of the text that the event begins. None for a message that grows.
         """
         self.end_text(count)
         if isinstance(event, ContentBlockDeltaEvent):
