@@ -18,21 +18,21 @@ PART_BYTES = 64 * 1024 * 1024
 class Range(NamedTuple):
     """A range of bytes of a file. It has all lines that begin in it, even if they end after it.
 
-    So each line of a file is in one of its ranges, wherever they are cut, and a range in the middle of a long line is
-    empty. A range can be pickled; the path must mean the same file where it is read.
+    So each line of a file is in one range, wherever the file is cut, and a range in the middle of a long line is empty.
+    A range can be pickled. Where it is read, ``path`` must mean the same file.
     """
 
     path: str
-    #: The first byte.
+    #: Offset of the first byte.
     start: int
-    #: The byte after the last one.
+    #: Offset of the byte after the last one.
     stop: int
 
 
 def plan(paths: Paths, target_bytes: int = PART_BYTES) -> list[Range]:
-    """Cut files into ranges of at most about ``target_bytes`` each. The files are not read: only their sizes matter.
+    """Cut files into ranges of at most about ``target_bytes`` each, by their sizes, without reading them.
 
-    Lines that are added to a file afterwards are in none of its ranges.
+    Lines that are added to a file later are not in any of its ranges.
 
     Raises:
         OSError: there is no such file.
@@ -51,7 +51,7 @@ def plan(paths: Paths, target_bytes: int = PART_BYTES) -> list[Range]:
 def files(paths: Paths) -> list[str]:
     """Return the files of ``paths`` in order. For a folder, these are the ``.jsonl`` files below it, sorted.
 
-    Anything of that name that is not a regular file, such as a FIFO, is left out.
+    Below a folder, entries that are not regular files, such as a FIFO, are left out.
 
     Raises:
         OSError: a folder cannot be read.

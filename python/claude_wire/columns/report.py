@@ -12,35 +12,35 @@ class Problem(NamedTuple):
     """A value or a line that did not fit, with its place."""
 
     #: ``surrogate``: half of a surrogate pair, which UTF-8 cannot express, became U+FFFD. ``misfit``: a value of
-    #: another type than its column, or out of range, became null. The others are lines without a row. ``invalid``: the
-    #: line is not a JSON object. ``too_long``: it is longer than ``max_line_bytes``. ``too_many_blocks``: it has more
-    #: than 65,536 content blocks, or their rows would repeat more than 64 MiB.
+    #: another type than its column, or out of range, became null. The other kinds are lines without a row. ``invalid``:
+    #: the line is not a JSON object. ``too_long``: the line is longer than ``max_line_bytes``. ``too_many_blocks``: the
+    #: line has more than 65,536 content blocks, or their rows would repeat more than 64 MiB.
     kind: ProblemKind
-    #: The column; None if the problem is the line.
+    #: Name of the column; None if the whole line is the problem.
     column: str | None
-    #: The file; None for bytes.
+    #: Path of the file; None if the source was bytes.
     path: str | None
-    #: The offset of the line in the file.
+    #: Offset of the line in the file, in bytes.
     offset: int
-    #: The number of the line in its file, from 1. None if the file can no longer be read.
+    #: Number of the line in its file, from 1. None if the file can no longer be read.
     line_number: int | None
 
 
 @dataclass(frozen=True)
 class Report:
-    """The counts of one pass over the sources of a scan so far."""
+    """The counts of one pass over the sources of a scan, which may still run."""
 
-    #: Bytes that were read.
+    #: Number of bytes that were read.
     bytes: int = 0
-    #: Lines that are not blank.
+    #: Number of lines that are not blank.
     lines: int = 0
-    #: Lines that ``only`` leaves out.
+    #: Number of lines that ``only`` leaves out.
     skipped: int = 0
-    #: Rows that were made, including rows that the consumer has not asked for yet.
+    #: Number of rows, including rows that the consumer has not asked for yet.
     rows: int = 0
-    #: Lines that the native code left to the Python decoder: invalid lines, and lines with a duplicate key.
+    #: Number of lines that the native code left to the Python decoder: invalid lines, and lines with a duplicate key.
     decoded: int = 0
-    #: Lines without a row: not a JSON object, too long, or with too many content blocks.
+    #: Number of lines without a row: not a JSON object, too long, or with too many content blocks.
     invalid: int = 0
     #: Column -> the number of lone surrogates that became U+FFFD.
     surrogates: dict[str, int] = field(default_factory=lambda: dict[str, int]())
@@ -51,7 +51,7 @@ class Report:
 
     @property
     def warning(self) -> str:
-        """The text of a warning about what did not fit: how much, and the first place. Empty if all fit."""
+        """A warning with the counts of values and lines that did not fit, and the first place. Empty if all fit."""
         counts = [f"{number:,} lone surrogates in {name}" for name, number in self.surrogates.items()]
         counts += [f"{number:,} values that do not fit {name}" for name, number in self.misfits.items()]
         counts += [f"{self.invalid:,} lines that gave no row"] if self.invalid else []

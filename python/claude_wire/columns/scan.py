@@ -1,7 +1,7 @@
 """Read files, ranges of files, or bytes as an Arrow stream of one table.
 
-The native code reads the lines and extracts the values, without the interpreter's lock. For a line that it does not
-understand it calls :func:`_decode`, which reads the line as a Decoder does, and encodes the same object plainly.
+The native code reads the lines and extracts the values, without the interpreter's lock. If it cannot read a line, it
+calls :func:`_decode`, which reads the line as a Decoder does and returns the same object as simpler JSON.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from claude_wire.support.arguments import nearest, require_int, shown, type_of
 
 Source: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview | Range"
 
-#: The highest limit for ``max_line_bytes``: the offsets of a column have 32 bits.
+#: The highest value for ``max_line_bytes``, because the offsets in a column have 32 bits.
 MAX_LINE_BYTES = 2**29
 _WHOLE = 0, 2**64 - 1
-#: The kinds of problems, by their native numbers.
+#: The kinds of problems, in the order of their native numbers.
 _KINDS: tuple[ProblemKind, ...] = ("surrogate", "misfit", "invalid", "too_long", "too_many_blocks")
 _NO_COLUMN = 2**64 - 1
-#: The layout of a native report: how many numbers come before those of columns, the numbers of one problem, and the
-#: limit for problems.
+#: The layout of a native report: the number of counts before those of columns, the number of values for one problem,
+#: and the limit for problems.
 _COUNTS, _CASE, _MAX_CASES = 6, 5, 100
 
 
@@ -55,17 +55,17 @@ def _decode(line: Any, length: int, reply: Any) -> int:
 
 @functools.cache
 def _callback() -> Any:
-    # The callback lives as long as the process, because streams may outlive everything else. An exception in it is
-    # printed, and ends the stream.
+    # The callback is never freed, because a stream may use it for as long as the process runs. If the callback raises,
+    # the exception is printed, and the stream ends.
     return ffi.callback("int32_t(uint8_t *, uint64_t, void *)", _decode, error=-1)
 
 
 class Scan:
-    """A table of lines, as an Arrow stream. Made by :func:`scan`.
+    """A table of lines, as an Arrow stream. :func:`scan` returns it.
 
-    Any program that reads ``__arrow_c_stream__`` can read it: ``pyarrow.table(scan)``, ``polars.DataFrame(scan)``,
-    DuckDB, DataFusion, nanoarrow. Each such call begins a new pass over all sources. A consumer owns its data, so the
-    scan may be dropped meanwhile.
+    Any consumer of ``__arrow_c_stream__`` can read it: ``pyarrow.table(scan)``, ``polars.DataFrame(scan)``, DuckDB,
+    DataFusion, nanoarrow. Each such call begins a new pass over all sources. A consumer owns its data, so the scan may
+    be dropped during the pass.
     """
 
     __slots__ = ("__weakref__", "_columns", "_finalize", "_handle", "_paths", "_table")
@@ -92,9 +92,9 @@ class Scan:
         return f"<Scan of {self._table}: {count:,} source{'' if count == 1 else 's'}, {len(self._columns)} columns>"
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Begin a pass over all sources. Returns a capsule with an ``ArrowArrayStream``.
+        """Begin a pass over all sources. Return a capsule with an ``ArrowArrayStream``.
 
-        ``requested_schema`` is ignored, which the interface allows.
+        ``requested_schema`` is ignored, as the interface allows.
         """
         out = ffi.new("void **")
         checked(lib.cw_scan_stream(self._handle, out))
@@ -102,7 +102,7 @@ class Scan:
 
     @property
     def report(self) -> Report:
-        """The report of the last pass so far."""
+        """The report of the last pass, which may still run."""
         columns = len(self._columns)
         most = _COUNTS + 2 * columns + _CASE * _MAX_CASES
         out = ffi.new("uint64_t[]", most)
@@ -143,20 +143,20 @@ def scan(
 
     Args:
         source: a path, a :class:`Range` of a file, or the bytes of lines, which are copied; or several of these, which
-            are read one after another.
+            are read in order.
         table: ``messages`` has a row for each line, ``blocks`` for each content block, ``usage`` for each assistant
             line with usage, ``results`` for each ``result`` and ``cost-state``.
-        columns: names of columns, in the wanted order; None for all. :func:`columns_of` lists them.
-        only: names of the kinds of lines to look at, as a :class:`~claude_wire.Decoder` takes them; those of
-            transcripts are given as ``Kind("attachment")``.
+        columns: names of columns, in the wanted order; None: all columns. :func:`columns_of` lists them.
+        only: the kinds of lines to read, as for :class:`~claude_wire.Decoder`. For a kind of transcripts write, for
+            example, ``Kind("attachment")``. None: all kinds.
         strict: the first problem ends the stream. The consumer raises its own exception, with file, line and column.
         max_line_bytes: the limit for a line with a row, in bytes without its line feed; at most 2**29.
 
-    Only the structure of a line, its UTF-8 and the values of columns are checked. Values that no column needs are
+    The scan checks only the structure of a line, its UTF-8, and the values of columns. Values that no column needs are
     skipped by their quotes and brackets.
 
     Raises:
-        OSError: there is no such file, or it is a directory. Later errors are raised by the consumer.
+        OSError: there is no such file, or it is a directory. The consumer raises later errors.
         ValueError: there is no such table, column or kind.
         TypeError: an argument is of the wrong type.
     """
@@ -213,7 +213,7 @@ def _sources(source: Source | Iterable[Source]) -> list[Source]:
 
 
 def _add(handle: int, source: Source) -> str | None:
-    """Add a source to the native scan. Returns its path."""
+    """Add a source to the native scan. Return its path; None for bytes."""
     if isinstance(source, (bytes, bytearray, memoryview)):
         view = byte_view(source, "scan()")
         checked(lib.cw_scan_add(handle, ffi.from_buffer("uint8_t[]", view), len(view), 0, *_WHOLE))

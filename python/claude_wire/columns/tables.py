@@ -1,7 +1,7 @@
 """The tables: where in a line the value of each column is. The native library extracts the values.
 
-A column has a type, a rule and what the rule needs: keys of the line, with dots between, or of a content block after
-``*.``. The rules, and the lines that begin with ``!``, are those of ``rust/src/columns/spec.rs``.
+A column has a type, a rule, and the arguments of the rule: paths of keys in the line, such as ``message.id``, or in a
+content block, such as ``*.id``. ``rust/src/columns/spec.rs`` defines the rules, and the lines that begin with ``!``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from claude_wire.support.arguments import require_one_of
 TableName = Literal["messages", "blocks", "usage", "results"]
 
 _LINE = {
-    # Recognised by the spelling of the session's id, and by keys that only transcripts have.
+    # "transcript" if the line has one of the three keys of transcripts, "stream" if it has session_id.
     "source": "text if transcript sessionId transcript parentUuid transcript isSidechain stream session_id",
     "path": "text path",
     "offset": "int offset",
@@ -49,7 +49,7 @@ def _tokens(usage: str) -> dict[str, str]:
     }
 
 
-#: Table -> the lines that have rows, and the columns.
+#: Table -> the rules for lines that have rows, and the columns.
 _TABLES: dict[TableName, tuple[list[str], dict[str, str]]] = {
     "messages": (
         [],
@@ -71,7 +71,7 @@ _TABLES: dict[TableName, tuple[list[str], dict[str, str]]] = {
         },
     ),
     "blocks": (
-        # A prompt that was sent during a turn is an attachment.
+        # In transcripts, a prompt that was sent during a turn is an attachment.
         ["!where assistant user attachment", "!each message.content attachment.prompt"],
         {
             **_LINE,

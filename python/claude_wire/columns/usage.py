@@ -1,4 +1,4 @@
-"""Count each answer once: remove duplicate rows from tables ``usage``."""
+"""Count each answer of the model once: remove duplicate rows from ``usage`` tables."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from claude_wire.support.arguments import type_of
 
 
 class ArrowStream(Protocol):
-    """Anything with an Arrow stream: a Scan, a table of pyarrow, a relation of DuckDB."""
+    """An object with an Arrow stream: a :class:`Scan`, a table of pyarrow, a relation of DuckDB."""
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
 
 
 class Combined:
-    """The remaining rows, as an Arrow stream that may be read several times. Made by :func:`combine`."""
+    """The rows without duplicates, as an Arrow stream that may be read several times. :func:`combine` returns it."""
 
     __slots__ = ("__weakref__", "_finalize", "_handle")
 
@@ -37,18 +37,19 @@ class Combined:
 
 
 def combine(tables: ArrowStream | Iterable[ArrowStream]) -> Combined:
-    """Keep one row for each answer of the model, from ``usage`` tables of any files. Reads all of them at once.
+    """Keep one row for each answer of the model, from ``usage`` tables of any files.
 
-    Rows with the same message id and request id are the same answer. An answer has a line for each content block,
-    lines in several files if the session was forked, and lines both in the stream and in the transcript. One of its
-    rows is kept. A row of a transcript comes before one of a stream, which has only the few output tokens of the
-    start; an original comes before the copy of a fork, which has a ``request_session_id``; then the last row in the
-    order of the tables. A row without a message id counts once for its ``uuid``.
+    Rows with the same message id and request id are the same answer. An answer has a line for each content block, lines
+    in several files if the session was forked, and lines both in the stream and in the transcript. Which of its rows is
+    kept: a row of a transcript rather than of a stream, which has only the few output tokens of the start; an original
+    rather than the copy in a fork, which has a ``request_session_id``; and of the remaining rows the last one in the
+    order of the tables. Rows without a message id are the same answer if they have the same ``uuid``.
 
-    The columns ``message_id`` and ``request_id`` must be there, and ``source``, ``request_session_id`` and ``uuid`` for
-    the rules that need them. All tables have the same columns.
+    The tables must have the columns ``message_id`` and ``request_id``, and ``source``, ``request_session_id`` and
+    ``uuid`` for the rules that need them. All tables have the same columns.
 
-    The tables are kept in memory: about 0.3 KB a row with all columns, a tenth with ids and counts alone.
+    All tables are read and kept in memory: about 0.3 KB a row with all columns, a tenth of that with only ids and
+    counts.
 
     Raises:
         TypeError: a table has no Arrow stream.
