@@ -1,6 +1,7 @@
-"""Dialects of compatible agents: other forms of the protocol's messages on the wire.
+"""Dialects of agents similar to the CLI: other forms of the protocol's messages on the wire.
 
-Hosts and agents always use the messages of stream-json; a dialect translates them to lines, and back.
+In Python, hosts and agents always use the messages of stream-json. A dialect translates these messages to lines, and
+lines to messages.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A connection that detects the dialect of the other side, by the first line that only one dialect has.
 
-Until then it uses stream-json. A prompt is the same in all dialects except JSON-RPC. An agent with JSON-RPC does not
-answer the prompts of others, so a host that starts such an agent has to name the dialect.
+Before that line, the connection uses stream-json. A prompt is the same in all dialects except JSON-RPC. An agent with
+JSON-RPC does not answer a prompt in stream-json, so a host must name the dialect of such an agent.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from claude_wire.messages import (
     UserMessage,
 )
 
-#: Class of a message -> the only dialect that has it, on either side.
+#: Class of a message that only one dialect has -> this dialect.
 _TELLING: dict[type, Dialect] = {
     **dict.fromkeys((*CONTROL, CommandLifecycleMessage, SessionStateChangedMessage, StreamEvent), STREAM_JSON),
     **dict.fromkeys((ControlMessage, InjectedMessage, InterruptedMessage, QueuedMessage), MIRIAD),
@@ -46,7 +46,7 @@ class _Auto(Connection):
         super().__init__(dialect)
         self._decided = False
         self._now: Connection = STREAM_JSON.connect()
-        # For an agent: the init message of the turn under way, which the connection of the found dialect has to see.
+        # For an agent: the init message of the turn under way, to repeat it for the connection of the found dialect.
         self._begun: InitMessage | None = None
 
     def _look_at(self, message: Any) -> None:
@@ -98,7 +98,7 @@ class _Auto(Connection):
 
 
 def _told_by(message: Any) -> Dialect | None:
-    """The only dialect that has such a message; None if several have it."""
+    """Return the only dialect that has such a message; None if several dialects have it."""
     if isinstance(message, UnknownMessage):
         if "jsonrpc" in message:
             return JSON_RPC
@@ -114,5 +114,5 @@ def _told_by(message: Any) -> Dialect | None:
     return _TELLING.get(message.__class__)
 
 
-#: Detects the dialect of the other side. An agent behaves as with STREAM_JSON.
+#: Detects the dialect of the other side. The behaviour of an agent is that of STREAM_JSON.
 AUTO: Dialect = Dialect("auto", _Auto, busy="merge", permission="flag", failed_code=1)

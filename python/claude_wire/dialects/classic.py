@@ -1,6 +1,7 @@
 """The dialect whose permission questions are ``system/permission_request``, answered by ``{"allow": true}``.
 
-Questions and answers have no ids. So one question is open at a time, and answers come in the order of the questions.
+Questions and answers have no ids. So an agent asks one question at a time, and a host answers in the order of
+questions.
 """
 
 from __future__ import annotations
@@ -37,14 +38,14 @@ from claude_wire.messages import (
     UserMessage,
 )
 
-#: Most open questions of an agent; further ones are not answered. A correct agent asks one at a time.
+#: Most open questions of an agent. Further questions are not answered. A correct agent asks one at a time.
 MAX_OPEN = 1024
-#: Replaces the id of a withdrawn question. The host still answers it, and the answer must not count for the next one.
+#: Replaces the id of a withdrawn question. The host still answers, and its answer must not count for the next question.
 _WITHDRAWN = object()
 
 
 class _Asked:
-    """A question that a host has to answer, and its answer, once there is one."""
+    """A question that a host has to answer, and its answer as a line; None before the answer."""
 
     __slots__ = ("answer", "input")
 
@@ -57,9 +58,9 @@ class _Classic(Connection):
     def __init__(self, dialect: Dialect) -> None:
         super().__init__(dialect)
         self._count = 0
-        # Questions that a host has to answer, in their order.
+        # For a host: request id -> question to answer, in order.
         self._asked: dict[Any, _Asked] = {}
-        # For an agent: the id of the open question, and the questions that wait after it.
+        # For an agent: the id of the open question (None: no question is open), and the questions that wait.
         self._open: Any = None
         self._waiting: deque[tuple[Any, bytes]] = deque()
 
@@ -87,7 +88,7 @@ class _Classic(Connection):
         if payload.get("updatedInput") not in (None, asked.input):
             raise self.cannot("has no updatedInput in the answer to a permission request: allow the input, or deny it")
         asked.answer = encode(PermissionReply(allow=payload.get("behavior") == "allow"))
-        asked.input = {}  # free it: it may be large, and this answer may wait for earlier ones
+        asked.input = {}  # free the input, which may be large, because this answer may wait for earlier ones
         lines = b""
         while self._asked and (first := next(iter(self._asked.items())))[1].answer is not None:
             lines += first[1].answer
@@ -95,7 +96,7 @@ class _Classic(Connection):
         return lines
 
     def from_agent(self, message: Any) -> list[Any]:
-        if _is_question(message):  # an unreadable question: deny it, since the agent waits for an answer
+        if _is_question(message):  # a question that cannot be read: the agent waits for an answer, so deny it
             message = PermissionRequestMessage()
         if not isinstance(message, PermissionRequestMessage):
             return [as_stream_json(message)]
@@ -148,14 +149,14 @@ class _Classic(Connection):
         if isinstance(message, UserMessage):
             return [prompt_of(message)] if message.message.role == "user" else [message]
         if isinstance(message, CONTROL):
-            return []  # a message of another dialect
+            return []  # this message belongs to another dialect
         if isinstance(message, PermissionReply):
             if not message.allow:
                 return self._answered({"behavior": "deny", "message": "The user said no."})
             changed = {} if message.updatedInput is None else {"updatedInput": message.updatedInput}
             return self._answered({"behavior": "allow", **changed})
         if isinstance(message, UnknownMessage) and "allow" in message and "type" not in message:
-            return self._answered({})  # an unreadable answer
+            return self._answered({})  # an answer that cannot be read
         if isinstance(message, InvalidLine):
             words = f"The line is not one JSON object: {message.reason}"
             self._replies.append(encode(_error(words, "invalid_input")))
@@ -174,7 +175,7 @@ def _is_question(message: Any) -> bool:
 
 
 def _frames(message: Any) -> list[dict[str, Any]]:
-    """The frames for a message of an agent; none for a message that the dialect does not have."""
+    """Return the frames for a message of an agent; an empty list for a message that the dialect does not have."""
     if isinstance(message, dict):
         return [message]
     if isinstance(message, InitMessage):
@@ -231,7 +232,7 @@ def _error(words: str, code: str) -> dict[str, Any]:
     return {"type": "system", "subtype": "error", "error": {"message": words, "code": code}}
 
 
-#: An early description of the Claude CLI: no ids, so one question at a time; SIGINT interrupts.
+#: The dialect of an early description of the Claude CLI: questions without ids, one at a time; SIGINT interrupts.
 CLASSIC: Dialect = Dialect(
     "classic",
     _Classic,

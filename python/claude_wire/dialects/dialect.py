@@ -1,7 +1,7 @@
-"""The base classes of dialects: the form of messages on the wire for one kind of agent, and the features it has.
+"""The base classes of dialects: :class:`Dialect` describes a kind of agent, :class:`Connection` translates messages.
 
-The messages inside a host and inside an agent are always those of stream-json; a :class:`Connection` turns them into
-frames of its dialect, and back.
+In Python, hosts and agents always use the messages of stream-json. A connection translates these messages to frames of
+its dialect, and frames to messages.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from claude_wire.codec.encoder import encode
 from claude_wire.errors import DialectError
 from claude_wire.messages import ControlCancelRequest, ControlRequest, ControlResponse, UnknownRequest
 
-#: Seconds without a line after which an expected line is given up, if the agent is known to leave it out sometimes.
+#: Seconds without a line after which a host stops waiting for a line that the agent sometimes does not write.
 SILENCE_SECONDS = 3.0
 
 #: The types of control messages.
@@ -21,17 +21,16 @@ CONTROL = (ControlRequest, ControlResponse, ControlCancelRequest)
 
 
 class Connection:
-    """Translates the messages of one stream, and keeps the state that this needs.
+    """Translates the messages of one stream, and keeps the state for it.
 
     A host calls :meth:`to_agent` and :meth:`from_agent`; an agent calls :meth:`to_host`, :meth:`from_host` and
-    :meth:`reply`.
-
-    The methods here are those of stream-json, which needs no translation.
+    :meth:`reply`. This class is the connection of stream-json, which needs no translation. Other dialects have
+    subclasses.
     """
 
-    #: The dialect of the other side, as far as it is known.
+    #: The dialect of the other side. AUTO while it is not detected.
     dialect: Dialect
-    #: Number of prompts that a host has sent and that have no result yet.
+    #: For a host: number of prompts that have no result yet.
     owed: int = 0
 
     def __init__(self, dialect: Dialect) -> None:
@@ -40,17 +39,17 @@ class Connection:
         self._replies: list[bytes] = []
 
     def to_agent(self, message: Any) -> bytes:
-        """Translate a message of a host to a line; ``b""`` if the dialect does not send it.
+        """Translate a message of a host to a line; ``b""`` if the dialect does not have the message.
 
         Raises:
-            DialectError: the dialect cannot express the message. The state has not changed then.
+            DialectError: the dialect cannot express the message. The state is then unchanged.
         """
         return encode(message)
 
     def from_agent(self, message: Any) -> list[Any]:
         """Translate a decoded line of an agent to messages for a host.
 
-        Call this once for each line, in their order.
+        Call this once for each line, in the order of the lines.
         """
         return [message]
 
@@ -63,7 +62,7 @@ class Connection:
         return False
 
     def missing_result(self) -> list[Any]:
-        """A result for a turn that the agent has stopped without one."""
+        """Return a result for a turn that the agent has stopped without writing one; empty if there is no such turn."""
         return []
 
     @property
@@ -72,10 +71,10 @@ class Connection:
         return False
 
     def to_host(self, message: Any) -> bytes:
-        """Translate a message of an agent to lines; ``b""`` if the dialect leaves it out.
+        """Translate a message of an agent to lines; ``b""`` if the dialect does not have the message.
 
         Raises:
-            DialectError: the message is a request that the dialect does not have. The state has not changed then.
+            DialectError: the message is a request that the dialect does not have. The state is then unchanged.
         """
         return encode(message)
 
@@ -84,17 +83,17 @@ class Connection:
         return [message]
 
     def reply(self) -> bytes:
-        """Take the lines with which an agent answers the last input at once; often ``b""``."""
+        """Take the lines with which the connection of an agent itself answers the last input; often ``b""``."""
         replies = b"".join(self._replies)
         self._replies.clear()
         return replies
 
     def cannot(self, problem: str) -> DialectError:
-        """The error for something that the dialect cannot express: "the dialect NAME", and then the ``problem``."""
+        """Return the error for a message that the dialect cannot express: "the dialect NAME", and the ``problem``."""
         return DialectError(self.dialect.name, problem)
 
     def cannot_ask(self, message: ControlRequest) -> DialectError:
-        """The error for a request that the dialect does not have."""
+        """Return the error for a request that the dialect does not have."""
         body = message.request
         subtype = body.type if isinstance(body, UnknownRequest) else body.__struct_config__.tag
         return self.cannot(f"has no request {subtype}")
@@ -105,21 +104,22 @@ class Dialect:
     """The form of messages on the wire, and the behaviour of agents with this dialect. Compared by identity.
 
     Attributes:
-        name: such as ``"stream-json"``.
+        name: name of the dialect, such as ``"stream-json"``.
         connection: the class that translates the messages of one stream.
-        initializes: true if a host begins with ``initialize``.
-        has_status: true if a host can ask for the status, also during a turn.
-        signals: true if a host interrupts by SIGINT.
-        host_hooks: true if the dialect has no messages for hooks, so that a host calls them itself.
+        initializes: True if a host begins with ``initialize``.
+        has_status: True if a host can ask for the status, also during a turn.
+        signals: True if a host interrupts by SIGINT.
+        host_hooks: True if the dialect has no messages for hooks: a host then calls hooks itself.
         busy: the handling of prompts during a turn. ``merge``: they enter the turn before the next request to the
-            model, and those left at the end begin one turn together. ``inject``: waiting prompts enter the turn as one
-            message, and those left get turns of their own; the agent reports ``queued`` and ``injected``. ``each``:
-            each prompt gets a turn of its own. ``refuse``: the connection answers with an error.
-        strict: true if a line of another type than ``user`` and ``control_request`` ends the agent.
-        permission: whether an agent asks before it uses a tool: ``flag`` (as its flags say), ``always`` or ``never``.
-        names_session: true if a prompt sets the id of the session.
+            model; prompts that still wait at its end begin one turn together. ``inject``: waiting prompts enter the
+            turn as one message; each prompt that still waits at its end gets a separate turn; the agent reports
+            ``queued`` and ``injected``. ``each``: each prompt gets a separate turn. ``refuse``: the connection answers
+            with an error.
+        strict: True if a line of another type than ``user`` and ``control_request`` ends the agent.
+        permission: whether an agent asks before it uses a tool: ``flag`` (its flags decide), ``always`` or ``never``.
+        names_session: True if a prompt sets the id of the session.
         failed_code: exit code of an agent whose last result is an error.
-        interrupted_code: exit code of an agent that SIGINT has ended.
+        interrupted_code: exit code of an agent after SIGINT.
         usage_code: exit code of an agent whose arguments are wrong.
     """
 
@@ -144,11 +144,11 @@ class Dialect:
 
     @property
     def merges(self) -> bool:
-        """True if waiting prompts are answered together. Else each prompt that is not injected has its own result."""
+        """True if one result may answer several prompts. If false, each prompt that is not injected has a result."""
         return self.busy == "merge"
 
     def connect(self) -> Connection:
-        """A connection for a new stream."""
+        """Make a connection for a new stream."""
         return self.connection(self)
 
     def __repr__(self) -> str:
@@ -158,7 +158,7 @@ class Dialect:
         return _named, (self.name,)
 
 
-#: Name -> dialect of this package; filled by :mod:`~claude_wire.dialects.known`.
+#: Name -> dialect of this package. :mod:`~claude_wire.dialects.known` fills this dict.
 BY_NAME: dict[str, Dialect] = {}
 
 

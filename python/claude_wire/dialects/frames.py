@@ -1,4 +1,4 @@
-"""Functions for the dialects of simple agents: make frames without nulls and ids, and translate frames to messages.
+"""Make frames without nulls and ids, and translate frames to messages, for the dialects of simple agents.
 
 A frame is the JSON object of a message on the wire.
 """
@@ -24,13 +24,13 @@ from claude_wire.messages import (
 )
 from claude_wire.messages.base import Wire
 
-#: Fields of a prompt that a simple agent reads, or that may be left out without a loss.
+#: Fields of a prompt that a simple agent reads, or that may be dropped without changing its answer.
 _PROMPT_FIELDS = frozenset(("message", "session_id", "uuid", "parent_tool_use_id", "timestamp", "client_composed"))
 _COUNTS = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
 def without_nulls(**fields: Any) -> dict[str, Any]:
-    """An object of these fields, in this order, without those that are None."""
+    """Make an object of these fields, in this order, without fields that are None."""
     return {name: value for name, value in fields.items() if value is not None}
 
 
@@ -38,7 +38,7 @@ def without_nulls(**fields: Any) -> dict[str, Any]:
 
 
 def require_prompt(connection: Connection, prompt: UserMessage, *blocks: type[Wire]) -> None:
-    """Check that the agent would read a whole prompt.
+    """Check that the agent would read all of a prompt.
 
     Raises:
         DialectError: the prompt has a field that the agent does not know, or a block of another class than ``blocks``.
@@ -54,7 +54,7 @@ def require_prompt(connection: Connection, prompt: UserMessage, *blocks: type[Wi
 
 
 def sent_prompt(connection: Connection, prompt: UserMessage) -> dict[str, Any]:
-    """The frame of a prompt.
+    """Make the frame of a prompt.
 
     Raises:
         DialectError: the prompt has a field that the agent would not read, or a block other than text and tools.
@@ -67,7 +67,7 @@ def sent_prompt(connection: Connection, prompt: UserMessage) -> dict[str, Any]:
 
 
 def prompt_of(message: UserMessage) -> UserMessage:
-    """A prompt for an agent: without its uuid, for which the agent would report states that the dialect lacks."""
+    """Remove the uuid from a prompt. For a uuid, the agent would report states that the dialect does not have."""
     return UserMessage(message=message.message, session_id=message.session_id or None)
 
 
@@ -75,18 +75,18 @@ def prompt_of(message: UserMessage) -> UserMessage:
 
 
 def assistant_content(message: AssistantMessage) -> list[dict[str, Any]]:
-    """The text and tool use blocks of a message for a frame; empty for a message of a subagent."""
+    """Return the text and tool use blocks of a message for a frame; empty for a message of a subagent."""
     blocks = message.content if message.parent_tool_use_id is None else []
     return [_block(block) for block in blocks if isinstance(block, (TextBlock, ToolUseBlock))]
 
 
 def tool_results(message: UserMessage) -> list[dict[str, Any]]:
-    """The tool results of a message for frames; empty for a message of a subagent."""
+    """Return the tool results of a message for frames; empty for a message of a subagent."""
     return [_tool_result(block) for block in message.tool_results] if message.parent_tool_use_id is None else []
 
 
 def _tool_result(block: ToolResultBlock) -> dict[str, Any]:
-    """The block for a frame; with ``is_error`` only if it is true."""
+    """Make the block for a frame. ``is_error`` is left out unless it is true."""
     given = block.content
     content = [_block(item) for item in given] if isinstance(given, list) else given or None
     is_error = True if block.is_error else None
@@ -102,7 +102,7 @@ def usage_counts(usage: Usage | None) -> dict[str, int] | None:
 
 
 def error_text(message: ResultMessage | SystemErrorMessage) -> str:
-    """The error text of a failed result, or of a ``system/error``."""
+    """Return the error text of a failed result, or of a ``system/error``."""
     if isinstance(message, SystemErrorMessage):
         return message.message or (message.error.message if message.error else "")
     if message.error is not None:
@@ -124,7 +124,7 @@ def _block(block: Wire | dict[str, Any]) -> dict[str, Any]:
 
 
 def as_stream_json(message: Any) -> Any:
-    """Translate a message of a simple agent to stream-json. Control messages, which it cannot have, become unknown."""
+    """Translate a message of a simple agent to stream-json. A control message becomes an :class:`UnknownMessage`."""
     if isinstance(message, SystemToolResultMessage):
         block = message.tool_result
         if block is None and message.tool_use_id is not None:

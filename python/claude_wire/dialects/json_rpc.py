@@ -1,10 +1,10 @@
-"""The dialect in which a JSON-RPC 2.0 request ``run`` has many responses: each is one message of the turn.
+"""The dialect in which a JSON-RPC 2.0 request ``run`` has many responses, one for each message of the turn.
 
-The last response to a ``run`` has a ``result``, or is an error. Libraries for JSON-RPC expect one response
-to a request, so none fits.
+The last response to a ``run`` has the ``result`` message, or is an error. Libraries for JSON-RPC expect one response to
+a request, so this module does not use one.
 """
 
-# Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
+# Plain JSON has no types: after isinstance(value, dict), pyright still does not know the type of the values.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ INTERNAL_ERROR = -32603
 BUSY = -32001
 NOT_RUNNING = -32002
 CANCELLED = -32003
-#: Most answers to ``cancel`` that wait for the result of the run; further ones are written before it.
+#: Most answers to ``cancel`` that wait for the result of the run. Further answers are written before the result.
 MAX_HELD = 64
 #: Action -> JSON-RPC method of a host's request.
 _METHODS = {"interrupt": "cancel", "status": "status"}
@@ -54,10 +54,10 @@ _METHODS = {"interrupt": "cancel", "status": "status"}
 class _JsonRpc(MiriadConnection):
     def __init__(self, dialect: Dialect) -> None:
         super().__init__(dialect)
-        # For a host: id of each open request -> its action; and the number of prompts that had no uuid.
+        # For a host: id of an open request -> its action; and the number of prompts that had no uuid.
         self._asked: dict[Any, str] = {}
         self._unnamed = 0
-        # For an agent: the id of the run under way, and the answers that wait for the result of the run.
+        # For an agent: the id of the run under way (None: no run), and the answers that wait for the result of the run.
         self._run: Any = None
         self._held: list[bytes] = []
 
@@ -194,7 +194,7 @@ def _error_line(request_id: Any, code: int, words: str, data: Any = None) -> byt
 
 
 def _failure(message: UnknownMessage, failed: dict[str, Any], named: list[str] | None) -> Any:
-    """The message for an error response to a run, or to nothing (without an id)."""
+    """Return the message for an error response to a run, or for one without an id."""
     code, words = failed.get("code"), failed.get("message")
     info = ErrorInfo(message=words if isinstance(words, str) else "", code=str(code))
     if message.get("id") is None:

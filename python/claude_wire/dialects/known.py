@@ -18,11 +18,11 @@ BY_NAME.update((dialect.name, dialect) for dialect in (STREAM_JSON, STREAM_JSON_
 
 
 def dialect_of(given: Dialect | Literal["auto"]) -> Dialect:
-    """The dialect for a ``dialect`` argument.
+    """Return the dialect for a ``dialect`` argument.
 
     Raises:
-        TypeError: it is not a dialect.
-        ValueError: it is another text than ``"auto"``.
+        TypeError: the argument is neither a dialect nor a str.
+        ValueError: the argument is a str other than ``"auto"``.
     """
     if isinstance(given, Dialect):
         return given

@@ -43,21 +43,22 @@ from claude_wire.messages import (
 from claude_wire.messages.tolerant import Findings
 from claude_wire.messages.union import build_message
 
-#: The error text of an agent for an interrupt without a turn.
+#: An agent's error text for an interrupt while no turn is under way.
 NOT_RUNNING = "No turn is currently running"
-#: Most characters of an unknown word of the host in an error text.
+#: Most characters of an unknown action or type that an error text shows.
 MAX_WORD_CHARS = 64
 
 
 class MiriadConnection(Connection):
-    """The common part of miriad-code's two dialects: the frames of a turn, and requests of the host to an agent."""
+    """The part that both dialects of miriad-code share: the frames of a turn, and requests of the host to an agent."""
 
     def __init__(self, dialect: Dialect) -> None:
         super().__init__(dialect)
-        # The session id of the turn under way, or of the last one; True while a turn is under way.
+        # The session id of the turn under way, or of the last turn; None before the first turn.
         self._session_id: str | None = None
+        # True while a turn is under way.
         self._running = False
-        # Open requests of a host: id within the agent -> action, and id on the wire.
+        # For an agent: id of an open request within the agent -> its action, and its id on the wire (None: no id).
         self._open: dict[Any, tuple[str, Any]] = {}
         self._count = 0
 
@@ -68,7 +69,7 @@ class MiriadConnection(Connection):
         return ControlRequest(own_id, GetStatusRequest() if action == "status" else InterruptRequest())
 
     def _frames(self, message: Any) -> list[dict[str, Any]]:
-        """The frames for a message of an agent. Also follows whether a turn is under way."""
+        """Return the frames for a message of an agent, and note when a turn begins and ends."""
         if isinstance(message, InitMessage):
             self._running, self._session_id = True, message.session_id
         elif isinstance(message, ResultMessage):
@@ -77,21 +78,21 @@ class MiriadConnection(Connection):
 
 
 class _Miriad(MiriadConnection):
-    """The host's side follows which turn is under way.
+    """The connection of miriad-code. For a host, it also follows which turn is under way.
 
-    The document promises a ``result`` with the subtype ``cancelled`` for an interrupt. miriad-code writes
-    ``interrupted`` first, and often no result at all: a turn that is aborted within a request to the model just ends.
-    So the first of the two messages answers an interrupt. For the host, a turn that was ``interrupted`` ends at the
-    latest after :data:`~claude_wire.dialects.dialect.SILENCE_SECONDS` without a line.
+    By the protocol document, an interrupt ends with a ``result`` of the subtype ``cancelled``. In fact miriad-code
+    writes ``interrupted`` first, and often no result: a turn that is aborted within a request to the model has none.
+    So the first of the two messages answers an interrupt. If no result follows ``interrupted``, the host treats the
+    turn as ended after :data:`~claude_wire.dialects.dialect.SILENCE_SECONDS` without a line.
     """
 
     def __init__(self, dialect: Dialect) -> None:
         super().__init__(dialect)
-        # Action -> ids of the host's open requests. Frames have no ids; answers come in the order of requests.
+        # Action -> ids of the host's open requests. Frames have no ids, so the answers are in the order of requests.
         self._asked: dict[str, deque[Any]] = {"interrupt": deque(), "status": deque()}
-        # The agent's `interrupted` message for the turn under way, until the turn has its result.
+        # The agent's `interrupted` message for the turn under way; None without one, and after the turn's result.
         self._interrupted: InterruptedMessage | None = None
-        # True if missing_result() gave the last turn a result: a late result of the agent must not count for another.
+        # True if missing_result() has made the result of the last turn. A late result of the agent is then dropped.
         self._was_given_result = False
 
     # --- the host's side
@@ -103,7 +104,7 @@ class _Miriad(MiriadConnection):
             return line
         if isinstance(message, ControlCancelRequest):
             for asked in self._asked.values():
-                with suppress(ValueError):  # a request of the other action
+                with suppress(ValueError):  # the request is of the other action
                     asked.remove(message.request_id)
             return b""
         if not isinstance(message, ControlRequest):
@@ -120,7 +121,7 @@ class _Miriad(MiriadConnection):
             self._interrupted = message if self.owed else None
             self._was_given_result = False
             return [message, *self._answers()]
-        if isinstance(message, InjectedMessage):  # the turn goes on, with prompts that have no results of their own
+        if isinstance(message, InjectedMessage):  # the injected prompts get no separate results
             self.owed = max(self.owed - max(message.message_count, 0), min(self.owed, 1))
         elif (status := _status_of(message)) is not None:
             asked = self._asked["status"]
@@ -158,7 +159,7 @@ class _Miriad(MiriadConnection):
         return not self.owed
 
     def _answers(self) -> list[Any]:
-        """Answers to all interrupts so far: their turns have ended, even if the agent reports this only once."""
+        """Answer all open interrupts: the turn has ended, even if the agent reports only one interrupt."""
         asked = self._asked["interrupt"]
         answers = [ControlResponse.success(request_id, {}) for request_id in asked]
         asked.clear()
@@ -179,7 +180,7 @@ class _Miriad(MiriadConnection):
             return b""
         if not response.ok:
             return encode(_error(getattr(response.response, "error", "")))
-        if action == "interrupt" and not self._running:  # the turn has ended meanwhile
+        if action == "interrupt" and not self._running:  # the turn has ended in the meantime
             return encode(_error(NOT_RUNNING))
         if action == "interrupt":
             return encode(without_nulls(type="system", subtype="interrupted", session_id=self._session_id))
@@ -204,9 +205,9 @@ class _Miriad(MiriadConnection):
 
 
 def _status_of(message: Any) -> StatusMessage | None:
-    """The answer to a status request in a message; None for any other message.
+    """Return the answer to a status request; None for any other message.
 
-    The protocol document lists the fields and no subtype. miriad-code writes ``status``; a later document says
+    The protocol document defines the fields, but no subtype. miriad-code writes ``status``; a later document says
     ``status_response``.
     """
     if isinstance(message, StatusMessage):
@@ -218,10 +219,10 @@ def _status_of(message: Any) -> StatusMessage | None:
 
 
 def action_of(connection: Connection, message: ControlRequest) -> str:
-    """The action that a request of a host asks for: ``status`` or ``interrupt``.
+    """Return the action of a host's request: ``status`` or ``interrupt``.
 
     Raises:
-        DialectError: the request asks for anything else.
+        DialectError: the dialect has no such request.
     """
     if isinstance(message.request, GetStatusRequest):
         return "status"
@@ -233,7 +234,7 @@ def action_of(connection: Connection, message: ControlRequest) -> str:
 
 
 def problem_of(message: Any) -> str:
-    """The error text for a wrong line of a host."""
+    """Return the error text for a wrong line of a host."""
     if isinstance(message, InvalidLine):
         return f"The line is not one JSON object: {message.reason}"
     if isinstance(message, UserMessage) or (isinstance(message, UnknownMessage) and message.type == "user"):
@@ -247,7 +248,7 @@ def status_payload(status: StatusMessage) -> dict[str, Any]:
 
 
 def frames_of(message: Any) -> list[dict[str, Any]]:
-    """The frames for a message of an agent, without nulls and uuids; none for a message that miriad-code lacks."""
+    """Return the frames for a message of an agent, without nulls and uuids; empty if the dialect has none."""
     if isinstance(message, dict):
         return [message]
     if isinstance(message, AssistantMessage):
@@ -276,7 +277,7 @@ def _result(result: ResultMessage) -> dict[str, Any]:
         subtype=subtype,
         duration_ms=result.duration_ms or 0,
         is_error=subtype == "error",
-        # Cycles of tool use: a plain answer has none, where the CLI counts the answer.
+        # miriad-code counts cycles of tool use: 0 for a plain answer, for which the CLI counts 1.
         num_turns=max((result.num_turns or 0) - 1, 0),
         session_id=result.session_id,
         result=error_text(result) if subtype == "error" else result.result,
