@@ -1,6 +1,6 @@
 """Convert records of a transcript to messages of the stream, for code that is written for streams.
 
-A message has the same uuid as on the stream: the CLI gives a record and its message the same one.
+A message has the same uuid as on the stream, because the CLI gives a record and its message the same uuid.
 """
 
 from __future__ import annotations
@@ -29,18 +29,19 @@ from claude_wire.transcripts.tree import Node
 #: HTTP status of the API -> name of the error in ``api_retry``.
 ERRORS = {401: "authentication_failed", 429: "rate_limit", 529: "overloaded"}
 
-#: The output of a CLI command in its record.
+#: Matches the markup around the output of a CLI command.
 _PRINTED = re.compile(r"<local-command-(?:stdout|stderr)>(.*)</local-command-(?:stdout|stderr)>", re.DOTALL)
 
 
 def message_of(record: Record | m.UnknownMessage, subagent: Subagent | None = None) -> m.Message | None:
-    """The stream's message for a record; None if the stream has none, as for most attachments.
+    """Return the stream's message for a record; None if the stream has no message, as for most attachments.
 
-    Prompts are as the CLI repeats them (``isReplay``). A prompt that was sent during a turn, and became part of that
-    turn, has the ``priority`` ``next``. The usage of an answer is the final one; on the stream it is that at the start.
+    Prompts are marked as repeated by the CLI (``isReplay``). A prompt that was sent during a turn, and became part of
+    the turn, has the ``priority`` ``next``. The usage of an answer is final; on the stream it is the usage at the
+    start.
 
     Args:
-        subagent: the subagent that has written the record.
+        subagent: the subagent that has written the record; None: the main agent.
     """
     match record:
         case AssistantRecord():
@@ -76,21 +77,21 @@ def message_of(record: Record | m.UnknownMessage, subagent: Subagent | None = No
 def messages(
     transcript: Transcript, leaf: str | None = None, *, subagents: bool = True, max_bytes: int = MAX_BYTES
 ) -> Iterator[m.Message]:
-    """The conversation of a transcript, on the active branch, as messages of the stream.
+    """Yield the conversation of a transcript, on one branch, as messages of the stream.
 
-    Messages of a subagent come after the tool call that started it, even if it ran in the background. A transcript has
-    no results and no deltas.
+    Messages of a subagent follow the tool call that started it, even if it ran in the background. A transcript has no
+    results and no deltas.
 
     Args:
-        leaf: the last uuid of another branch.
+        leaf: the last uuid of the branch; None: the active branch.
         subagents: include the messages of subagents. Their files are loaded one by one.
-        max_bytes: a subagent's file above this size is skipped, like a missing file.
+        max_bytes: size in bytes above which a subagent's file is skipped, like a missing file.
 
     Raises:
         KeyError: there is no such leaf.
     """
     left = dict(transcript.subagents) if subagents else {}
-    # Each subagent is used once, so the loop ends even if subagents name each other.
+    # Each subagent is used once, so the loop ends even if two subagents name each other as parents.
     speakers: list[tuple[Iterator[Node], Subagent | None]] = [(iter(transcript.branch(leaf)), None)]
     while speakers:
         records, speaker = speakers[-1]
@@ -117,7 +118,7 @@ def _place(record: Entry) -> dict[str, Any]:
 
 
 def _speaker(record: AssistantRecord | UserRecord | AttachmentRecord, subagent: Subagent | None) -> dict[str, Any]:
-    """The common fields of user and assistant messages: ids, time and subagent."""
+    """Return the common fields of user and assistant messages: ids, time and subagent."""
     said = {**_place(record), "timestamp": record.timestamp, "agent_id": record.agentId}
     if subagent is not None:
         meta = subagent.meta
@@ -147,7 +148,7 @@ def _assistant(record: AssistantRecord, subagent: Subagent | None) -> m.Assistan
 
 
 def _user(record: UserRecord, subagent: Subagent | None) -> m.UserMessage:
-    # The prompt of a subagent is never marked on the stream.
+    # On the stream, the prompt of a subagent is not marked.
     made_up = subagent is None and (record.isMeta or record.turnCompanion or record.isCompactSummary)
     return m.UserMessage(
         message=record.message,
@@ -162,12 +163,12 @@ def _user(record: UserRecord, subagent: Subagent | None) -> m.UserMessage:
 
 
 def _structured(record: UserRecord) -> Any:
-    """The structured output of a tool; for an MCP tool within an object, as on the stream."""
+    """Return the structured output of a tool. For an MCP tool it is within an object, as on the stream."""
     return record.toolUseResult if record.mcpMeta is None else {"content": record.toolUseResult, **record.mcpMeta}
 
 
 def _queued(record: AttachmentRecord, queued: QueuedCommand, subagent: Subagent | None) -> m.UserMessage:
-    """A prompt that was sent during a turn, with the uuid and the time of its message on the stream."""
+    """Return the message for a prompt that was sent during a turn, with its uuid and time on the stream."""
     said = _speaker(record, subagent)
     said |= {"uuid": queued.source_uuid or record.uuid, "timestamp": queued.timestamp or record.timestamp}
     return m.UserMessage(
@@ -181,7 +182,7 @@ def _queued(record: AttachmentRecord, queued: QueuedCommand, subagent: Subagent 
 
 
 def _decided(record: UserRecord) -> list[dict[str, Any]] | None:
-    """The permission decision about a tool call, from the record of its result; None without a decision."""
+    """Return the permission decision about a tool call, from the record of its result; None without a decision."""
     outcome = record.permissionDecision
     decided: dict[str, Any] = {}
     if record.toolDenialKind is not None:
@@ -194,7 +195,7 @@ def _decided(record: UserRecord) -> list[dict[str, Any]] | None:
 
 
 def _printed(record: LocalCommandRecord) -> m.AssistantMessage | None:
-    """The output of a command. As on the stream, it is a message of the model ``<synthetic>``."""
+    """Return the output of a command as a message of the model ``<synthetic>``, as on the stream."""
     printed = _PRINTED.fullmatch(record.content or "")
     if printed is None:
         return None

@@ -1,7 +1,7 @@
 """Rename, tag, delete and fork sessions on disk. The records are the same as those of the official SDKs.
 
-Each function takes the path of a session's file, or a :class:`SessionInfo`. The CLI may have the session open: new
-lines are appended in one write, and the CLI keeps them.
+Each function takes the path of a session's file, or a :class:`SessionInfo`. The CLI may have the session open: a new
+line is appended in one write, and the CLI keeps it.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from claude_wire.transcripts.transcript import MAX_BYTES
 
 SessionFile: TypeAlias = "SessionInfo | str | os.PathLike[str]"
 
-#: The records that make up a conversation.
+#: The types of records that belong to a conversation.
 CONVERSATION = frozenset({"user", "assistant", "attachment", "system", "progress"})
-#: Fields about the origin of a record. They would be wrong in a copy.
+#: Fields about the origin of a record, which would be wrong in a copy.
 NOT_COPIED = ("teamName", "agentName", "slug", "sourceToolAssistantUUID")
 #: Unicode categories that are removed from a tag: format, private use, unassigned.
 INVISIBLE = ("Cf", "Co", "Cn")
@@ -45,7 +45,7 @@ def rename_session(session: SessionFile, title: str) -> None:
 
 
 def tag_session(session: SessionFile, tag: str | None) -> None:
-    """Set the tag of a session, in place of any other tag. None removes the tag.
+    """Set the tag of a session, in place of an earlier tag. None removes the tag.
 
     As in the official SDKs, the tag is normalized (NFKC) and invisible characters are removed.
 
@@ -66,7 +66,7 @@ def delete_session(session: SessionFile) -> None:
 
     Raises:
         ValueError: ``session`` is not a ``.jsonl`` file.
-        OSError: the file is absent or cannot be deleted. (A part of the folder that cannot be deleted stays, without
+        OSError: the file is absent or cannot be deleted. (Files in the folder that cannot be deleted remain, without
             an error.)
     """
     path = _path(session)
@@ -79,19 +79,18 @@ def fork_session(
 ) -> Path:
     """Copy a session to a new file in the same folder, with new uuids.
 
-    Returns the path of the new file. The stem of its name is the id of the new session.
-
-    Messages of subagents and backups of files are not copied.
+    Returns the path of the new file: its name is the id of the new session and ``.jsonl``. Messages of subagents and
+    backups of files are not copied.
 
     Args:
         session: the session to copy.
         up_to: the uuid of the last message to copy; None copies all messages.
         title: the title of the copy. None: the title or the first prompt of the session, followed by ``(fork)``.
-        max_bytes: limit for the size of the file, since the copy is made in memory.
+        max_bytes: limit for the size of the file in bytes, because the copy is made in memory.
 
     Raises:
-        ValueError: the session has no messages, no message has the uuid, or the file is too large or not a ``.jsonl``
-            file.
+        ValueError: the session has no messages, no message has the uuid ``up_to``, or the file is too large or not a
+            ``.jsonl`` file.
         OSError: the file cannot be read, or the copy cannot be written.
     """
     path = _path(session)
@@ -128,7 +127,7 @@ def fork_session(
 
 
 def _main_chain(entries: list[dict[str, Any]], up_to: str | None) -> list[dict[str, Any]]:
-    """Records that belong to no subagent, up to and including the one with the uuid ``up_to``."""
+    """Return the records of the main agent, up to and including the record with the uuid ``up_to``."""
     main = [entry for entry in entries if not entry.get("isSidechain")]
     if up_to is not None:
         found = next((index for index, entry in enumerate(main) if entry["uuid"] == up_to), None)
@@ -141,7 +140,7 @@ def _main_chain(entries: list[dict[str, Any]], up_to: str | None) -> list[dict[s
 
 
 def _copied(entries: list[dict[str, Any]], source: str, id: str, now: str) -> list[dict[str, Any]]:
-    """Copy records and give them new uuids. ``progress`` records are skipped: their children get their parent."""
+    """Copy records with new uuids. Skip ``progress`` records: a child of such a record gets the record's parent."""
     by_uuid = {entry["uuid"]: entry for entry in entries}
     new = {old: str(uuid.uuid4()) for old in by_uuid}
     written = [entry for entry in entries if entry["type"] != "progress"]
@@ -189,11 +188,11 @@ def _line(record: dict[str, Any]) -> bytes:
 
 
 def _append(path: Path, record: dict[str, Any]) -> None:
-    with open_regular(path) as file:  # neither creates the file nor blocks on a pipe
+    with open_regular(path) as file:  # does not create the file, and does not wait for a pipe
         if not file.seek(0, os.SEEK_END):
             raise FileNotFoundError(f"the session is empty: {path.name}")
         file.seek(-1, os.SEEK_END)
-        cut = file.read(1) != b"\n"  # a CLI that was killed left part of a line
+        cut = file.read(1) != b"\n"  # the last line is incomplete, because the CLI was killed
     writer = os.open(path, os.O_WRONLY | os.O_APPEND)
     try:
         line = b"\n" * cut + _line(record)

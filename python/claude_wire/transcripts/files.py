@@ -1,7 +1,4 @@
-"""Open files of the CLI's folder safely: anybody may have put a FIFO or a huge file there.
-
-Opening never waits, and reading has a limit.
-"""
+"""Open files in the CLI's folder safely: opening never waits for a FIFO, and reading has a limit."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from typing import IO
 
 
 def open_regular(path: str | os.PathLike[str]) -> IO[bytes]:
-    """Open a regular file for reading. Refuses FIFOs, which may never get a writer, and devices, which may never end.
+    """Open a regular file for reading. Refuse a FIFO, which may never get a writer, and a device, which may never end.
 
     Raises:
         OSError: the file cannot be opened, or is not a regular file.
@@ -33,7 +30,7 @@ def read_small(path: str | os.PathLike[str], most_bytes: int) -> bytes:
 
 
 def _open(path: str, flags: int) -> int:
-    # Opening a FIFO waits for its writer unless told not to.
+    # Without O_NONBLOCK, opening a FIFO waits for its writer.
     file = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
     mode = os.fstat(file).st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # for a directory, open() raises IsADirectoryError

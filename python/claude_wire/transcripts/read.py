@@ -1,4 +1,4 @@
-"""Read a file that is either the output of the CLI or a transcript on disk; the first lines show which."""
+"""Read a file that is either the output of the CLI or a transcript on disk. The first lines show which of the two."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from claude_wire.transcripts.records.base import Record
 
 
 def decoder_for(dialect: LineDialect, **arguments: Any) -> Decoder[Any]:
-    """A decoder for lines of this dialect; ``arguments`` as for :class:`~claude_wire.Decoder`."""
+    """Make a decoder for lines of this dialect; ``arguments`` as for :class:`~claude_wire.Decoder`."""
     return Decoder(Record, **arguments) if dialect == "transcript" else Decoder(**arguments)
 
 
 class LineReader(Reader[Record | Message | InvalidLine]):
-    """A :class:`~claude_wire.streams.Reader` that has detected the kind of its file. Made by :func:`read`.
+    """A :class:`~claude_wire.streams.Reader` that has detected the kind of its file. :func:`read` returns it.
 
     Attributes:
-        dialect: ``"transcript"`` if it gives records, ``"stream"`` if it gives messages.
+        dialect: ``"transcript"`` if the reader gives records, ``"stream"`` if it gives messages.
     """
 
     __slots__ = ("dialect",)
@@ -45,8 +45,9 @@ class LineReader(Reader[Record | Message | InvalidLine]):
 def read(source: Source, *, max_line_bytes: int = DEFAULT_MAX_LINE_BYTES) -> LineReader:
     """Iterate over the records of a transcript, or over the messages of the CLI's output, in constant memory.
 
-    The first lines show which of the two it is; see ``dialect`` of the result. These lines are read at once, the others
-    during the iteration. A line that is not one JSON object is an ``InvalidLine``, with its number and its offset.
+    ``dialect`` of the result says which of the two the file is. The call reads the first lines to detect it; the other
+    lines are read during the iteration. A line that is not one JSON object is an ``InvalidLine``, with its number and
+    its offset.
 
     Args:
         source: a path, a binary file, or ``"-"`` for standard input.

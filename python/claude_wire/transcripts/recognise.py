@@ -1,4 +1,4 @@
-"""Detect by the first lines whether a stream is the output of the CLI or a transcript on disk. Sans-IO.
+"""Detect by the first lines whether a stream is the output of the CLI or a transcript on disk, without I/O.
 
 A line is a record of a transcript if it has the envelope (``uuid`` and ``parentUuid``), or a type that only records
 have.
@@ -19,7 +19,7 @@ from claude_wire.transcripts.records.base import Entry, Record
 #: ``stream``: the output of the CLI. ``transcript``: the file of a session on disk.
 LineDialect: TypeAlias = Literal["stream", "transcript"]
 
-#: If none of this many lines decides, the stream is taken as the output of the CLI.
+#: Number of lines to look at. If none of them decides, the stream counts as the output of the CLI.
 MAX_LINES = 64
 
 
@@ -30,9 +30,9 @@ def _types_without_envelope() -> frozenset[str]:
 
 
 def dialect_of(line: dict[str, Any]) -> LineDialect | None:
-    """The dialect of a line's JSON object; None for an object that both dialects may have.
+    """Return the dialect of a line's JSON object; None for an object that both dialects may have.
 
-    ``parentUuid`` and ``uuid`` make an envelope: no message has ``parentUuid``.
+    Only records have ``parentUuid`` and ``uuid``: a message never has ``parentUuid``.
     """
     type = line.get("type")
     if ("parentUuid" in line and "uuid" in line) or type in _types_without_envelope():
@@ -44,10 +44,10 @@ class Head:
     """Holds back the start of a stream until its dialect is known.
 
     Args:
-        max_line_bytes: as for :class:`~claude_wire.Decoder`; at most about this many bytes are held back.
+        max_line_bytes: as for :class:`~claude_wire.Decoder`; also the limit for the bytes that are held back.
 
     Attributes:
-        dialect: of the stream; None while it is unknown.
+        dialect: the dialect of the stream; None while it is unknown.
     """
 
     def __init__(self, max_line_bytes: int = DEFAULT_MAX_LINE_BYTES) -> None:
@@ -58,7 +58,7 @@ class Head:
         self._lines = 0
 
     def feed(self, data: bytes) -> bytes:
-        """Add the next bytes. Returns the bytes that can be decoded now: none while the dialect is unknown."""
+        """Add the next bytes. Return the bytes that can be decoded now; empty while the dialect is unknown."""
         if self.dialect is not None:
             return data
         self._held += data
@@ -68,7 +68,7 @@ class Head:
         return self._let_go()
 
     def close(self) -> bytes:
-        """End the stream. Returns the bytes that were held back; ``dialect`` is known after this."""
+        """End the stream. Return the bytes that were held back. Afterwards ``dialect`` is not None."""
         if self.dialect is None:
             self._look(self._decoder.close())
             self.dialect = self.dialect or "stream"

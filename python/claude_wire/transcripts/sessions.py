@@ -26,18 +26,19 @@ from claude_wire.transcripts.records.state import (
     TagRecord,
 )
 
-#: At the beginning and at the end of a file, this many bytes are read.
+#: Number of bytes to read at the beginning of a file, and at its end.
 END_BYTES = 64 * 1024
 
-#: Titles and prompts are cut to this many characters.
+#: Most characters of a title or prompt. Longer ones are cut.
 MAX_CHARS = 1000
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
-#: A ``custom-title.json`` above this size is not read.
+#: Size in bytes above which a ``custom-title.json`` is not read.
 MAX_TITLE_BYTES = 64 * 1024
 
-#: Texts that no user has typed: output of a command, additions of hooks and IDEs, the note about an interrupted turn.
+#: Matches texts that the user did not type: output of a command, additions of hooks and IDEs, the note about an
+#: interrupted turn.
 _ADDED = re.compile(
     r"\s*(?:<local-command-stdout>|<session-start-hook>|<tick>|<goal>|\[Request interrupted by user[^\]]*\]"
     r"|<ide_opened_file>.*</ide_opened_file>\s*$|<ide_selection>.*</ide_selection>\s*$)",
@@ -48,36 +49,37 @@ Lines = list[Record | UnknownMessage | InvalidLine]
 
 
 class SessionInfo(NamedTuple):
-    """A session, as described by the beginning and the end of its file."""
+    """A summary of a session, from the beginning and the end of its file."""
 
-    #: The session's id, for ``--resume``.
+    #: The session id, for ``--resume``.
     id: str
     path: Path
-    #: The title from the user, or else from the model; None without a title.
+    #: The title from the user, otherwise the title from the model; None without a title.
     title: str | None
     #: The first working directory; None if it is not at the beginning of the file.
     project: str | None
-    #: The times of its first and its last record.
+    #: The time of the first record, in UTC; None if unknown.
     started: datetime | None
+    #: The time of the last record, in UTC; None if unknown.
     ended: datetime | None
-    #: The size in bytes, without the files of subagents.
+    #: The size of the file in bytes, without the files of subagents.
     size: int
-    #: The texts of the first and the last prompt. A command counts as the first prompt only if the beginning of the
-    #: file has no other prompt. Then this is its name, such as ``/clear``.
+    #: The text of the first prompt, or the name of the first command, such as ``/clear``, if the beginning of the file
+    #: has no other prompt. None if it has neither.
     first_prompt: str | None
+    #: The text of the last prompt; None if it is not at the end of the file.
     last_prompt: str | None
-    #: The tag that the user gave, or None.
+    #: The tag from the user; None without a tag.
     tag: str | None = None
 
 
 def find_sessions(folder: str | os.PathLike[str], *, newest_first: bool = False) -> Iterator[SessionInfo]:
-    """Yield the sessions below a folder. At most 128 KiB of each file are read, when its turn comes.
+    """Yield the sessions below a folder. Each file is read only when the iteration reaches it, and at most 128 KiB.
 
     Args:
-        folder: the ``projects`` of the CLI's configuration folder, that folder itself, or the folder of one project.
-        newest_first: sessions come by the time of their last record, the newest first. No record is newer than its
-            file, so the files that were changed last are read first, and the others when their turn comes. If not,
-            sessions come in the order of their paths.
+        folder: the configuration folder of the CLI, its folder ``projects``, or the folder of one project.
+        newest_first: order the sessions by the time of their last record, the newest first. False: order them by their
+            paths.
 
     A file that is missing, cannot be read, or is not a regular file is left out. Titles and prompts have at most 1,000
     characters. Times are in UTC.
@@ -87,7 +89,8 @@ def find_sessions(folder: str | os.PathLike[str], *, newest_first: bool = False)
     """
     if not Path(folder).expanduser().is_dir():
         raise NotADirectoryError(errno.ENOTDIR, "find_sessions() takes a folder, and there is none", str(folder))
-    # Heap by time: sessions that were read, but wait because an unread file may be newer.
+    # A heap by time of sessions that were read, and wait because an unread file may be newer. No record is newer than
+    # its file, so the files that were changed last are read first.
     waiting: list[tuple[float, int, SessionInfo]] = []
     for number, path in enumerate(session_files(folder, newest_first=newest_first)):
         changed = _changed(path)
@@ -111,12 +114,12 @@ def session_files(folder: str | os.PathLike[str], *, newest_first: bool = False)
 
     Args:
         folder: as for :func:`find_sessions`.
-        newest_first: files that were changed last come first. If not, they come in the order of their paths.
+        newest_first: order the files by the time of their last change, the newest first. False: by their paths.
     """
     root = Path(folder).expanduser()
     root = root / "projects" if (root / "projects").is_dir() else root
     paths = sorted([*root.glob("*.jsonl"), *root.glob("*/*.jsonl")])
-    # Older CLIs kept the files of subagents beside their sessions.
+    # Older CLIs stored the files of subagents in the same folder as the sessions.
     paths = [path for path in paths if not path.name.startswith("agent-")]
     return sorted(paths, key=_changed, reverse=True) if newest_first else paths
 
@@ -157,7 +160,7 @@ def session_info(path: Path) -> SessionInfo:
 
 
 def _records(data: bytes) -> Lines:
-    # The last line may be cut: without its line feed it stays in the decoder.
+    # The last line may be cut. Without its line feed, it stays in the decoder.
     with Decoder(Record) as decoder:
         return decoder.feed(data)
 
@@ -191,9 +194,9 @@ def _times(records: Lines) -> Iterator[datetime]:
 
 
 def _first_prompt(records: Iterable[UserRecord]) -> str | None:
-    """The first text that a user typed, or else the name of the first command. The official SDK's reader finds these.
+    """Return the first text that a user typed, otherwise the name of the first command.
 
-    Source of the rule: ``_extract_first_prompt_from_head`` of claude-agent-sdk.
+    The rule is that of ``_extract_first_prompt_from_head`` in claude-agent-sdk.
     """
     command = None
     for record in records:
@@ -202,7 +205,7 @@ def _first_prompt(records: Iterable[UserRecord]) -> str | None:
         content = record.message.content
         blocks = [content] if isinstance(content, str) else [b.text for b in content if isinstance(b, TextBlock)]
         for text in blocks:
-            # When a user types a command, the CLI writes it as markup.
+            # The CLI writes a command that a user types as markup.
             name, closed, _ = text.partition("<command-name>")[2].partition("</command-name>")
             if closed:
                 command = command or name

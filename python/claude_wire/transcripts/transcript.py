@@ -30,27 +30,27 @@ from claude_wire.transcripts.tree import Node, Tree
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-#: Default limit for the size of a loaded file. The records take several times as much memory.
+#: Default limit for the size of a loaded file, in bytes. The records take several times as much memory.
 MAX_BYTES = 1 << 30
 
-#: At most this many subagents of a session are found.
+#: Most subagents of a session. Further ones are ignored.
 MAX_SUBAGENTS = 10_000
 
-#: A ``.meta.json`` above this size is not read. Those of the CLI have 0.5 KB.
+#: Size in bytes above which a ``.meta.json`` is not read. The CLI writes files of 0.5 KB.
 MAX_META_BYTES = 1 << 20
 
 
 class Turn(NamedTuple):
     """A prompt, and the records that followed it, in the order of the file."""
 
-    #: None for the records before the first prompt.
+    #: The prompt that started the turn; None for the records before the first prompt.
     prompt: UserRecord | None
     #: All records of the turn, the prompt first.
     records: list[Node]
 
     @property
     def prompts(self) -> list[MessageParam]:
-        """The prompt that began the turn, and prompts that were sent during the turn and became part of it."""
+        """The prompt that started the turn, and prompts that were sent during the turn and became part of it."""
         said = (record for record in self.records if isinstance(record, (UserRecord, AttachmentRecord)))
         return [record.message for record in said if record.is_prompt and record.message is not None]
 
@@ -61,19 +61,21 @@ class Permission(NamedTuple):
     tool_use_id: str
     #: The name of the tool; None if the call is not in the file.
     tool: str | None
-    #: True if the call was allowed; None if the record does not say.
+    #: True if the call was allowed; None if the record does not say so.
     allowed: bool | None
-    #: Who decided, and why.
+    #: Who decided, and why; None if the record does not say so.
     outcome: PermissionOutcome | None
-    #: Why a call was not allowed: ``interrupted``, ``user-rejected``, ``permission-rule`` or another word.
+    #: Why the call was not allowed: ``interrupted``, ``user-rejected``, ``permission-rule`` or another word. None if
+    #: the record does not say so.
     denial: str | None
 
 
 class SubagentMeta(Wire, kw_only=True, frozen=True):
     """The ``.meta.json`` of a subagent.
 
-    ``toolUseId`` is the call that started it, in the file of its session or, at a ``spawnDepth`` above 1, in that of
-    the subagent ``parentAgentId``. The CLI leaves this out for a skill; :attr:`Transcript.subagents` fills it in.
+    ``toolUseId`` is the tool call that started the subagent. The call is in the file of the session or, at a
+    ``spawnDepth`` above 1, in the file of the subagent ``parentAgentId``. The CLI does not write ``toolUseId`` for a
+    skill; :attr:`Transcript.subagents` sets it.
     """
 
     agentType: str | None = None
@@ -100,26 +102,26 @@ class Subagent(NamedTuple):
 
     id: str
     meta: SubagentMeta
-    #: The path of its own transcript, which may be missing.
+    #: The path of the subagent's transcript. The file may be missing.
     path: Path
 
     def load(self, max_bytes: int = MAX_BYTES) -> Transcript:
-        """Load its transcript. Raises the errors of :meth:`Transcript.load`."""
+        """Load the subagent's transcript. Raises the errors of :meth:`Transcript.load`."""
         return Transcript.load(self.path, max_bytes=max_bytes)
 
 
 class Transcript:
-    """A session, made of its records.
+    """The records of a session, with their tree.
 
     Args:
-        lines: the output of a decoder of records.
-        path: the session's file. Subagents are found in its folder.
+        lines: the output of ``Decoder(Record)``.
+        path: the session's file. Subagents are searched in the folder of the same name. None: without subagents.
 
     Attributes:
         path: the session's file, or None.
         records: all records, in the order of the file, unknown types included.
         invalid: the lines that are not one JSON object, such as a line that a crash has cut, each with its number and
-            its offset in bytes. All other lines are still used.
+            its offset in bytes.
         tree: the records as a tree.
     """
 
@@ -145,8 +147,9 @@ class Transcript:
         """Load the file of a session, or of a subagent.
 
         Raises:
-            OSError: the file cannot be read, or is no regular file.
-            ValueError: it is larger than ``max_bytes``, or becomes so while it is read; or it is the output of a CLI.
+            OSError: the file cannot be read, or is not a regular file.
+            ValueError: the file is larger than ``max_bytes``, or grows above it while it is read; or the file is the
+                output of a CLI.
         """
         head = Head()
         try:
@@ -155,7 +158,7 @@ class Transcript:
                 chunks = _shown(iter(partial(file.read, BLOCK_BYTES), b""), head)
                 transcript = cls(decoded(chunks, max_bytes, whole), path)
         except IsADirectoryError as error:
-            what = "a folder: Transcript.load() takes one file; find_sessions(folder) lists those of a folder"
+            what = "a folder: Transcript.load() takes one file; find_sessions(folder) lists the files of a folder"
             raise IsADirectoryError(error.errno, what, error.filename) from None
         if head.dialect == "stream":
             raise ValueError("this is no transcript but the output of a CLI: claude_wire.read() reads it")
@@ -169,12 +172,12 @@ class Transcript:
         )
 
     def branch(self, leaf: str | None = None, *, logical: bool = True) -> list[Node]:
-        """The records of the active branch, or of the branch that ends with ``leaf``; see :meth:`Tree.branch`."""
+        """Return the records of the active branch, or of the one that ends with ``leaf``; see :meth:`Tree.branch`."""
         return self.tree.branch(leaf, logical=logical)
 
     @cached_property
     def turns(self) -> list[Turn]:
-        """Split the active branch into turns."""
+        """The turns of the active branch."""
         turns: list[Turn] = []
         for record in self.branch():
             prompt = record if isinstance(record, UserRecord) and record.is_prompt else None
@@ -213,11 +216,11 @@ class Transcript:
 
     @cached_property
     def subagents(self) -> dict[str, Subagent]:
-        """The subagents of the session, and those of its subagents, by the tool call that started each.
+        """Id of a tool call -> the subagent that it started, including subagents of subagents.
 
-        They are found beside the file, in ``SESSION/subagents/agent-ID.meta.json``. A fork has none: the files stay
-        with the original. The subagent of a skill (``context: fork``) has no call in that file: the call is the one
-        whose result names the subagent, so this subagent is found when the skill has ended.
+        The files are ``SESSION/subagents/agent-ID.meta.json``, in the folder of the session's file. A fork has no such
+        files. The meta file of a skill's subagent (``context: fork``) does not name the tool call. Its call is found by
+        the result that names the subagent, and so only after the skill has ended.
         """
         if self.path is None:
             return {}
@@ -235,7 +238,7 @@ class Transcript:
 
     @cached_property
     def _calls_by_agent(self) -> dict[str, str]:
-        """The tool call of each subagent that a result names."""
+        """Id of a subagent that a tool result names -> id of the tool call."""
         return {
             agent: result.tool_use_id
             for record in self.records
@@ -245,7 +248,7 @@ class Transcript:
 
 
 def _agent_of(result: Any) -> object:
-    """The id of the subagent that a tool result on disk names."""
+    """Return the id of the subagent that a tool result on disk names."""
     return cast("dict[str, Any]", result).get("agentId") if isinstance(result, dict) else None
 
 
@@ -258,13 +261,13 @@ def _shown(chunks: Iterable[bytes], head: Head) -> Iterator[bytes]:
 def decoded(
     chunks: Iterable[bytes], max_bytes: int = MAX_BYTES, whole: int = 0
 ) -> Iterator[Record | UnknownMessage | InvalidLine]:
-    """The lines of a transcript.
+    """Decode the lines of a transcript.
 
     Args:
-        whole: how many bytes there should be, if that is known.
+        whole: the expected size in bytes; 0 if unknown.
 
     Raises:
-        ValueError: there are more than ``max_bytes``.
+        ValueError: the transcript has more than ``max_bytes``.
     """
     size = 0
     with Decoder(Record) as decoder:
@@ -277,7 +280,7 @@ def decoded(
 
 
 def _meta(file: Path) -> SubagentMeta | None:
-    """The content of a ``.meta.json``; None if the file is damaged, too large or missing."""
+    """Read a ``.meta.json``. Return None if the file is damaged, too large or missing."""
     try:
         return from_dict(SubagentMeta, msgspec.json.decode(read_small(file, MAX_META_BYTES)))
     except (OSError, ValueError, RecursionError):

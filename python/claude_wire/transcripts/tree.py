@@ -1,7 +1,7 @@
 """The records of a session as a tree: which record follows which, and which branch is active.
 
-The tree accepts any file: uuids may come twice, parents may be missing or form a circle. Every method takes at most
-linear time in the number of records.
+The tree accepts any file: uuids may be repeated, and parents may be missing or form a circle. Every method takes at
+most linear time in the number of records.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from claude_wire.transcripts.records.conversation import AssistantRecord, Attach
 from claude_wire.transcripts.records.state import LastPromptRecord
 from claude_wire.transcripts.records.system import CompactBoundaryRecord, SystemRecord
 
-#: A record of the tree: one with a class, or one of an unknown type that has the envelope.
+#: A record of the tree: an Entry, or a record of an unknown type that has the envelope.
 Node = Entry | UnknownMessage
 
 
@@ -40,7 +40,7 @@ def _calls(node: Node) -> list[str]:
 
 
 def _writer(node: Node) -> tuple[bool, str | None] | None:
-    """Identifies the agent that has written a record."""
+    """Return a value that identifies the agent that has written a record; None if unknown."""
     return (bool(node.isSidechain), node.agentId) if isinstance(node, Entry) else None
 
 
@@ -49,10 +49,10 @@ MAIN = 4
 
 
 def _rank(node: Node) -> int:
-    """How well a record can be the end of the active branch; 0 if it is not a message.
+    """Return how likely a record shows the active branch, from 1 to :data:`MAIN`; 0 if it is not a message.
 
-    Older CLIs kept messages of subagents among the records of the session: these rank lower. So do texts that the CLI
-    adds (``isMeta``): they may follow a message of an abandoned branch.
+    Messages of subagents, which older CLIs wrote into the file of the session, rank lower than other messages. So do
+    texts that the CLI adds (``isMeta``), which may follow a message of an abandoned branch.
     """
     if isinstance(node, AttachmentRecord):
         return (2 if node.isSidechain else MAIN) if node.message is not None else 0
@@ -65,24 +65,25 @@ def _rank(node: Node) -> int:
 class Tree:
     """The records of one file as a tree.
 
-    If several records have the same uuid, the first counts: a copy may have been appended to the file.
+    If several records have the same uuid, the first one counts: later ones are copies.
 
     Attributes:
         nodes: uuid -> record of the tree, in the order of the file.
-        children: uuid -> uuids of the records after it, in the order of the file.
+        children: uuid -> uuids of the records whose parent it is, in the order of the file.
         roots: the uuids of records whose parent is null or missing. In a complete file, each root except the first
-            begins after a compaction.
-        missing: the uuids of parents that no record has.
-        leaf: the uuid of the last record of the active branch; None if there are no records. The newest message since
-            the last ``last-prompt`` decides; if there is none, the record that this ``last-prompt`` names. Descendants
-            of that record belong to the branch, wherever their lines are.
+            is the boundary of a compaction.
+        missing: the uuids of parents that are not in the file.
+        leaf: the uuid of the last record of the active branch; None if there are no records. The active branch goes
+            through the newest message since the last ``last-prompt`` or, if there is no such message, through the
+            record that this ``last-prompt`` names, and ends with its last descendant.
     """
 
     def __init__(self, records: Iterable[Record | UnknownMessage]) -> None:
         self.nodes: dict[str, Node] = {}
         self.children: dict[str, list[str]] = {}
         self._places: dict[str, int] = {}
-        # Record -> boundaries of compactions after it. A boundary has no parent, but names this record.
+        # uuid of a record -> uuids of the compaction boundaries after it. A boundary has no parent, but names the
+        # record in `logicalParentUuid`.
         self._boundaries: dict[str, list[str]] = {}
         named, named_at = None, -1
         for place, record in enumerate(records):
@@ -107,11 +108,15 @@ class Tree:
     # --- the end of the active branch ---------------------------------------------------------------------------------
 
     def _end(self, named: str | None, named_at: int) -> str | None:
-        """The end of the active branch.
+        """Return the uuid at the end of the active branch.
 
-        Lines are not always in the order of the conversation: results of parallel calls are written as their tools end,
-        and a subagent's answer may be written before the record that it follows. So the newest message decides which
-        branch is active, and the tree where this branch ends.
+        Lines are not always in the order of the conversation: results of parallel calls are written in the order in
+        which the tools end, and a subagent's answer may be written before its parent. So the newest message decides
+        which branch is active, and the tree decides where the branch ends.
+
+        Args:
+            named: the uuid that the last ``last-prompt`` names; None if there is none.
+            named_at: the place of this ``last-prompt`` in the file.
         """
         newest, rank = None, 0
         for uuid, node in reversed(self.nodes.items()):
@@ -134,7 +139,7 @@ class Tree:
         return self._last(newest, -1)
 
     def _call_elsewhere(self, uuid: str) -> str | None:
-        """The record of the tool call for a record with its result, if the call is not on the path to this record."""
+        """Return the tool call for a record with its result, if the call is not on the path to the record."""
         node = self.nodes[uuid]
         ids = {result.tool_use_id for result in node.tool_results} if isinstance(node, UserRecord) else set[str]()
         if not ids:
@@ -145,7 +150,7 @@ class Tree:
         return next((each for each in reversed(self.nodes) if not ids.isdisjoint(_calls(self.nodes[each]))), None)
 
     def _last(self, uuid: str, since: int) -> str:
-        """The last descendant of a record. Counts only records after the place ``since``."""
+        """Return the last descendant of a record, among the records after the place ``since``."""
         seen: set[str] = set()
         while True:
             answer = self._answer(uuid)
@@ -158,13 +163,13 @@ class Tree:
             ]
             if not after:
                 break
-            # Prefer a record with children, which continues the branch, to one without.
+            # Prefer a record with children, which continues the branch.
             uuid = max(after, key=lambda child: (child in self.children, self._places[child]))
         within = [each for each in answer if self._places[each] > since and each not in self.children]
         return max(within, key=self._places.__getitem__, default=uuid)
 
     def _answer(self, uuid: str) -> list[str]:
-        """The records of an answer and its tool results, any of which may have children; else this record alone."""
+        """Return all records of an answer with its tool results, since each may have children; otherwise the record."""
         start = uuid
         node = self.nodes[uuid]
         seen = {uuid}
@@ -182,9 +187,9 @@ class Tree:
     # --- branches -----------------------------------------------------------------------------------------------------
 
     def parent(self, uuid: str, *, logical: bool = True) -> str | None:
-        """The uuid of the record before one; None for a root.
+        """Return the uuid of a record's parent; None for a root.
 
-        With ``logical``, the parent of a compaction's boundary is the last record that the summary replaces.
+        With ``logical``, the parent of a compaction boundary is the last record that the summary replaces.
         """
         node = self.nodes[uuid]
         parent = _parent_of(node)
@@ -193,7 +198,7 @@ class Tree:
         return parent if parent in self.nodes else None
 
     def path(self, leaf: str, *, logical: bool = True) -> list[str]:
-        """The uuids from a root to a leaf. Begins after a missing parent, or one that occurs a second time."""
+        """Return the uuids from a root to a leaf. The path begins after a missing or repeated parent."""
         path: dict[str, None] = {}
         at: str | None = leaf
         while at is not None and at not in path:
@@ -204,11 +209,11 @@ class Tree:
     def branch(self, leaf: str | None = None, *, logical: bool = True) -> list[Node]:
         """Return the records of a branch in the order of the file. Without ``leaf``, this is the active branch.
 
-        One exception to this order: a record always comes after its parent.
+        A parent comes before its children, even if it is later in the file.
 
-        The parent of a tool result is the record of the call, and so is the parent of the answer's next block. So
-        after parallel calls some results are not on the path to the leaf. They still belong to the branch, and so does
-        a result whose parent is another record or is missing.
+        The record of a tool call is the parent of its result, and also of the next block of the answer. So after
+        parallel calls, some results are not on the path to the leaf. They still belong to the branch, like a result
+        whose parent is missing or is not its call.
 
         Raises:
             KeyError: there is no such leaf.
@@ -217,7 +222,7 @@ class Tree:
         if leaf is None:
             return []
         path = self.path(leaf, logical=logical)
-        # Record -> its place in the file, or the place of its parent if that is greater. So parents come first.
+        # uuid -> place of the record in the file, but at least the place of its parent: then parents come first.
         places: dict[str, int] = {}
         place = -1
         for uuid in path:
@@ -233,10 +238,10 @@ class Tree:
         return [self.nodes[uuid] for uuid in sorted(places, key=places.__getitem__)]
 
     def _strays(self, branch: Iterable[str]) -> dict[str, str]:
-        """Record of a tool result whose parent is not its call -> record of the call, for calls of a branch.
+        """Return uuid of a tool result whose parent is not its call -> uuid of the call, for the calls of a branch.
 
-        Only for calls without a result on the branch, and with an id that no other answer has. A result that comes
-        after its call in the tree is no stray: it belongs to the records that follow there.
+        This finds results only for calls that have no result on the branch, and whose id is in no other answer. A
+        result below its call in the tree does not count, because it belongs to another branch.
         """
         waiting: dict[str, str] = {}
         answered: set[str] = set()
@@ -288,7 +293,7 @@ class Tree:
         return isinstance(after, UserRecord) and bool(after.tool_results)
 
     def _beside(self, answer: AssistantRecord, uuid: str, taken: Container[str]) -> Iterator[str]:
-        """The other records of an answer that are not on the path: blocks, tool results, and additions of the CLI."""
+        """Yield the records of an answer that are not on the path: blocks, tool results, and additions of the CLI."""
         seen = {uuid}
         waiting = [uuid]
         while waiting:

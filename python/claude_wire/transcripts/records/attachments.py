@@ -1,4 +1,4 @@
-"""The kinds of attachments. The set is open: an attachment of another kind is an ``UnknownObject``."""
+"""The known kinds of attachments. An attachment of another kind is an ``UnknownObject``."""
 
 from __future__ import annotations
 
@@ -102,14 +102,14 @@ class DeferredToolsDelta(Wire, tag_field="type", tag="deferred_tools_delta", kw_
 
 
 class Environment(Wire, tag_field="type", tag="environment", kw_only=True, frozen=True):
-    """Where the CLI runs: working directory, platform, shell. ``changes`` lists changes since the last such record."""
+    """Working directory, platform and shell of the CLI. ``changes`` lists the changes since the last such record."""
 
     snapshot: dict[str, Any]
     changes: list[Any] | None = None
 
 
 class FileContent(Wire, tag_field="type", tag="file", kw_only=True, frozen=True):
-    """The content of a file, which a prompt names or a compaction has kept."""
+    """The content of a file that a prompt names, or that a compaction has kept."""
 
     filename: str
     content: dict[str, Any]
@@ -135,7 +135,7 @@ class HookAdditionalContext(Wire, tag_field="type", tag="hook_additional_context
 
 
 class HookNonBlockingError(Wire, tag_field="type", tag="hook_non_blocking_error", kw_only=True, frozen=True):
-    """A hook failed, and the session went on. ``durationMs`` is in milliseconds."""
+    """A hook has failed, and the session continued. ``durationMs`` is in milliseconds."""
 
     hookName: str | None = None
     toolUseID: str | None = None
@@ -148,7 +148,7 @@ class HookNonBlockingError(Wire, tag_field="type", tag="hook_non_blocking_error"
 
 
 class HookSuccess(Wire, tag_field="type", tag="hook_success", kw_only=True, frozen=True):
-    """A hook ran. ``content`` is what the model sees of its output; ``durationMs`` is in milliseconds."""
+    """A hook has run. ``content`` is the part of its output for the model; ``durationMs`` is in milliseconds."""
 
     content: Any = None
     hookName: str | None = None
@@ -183,7 +183,7 @@ class InvokedSkills(Wire, tag_field="type", tag="invoked_skills", kw_only=True, 
 
 
 class MaxTurnsReached(Wire, tag_field="type", tag="max_turns_reached", kw_only=True, frozen=True):
-    """The run ended at its limit of answers."""
+    """The run ended because it reached ``maxTurns``, its limit for answers of the model."""
 
     maxTurns: int
     turnCount: int | None = None
@@ -199,7 +199,7 @@ class McpInstructionsDelta(Wire, tag_field="type", tag="mcp_instructions_delta",
 
 
 class CurrentModel(Wire, tag_field="type", tag="model", kw_only=True, frozen=True):
-    """The model that answers from here on."""
+    """The model of the following answers."""
 
     identity: dict[str, Any]
     text: str | None = None
@@ -245,10 +245,11 @@ class PromptSnapshot(Wire, tag_field="type", tag="prompt_snapshot", kw_only=True
 
 
 class QueuedCommand(Wire, tag_field="type", tag="queued_command", kw_only=True, frozen=True):
-    """A prompt that was sent during a turn. The model gets it in that turn, so it begins no turn itself.
+    """A prompt that was sent during a turn. The model gets the prompt in this turn, so the prompt starts no turn.
 
-    ``commandMode`` is ``prompt``, or ``task-notification`` for the CLI's text after a task has ended. ``source_uuid``
-    is the uuid of the message on the stream. The types of ``usage`` are those of a task's notification.
+    ``commandMode`` is ``prompt``, or ``task-notification`` for a text of the CLI about a task that has ended.
+    ``source_uuid`` is the uuid of the message on the stream. ``usage`` has the same fields as in a
+    :class:`~claude_wire.TaskNotificationMessage`.
     """
 
     prompt: str | list[ContentBlock]
@@ -311,8 +312,8 @@ class StructuredOutput(Wire, tag_field="type", tag="structured_output", kw_only=
 class TaskStatus(Wire, tag_field="type", tag="task_status", kw_only=True, frozen=True):
     """The state of a background task, as reported to the model.
 
-    ``deltaSummary`` is the progress or the error of a subagent, if there is one. ``shell`` has the command of a task
-    of type ``local_bash``.
+    ``deltaSummary`` is the progress or the error of a subagent; null if there is none. ``shell`` has the command of a
+    task of the type ``local_bash``.
     """
 
     taskId: str
@@ -335,7 +336,7 @@ class TotalTokensReminder(Wire, tag_field="type", tag="total_tokens_reminder", k
 
 
 class UnknownCommandFallback(Wire, tag_field="type", tag="unknown_command_fallback", kw_only=True, frozen=True):
-    """A prompt began with a command that the session does not have, so the model gets it as text."""
+    """A prompt begins with a command that the session does not have. The model gets the prompt as text."""
 
     commandName: str
     availableCommandNames: list[str] | None = None

@@ -9,9 +9,9 @@ __all__ = ["Entry", "Record"]
 
 
 class Record(Family, tag_field="type", kw_only=True, frozen=True):
-    """A line of a transcript. ``Decoder(Record)`` decodes them. A line of an unknown type is an ``UnknownMessage``.
+    """A line of a transcript. ``Decoder(Record)`` decodes lines to records, and unknown types to ``UnknownMessage``.
 
-    Field names are those on disk, camelCase. A new type is one subclass: with its tag and, for a type that has
+    Field names are those on disk, in camelCase. To add a type, write a subclass with its tag and, if the type has
     subtypes, with the constant of its ``subtype``.
     """
 
@@ -21,9 +21,9 @@ class Record(Family, tag_field="type", kw_only=True, frozen=True):
 class Entry(Record, kw_only=True, frozen=True):
     """A record of the tree, with the envelope.
 
-    ``parentUuid`` names the previous record; it is null for a root. ``isSidechain`` is true in the file of a subagent,
-    whose id is ``agentId``. ``timestamp`` is ISO 8601; it may go back from line to line. ``slug`` names the session's
-    plan.
+    ``parentUuid`` is the uuid of the previous record in the conversation; null for a root. In the file of a subagent,
+    ``isSidechain`` is true, and ``agentId`` is the id of the subagent. ``timestamp`` is ISO 8601; the timestamps of
+    lines need not ascend. ``slug`` is the name of the session's plan.
     """
 
     uuid: str

@@ -22,7 +22,7 @@ __all__ = [
 
 
 class PermissionOutcome(Wire, kw_only=True, frozen=True):
-    """Whether a tool call was allowed, and who decided. All values are open sets."""
+    """Whether a tool call was allowed, and who decided. A later CLI may write other values than the known ones."""
 
     # one of accept, reject
     decision: str
@@ -46,11 +46,11 @@ class TurnPosition(Wire, kw_only=True, frozen=True):
 
 
 class UserRecord(Entry, tag="user", kw_only=True, frozen=True):
-    """A prompt, the result of one tool call, or text that the CLI wrote in the user's place.
+    """A prompt, the result of one tool call, or a text that the CLI wrote in place of the user.
 
-    A result has ``sourceToolAssistantUUID``, the record of its call, and in the file of the main agent
-    ``toolUseResult``, the tool's structured output, any JSON. ``isMeta``, ``turnCompanion`` and ``isCompactSummary``
-    mark texts that nobody typed. In a fork ``promptId`` is the fork's.
+    A result has ``sourceToolAssistantUUID``, the uuid of the record with its call, and in the file of the main agent
+    ``toolUseResult``, the structured output of the tool as any JSON. ``isMeta``, ``turnCompanion`` and
+    ``isCompactSummary`` mark texts that the user did not type. In a fork, ``promptId`` is a new id.
     """
 
     promptId: str | None = None
@@ -97,21 +97,21 @@ class UserRecord(Entry, tag="user", kw_only=True, frozen=True):
 
     @property
     def is_prompt(self) -> bool:
-        """Return True if the record begins a turn: it has no tool result, and is no addition of the CLI to a prompt."""
-        # The summary of a compaction within a turn repeats the origin of that turn.
+        """True if the record starts a turn: it has no tool result, and is not an addition of the CLI to a prompt."""
+        # The summary of a compaction within a turn has the origin of this turn, too.
         if self.turnOrigin is not None:
             return not self.isCompactSummary
         added = self.isMeta or self.turnCompanion or self.isCompactSummary or self.isVisibleInTranscriptOnly
-        # Current CLIs write the origin of each turn. Older ones did not write a prompt id, either.
+        # Current CLIs write `turnOrigin` for each turn. Older CLIs wrote neither `turnOrigin` nor `promptId`.
         return not added and self.promptId is None and not self.tool_results
 
 
 class AssistantRecord(Entry, tag="assistant", kw_only=True, frozen=True):
-    """One block of an answer. The records of an answer share ``message.id``; other records may be between them.
+    """One block of an answer. All records of an answer have the same ``message.id``; other records may be between them.
 
-    All of them have the final usage of the answer. ``requestId`` is the API's, ``requestRef`` the ``id`` of an
-    :class:`ApiRequestRecord`. ``requestSessionId`` is the session in which a copied answer was asked for; the original
-    has none. ``isAbortedMidStream`` marks the last record of an interrupted answer, whose usage is that of its start.
+    Each has the final usage of the answer. ``requestId`` is the id of the API request, ``requestRef`` the ``id`` of an
+    :class:`ApiRequestRecord`. In a copied answer, ``requestSessionId`` is the session of the original.
+    ``isAbortedMidStream`` marks the last record of an interrupted answer, whose usage is that of its start.
     """
 
     message: ApiMessage
@@ -147,7 +147,7 @@ class AssistantRecord(Entry, tag="assistant", kw_only=True, frozen=True):
 
 
 class AttachmentRecord(Entry, tag="attachment", kw_only=True, frozen=True):
-    """Something that the CLI tells the model besides the conversation. ``rendered`` is the text that the model sees."""
+    """Information from the CLI for the model, outside of the conversation. ``rendered`` is the text for the model."""
 
     attachment: Attachment
     rendered: list[Any] | None = None
@@ -164,15 +164,12 @@ class AttachmentRecord(Entry, tag="attachment", kw_only=True, frozen=True):
 
     @property
     def is_prompt(self) -> bool:
-        """True for a prompt that was sent during a turn and became part of that turn.
-
-        False for the notification of a task, and for all other attachments.
-        """
+        """True for a prompt that was sent during a turn and became part of it; not for the notification of a task."""
         return isinstance(self.attachment, QueuedCommand) and self.attachment.commandMode != "task-notification"
 
 
 class ProgressRecord(Entry, tag="progress", kw_only=True, frozen=True):
-    """The progress of a tool, a hook or a subagent, from older CLIs. ``data`` has its own ``type``."""
+    """The progress of a tool, a hook or a subagent, from older CLIs. ``data`` has a ``type``."""
 
     data: dict[str, Any] | None = None
     toolUseID: str | None = None

@@ -34,7 +34,7 @@ __all__ = [
 
 
 class AgentNameRecord(Record, tag="agent-name", kw_only=True, frozen=True):
-    """The session's name as an agent. So far it has always been the custom title."""
+    """The session's name as an agent. In all known files it is the custom title."""
 
     agentName: str
 
@@ -46,10 +46,10 @@ class AiTitleRecord(Record, tag="ai-title", kw_only=True, frozen=True):
 
 
 class ApiRequestRecord(Record, tag="api-request", kw_only=True, frozen=True):
-    """A request to the API: ``params``, and its messages as the hashes of :class:`ApiRequestBlobRecord`.
+    """A request to the API: its ``params``, and its messages as hashes of :class:`ApiRequestBlobRecord`.
 
-    Its messages are the first ``keep`` messages of the request ``base``, and then those of ``tail``. Its system prompt
-    and tools are those of the :class:`ApiRequestShapeRecord` with the same ``shapeHash``.
+    The messages are the first ``keep`` messages of the request ``base``, followed by ``tail``. The system prompt and
+    tools are in the :class:`ApiRequestShapeRecord` with the same ``shapeHash``.
     """
 
     agentId: str | None = None
@@ -87,7 +87,7 @@ class ApiRequestShapeRecord(Record, tag="api-request-shape", kw_only=True, froze
 
 
 class AtisLatchRecord(Record, tag="atis-latch", kw_only=True, frozen=True):
-    """A state of the CLI with an unknown meaning. Empty so far."""
+    """A state of the CLI with an unknown meaning. ``atis`` is empty in all known files."""
 
     atis: str | None = None
 
@@ -95,8 +95,9 @@ class AtisLatchRecord(Record, tag="atis-latch", kw_only=True, frozen=True):
 class CostStateRecord(Record, tag="cost-state", kw_only=True, frozen=True):
     """The cost of the session so far, as calculated by the CLI. It includes subagents and side requests.
 
-    It is a running total, so the last one of a session counts. A fork continues the total of its original. After a
-    kill it starts again at zero. Times are in milliseconds, ``startTime`` since 1970.
+    Each record has the total so far, so the last record of a session counts. A fork continues the total of its
+    original. After a kill of the CLI, the total starts again at zero. Times are in milliseconds; ``startTime`` is since
+    1970.
     """
 
     totalCostUSD: Number | None = None
@@ -112,13 +113,13 @@ class CostStateRecord(Record, tag="cost-state", kw_only=True, frozen=True):
 
 
 class CustomTitleRecord(Record, tag="custom-title", kw_only=True, frozen=True):
-    """A title that the user gave."""
+    """A title from the user."""
 
     customTitle: str
 
 
 class TagRecord(Record, tag="tag", kw_only=True, frozen=True):
-    """A tag that the user gave; empty if the user removed the tag."""
+    """A tag from the user; empty if the user has removed the tag."""
 
     # Not called `tag`, because that is a keyword for Structs. The key on the wire is `tag`.
     label: str = msgspec.field(name="tag")
@@ -143,7 +144,7 @@ class FileHistorySnapshotRecord(Record, tag="file-history-snapshot", kw_only=Tru
 
 
 class LastPromptRecord(Record, tag="last-prompt", kw_only=True, frozen=True):
-    """The latest prompt, and the uuid of the record at which the conversation continues: the end of its branch."""
+    """The latest prompt, and in ``leafUuid`` the uuid of the record after which the conversation continues."""
 
     lastPrompt: str | None = None
     leafUuid: str | None = None
@@ -166,7 +167,7 @@ class PrLinkRecord(Record, tag="pr-link", kw_only=True, frozen=True):
 
 
 class QueueOperationRecord(Record, tag="queue-operation", kw_only=True, frozen=True):
-    """A prompt was put into the queue (with its text) or taken out of it (without)."""
+    """A prompt was put into the queue (with its text) or taken out of the queue (without its text)."""
 
     # one of enqueue, dequeue, remove, popAll
     operation: str
@@ -180,7 +181,7 @@ class QueueOperationRecord(Record, tag="queue-operation", kw_only=True, frozen=T
 
 
 class RelocatedRecord(Record, tag="relocated", kw_only=True, frozen=True):
-    """From here on the session works in another directory, such as a worktree."""
+    """The session continues in another directory, such as a worktree."""
 
     relocatedCwd: str
 
@@ -199,6 +200,6 @@ class ToolsUsedRecord(Record, tag="tools-used", kw_only=True, frozen=True):
 
 
 class WorktreeStateRecord(Record, tag="worktree-state", kw_only=True, frozen=True):
-    """The git worktree that the session works in. Null after it has left the worktree."""
+    """The git worktree in which the session works. Null after the session has left the worktree."""
 
     worktreeSession: dict[str, Any] | None = null()

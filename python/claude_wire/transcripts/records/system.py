@@ -23,7 +23,7 @@ __all__ = [
 
 
 class SystemRecord(Entry, tag="system", kw_only=True, frozen=True):
-    """The base class of these records. ``content`` is text for display; ``level`` is an open set."""
+    """The base class of ``system`` records. ``content`` is a text for the user."""
 
     subtype: str
     content: str | None = None
@@ -33,7 +33,7 @@ class SystemRecord(Entry, tag="system", kw_only=True, frozen=True):
 
 
 class ApiErrorRecord(SystemRecord, kw_only=True, frozen=True):
-    """An API request failed. It is tried again after ``retryInMs`` milliseconds."""
+    """An API request has failed. The CLI repeats it after ``retryInMs`` milliseconds."""
 
     subtype: Literal["api_error"] = constant("api_error")
     error: dict[str, Any] | None = None
@@ -45,7 +45,7 @@ class ApiErrorRecord(SystemRecord, kw_only=True, frozen=True):
 
 
 class KeptSegment(Wire, kw_only=True, frozen=True):
-    """The ends of the run of records that a compaction has kept. ``anchorUuid`` is the record before them now."""
+    """The first and last record of those that a compaction has kept. ``anchorUuid`` is now the record before them."""
 
     headUuid: str
     anchorUuid: str
@@ -53,7 +53,7 @@ class KeptSegment(Wire, kw_only=True, frozen=True):
 
 
 class KeptMessages(Wire, kw_only=True, frozen=True):
-    """The records that a compaction has kept. ``anchorUuid`` names the record before them now."""
+    """The records that a compaction has kept. ``anchorUuid`` is now the record before them."""
 
     anchorUuid: str
     uuids: list[str]
@@ -61,7 +61,7 @@ class KeptMessages(Wire, kw_only=True, frozen=True):
 
 
 class CompactFacts(Wire, kw_only=True, frozen=True):
-    """The facts of a compaction: tokens before and after, and the uuids of the records that the model still sees."""
+    """Details of a compaction: tokens before and after, and the uuids of the records that the model still sees."""
 
     # one of auto, manual
     trigger: str
@@ -76,7 +76,10 @@ class CompactFacts(Wire, kw_only=True, frozen=True):
 
 
 class CompactBoundaryRecord(SystemRecord, kw_only=True, frozen=True):
-    """From here on the model sees a summary of earlier records. A root; ``logicalParentUuid`` names its predecessor."""
+    """After this record the model sees a summary of the earlier records. It is a root of the tree.
+
+    ``logicalParentUuid`` is the uuid of the last record before the compaction.
+    """
 
     subtype: Literal["compact_boundary"] = constant("compact_boundary")
     logicalParentUuid: str | None = null()
@@ -90,7 +93,7 @@ class InformationalRecord(SystemRecord, kw_only=True, frozen=True):
 
 
 class LocalCommandRecord(SystemRecord, kw_only=True, frozen=True):
-    """The output of one of the CLI's own commands."""
+    """The output of a command of the CLI, such as ``/context``."""
 
     subtype: Literal["local_command"] = constant("local_command")
     commandRun: dict[str, Any] | None = None
@@ -100,7 +103,7 @@ class LocalCommandRecord(SystemRecord, kw_only=True, frozen=True):
 
 
 class ModelFallbackRecord(SystemRecord, kw_only=True, frozen=True):
-    """The model was not available, and the fallback model answers instead."""
+    """The model is not available, and the fallback model answers instead."""
 
     subtype: Literal["model_fallback"] = constant("model_fallback")
     trigger: str | None = None
