@@ -1,4 +1,4 @@
-"""Play recordings of the CLI in a child process that takes its place, with injected faults if wanted.
+"""Play recordings of the CLI in a child process in its place, with injected faults if wanted.
 
 ::
 
@@ -10,13 +10,13 @@
 
 For pytest there is a fixture in :mod:`claude_wire.testing.fixtures`; for a shell, the command ``claude-wire replay``.
 
-To test an agent of your own without a process, use :func:`open_agent`::
+To test an agent without a process, use :func:`open_agent`::
 
     async with open_agent(answer) as session:
         assert (await session.ask("hi")).result == "You said: hi"
 
-The modules: ``recording`` reads recordings, ``faults`` has the faults, ``replay`` makes commands and scripts of both,
-``player`` is the program that they start; ``in_memory`` connects an agent and a session.
+The modules: ``recording`` reads recordings, ``faults`` defines the faults, ``replay`` makes commands and scripts from
+both, ``player`` is the program that these run, and ``in_memory`` connects an agent and a session.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ += faults.__all__
 
 
 def __getattr__(name: str) -> Any:
-    # Imported on first use: playing recordings needs neither agents nor sessions.
+    # Imported on first use, because playing recordings needs neither agents nor sessions.
     if name != "open_agent":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from claude_wire.testing.in_memory import open_agent

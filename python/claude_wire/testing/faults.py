@@ -1,12 +1,11 @@
-"""The faults that a test can inject into a child process. Each class is a fault for
-:class:`~claude_wire.testing.Replay`.
+"""The faults that :class:`~claude_wire.testing.Replay` can inject into its child process, a stand-in for the CLI.
 
 Positions are bytes and lines of ``recording.stdout``. Lines that the player adds (answers to unrecorded requests,
 :class:`GarbageLine`) are not counted.
 
 A fault after a byte happens as soon as this byte is written, even if the next byte waits for input. A fault before a
-line, or at byte 0, happens when this line is due, after the input that the line waits for. Several faults at one place
-happen in the given order. A fault given after one that waits for the line waits, too.
+line, or at byte 0, happens when the line is due, after the input that the line waits for. Several faults at one place
+happen in the given order. So a fault also waits for the line if an earlier fault at its place does.
 """
 
 from __future__ import annotations
@@ -33,13 +32,13 @@ __all__ = [
 
 @dataclass(frozen=True)
 class _Checked:
-    """Checks values at once, because the stand-in would fail later."""
+    """Checks the values of a fault when it is made, and not only in the stand-in."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
             if field.name in ("seconds", "size") and not 0 <= value < math.inf:
-                raise ValueError(f"{type(self).__name__} takes {field.name} from 0 up")
+                raise ValueError(f"{type(self).__name__} takes a finite {field.name} of at least 0")
             if field.name == "exit_code" and not 0 <= value <= 255:
                 raise ValueError(f"{type(self).__name__} takes an exit_code from 0 to 255")
 
@@ -80,7 +79,7 @@ class Stall(_Checked):
 class GarbageLine:
     """Write a line that is not JSON before line ``before_line`` (1 is the first; one past the last is the end).
 
-    ``data`` is the line without its line feed, any bytes.
+    ``data`` is the line without its line feed.
     """
 
     before_line: int
@@ -89,16 +88,16 @@ class GarbageLine:
 
 @dataclass(frozen=True)
 class FloodStderr(_Checked):
-    """First write ``size`` bytes of text to the standard error: all of them, however long this takes."""
+    """Write ``size`` bytes of text to the standard error before the output, and wait until all are written."""
 
     size: int
 
 
 @dataclass(frozen=True)
 class IgnoreTerm(_Checked):
-    """Ignore SIGTERM, and stay alive after the output is written and the input has ended.
+    """Ignore SIGTERM, and stay alive for ``seconds`` after the output is written and the input has ended.
 
-    At most for ``seconds``, so that the process does not stay for ever if a host fails to kill it.
+    The time limit ends the process if a host does not kill it.
     """
 
     seconds: float = 60.0
@@ -113,21 +112,21 @@ class HoldStdout(_Checked):
 
 @dataclass(frozen=True)
 class CloseStdout(_Checked):
-    """Close the standard output after all is written, and stay alive for ``seconds``, whatever the input does."""
+    """Close the standard output after all is written, and stay alive for ``seconds``, even if the input ends."""
 
     seconds: float
 
 
 @dataclass(frozen=True)
 class ExitAtOnce(_Checked):
-    """Exit without reading or writing anything but the recorded standard error."""
+    """Exit without reading input or writing output. Only the recorded standard error is written."""
 
     exit_code: int = 1
 
 
 @dataclass(frozen=True)
 class WriteFirst:
-    """Write ``size`` bytes of ``keep_alive`` lines before reading any input. At least 22, the size of one such line."""
+    """Write ``size`` bytes of ``keep_alive`` lines before reading any input. A line has at least 22 bytes."""
 
     size: int
 
@@ -138,24 +137,24 @@ class WriteFirst:
 
 @dataclass(frozen=True)
 class Silence(_Checked):
-    """Write nothing. The stand-in ends with its input, or after ``seconds`` if the prompt was an argument."""
+    """Write nothing. The stand-in ends when its input ends, or after ``seconds`` if the prompt was an argument."""
 
     seconds: float = 60.0
 
 
 @dataclass(frozen=True)
 class GiveUp(_Checked):
-    """Exit with the recorded code if nobody has read the output for ``seconds``, and leave the rest unwritten.
+    """Exit with the recorded code if the host has not read the output for ``seconds``. The rest is not written.
 
-    The CLI does so 2 seconds after it has finished, if its prompt was an argument or its input has ended. While more
-    input may come, the CLI waits, and so does the stand-in.
+    The CLI does this 2 seconds after it has finished, if its prompt was an argument or its input has ended. While the
+    input is open, the CLI waits, and so does the stand-in.
     """
 
     seconds: float = 2.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.seconds == 0:  # 0 would switch the timer off
+        if self.seconds == 0:  # setitimer(0) would switch the timer off
             raise ValueError("GiveUp takes more than 0 seconds")
 
 

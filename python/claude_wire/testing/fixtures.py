@@ -1,6 +1,6 @@
 """The pytest fixture ``replay_cli``: ``pytest_plugins = ["claude_wire.testing.fixtures"]`` in a ``conftest.py``.
 
-The only module of the package that imports pytest.
+Only this module of the package imports pytest.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["replay_cli"]
 
 @pytest.fixture(scope="session")
 def replay_cli(tmp_path_factory: pytest.TempPathFactory) -> ReplayCLI:
-    """Makes stand-ins for the CLI: ``replay_cli(recording, ...)`` returns the path of one, for ``cli_path``.
+    """Makes stand-ins for the CLI: ``replay_cli(recording, ...)`` returns the path of a program, for ``cli_path``.
 
     ::
 

@@ -1,4 +1,4 @@
-"""Connect a host and an agent in one process, without starting a program: for tests of an agent."""
+"""Connect a host and an agent in one process, without starting a program, for tests of an agent."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from claude_wire.streams.tasks import Tasks
 from claude_wire.support.arguments import type_of
 from claude_wire.support.waiting import cancel_scope
 
-#: At most this many lines wait in each direction.
+#: Most lines that wait in each direction.
 MAX_LINES = 64
-#: Timeout in seconds for the end of the agent.
+#: Seconds to wait for the end of the agent.
 LAST_SECONDS = 5.0
 
 
@@ -48,10 +48,10 @@ async def open_agent(
                 result = await session.ask("hi")
                 assert result.result == "You said: hi"
 
-    Entering the block sends ``initialize`` and waits for the answer. After the block, the agent has ended.
+    Entering the block sends ``initialize`` and waits for the answer. Leaving the block ends the agent.
 
     Args:
-        agent: an :class:`~claude_wire.agent.Agent`, or the function of one.
+        agent: an :class:`~claude_wire.agent.Agent`, or the function for one.
         options: the flags of the agent; ``cli_path`` is ignored.
 
     The other arguments are those of :func:`~claude_wire.open_session`.
@@ -111,7 +111,7 @@ async def open_agent(
         tasks.cancel()
         with cancel_scope(shield=True):
             await tasks.wait(LAST_SECONDS)
-        at_agent.close()  # needed if the task was cancelled before it began
+        at_agent.close()  # if the task was cancelled before it began, it has not closed the streams
         to_host.close()
     if failed:
         raise failed[0]

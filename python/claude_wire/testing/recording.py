@@ -1,6 +1,6 @@
 """A recorded session: the lines of the CLI's streams with their order and times, and the exit code.
 
-The code that reads the files is in ``player``, which runs without the rest of this package.
+The package ``player``, which runs without the rest of the library, has the code that reads the files.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from claude_wire.testing.player import steps as _steps
 class Step(NamedTuple):
     """One line of a session."""
 
-    #: Time since the start of the CLI; 0.0 if no times were recorded.
+    #: Seconds since the start of the CLI; 0.0 if no times were recorded.
     seconds: float
-    #: ``in``: the host wrote it to the CLI's standard input. ``out``: the CLI wrote it to its standard output.
+    #: ``in``: the host wrote the line to the CLI's standard input. ``out``: the CLI wrote it to its standard output.
     direction: str
-    #: The line, with its line feed unless the stream ended before one.
+    #: The line, with its line feed. Without it if the stream ended in the middle of the line.
     data: bytes
 
 
@@ -33,26 +33,26 @@ class Step(NamedTuple):
 class Recording:
     """A recorded session, from :meth:`load` or :meth:`from_files`.
 
-    The files of a recording; only the first is required:
+    A recording has these files. Only ``stdout.ndjson`` is required:
 
     =======================  ======================================================================================
     ``stdout.ndjson``        the output of the CLI, byte for byte
     ``stdin.ndjson``         the input from the host; missing if the prompt was an argument
-    ``order.jsonl``          ``[seconds, "in" or "out", bytes without the line feed]`` for each line of both, or for
-                             lines that came at once, with the line feeds between them
+    ``order.jsonl``          ``[seconds, "in" or "out", bytes without the last line feed]``, for each line of both, or
+                             for several lines that were read or written together
     ``stdout.reads.jsonl``   ``[seconds, bytes]`` for each read of the CLI's standard output
     ``cmd.json``             ``{"argv": [...]}``, the command line of the CLI
-    ``exit.json``            ``{"rc": 0}``, its exit code, as in :mod:`subprocess`
-    ``stderr.txt``           its standard error
+    ``exit.json``            ``{"rc": 0}``, the exit code of the CLI, as in :mod:`subprocess`
+    ``stderr.txt``           the standard error of the CLI
     =======================  ======================================================================================
 
     Without ``order.jsonl`` the order is guessed by the protocol: a request before its answer, the second prompt after
     the first result.
 
     Attributes:
-        name: such as the name of the folder.
-        files: file name -> bytes.
-        path: where the recording was loaded from, or None.
+        name: name of the recording: that of its folder, after :meth:`load`.
+        files: file name -> content.
+        path: absolute path of the folder or file; None if the recording is not on disk.
     """
 
     name: str
@@ -84,12 +84,12 @@ class Recording:
         return cls(name, {file: bytes(data) for file, data in files.items() if file in _files.FILES})
 
     def save(self, folder: str | os.PathLike[str]) -> Recording:
-        """Write the files into ``folder``, which is made if it is missing. Returns the recording at this path.
+        """Write the files into ``folder``, which is created if it is missing. Return the recording with this path.
 
         Only their owner can read the files, because recordings contain prompts. Symbolic links are not followed.
 
         Raises:
-            OSError: a file cannot be written, or something else is in its place.
+            OSError: a file cannot be written, or a link, a pipe or a device is in its place.
         """
         os.makedirs(folder, mode=0o700, exist_ok=True)
         for name, data in self.files.items():
@@ -124,7 +124,7 @@ class Recording:
 
     @cached_property
     def reads(self) -> tuple[bytes, ...]:
-        """The standard output, one item for each recorded read; one item in all if reads were not recorded.
+        """The standard output, one item for each recorded read; a single item if reads were not recorded.
 
         Raises:
             ValueError: ``stdout.reads.jsonl`` is damaged.
@@ -141,7 +141,7 @@ class Recording:
 
     @cached_property
     def exit_code(self) -> int:
-        """The CLI's exit code; after a signal, minus its number; 0 if it was not recorded."""
+        """The CLI's exit code. After a signal: minus the number of the signal. 0 if it was not recorded."""
         return _files.exit_code_of(self.files)
 
 
@@ -153,7 +153,7 @@ def write_private(path: str | os.PathLike[str], data: bytes, mode: int) -> None:
     """
     if os.path.lexists(path) and not stat.S_ISREG(os.lstat(path).st_mode):
         raise OSError(errno.EEXIST, "in its place is a link, or something else that is no file", os.fspath(path))
-    # Something else may be put there after this check: these flags neither follow a link nor wait for a pipe.
+    # A link or pipe may be put there after this check. With these flags, open() does not follow or wait for it.
     flags = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     with open(os.open(path, flags, mode), "wb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):

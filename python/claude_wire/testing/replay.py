@@ -1,4 +1,4 @@
-"""Start a recording in place of the CLI: by an argument list, or by a script that contains the recording."""
+"""Run a recording in place of the CLI: by an argument list, or by a script that contains the recording."""
 
 from __future__ import annotations
 
@@ -22,30 +22,31 @@ Writes = Literal["lines", "blocks", "bytes"]
 
 
 class Replay:
-    """A recording as a child process: a stand-in for the CLI that works with any host and any flags.
+    """Plays a recording in a child process: a stand-in for the CLI that works with any host and any flags.
 
     The child plays the recorded output. Where the recorded CLI got a prompt, a control request or a control response,
     the child waits until the host sends a line of the same kind, with any content. Its answers have the ids of the
-    host's own requests. It answers an unrecorded request at once, as elsewhere in the recording, or with a success.
-    After the end of its input it plays the rest without waiting.
+    live requests. It answers a request that was not recorded at this place immediately: with an answer to the same kind
+    of request elsewhere in the recording, or with an empty success. After the end of its input, the child plays the
+    rest without waiting.
 
-    It has as many turns as were recorded. A further prompt gets no answer, so give a test that waits for one a time
-    limit, such as ``anyio.fail_after(10)``. If several prompts were recorded before the first result, it waits for all
-    of them: concurrent callers of :meth:`~claude_wire.Session.ask`, which take turns, would then wait for ever.
+    The child has as many turns as were recorded. A further prompt gets no answer: in a test, set a time limit, such as
+    ``anyio.fail_after(10)``. If several prompts were recorded before the first result, the child waits for all of them.
+    Concurrent callers of :meth:`~claude_wire.Session.ask`, which take turns, would then wait forever.
 
-    With ``--input-format stream-json``, it waits for a first prompt even if the recorded CLI got its prompt as an
-    argument, and ends when its input ends. With ``--print`` or another format, it waits for nothing. Without these
-    flags it does what the recorded CLI did: so a host that has a ``can_use_tool`` runs
-    ``[*Replay(...).argv(), "--permission-prompt-tool", "stdio"]``. At the end it writes the recorded standard error and
-    exits with the recorded code. Like the CLI, it ends with code 1 after an input line that is not JSON, with 143 after
-    SIGTERM, and with 130 after SIGINT. ``--version`` prints the recorded version.
+    With ``--input-format stream-json``, the child waits for a first prompt even if the recorded CLI got its prompt as
+    an argument, and ends when its input ends. With ``--print`` or another format, it does not wait for input. Without
+    these flags it reads input if the recorded CLI did: so a host that has a ``can_use_tool`` can run
+    ``[*Replay(...).argv(), "--permission-prompt-tool", "stdio"]``. At the end the child writes the recorded standard
+    error and exits with the recorded code. Like the CLI, it exits with code 1 after an input line that is not JSON,
+    with 143 after SIGTERM, and with 130 after SIGINT. ``--version`` prints the recorded version.
 
     Args:
         recording: a :class:`Recording`, or the path of one.
-        speed: None for as fast as it is read, 1.0 for the recorded times, 10.0 for ten times as fast.
-        writes: ``lines`` for one write a line, as the CLI does; ``blocks`` of 64 KiB; or single ``bytes``.
+        speed: 1.0: write at the recorded times; 10.0: ten times as fast; None: as fast as the host reads.
+        writes: ``lines``: one write for each line, like the CLI; ``blocks``: blocks of 64 KiB; ``bytes``: single bytes.
         faults: the faults to inject.
-        wait: False to wait for no input at all, and to end without it.
+        wait: False: never wait for input, and end without it.
 
     Raises:
         ValueError: a wrong argument; a fault is beyond the end of the recording.
@@ -63,7 +64,7 @@ class Replay:
         wait: bool = True,
     ) -> None:
         if speed is not None and not 0 < speed < math.inf:
-            raise ValueError("speed is a positive number, or None for no pauses at all")
+            raise ValueError("speed is a positive number, or None for no pauses")
         if writes not in get_args(Writes):
             raise ValueError(f"writes is one of {', '.join(get_args(Writes))}")
         self.recording: Recording = recording if isinstance(recording, Recording) else Recording.load(recording)
@@ -80,27 +81,27 @@ class Replay:
         self._settings = json.dumps(settings)
 
     def argv(self) -> list[str]:
-        """The command that plays the recording, for :func:`~claude_wire.open_process`, :mod:`subprocess` and others.
+        """Return the command that plays the recording, for :func:`~claude_wire.open_process` or :mod:`subprocess`.
 
         Raises:
-            ValueError: the recording is not on disk; :meth:`Recording.save` it, or use :meth:`script`.
+            ValueError: the recording is not on disk. Use :meth:`Recording.save` or :meth:`script`.
         """
         if self.recording.path is None:
             raise ValueError("the recording is not on disk: save() it, or use script()")
         return [*_player_command(), self.recording.path, self._settings]
 
     def script(self, path: str | os.PathLike[str]) -> str:
-        """Write an executable file that plays the recording, as the path of a host's CLI. Returns the path.
+        """Write an executable file that plays the recording. Return its path, to use as the path of the CLI.
 
-        The file contains the recording, so it needs only this installation of Python and of this package. Only its
+        The file contains the recording. To run, it needs only this installation of Python and of this package. Only its
         owner can read it.
 
         Raises:
-            OSError: the file cannot be written, or something else is in its place, such as a symbolic link.
+            OSError: the file cannot be written, or a link, a pipe or a device is in its place.
             NotImplementedError: on Windows, where a script is not an executable file; use :meth:`argv`.
         """
         if os.name != "posix":
-            raise NotImplementedError("a script is no executable file here; use argv()")
+            raise NotImplementedError("a script is not an executable file on Windows; use argv()")
         # The shell starts the interpreter, because a path after #! must be short and have no spaces.
         command = " ".join(shlex.quote(part) for part in _player_command())
         head = f'exec {command} "$0" {shlex.quote(self._settings)} "$@"'
@@ -109,10 +110,10 @@ class Replay:
 
 
 class ReplayCLI:
-    """Makes stand-ins for the CLI, each in a folder of its own. The pytest fixture ``replay_cli`` is one.
+    """Makes stand-ins for the CLI, each in a separate folder. The pytest fixture ``replay_cli`` is an instance.
 
     Args:
-        new_folder: returns the path of a new folder with each call.
+        new_folder: creates a new folder in each call, and returns its path.
     """
 
     def __init__(self, new_folder: Callable[[], str | os.PathLike[str]]) -> None:
@@ -140,7 +141,7 @@ def _player_command() -> list[str]:
 
 
 def _add(fault: Fault, settings: dict[str, Any], starts: list[int]) -> None:
-    """Add a fault to the settings. ``starts`` has the byte at which each line of output begins, and the end."""
+    """Add a fault to the settings. ``starts`` has the offset of each line of output, and of the end, in bytes."""
     events: list[tuple[int, str, Any]] = settings["events"]
     match fault:
         case faults.CutOutput(at_byte, exit_code):
@@ -154,7 +155,7 @@ def _add(fault: Fault, settings: dict[str, Any], starts: list[int]) -> None:
         case faults.GarbageLine(before_line, data):
             events.append((_start(before_line, starts), "write", data.decode("latin-1") + "\n"))
         case _:
-            # All other faults have no place in the output, and one parameter.
+            # All other faults have one parameter, and no position in the output.
             if type(fault) not in get_args(Fault):
                 raise TypeError(f"{fault!r} is no fault")
             (settings[type(fault).__name__],) = dataclasses.astuple(fault)

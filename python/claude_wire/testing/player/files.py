@@ -9,7 +9,7 @@ import os
 from .lines import list_in, object_in
 from .pipes import BLOCK_BYTES
 
-TYPE_CHECKING = False  # typing is slow to import, and not needed at run time
+TYPE_CHECKING = False  # do not import typing, which is slow
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping
     from typing import Any, BinaryIO
@@ -24,14 +24,14 @@ FILES = (
     "stderr.txt",
 )
 
-#: The first bytes of a file with a packed recording, and the bytes directly before the recording.
+#: The first bytes of a script with a packed recording, and the bytes directly before the recording.
 PACKED = b"#!/bin/sh\n"
 PACKED_FILES = b"\n#recording "
 
-#: All compressed files of a recording together may unpack to this many bytes, because a recording is held in memory.
+#: Limit for the unpacked size of all compressed files of a recording in bytes, because a recording is kept in memory.
 MAX_UNPACKED_BYTES = 256 * 1024 * 1024
 
-#: The memory limit for unpacking .xz. Files made by ``xz -9`` need 65 MiB.
+#: Limit for the memory to unpack an .xz file, in bytes. Files of ``xz -9`` need 65 MiB.
 MAX_XZ_MEMORY_BYTES = 128 * 1024 * 1024
 
 
@@ -40,7 +40,7 @@ class UnpackLimitError(ValueError):
 
 
 def read_files(path: str) -> dict[str, bytes]:
-    """Read the files of a recording by name: from a folder, from a script that contains a recording, or stdout alone.
+    """Read the files of a recording, by name: from a folder, from a script, or from a file with only the output.
 
     Raises:
         OSError: ``path`` cannot be read, or is a folder without ``stdout.ndjson``.
@@ -62,12 +62,12 @@ def read_files(path: str) -> dict[str, bytes]:
     if "stdout.ndjson" not in files:
         within = [entry for entry in os.listdir(path) if os.path.isfile(os.path.join(path, entry, "stdout.ndjson"))]
         hint = f", but there is one in {min(within)!r}" if within else ""
-        raise FileNotFoundError(2, f"no recording: there is no stdout.ndjson in it{hint}", path)
+        raise FileNotFoundError(2, f"not a recording: there is no stdout.ndjson in it{hint}", path)
     return files
 
 
 def _contents(path: str, most: int) -> bytes:
-    """Read a file, and unpack it to at most ``most`` bytes if its name says that it is compressed."""
+    """Read a file. If its name ends with .gz or .xz, unpack it, to at most ``most`` bytes."""
     name = os.path.basename(path)
     if not name.endswith((".gz", ".xz")):
         with open(path, "rb") as file:
@@ -86,8 +86,8 @@ def unpacked_pieces(path: str) -> Generator[bytes, None, None]:
     """Yield the content of a .gz or .xz file in pieces of at most :data:`BLOCK_BYTES`, in constant memory.
 
     Raises:
-        OSError: it cannot be read.
-        ValueError: it is damaged.
+        OSError: the file cannot be read.
+        ValueError: the file is damaged.
         UnpackLimitError: unpacking needs more than :data:`MAX_XZ_MEMORY_BYTES`.
     """
     unpacked = _unpacked_gz if path.endswith(".gz") else _unpacked_xz
@@ -133,7 +133,7 @@ def _unpacked_xz(file: BinaryIO, name: str) -> Iterator[bytes]:
 
 
 def packed(head: bytes, files: Mapping[str, bytes]) -> bytes:
-    """Make a script: ``head``, which are lines of a shell script that ends with ``exec``, and a recording after it."""
+    """Make a script: ``head`` (lines of a shell script, which end with ``exec``), and a recording after it."""
     sizes = json.dumps({name: len(data) for name, data in files.items()}).encode("ascii")
     return PACKED + head + PACKED_FILES + sizes + b"\n" + b"".join(files.values())
 
@@ -154,7 +154,7 @@ def flags_of(files: Mapping[str, bytes]) -> list[str]:
 
 
 def exit_code_of(files: Mapping[str, bytes]) -> int:
-    """Return the recorded exit code, in the form of :mod:`subprocess`; 0 if there is none."""
+    """Return the recorded exit code, in the form of :mod:`subprocess`; 0 if none was recorded."""
     code = _json_file(files, "exit.json").get("rc")
     return code if isinstance(code, int) else 0
 

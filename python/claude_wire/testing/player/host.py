@@ -1,4 +1,4 @@
-"""Match the lines of the live host with the recorded lines that they correspond to."""
+"""Match the lines of the live host with the recorded lines."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from queue import Empty, SimpleQueue
 from .lines import Line
 from .pipes import BLOCK_BYTES, STDIN
 
-TYPE_CHECKING = False  # typing is slow to import, and not needed at run time
+TYPE_CHECKING = False  # do not import typing, which is slow
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
 class Expected:
-    """A recorded line of the host, and its state: ``waiting``, ``here`` or ``skipped``."""
+    """A recorded line of the host, and its state: ``waiting``, ``here`` (it has arrived) or ``skipped``."""
 
     __slots__ = ("hooks", "identity", "kind", "live_hooks", "live_identity", "state", "subtype")
 
@@ -26,7 +26,7 @@ class Expected:
         self.identity: str = line.identity
         self.live_identity: str = line.identity
         self.hooks: dict[tuple[str, int, int], str] = line.hooks
-        #: The id of each recorded hook -> the id of the live host's hook in the same place.
+        #: Id of a recorded hook -> id of the live host's hook at the same place.
         self.live_hooks: dict[str, str] = {}
         self.state: str = "waiting"
 
@@ -35,11 +35,12 @@ class Host:
     """Reads the lines of a live host, and finds the recorded line that each corresponds to.
 
     Prompts and requests are matched by their order, responses by their ids (the player's requests have the recorded
-    ids). If the live host differs from the recorded one:
+    ids). If the live host differs from the recorded host:
 
-    * a prompt instead of a recorded request: the request is no longer waited for, and its answer is not played; * a
-    request instead of another recorded line: ``answer`` is called, and a request of this subtype that was recorded
-    later is no longer waited for; * a line that is not JSON: ``refuse`` is called, unless the recording also has one;
+    * a prompt instead of a recorded request: the player no longer waits for the request, and does not play its answer;
+    * a request instead of another recorded line: ``answer`` is called, and the player no longer waits for a request of
+      this subtype that was recorded later;
+    * a line that is not JSON: ``refuse`` is called, unless the recording also has such a line;
     * further prompts and responses, and lines that the CLI ignores (``keep_alive``), are dropped.
     """
 
@@ -47,7 +48,7 @@ class Host:
         self, expected: list[Expected], answer: Callable[[Line], None], refuse: Callable[[bytes], None]
     ) -> None:
         self.ended: bool = False
-        self.closed: bool = False  # the input has ended, but earlier lines may still wait in the queue
+        self.closed: bool = False  # True after the end of the input; earlier lines may still be in the queue
         self._lines: SimpleQueue[bytes | None] = SimpleQueue()
         self._ordered = [each for each in expected if each.kind != "response"]
         self._responses = {each.identity: each for each in expected if each.kind == "response"}
@@ -55,7 +56,7 @@ class Host:
         self._refuse = refuse
 
     def start(self) -> None:
-        """Start a thread that reads: the host must be able to send while the player is blocked by a full pipe."""
+        """Start a thread that reads, because the host must be able to send while a full pipe blocks the player."""
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self) -> None:
@@ -63,7 +64,7 @@ class Host:
         while True:
             try:
                 data = os.read(STDIN, BLOCK_BYTES)
-            except OSError:  # there is no standard input
+            except OSError:  # the player was started without a standard input
                 data = b""
             if not data:
                 break
@@ -83,7 +84,7 @@ class Host:
             self._take(self._lines.get())
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait for one line, at most ``seconds`` or until the input ends, and take it. Returns False if none came."""
+        """Wait for a line, at most ``seconds`` or until the input ends, and take it. Return False without a line."""
         if self.ended:
             time.sleep(seconds or 0.0)
             return False
@@ -95,7 +96,7 @@ class Host:
         return True
 
     def wait_for(self, expected: Expected) -> None:
-        """Wait for the live line that corresponds to a recorded one, or for the end of the input."""
+        """Wait for the live line that corresponds to a recorded line, or for the end of the input."""
         while expected.state == "waiting" and self.wait():
             pass
 

@@ -1,6 +1,6 @@
 """Recognise the lines that the player needs to follow a live host: prompts, control requests and control responses.
 
-Also reads the flags that decide the format of the input.
+This module also reads the flags that decide the format of the input.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import json
 
-TYPE_CHECKING = False  # typing is slow to import, and not needed at run time
+TYPE_CHECKING = False  # do not import typing, which is slow
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
@@ -24,7 +24,7 @@ _JSON = json.JSONDecoder(parse_constant=_refuse_constant)
 class Line:
     """The parts of a line that the player needs, in either direction.
 
-    kind: ``user``, ``result``, ``request``, ``response``, ``garbage`` (no JSON), or empty for anything else.
+    kind: ``user``, ``result``, ``request``, ``response``, ``garbage`` (not JSON), or empty for any other line.
     subtype: the subtype of a request.
     identity: the id of a request, or the id of the request that a response answers.
     hooks: the ids of the hooks in ``initialize`` by their places: event, index of the matcher, index in the matcher.
@@ -65,7 +65,7 @@ class Line:
 
 def object_in(value: Any) -> dict[str, Any]:
     """Return the value if it is a JSON object, else an empty one."""
-    # The members may have any type, and cast() would need typing.
+    # The values may have any type, and cast() would need typing.
     return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType]  # see above
 
 
@@ -75,22 +75,22 @@ def list_in(value: Any) -> list[Any]:
 
 
 def with_id(data: bytes, recorded: str, live: str) -> bytes:
-    """Return an answer with the id ``live`` instead of ``recorded``. All other bytes stay as they are."""
+    """Return an answer with the id ``live`` instead of ``recorded``. All other bytes are unchanged."""
     return data.replace(json.dumps(recorded).encode("ascii"), json.dumps(live).encode("ascii"), 1)
 
 
 def with_hook(data: bytes, recorded: str, live: str) -> bytes:
-    """Return a hook call with the id ``live`` instead of ``recorded``. All other bytes stay as they are."""
+    """Return a hook call with the id ``live`` instead of ``recorded``. All other bytes are unchanged."""
     before, key, rest = data.partition(b'"callback_id"')
     return before + key + with_id(rest, recorded, live)
 
 
-#: Flags that say whether the CLI gets its prompt as an argument or reads it.
+#: Flags that decide whether the CLI gets its prompt as an argument or reads it.
 INPUT_FLAGS = ("-p", "--print", "--input-format")
 
 
 def says_input(flags: list[str]) -> bool:
-    """Return True if the flags say how the CLI gets its prompt. ``--permission-prompt-tool stdio`` alone does not."""
+    """Return True if the flags decide how the CLI gets its prompt, unlike ``--permission-prompt-tool stdio`` alone."""
     return any(flag.partition("=")[0] in INPUT_FLAGS for flag in flags)
 
 

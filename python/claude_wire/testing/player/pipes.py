@@ -1,4 +1,4 @@
-"""The pipes to the host, by their numbers. Writing works even when nobody reads."""
+"""Write to the pipes to the host, which are named by their descriptors."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import os
 import signal
 import sys
 
-TYPE_CHECKING = False  # typing is slow to import, and not needed at run time
+TYPE_CHECKING = False  # do not import typing, which is slow
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import NoReturn
 
 STDIN, STDOUT, STDERR = 0, 1, 2
 
-#: A pipe of Linux holds this many bytes, and most hosts read this many at once.
+#: Size of a pipe on Linux, in bytes. Most hosts read so many bytes in one call.
 BLOCK_BYTES = 64 * 1024
 
 
 class Output:
-    """Writes to standard output in pieces of the requested size. Calls ``gone`` when nobody reads any more."""
+    """Writes to standard output in pieces of the requested size. Calls ``gone`` if the host has closed the pipe."""
 
     def __init__(self, writes: str, gone: Callable[[], NoReturn]) -> None:
         self._piece_bytes = {"lines": sys.maxsize, "blocks": BLOCK_BYTES, "bytes": 1}[writes]
@@ -28,7 +28,7 @@ class Output:
         self.patience: float | None = None
 
     def write(self, data: bytes) -> None:
-        """Write a line, or hold it until a block is full."""
+        """Write a line. With ``blocks``, hold it until a block is full."""
         if self._held is None:
             self._write(data)
             return
@@ -53,7 +53,7 @@ class Output:
                 view = view[os.write(STDOUT, view[: self._piece_bytes]) :]
                 if self.patience is not None:
                     signal.setitimer(signal.ITIMER_REAL, 0)
-            except BlockingIOError:  # somebody who shares the pipe has made it non-blocking
+            except BlockingIOError:  # another process that shares the pipe has made it non-blocking
                 import select
 
                 select.select([], [STDOUT], [])
@@ -61,7 +61,7 @@ class Output:
                 if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
                     write_all(STDERR, f"Error: the output cannot be written: {error.strerror}\n".encode())
                     os._exit(2)
-                self._gone()  # the reader has closed the pipe, or there never was one
+                self._gone()  # the host has closed the pipe, or there was no pipe
 
 
 def write_all(fd: int, data: bytes) -> None:

@@ -1,7 +1,7 @@
 """The program that plays a recording in place of the CLI.
 
-Its arguments are ``RECORDING SETTINGS [FLAGS...]``: the folder or file of the recording, a JSON object (see
-``replay``), and the flags that the host gives to its CLI.
+The arguments are ``RECORDING SETTINGS [FLAGS...]``: the folder or file of the recording, a JSON object of
+:class:`~claude_wire.testing.Replay`, and the flags that the host gives to the CLI.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from .lines import Line, object_in, says_input, speaks_stream_json, with_hook, w
 from .pipes import STDERR, STDIN, STDOUT, Output, write_all
 from .steps import Step, steps_of
 
-TYPE_CHECKING = False  # typing is slow to import, and not needed at run time
+TYPE_CHECKING = False  # do not import typing, which is slow
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any, NoReturn
 
-#: The number of SIGKILL. Windows has no such name, and simply ends a process.
+#: The number of SIGKILL. On Windows, ``signal`` does not have this name, and os.kill() with this number ends a process.
 KILL = 9
 
 #: The player behaves like this version of the CLI. ``--version`` prints it if the recording names no version.
@@ -32,7 +32,8 @@ VERSION = b"2.1.331"
 #: The line that floods standard error.
 FLOOD = b"This line is one of many.\n"
 
-#: Events that happen as soon as the byte before them is written. All others happen when the next line is due.
+#: Kinds of events that happen as soon as the byte before them is written. Other events happen when the next line is
+#: due.
 BEHIND_A_BYTE = frozenset(("cut", "kill", "stall"))
 
 #: The answer to ``initialize`` if none was recorded: the fields that the protocol requires.
@@ -51,9 +52,9 @@ class Player:
 
     Args:
         files: the files of the recording.
-        settings: the settings from ``replay``.
-        flags: the flags that the host passes to the CLI. They decide only whether it reads stream-json from standard
-            input. If they do not say, it does what the recorded CLI did.
+        settings: the settings that :class:`~claude_wire.testing.Replay` has made.
+        flags: the flags that the host gives to the CLI. They decide only whether the player reads stream-json from
+            standard input. Without such a flag, it reads lines if the recorded CLI did.
     """
 
     def __init__(self, files: Mapping[str, bytes], settings: dict[str, Any], flags: list[str]) -> None:
@@ -84,7 +85,7 @@ class Player:
     def _expect(self) -> None:
         """Find the recorded lines of the host that the player must wait for."""
         if self._reads_lines and not any(step.is_input for step in self._steps):
-            # The recorded host gave its prompt as an argument; the live host sends it.
+            # The recorded host gave its prompt as an argument, but the live host sends it.
             self._steps.insert(0, Step(0.0, True, b'{"type":"user"}'))
         asked: set[str] = set()
         for index, step in enumerate(self._steps):
@@ -100,7 +101,7 @@ class Player:
                 asked.remove(line.identity)
                 self._expected[index] = Expected(line)
             elif line.kind == "garbage" and self._exit_code:
-                # This line ended the recorded CLI, which then did not wait for the end of its input.
+                # This line ended the recorded CLI before the end of its input.
                 self._expected[index] = Expected(line)
                 self._waits_for_end = False
                 return
@@ -151,8 +152,8 @@ class Player:
         live = self._live(data)
         while self._events and self._events[0][0] < self._played_bytes:
             event = self._events.pop(0)
-            # The played output may be shorter or longer than the recorded one: an id may differ in length, or an answer
-            # be left out.
+            # The played output may have another length than the recorded output: ids differ in length, and an answer
+            # may be left out.
             at = max(event[0] - begin, 0)
             if live[:at]:
                 self._output.write(live[:at])
@@ -160,14 +161,14 @@ class Player:
             self._happen(event)
         if live:
             self._output.write(live)
-        # An event after a byte does not wait for the input that may come before the next byte.
+        # An event after a byte does not wait for the input that the next byte waits for.
         while self._events and self._events[0][0] == self._played_bytes and self._events[0][1] in BEHIND_A_BYTE:
             self._happen(self._events.pop(0))
 
     def _live(self, data: bytes) -> bytes:
         """Return a line of output with the ids of the live host's requests and hooks.
 
-        Empty if it answers a request that the live host has not made.
+        Return b"" for an answer to a request that the live host has not sent.
         """
         if not self._requests or b"request_id" not in data:
             return data
@@ -192,7 +193,7 @@ class Player:
         return data
 
     def _answer(self, line: Line) -> None:
-        """Answer a request that was not recorded here: as elsewhere in the recording, or with a success."""
+        """Answer a request that was not recorded here: as elsewhere in the recording, or with an empty success."""
         if "Silence" in self._settings:
             return
         for request in self._recorded_requests(line.subtype):
@@ -208,7 +209,7 @@ class Player:
         self._output.flush()
 
     def _refuse(self, data: bytes) -> None:
-        """End like the CLI when an input line is not JSON."""
+        """Exit with an error, as the CLI does after an input line that is not JSON."""
         if self._reads_lines:
             text = f"Error parsing streaming input line (type=unknown, {len(data)} chars): SyntaxError\n"
             write_all(STDERR, text.encode("ascii"))
@@ -263,12 +264,12 @@ class Player:
 
 
 def _exit_by_signal(number: int, frame: object) -> None:
-    """Exit with a shell's code for a process that a signal ended, as the CLI does after SIGTERM."""
+    """Exit with 128 + the number of the signal, as the CLI does after SIGTERM."""
     os._exit(128 + number)
 
 
 def _hold_stdout(seconds: float) -> None:
-    """Leave a child that keeps standard output open until ``seconds`` after this process ends, however it ends."""
+    """Start a child that keeps standard output open until ``seconds`` after this process has ended in any way."""
     alive, held = os.pipe()
     if os.fork() == 0:
         os.close(held)

@@ -7,14 +7,14 @@ import json
 
 from .lines import Line, list_in
 
-TYPE_CHECKING = False  # typing is slow to import, and not needed at run time
+TYPE_CHECKING = False  # do not import typing, which is slow
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
 
 class Step:
-    """A line of the host or of the CLI."""
+    """A recorded line: its time in seconds, whether the host wrote it, and its bytes."""
 
     __slots__ = ("data", "is_input", "seconds")
 
@@ -74,8 +74,7 @@ def _recorded_order(order: list[Any], written: list[bytes], sent: list[bytes]) -
             steps.extend(Step(seconds, False, data) for data in written[outputs:end])
             outputs = end
         elif direction == "in":
-            # An entry is one write of the host. This is mostly one line, sometimes several, and blank lines may have no
-            # entry.
+            # An entry is one write of the host: mostly one line, sometimes several. Blank lines may have no entry.
             end = _end_of_write(sent, inputs, size)
             steps.extend(Step(seconds, True, data) for data in sent[inputs:end])
             inputs = end
@@ -85,7 +84,7 @@ def _recorded_order(order: list[Any], written: list[bytes], sent: list[bytes]) -
 
 
 def _end_of_read(written: list[bytes], begin: int, size: int) -> int:
-    """Return the index after the lines that came at once: ``size`` bytes without the last line feed."""
+    """Return the index after the lines of one read, which has ``size`` bytes without the last line feed."""
     total, end = 0, begin
     while end < len(written) and total <= size:
         total += len(written[end])
@@ -119,10 +118,10 @@ def _timed(reads: list[Any], written: list[bytes]) -> list[Step]:
 
 
 def _likely_order(outputs: list[Step], sent: list[bytes]) -> list[Step]:
-    """Put the lines of both streams into a likely order, if no order was recorded.
+    """Put the lines of both streams into a likely order, for a recording without ``order.jsonl``.
 
-    A request comes before its answer, a response after its request, a prompt after the answers to earlier requests,
-    and the second prompt after the first result.
+    A request is before its answer, a response after its request, a prompt after the answers to earlier requests, and
+    the second prompt after the first result.
     """
     answers: dict[str, int] = {}
     requests: dict[str, int] = {}
@@ -149,7 +148,7 @@ def _likely_order(outputs: list[Step], sent: list[bytes]) -> list[Step]:
             after_result = 0 if prompts == 0 else [*results, len(outputs)][min(prompts - 1, len(results))]
             earliest[index] = max(after_result, answered)
             prompts += 1
-    for index in range(len(lines) - 2, -1, -1):  # no line may come later than a line that was sent after it
+    for index in range(len(lines) - 2, -1, -1):  # a line must not be later than a line that was sent after it
         latest[index] = min(latest[index], latest[index + 1])
     steps: list[Step] = []
     at = 0
