@@ -1,7 +1,8 @@
-//! The native core by itself, on an input that is the same everywhere.
+//! Measures the native core without Python, on inputs that are the same on every machine.
 //!
-//! `cargo bench --bench native` prints how fast each case goes; `native CASE` does one case once, with nothing else in
-//! `counted_part`, so that tools/instructions.py can count its instructions under valgrind. Other arguments of cargo are ignored.
+//! `cargo bench --bench native` prints the speed of each case. `native CASE` runs one case once, within the function `counted_part`, whose
+//! instructions tools/instructions.py counts under valgrind. `native list` prints the names of the cases. Options that cargo passes
+//! are ignored.
 
 use std::fmt::Write as _;
 use std::hint::black_box;
@@ -20,24 +21,24 @@ use claude_wire::typed::{Builder, Line, Reader};
 
 const LINES: usize = 1_600;
 const CHUNK: usize = 64 * 1024;
-/// Longest time that a case is repeated for.
+/// How long a case is repeated.
 const SECONDS: f64 = 0.5;
 const WANTED: &[&str] = &["result", "assistant"];
 
-/// What cases read.
+/// The data that the cases read.
 struct Inputs {
-    /// Deltas of two sessions, in turns, and now and then a whole message.
+    /// 1600 lines with the same keys in the same order: deltas of two sessions, and four whole messages.
     like: Vec<u8>,
-    /// The same with keys in another order in each line.
+    /// The same lines, with the keys in a different order in each.
     unlike: Vec<u8>,
     /// One line of 3 MB.
     huge: Vec<u8>,
 }
 
-/// Returns something that depends on all its work.
+/// A function that does the work once. Its result depends on all of the work, so that the compiler removes none.
 type Case = fn(&Inputs) -> usize;
 
-/// The cases by their names; those that depend on the processor's vectors are `true`.
+/// The cases: name, whether the work uses vector instructions, and function.
 const CASES: &[(&str, bool, Case)] = &[
     ("frame", true, |inputs| {
         let found = frame::check(&inputs.like, usize::MAX);
@@ -106,7 +107,7 @@ fn coalesce(data: &[u8], level: Level) -> usize {
     filter(data, Filter::new(None, true, level))
 }
 
-/// Whole lines, a chunk at a time.
+/// Filters the complete lines of each chunk. Returns the bytes that came out.
 fn filter(data: &[u8], mut filter: Filter) -> usize {
     let (mut start, mut kept) = (0, 0);
     while start < data.len() {
@@ -133,7 +134,7 @@ fn filter(data: &[u8], mut filter: Filter) -> usize {
     kept
 }
 
-/// Makes nothing of the lines: what is left is the pass itself.
+/// A builder that makes no objects, so that only the pass over the lines is measured.
 struct Nothing;
 
 impl Builder for Nothing {
@@ -190,7 +191,7 @@ fn typed(data: &[u8]) -> usize {
     while start < data.len() {
         let end = data.len().min(start + CHUNK);
         let lines = data[start..end].iter().rposition(|&byte| byte == b'\n');
-        // A line that is longer than a chunk is read at once.
+        // A line that is longer than a chunk is one block.
         let rest = || data[end..].iter().position(|&byte| byte == b'\n');
         let lines = lines.map_or_else(|| end + 1 + rest().expect("a line"), |at| start + at + 1);
         reader.block(&data[start..lines], lines - start, |line, _, _| {
@@ -202,7 +203,7 @@ fn typed(data: &[u8]) -> usize {
     found
 }
 
-/// Deltas have classes; whole messages are unknown, and become dicts.
+/// Plans classes for the deltas. Whole messages have no class and are read as dicts.
 fn plan_deltas(plan: &mut Plan<(), ()>) {
     let text = kind(plan, may_be::TEXT | may_be::NULL, &[]);
     let whole = kind(plan, may_be::INT, &[]);
@@ -277,7 +278,7 @@ fn class(plan: &mut Plan<(), ()>, tag: &str, keys: &[(&str, usize)]) {
     }));
 }
 
-/// A sequence of numbers that is the same everywhere.
+/// A generator of pseudo-random numbers, the same on every machine.
 struct Numbers(u64);
 
 impl Numbers {
@@ -304,7 +305,7 @@ impl Numbers {
         ];
         let mut text = String::new();
         while (text.len() as u64) < length {
-            // Mostly the plain ones.
+            // At least nine of ten pieces are ASCII without escapes.
             let end = if self.below(10) == 0 { 8 } else { 3 };
             text += PIECES[self.index(end)];
         }
@@ -358,7 +359,7 @@ fn delta(numbers: &mut Numbers) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// An `assistant` or a `result` of some kilobytes, with its type behind the text.
+/// Returns the members of an `assistant` or a `result` of 12 kB, in which `type` follows the text.
 fn whole(numbers: &mut Numbers, number: usize) -> Vec<(&'static str, String)> {
     let name = if number % 800 == 399 {
         "assistant"
@@ -381,7 +382,7 @@ fn whole(numbers: &mut Numbers, number: usize) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// A line, its keys turned by so many places.
+/// Returns a line with these members, rotated by `turned` places.
 fn object(fields: &[(&str, String)], turned: usize) -> String {
     let mut line = String::from("{");
     for at in 0..fields.len() {
@@ -392,7 +393,7 @@ fn object(fields: &[(&str, String)], turned: usize) -> String {
     line + "}\n"
 }
 
-/// What is counted, and by whose name the counting begins and ends.
+/// Runs a case once. valgrind counts the instructions within this function, which it finds by its name.
 #[inline(never)]
 fn counted_part(case: Case, inputs: &Inputs) -> usize {
     black_box(case(black_box(inputs)))
@@ -427,13 +428,14 @@ fn main() -> ExitCode {
             inputs.like.len()
         };
         let seconds = shortest(*case, &inputs);
-        #[allow(clippy::cast_precision_loss)] // there are fewer than 2^53
+        #[allow(clippy::cast_precision_loss)] // Fewer than 2^53 bytes.
         let rate = bytes as f64 / seconds / 1e9;
         println!("{name:<36} {rate:6.2} GB/s");
     }
     ExitCode::SUCCESS
 }
 
+/// Returns the shortest time of a case in seconds, repeated for [`SECONDS`].
 fn shortest(case: Case, inputs: &Inputs) -> f64 {
     let begin = Instant::now();
     let mut least = f64::MAX;

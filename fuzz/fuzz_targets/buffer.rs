@@ -1,4 +1,4 @@
-//! The line buffer: a stream cut anywhere gives what it gives whole, and what a simple splitter gives.
+//! Fuzzes the line buffer: a stream in chunks of any sizes must give the same lines as the whole stream, and as a simple splitter.
 #![no_main]
 
 use claude_wire::lines::buffer::{Bom, Buffer, BLOCK_BYTES, HEAD_BYTES};
@@ -6,11 +6,12 @@ use claude_wire::lines::step::Step;
 use libfuzzer_sys::fuzz_target;
 use oracle::defects as defects_of;
 
-/// A line, or the head of one above the limit with its length; where it begins; its defects, if it is not too long.
+/// A line: its bytes (the first ones if it is over the limit), its length, its offset, its number, and its defects (`None` if it is over the
+/// limit).
 type Line = (Vec<u8>, u64, u64, u64, Option<u32>);
 
 fuzz_target!(|input: &[u8]| {
-    // The first bytes say how: the limit, whether a byte order mark is kept, and two lengths of chunks that take turns.
+    // The first bytes are the limit of a line, whether to keep a byte order mark, and two sizes of chunks that alternate.
     let [limit, keep, one, other, data @ ..] = input else {
         return;
     };
@@ -21,9 +22,9 @@ fuzz_target!(|input: &[u8]| {
     let mut chunks = Vec::new();
     let mut rest = data;
     while one | other != 0 && !rest.is_empty() {
-        let (chunk, behind) = rest.split_at(sizes.next().unwrap().min(rest.len()));
+        let (chunk, remaining) = rest.split_at(sizes.next().unwrap().min(rest.len()));
         chunks.push(chunk);
-        rest = behind;
+        rest = remaining;
     }
     chunks.push(rest);
     let expected = lines(data, max_line, bom);
@@ -31,6 +32,7 @@ fuzz_target!(|input: &[u8]| {
     assert_eq!(fed(&[data], max_line, bom), expected);
 });
 
+/// Splits the data into lines: the model of the buffer.
 fn lines(data: &[u8], max_line: usize, bom: Bom) -> Vec<Line> {
     let mut found = Vec::new();
     let mut offset = 0;
@@ -60,6 +62,7 @@ fn lines(data: &[u8], max_line: usize, bom: Bom) -> Vec<Line> {
     found
 }
 
+/// Feeds the chunks to a buffer, and returns its lines.
 fn fed(chunks: &[&[u8]], max_line: usize, bom: Bom) -> Vec<Line> {
     let mut buffer = Buffer::new(max_line, bom);
     let mut found = Vec::new();
@@ -85,7 +88,7 @@ fn fed(chunks: &[&[u8]], max_line: usize, bom: Bom) -> Vec<Line> {
     found
 }
 
-/// Takes a step at `start` of the stream. A line of its own ends at `end`.
+/// Appends the lines of a step to `found`. The step begins at byte `start` of the stream; its single line, if it has one, ends at `end`.
 fn took(data: &[u8], step: Step, start: u64, end: u64, found: &mut Vec<Line>) {
     let line_number = 1 + found.len() as u64;
     match step {

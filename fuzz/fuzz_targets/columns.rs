@@ -1,4 +1,5 @@
-//! Columns of lines: with vectors, without, in two ranges, and against what serde reads.
+//! Fuzzes the columns: with vectors and without, and read in one range and in two, the rows must be the same, and have the values that serde
+//! reads.
 #![no_main]
 
 use std::sync::{Arc, Mutex};
@@ -11,7 +12,7 @@ use claude_wire::simd::Level;
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 
-/// Tables with all rules and types; `offset` comes first.
+/// Tables that together use all rules and types. Their first column is `offset`.
 const TABLES: [&str; 3] = [
     "offset int offset\npath text path\ntype text first type\nsubtype text first subtype\nuuid text first uuid\n\
      cwd text first cwd\nsource text if transcript sessionId stream session_id\n\
@@ -25,7 +26,7 @@ const TABLES: [&str; 3] = [
 ];
 
 fuzz_target!(|input: &[u8]| {
-    // The first byte chooses the table, and the second where the ranges are cut.
+    // The first byte selects the table, and the second the place where the second range begins.
     let [table, cut, data @ ..] = input else {
         return;
     };
@@ -43,7 +44,7 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-/// The cells of all rows: texts as they are, all else in words.
+/// Reads some ranges of the data, and returns the cells of all rows as texts.
 fn rows(table: &str, level: Level, data: &[u8], ranges: &[(u64, u64)]) -> Vec<Vec<String>> {
     let plan = Arc::new(Plan {
         spec: Spec::new(table).expect("it describes a table"),
@@ -74,7 +75,7 @@ fn rows(table: &str, level: Level, data: &[u8], ranges: &[(u64, u64)]) -> Vec<Ve
     rows
 }
 
-/// Of each line that serde takes, and that has a row, the texts of some keys.
+/// Compares some columns with the values that serde reads, for each line that has a row and that serde accepts.
 fn check(data: &[u8], rows: &[Vec<String>]) {
     let mut offset = 0;
     let mut rest = rows.iter().peekable();

@@ -1,4 +1,4 @@
-//! Filter and coalesce: with vectors, without, and by the oracle, in feeds of any number of lines.
+//! Fuzzes the filter: with vectors and without, it must give the same lines as the oracle, in feeds of any number of lines.
 #![no_main]
 
 use claude_wire::filter::Filter;
@@ -14,7 +14,7 @@ const ONLY: [Option<&[&str]>; 4] = [
 ];
 
 fuzz_target!(|input: &[u8]| {
-    // The first three bytes say how.
+    // The first three bytes are the options: the kinds and whether to merge, the limit of a line, and the lines per feed.
     let [how, limit, lines_per_feed, data @ ..] = input else {
         return;
     };
@@ -33,7 +33,7 @@ fuzz_target!(|input: &[u8]| {
 
     let mut filters = [Level::Fast, Level::Plain].map(|level| {
         let mut filter = Filter::new(names, coalesce, level);
-        filter.credit = u32::MAX / 2; // what it may merge, it merges
+        filter.credit = u32::MAX / 2; // Enough credit that the filter never pauses merging.
         filter
     });
     let mut model = oracle::Filter::new(names, coalesce, max_line);
@@ -64,12 +64,12 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-/// Bytes of lines with their LFs.
+/// Returns the number of bytes of lines, including their LFs.
 fn length(lines: &[&[u8]]) -> u64 {
     lines.iter().map(|line| line.len() as u64 + 1).sum()
 }
 
-/// The lines that come out, each with the place where it began.
+/// Filters the lines of one feed, which begins at `place`. Returns the lines that come out, and the place of each.
 fn take(
     filter: &mut Filter,
     feed: &[&[u8]],

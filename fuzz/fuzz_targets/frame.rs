@@ -1,11 +1,11 @@
-//! The frame check: its fast version against the plain one, and the starts of lines.
+//! Fuzzes the frame check: its vector version must agree with the plain one and with the oracle. Also checks the starts of lines.
 #![no_main]
 
 use claude_wire::lines::frame::{check, check_line, check_plain, line_end, line_starts};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &[u8]| {
-    // The first byte is the limit of lines; 255 is none.
+    // The first byte is the limit of a line in bytes; 255 means no limit.
     let Some((&limit, data)) = input.split_first() else {
         return;
     };

@@ -1,4 +1,4 @@
-//! The kinds of a block's lines: with vectors, without, and by the oracle.
+//! Fuzzes the kinds of lines: with vectors and without, they must be those of the oracle.
 #![no_main]
 
 use claude_wire::kinds::peek::peek_lines;
@@ -9,7 +9,7 @@ use libfuzzer_sys::fuzz_target;
 use oracle::Kind;
 
 fuzz_target!(|input: &[u8]| {
-    // The first byte is how many lines and kinds are asked for at a time.
+    // The first byte is the most lines and kinds per call.
     let Some((&most, block)) = input.split_first() else {
         return;
     };
@@ -25,7 +25,7 @@ fuzz_target!(|input: &[u8]| {
     assert_eq!(fast.len(), lines.len());
     for (line, found) in lines.into_iter().zip(fast) {
         assert_eq!(found, oracle::kind(line).unwrap_or_default());
-        // Alone, with nothing behind it to lean on.
+        // The kind must be the same if no bytes follow the line.
         let alone = kinds(line, Level::Fast, 1);
         assert_eq!(alone, if line.is_empty() { vec![] } else { vec![found] });
     }

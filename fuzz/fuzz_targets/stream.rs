@@ -1,4 +1,5 @@
-//! A buffer and a filter: a stream cut anywhere against the oracle, chunk by chunk; with vectors and without.
+//! Fuzzes a line buffer together with a filter: a stream in chunks of any sizes must give the same lines as the oracle after each chunk, with
+//! vectors and without.
 #![no_main]
 
 use claude_wire::filter::Filter;
@@ -9,7 +10,7 @@ use libfuzzer_sys::fuzz_target;
 
 const ONLY: [&str; 3] = ["stream_event/content_block_delta", "result", "system/init"];
 
-/// What a line became: itself, perhaps with others; or its head and its length, if it is above the limit.
+/// A line that came out: one that was kept, perhaps merged; or one over the limit, of which only the first bytes and the length are known.
 #[derive(Debug, PartialEq)]
 enum Found {
     Kept(Vec<u8>),
@@ -17,7 +18,7 @@ enum Found {
 }
 
 fuzz_target!(|input: &[u8]| {
-    // The first bytes say how: options, the limit, and two lengths of chunks that take turns.
+    // The first bytes are the options, the limit of a line, and two sizes of chunks that alternate.
     let [how, limit, one, other, data @ ..] = input else {
         return;
     };
@@ -37,12 +38,12 @@ fuzz_target!(|input: &[u8]| {
     let mut model = oracle::Filter::new(names, coalesce, max_line);
     let mut streams = [Level::Fast, Level::Plain].map(|level| {
         let mut filter = Filter::new(names, coalesce, level);
-        filter.credit = u32::MAX / 2; // what it may merge, it merges
+        filter.credit = u32::MAX / 2; // Enough credit that the filter never pauses merging.
         (Buffer::new(max_line, Bom::Skip), filter)
     });
-    // Lines that each of the streams has passed.
+    // For each stream, the number of lines that its steps have passed.
     let mut passed = [0; 2];
-    // Where the stream's mark is no part of a line any more.
+    // The first line begins after a byte order mark.
     let mut line_start = if data.starts_with(b"\xef\xbb\xbf") {
         3
     } else {
@@ -96,7 +97,7 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-/// What comes out of the lines that a chunk completes; those above the limit are looked at by nobody.
+/// Returns what must come out of the lines that a chunk completes. The filter does not see lines over the limit.
 fn expected_of(model: &mut oracle::Filter, lines: &[&[u8]], max_line: usize) -> Vec<Found> {
     let mut found = Vec::new();
     for part in lines.split_inclusive(|line| line.len() > max_line) {
@@ -114,6 +115,7 @@ fn expected_of(model: &mut oracle::Filter, lines: &[&[u8]], max_line: usize) -> 
     found
 }
 
+/// Feeds one chunk, `data[at..end]`, and returns the lines that come out. Asserts the places of the steps.
 fn fed(
     buffer: &mut Buffer,
     filter: &mut Filter,
@@ -142,7 +144,7 @@ fn fed(
     found
 }
 
-/// What a step gave, to which `data[start..at]` was shown. Returns where the first line that it passed begins, and how many
+/// Appends the lines of a step, which consumed `data[start..at]`, to `found`. Returns the start of the first line that it passed, and how many
 /// lines it passed.
 fn note(
     step: Step,

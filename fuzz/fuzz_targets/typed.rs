@@ -1,4 +1,4 @@
-//! Lines read into records: what serde reads, whatever was read before, and wherever the block is cut.
+//! Fuzzes the typed reader: its records must have the values that serde reads, whatever it has read before, and wherever the block is cut.
 #![no_main]
 
 use claude_wire::{simd, typed};
@@ -6,14 +6,14 @@ use libfuzzer_sys::fuzz_target;
 use serde_json::Value as Json;
 
 #[path = "../../rust/src/typed/plain.rs"]
-#[allow(dead_code)] // The unit tests use more of it.
+#[allow(dead_code)] // The unit tests use the rest of the module.
 mod plain;
 
 use plain::{reader, Plain, Values};
 use typed::{Line, Reader};
 
 fuzz_target!(|input: &[u8]| {
-    // The first byte says how often the block is read before, and where it is cut.
+    // The first byte says how often the block is read before the comparison, and where it is cut.
     let [how, data @ ..] = input else {
         return;
     };
@@ -57,7 +57,7 @@ fn read(reader: &mut Reader<Values>, block: &[u8]) -> Vec<Line<Plain>> {
     lines
 }
 
-/// A line that became a message is JSON, and what it has without a field is that of the line.
+/// Asserts that a line which became a message is JSON, and that the values in the message that have no field are those of the line.
 fn require_json(line: &[u8], message: &Plain) {
     let json: Json = serde_json::from_slice(line).expect("it is JSON");
     let json = json.as_object().expect("it is an object");

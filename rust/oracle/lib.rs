@@ -1,32 +1,36 @@
-//! The rules of kinds, filtering and merging in the simplest words, with nothing reused: a model that uses nothing of the
-//! library, and that unit tests and fuzz targets compare the library with. A line comes without its line feed.
+//! The oracle: the rules of kinds, filtering and merging, written as simply as possible. Unit tests and fuzz targets compare the
+//! library with it.
+//!
+//! It uses no code of the library and does not try to be fast: it splits a line into tokens, and collects all values of all keys in a map.
+//! In all functions, a line is without its line feed.
 
 use std::collections::BTreeMap;
 
 use serde_bytes::ByteBuf;
 
-/// Type, subtype and detail of a line.
+/// The type, the subtype and the detail of a line, such as `stream_event`, `content_block_delta`, `text_delta`.
 pub type Kind = [Option<String>; 3];
 
-/// The complete lines of some data.
+/// Returns the complete lines of some data: those that end with an LF.
 pub fn lines(data: &[u8]) -> Vec<&[u8]> {
     let lines = data.split_inclusive(|&byte| byte == b'\n');
     lines.filter_map(|line| line.strip_suffix(b"\n")).collect()
 }
 
-/// Whether a line has nothing but white space.
+/// Returns true if a line has only white space.
 pub fn is_blank(line: &[u8]) -> bool {
     line.iter().all(|byte| b" \t\r".contains(byte))
 }
 
-/// Why a line keeps its block from being clean: 1 if it is no `{…}`, 2 if it is not UTF-8, added up.
+/// Returns the defects of a line: 1 if it is not of the form `{…}`, plus 2 if it is not UTF-8; 0 if the line is clean.
 pub fn defects(line: &[u8]) -> u32 {
     let bare = line.strip_suffix(b"\r").unwrap_or(line);
     let framed = bare.len() > 1 && bare.starts_with(b"{") && bare.ends_with(b"}");
     u32::from(!framed) + 2 * u32::from(std::str::from_utf8(line).is_err())
 }
 
-/// Strings with their quotes, brackets, commas, colons, and words between them. `None` if a string has no end.
+/// Splits a line into tokens: strings with their quotes, brackets, commas, colons, and the words between these. `None` if a string
+/// does not end.
 fn tokens(line: &[u8]) -> Option<Vec<&[u8]>> {
     let ends_word = |byte: &u8| b" \t\r,]}\"{[:".contains(byte);
     let (mut tokens, mut rest) = (Vec::new(), line);
@@ -47,21 +51,25 @@ fn tokens(line: &[u8]) -> Option<Vec<&[u8]>> {
     Some(tokens)
 }
 
-/// How many containers a token opens; -1 if it closes one.
+/// Returns 1 for a token that opens a container, -1 for one that closes it, 0 for other tokens.
 fn opened(token: &[u8]) -> i32 {
     i32::from(b"{[".contains(&token[0])) - i32::from(b"}]".contains(&token[0]))
 }
 
-/// The objects that are walked: the line's own, whose name is empty, and those that its keys lead to, by these keys.
-/// Of each member the key without escapes, and the values: strings and words, of objects and arrays the first bracket.
+/// (object, key) -> all values of this key.
+///
+/// The object is `""` for that of the line, or the key that leads to it, such as `event`. The key is without escapes; `None` if an
+/// escape is invalid. A value is a token: a string, a word, or the opening bracket of an object or an array.
 type Members<'a> = BTreeMap<(&'static str, Option<Vec<u8>>), Vec<&'a [u8]>>;
 
+/// The members of the objects in a line that can have tags.
 struct Walk<'a> {
     tokens: std::vec::IntoIter<&'a [u8]>,
     members: Members<'a>,
 }
 
 impl<'a> Walk<'a> {
+    /// Walks a line; `None` if it is not an object by its structure.
     fn of(line: &'a [u8]) -> Option<Self> {
         let (tokens, members) = (tokens(line)?.into_iter(), Members::new());
         let mut walk = Self { tokens, members };
@@ -70,7 +78,7 @@ impl<'a> Walk<'a> {
         walk.tokens.next().is_none().then_some(walk)
     }
 
-    /// Walks an object from behind its opening bracket on.
+    /// Walks an object from the token after its opening bracket on.
     fn object(&mut self, object: &'static str) -> Option<()> {
         let mut next = self.tokens.next()?;
         while next != b"}" {
@@ -112,7 +120,8 @@ impl<'a> Walk<'a> {
         Some(())
     }
 
-    /// The string that all values of a key are; an inner `None` if there are none, or if they are no strings.
+    /// Returns the tag under a key: the string that all its values are. The inner `None` stands for a key that is absent or has another
+    /// type than a string, the outer for a key with different values.
     #[allow(clippy::option_option)]
     fn tag(&self, object: &'static str, key: &str) -> Option<Option<String>> {
         let values = self.members.get(&(object, Some(key.into())));
@@ -127,12 +136,12 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The bytes of a string, half of a pair included; `None` if an escape is invalid.
+/// Returns the bytes of a quoted string without its escapes; `None` if an escape is invalid. Half of a surrogate pair is allowed.
 pub fn decoded(quoted: &[u8]) -> Option<Vec<u8>> {
     serde_json::from_slice(quoted).ok().map(ByteBuf::into_vec)
 }
 
-/// The kind of a line; `None` if it is unclear.
+/// Returns the kind of a line; `None` if it is unclear.
 pub fn kind(line: &[u8]) -> Option<Kind> {
     let walk = Walk::of(line)?;
     let [name, subtype] = [walk.tag("", "type")?, walk.tag("", "subtype")?];
@@ -150,7 +159,7 @@ pub fn kind(line: &[u8]) -> Option<Kind> {
     })
 }
 
-/// Whether `only` skips a line.
+/// Returns true if a filter for the kinds `only` skips this line.
 pub fn is_skipped(line: &[u8], only: Option<&[&str]>) -> bool {
     let (Some(names), Some(kind @ [Some(_), ..])) = (only, kind(line)) else {
         return false;
@@ -162,21 +171,22 @@ pub fn is_skipped(line: &[u8], only: Option<&[&str]>) -> bool {
     !names.iter().any(fits)
 }
 
-/// A delta that may be merged with others.
+/// A line with a delta that may be merged with others.
 #[derive(Clone)]
 struct Delta {
-    /// Session, parent, index and type.
+    /// The session, the parent tool use, the index and the type. Only deltas with the same key are merged.
     key: [Vec<u8>; 4],
-    /// The line: a piece, the text or the uuid, a piece, and perhaps the other one and a piece.
+    /// The line in parts. Those at even indexes are fixed, and those between are the text and the uuid, in the order of the line:
+    /// `{…"text":"`, `hello`, `"…,"uuid":"`, `1234`, `"}`.
     parts: Vec<Vec<u8>>,
-    /// Which of the parts is the text.
+    /// The index in `parts` of the text.
     text: usize,
-    /// Of the first line that it was merged from, among those of a feed.
+    /// The index, among the lines of a feed, of the first line that was merged into this one.
     index: usize,
 }
 
 impl Delta {
-    /// With the text of another one behind its own; `None` if they differ in more than text and uuid.
+    /// Returns the merged delta: the line of `other`, with both texts. `None` if the lines differ in more than text and uuid.
     fn merged(&self, other: &Self) -> Option<Self> {
         let fixed = |delta: &Self| delta.parts.iter().step_by(2).cloned().collect::<Vec<_>>();
         if fixed(self) != fixed(other) || self.text != other.text {
@@ -189,7 +199,7 @@ impl Delta {
     }
 }
 
-/// `None` for a line that is no such delta.
+/// Returns the delta in a line; `None` if the line has no delta that may be merged.
 fn delta(line: &[u8], index: usize) -> Option<Delta> {
     let walk = Walk::of(line)?;
     let repeats = walk.members.values().any(|values| values.len() > 1);
@@ -234,8 +244,8 @@ fn delta(line: &[u8], index: usize) -> Option<Delta> {
     })
 }
 
-/// Whether a line is strict JSON without a value that decoders may refuse: nested deeply, or a number out of range.
-/// That is: at most 64 containers are open at a time, no number has more than 64 bytes or an exponent.
+/// Returns true if every decoder accepts the line: it is valid JSON, nested at most 64 levels deep, and no number has an exponent or more
+/// than 64 bytes. Decoders may refuse JSON that is nested deeply, and numbers that are out of their range.
 fn is_read_by_all(line: &[u8]) -> bool {
     let mut depth = 0;
     for token in tokens(line).unwrap_or_default() {
@@ -249,18 +259,18 @@ fn is_read_by_all(line: &[u8]) -> bool {
     serde_json::from_slice::<&serde_json::value::RawValue>(line).is_ok()
 }
 
-/// What comes out of some lines.
+/// The result of [`Filter::feed`].
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Filtered {
-    /// Lines, each with the index of the line that it is, or of the first that was merged into it.
+    /// The lines that came out. Each has the index of the input line, or of the first input line that was merged into it.
     pub lines: Vec<(usize, Vec<u8>)>,
-    /// How many were skipped.
+    /// How many lines were skipped.
     pub skipped: usize,
-    /// How many were merged into earlier ones.
+    /// How many lines were merged into earlier ones.
     pub merged: usize,
 }
 
-/// Lines in, those that are wanted out.
+/// The model of the library's filter: it skips lines of unwanted kinds, and merges deltas.
 #[derive(Default)]
 pub struct Filter<'a> {
     only: Option<&'a [&'a str]>,
@@ -271,7 +281,7 @@ pub struct Filter<'a> {
 }
 
 impl<'a> Filter<'a> {
-    /// Lines are at most `max_line` long, merged ones too.
+    /// Makes a filter. `only` are the wanted kinds; `merge` says whether to merge deltas. A merged line has at most `max_line` bytes.
     pub fn new(only: Option<&'a [&'a str]>, merge: bool, max_line: usize) -> Self {
         Self {
             only,
@@ -281,7 +291,7 @@ impl<'a> Filter<'a> {
         }
     }
 
-    /// What comes out of the lines that one chunk completes.
+    /// Filters the lines that one chunk completes. At the end of a chunk, all merged lines come out.
     pub fn feed(&mut self, lines: &[&[u8]]) -> Filtered {
         for (index, line) in lines.iter().enumerate() {
             self.line(index, line);
@@ -317,7 +327,7 @@ impl<'a> Filter<'a> {
         self.groups.push(delta);
     }
 
-    /// Closes all groups.
+    /// Moves the merged lines of all groups to the output.
     fn close(&mut self) {
         let lines = self.groups.drain(..);
         let lines = lines.map(|group| (group.index, group.parts.concat()));

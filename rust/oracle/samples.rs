@@ -1,4 +1,4 @@
-//! Lines for the tests: like those of real streams, often the same but for their text, sometimes damaged.
+//! Random lines for the tests. They resemble those of real streams: many differ only in their text, and some are damaged.
 
 use proptest::prelude::*;
 
@@ -126,7 +126,7 @@ fn delta_line() -> impl Strategy<Value = Vec<u8>> {
     )
 }
 
-/// A line like those of real streams, often the same but for its text, sometimes damaged. It may hold LFs.
+/// Generates a line, without LF at its end. A damaged one may have LFs within.
 pub fn line() -> impl Strategy<Value = Vec<u8>> {
     let others = [
         "", " \r", "{}", "nonsense", "{\"type\":\"result\",\"subtype\":\"success\",\"uuid\":\"1\"}", "{\"type\":\"system\",\"subtype\":\"init\",\"uuid\":\"22\"}",
@@ -155,7 +155,7 @@ pub fn line() -> impl Strategy<Value = Vec<u8>> {
                 line.splice(to..to, piece).for_each(drop);
             }
             4 => {
-                // Not UTF-8, where only a text differs from that of the line before.
+                // Put a byte that is not UTF-8 into the text of a line that is otherwise like the one before.
                 if let Some(at) = line.windows(4).position(|piece| piece == b"word") {
                     line[at + 1] = byte | 0x80;
                 }
@@ -167,7 +167,7 @@ pub fn line() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// Lines with their LFs; the last may have none.
+/// Generates fewer than `most` lines or groups of equal lines, with their LFs. The last line may have no LF.
 pub fn lines(most: usize) -> impl Strategy<Value = Vec<u8>> {
     let repeated = (line(), 1..4_usize).prop_map(|(line, times)| vec![line; times].join(&b'\n'));
     (

@@ -1,7 +1,8 @@
-//! Without memory the host is not aborted: the rescuer goes on and loses no byte, and a scan ends with an error.
+//! Tests that a lack of memory never aborts the host: the rescuer continues and loses no byte, and a scan ends with an error.
 //!
-//! The allocator of this program gives the rescuer's threads nothing, or only now and then, while a test says so, and a scan's thread
-//! nothing from a chosen allocation on. An allocation that may not fail aborts the program then, and with it the test.
+//! This program has its own allocator, which refuses memory when a test says so: to the rescuer's threads all or most of the time, and to
+//! the thread of a scan from a chosen allocation on. If the library made an allocation that must not fail, the program would abort,
+//! and with it the test.
 #![cfg(target_os = "linux")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -23,22 +24,25 @@ use claude_wire::ffi::columns::{
 use claude_wire::ffi::{CW_ERROR_MEMORY, CW_NOTHING};
 use rustix::pipe::pipe;
 
-/// Of so many allocations of a rescuer one succeeds; 1: all of them, 0: none.
+/// One in this many allocations of a rescuer succeeds: 1 for all of them, 3 for every third, 0 for none.
 static ONE_IN: AtomicU32 = AtomicU32::new(1);
-/// Allocations that were refused.
+/// The number of refused allocations of rescuers.
 static REFUSED: AtomicU32 = AtomicU32::new(0);
+/// The number of allocations of rescuers, while `ONE_IN` is above 1.
 static COUNT: AtomicU32 = AtomicU32::new(0);
-/// The tests share the numbers above.
+/// Locked by each test that uses the numbers above.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 thread_local! {
     static IS_RESCUER: Cell<bool> = const { Cell::new(false) };
-    /// Allocations of this thread before one is refused; and how many are refused then.
+    /// How many allocations of this thread succeed before some are refused; and how many are then refused.
     static LEFT: Cell<(usize, usize)> = const { Cell::new((usize::MAX, 0)) };
 }
 
+/// The system's allocator, except that it refuses some allocations.
 struct Poor;
 
+/// Decides whether to refuse this allocation, and counts it.
 fn refuses() -> bool {
     let (left, refusals) = LEFT.try_with(Cell::get).unwrap_or((usize::MAX, 0));
     if refusals > 0 {
@@ -60,18 +64,18 @@ fn refuses() -> bool {
     refused
 }
 
-// SAFETY: it is the system's, but for null, which is allowed.
+// SAFETY: all memory comes from `System`, which obeys the contract. An allocator may return null at any time.
 unsafe impl GlobalAlloc for Poor {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if refuses() {
             return std::ptr::null_mut();
         }
-        // SAFETY: the caller's promises are handed on.
+        // SAFETY: the caller guarantees a layout of more than 0 bytes, which is what `System.alloc` requires.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promises are handed on; all memory is from `System`.
+        // SAFETY: the caller guarantees that `alloc` returned `at` for this layout, and `alloc` got it from `System`.
         unsafe { System.dealloc(at, layout) }
     }
 }
@@ -101,7 +105,7 @@ fn write_all(to: &OwnedFd, mut data: &[u8]) {
     }
 }
 
-/// In a thread that nobody waits for: a test that fails must not wait for it.
+/// Writes `data` in a thread, and closes the pipe. Nobody joins the thread, so a test that fails does not hang.
 fn write_and_end(to: OwnedFd, data: Vec<u8>) {
     thread::spawn(move || write_all(&to, &data));
 }
@@ -134,7 +138,7 @@ fn a_rescuer_without_memory_leaves_the_bytes_in_their_pipe_and_takes_them_later(
     let data = bytes(3 << 20);
     let (reader, writer) = pipe().unwrap();
     let drain = Drain::new(shared, reader.as_fd(), Mode::Pause).unwrap();
-    // More streams than there is memory for from the beginning, all of them readable.
+    // Make more streams readable than the rescuer has reserved memory for when it starts.
     let others: Vec<_> = (0..200)
         .map(|_| {
             let (reader, writer) = pipe().unwrap();
@@ -153,7 +157,7 @@ fn a_rescuer_without_memory_leaves_the_bytes_in_their_pipe_and_takes_them_later(
     assert_eq!(shared.queued(), 0);
     let stats = drain.stats().unwrap();
     assert_eq!((stats.rescued, stats.pauses), (0, 1), "told once");
-    // As long as there is none, a reader reads for itself.
+    // While the rescuer has no memory, the reader still reads the pipe itself.
     let mut some = [0; 1000];
     let (got, notes) = drain.read(&mut some).unwrap();
     assert_eq!(got, Got::Bytes(1000));
@@ -182,7 +186,7 @@ fn with_memory_now_and_then_no_byte_is_lost_in_any_mode() {
             Mode::Spill(u64::MAX, PathBuf::from("/nowhere at all")),
             100_000,
         ),
-        // A file that takes nothing: what was read for it stays in memory.
+        // With a budget of 1 byte, nearly all bytes go to the file, which is full after 200,000.
         (Mode::Spill(200_000, directory), 1),
     ] {
         let shared = shared(limit);
@@ -223,7 +227,7 @@ fn the_last_bytes_are_kept_in_as_much_memory_as_there_is() {
     assert!(kept == 100_000 && out == data[200_000..]);
 }
 
-/// The structs of the Arrow C interfaces, as a consumer declares them.
+/// `ArrowSchema` of the Arrow C data interface. Fields that the tests do not use are an array of words.
 #[repr(C)]
 struct Schema {
     before: [usize; 7],
@@ -231,6 +235,7 @@ struct Schema {
     private: *mut c_void,
 }
 
+/// `ArrowArray` of the Arrow C data interface.
 #[repr(C)]
 struct Array {
     length: i64,
@@ -239,7 +244,8 @@ struct Array {
     private: *mut c_void,
 }
 
-#[allow(clippy::struct_field_names)] // They are those of the interface.
+/// The first fields of `ArrowArrayStream` of the Arrow C stream interface.
+#[allow(clippy::struct_field_names)] // The interface has these names.
 #[repr(C)]
 struct Stream {
     get_schema: unsafe extern "C" fn(*mut Stream, *mut Schema) -> c_int,
@@ -258,23 +264,24 @@ const SPECS: [&str; 3] = [
      n int first message.usage.n",
 ];
 
-/// A line is decoded by being written without its second `uuid`.
+/// The decoder of the scans: it answers every line with the same line, which has `uuid` only once.
 unsafe extern "C" fn decode(_: *const u8, _: u64, reply: *mut c_void) -> i32 {
     let line = br#"{"type":"user","uuid":"decoded"}"#;
-    // SAFETY: this is the call under way, with its reply.
+    // SAFETY: `reply` is the argument of this call, which has not returned yet; `line` is a static string.
     match unsafe { cw_scan_reply(reply, line.as_ptr(), line.len() as u64) } {
         CW_NOTHING => 1,
         error => error,
     }
 }
 
-/// Lines with everything that needs memory: long ones, escapes, depth, several blocks, values that do not fit, lines to be decoded.
+/// Returns lines with everything that makes a scan allocate: long lines, escapes, deep nesting, several blocks, values that do not fit, and
+/// lines for the decoder.
 fn lines() -> Vec<u8> {
     let long = "long ".repeat(60_000);
     let deep = format!("{}{}", "[".repeat(100), "]".repeat(100));
     let escaped = r"\n\ud83d\ude00\ud83d".repeat(100);
     let mut lines = String::new();
-    // More rows than a batch has room for at first.
+    // A batch has room for 16 rows at first, so 20 make it grow.
     for number in 0..20 {
         let _ = write!(
             lines,
@@ -293,16 +300,18 @@ fn lines() -> Vec<u8> {
     lines.into_bytes()
 }
 
-/// Reads a stream to its end, in which some allocations of this thread are refused. The rows, or that there was no memory.
+/// Reads a stream to its end, while allocations of this thread are refused as `LEFT` describes. Returns the number of rows, or an error if
+/// the stream had no memory.
 ///
 /// # Safety
 ///
-/// `stream` is a stream of the library.
+/// `stream` is an address from `cw_scan_stream` or `cw_combine_stream`, and is not freed.
 unsafe fn read_all(stream: *mut c_void, left: usize, refusals: usize) -> Result<i64, ()> {
     let stream = stream.cast::<Stream>();
     let mut rows = 0;
     LEFT.set((left, refusals));
-    // SAFETY: a stream of the library keeps to the interface, and so does this.
+    // SAFETY: the caller guarantees a living stream of the library, whose functions obey the interface. The code below releases each schema
+    // and array once.
     let result = unsafe {
         let mut schema: Schema = std::mem::zeroed();
         let status = ((*stream).get_schema)(stream, &raw mut schema);
@@ -338,7 +347,8 @@ unsafe fn read_all(stream: *mut c_void, left: usize, refusals: usize) -> Result<
     result
 }
 
-/// Asserts that `run`, in which allocations are refused from one after another on, never gives a wrong result, and the right one at the end.
+/// Calls `run` again and again, and refuses the first allocation, then the second, and so forth, until a call needs no more. Does the same
+/// with all allocations refused from that one on. Asserts that each call returns `right` or an error.
 fn at_each_allocation(right: i64, mut run: impl FnMut(usize, usize) -> Result<i64, ()>) {
     for refusals in [1, usize::MAX] {
         let mut failures = 0;
@@ -349,7 +359,7 @@ fn at_each_allocation(right: i64, mut run: impl FnMut(usize, usize) -> Result<i6
                 "{left}: {result:?}"
             );
             failures += usize::from(result.is_err());
-            // So many allocations no run here has.
+            // No run makes that many allocations, so the loop would never end.
             assert!(left < 100_000);
             if result.is_ok() && run(left + 1000, usize::MAX).is_ok() {
                 break;
@@ -365,7 +375,7 @@ fn a_scan_without_memory_ends_with_an_error_wherever_that_is() {
     let length = data.len() as u64;
     for spec in SPECS {
         let mut scan = 0;
-        // SAFETY: the pointers are to live memory of that length, or null; the streams are freed once each.
+        // SAFETY: each pointer is null, or points to live memory of the given length. Each stream is freed once.
         unsafe {
             let (text, len) = (spec.as_ptr(), spec.len() as u64);
             let new = cw_scan_new(
@@ -408,7 +418,7 @@ fn rows_are_combined_or_there_is_an_error_wherever_memory_ends() {
     let data = lines();
     let (spec, length) = (SPECS[2], data.len() as u64);
     let mut scan = 0;
-    // SAFETY: as above.
+    // SAFETY: each pointer is null, or points to live memory of the given length. Each stream is freed once.
     unsafe {
         let (text, len) = (spec.as_ptr(), spec.len() as u64);
         cw_scan_new(
@@ -425,7 +435,7 @@ fn rows_are_combined_or_there_is_an_error_wherever_memory_ends() {
         let combine = |left, refusals| {
             let (mut combine, mut stream) = (0, std::ptr::null_mut());
             assert_eq!(cw_combine_new(&raw mut combine), CW_NOTHING);
-            // The first table says which columns there are: those few texts are no part of this.
+            // Refuse nothing to the first table: the combination copies the columns' names from it, which may abort.
             let mut statuses = Vec::with_capacity(2);
             for refusals in [0, refusals] {
                 cw_scan_stream(scan, &raw mut stream);

@@ -12,6 +12,7 @@ use crate::simd::{Engine, Operation};
 pub enum Fault {
     /// The line is invalid JSON, or this module does not understand it. The decoder has to read it.
     Unclear,
+    /// There is no memory for its values.
     NoMemory,
 }
 
