@@ -205,7 +205,7 @@ def test_a_lifecycle_of_a_state_that_is_no_text_says_nothing(state: Any) -> None
 ROWS: dict[str, dict[str, list[str]]] = {
     "limits.md": {
         "a line that is not complete": ["tests/codec/test_decoder_bad_lines.py"],
-        "bytes that nobody has read from a pipe": [
+        "unread bytes of all pipes": [
             "tests/native/test_draining_budget.py",
             "tests/streams/test_plain_pipe.py",
         ],
