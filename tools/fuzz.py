@@ -1,11 +1,11 @@
-"""Builds the fuzz targets and runs all of them at once, each for so many seconds: ``fuzz.py [SECONDS]`` (60).
+"""Build the fuzz targets and run all of them in parallel, each for some seconds: ``fuzz.py [SECONDS]`` (default 60).
 
-The targets are in ``fuzz/``, laid out as cargo-fuzz has them, so ``cargo fuzz run scan`` works, too. Here cargo builds
-them by itself, with the flags that cargo-fuzz would set: that saves installing it, which takes longer than building
-them. With the nightly toolchain AddressSanitizer watches; without it that is said, and the targets run all the same.
+The targets are in ``fuzz/``, in the layout of cargo-fuzz, so ``cargo fuzz run scan`` works as well. This script does
+not need cargo-fuzz, which takes longer to install than the targets take to build: it calls cargo with the same flags.
+If the nightly toolchain is installed, the targets are built with AddressSanitizer; otherwise the script says so.
 
-Each begins with recorded lines, lines of made-up traffic, and the corpus that former runs have left in ``fuzz/corpus``.
-What it finds it leaves in ``fuzz/artifacts``; run the target with that file to see it again.
+A target begins with recorded lines, lines of generated traffic, and the corpus of earlier runs in ``fuzz/corpus``. It
+writes an input that fails to ``fuzz/artifacts``; run the target with that file to reproduce the failure.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ ROOT = Path(__file__).parent.parent
 FUZZ = ROOT / "fuzz"
 BUILT = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 TARGETS = sorted(path.stem for path in (FUZZ / "fuzz_targets").glob("*.rs"))
-#: Bytes in front of an input that say how the target uses it, as many as the target reads.
+#: Target -> the number of bytes at the start of an input that are options of the target.
 OPTIONS = {"buffer": 4, "columns": 2, "filter": 3, "frame": 1, "scan": 1, "stream": 4, "typed": 1}
 SEEDS = 60
 
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 
-#: Those of cargo-fuzz 0.13: coverage that libFuzzer can read.
+#: The flags of cargo-fuzz 0.13, which add the coverage counters that libFuzzer reads.
 COVERAGE = """
     -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table
@@ -49,6 +49,7 @@ def main() -> int:
 
 
 def build() -> Path:
+    """Build all targets and return the folder of the programs."""
     host = re.search(r"host: (\S+)", output("rustc", "-vV"))
     assert host is not None
     cargo = ["cargo"]
@@ -69,7 +70,7 @@ def output(*command: str) -> str:
 
 
 def seed_inputs() -> Iterator[bytes]:
-    """A few lines each, short ones, so that the fuzzer has few bytes to change that mean nothing."""
+    """Yield inputs of a few short lines. In long lines, most of the bytes that the fuzzer changes would not matter."""
     import recordings
     from delta_lines import BASE, MERGEABLE, NOT_MERGEABLE
     from traffic import traffic
@@ -90,6 +91,7 @@ def seed_inputs() -> Iterator[bytes]:
 def start(
     target: str, binary: Path, seconds: int, seeds: Path, inputs: list[bytes]
 ) -> tuple[subprocess.Popen[str], Path]:
+    """Start a target with these seeds. Return the process and its log."""
     corpus = FUZZ / "corpus" / target
     artifacts = FUZZ / "artifacts" / target
     for folder in (seeds, corpus, artifacts):
@@ -100,7 +102,7 @@ def start(
         (seeds / f"{number:03}").write_bytes(options + data)
     command = [
         *[str(binary), str(corpus), str(seeds), f"-artifact_prefix={artifacts}/", f"-dict={FUZZ / 'dictionary.txt'}"],
-        # An input has much wall time, for the fuzzers may have to wait for what runs beside them: it is to end loops.
+        # The timeout of an input only has to end endless loops, so it is long: other processes may slow the fuzzers.
         *[f"-max_total_time={seconds}", "-max_len=2000", "-timeout=90", "-rss_limit_mb=4096", "-print_final_stats=1"],
     ]
     log = seeds.with_suffix(".log")
@@ -109,7 +111,7 @@ def start(
 
 
 def report(target: str, process: subprocess.Popen[str], log: Path) -> int:
-    """One line; all that the target said, if it found something."""
+    """Wait for a target and print one line, or its whole log if it failed. Return the exit status."""
     failed = process.wait() != 0
     said = log.read_text(errors="replace")
     runs = re.search(r"number_of_executed_units: (\d+)", said)

@@ -1,10 +1,12 @@
-"""Writes what follows from the message classes, which are the registry of the protocol: ``make generate``.
+"""Generate code and a page of the reference from the message classes: ``make generate``.
 
-``messages/registry.py`` has what a type checker must read in the source: the union of all messages, the names of all
-kinds, and the public names. ``messages/control/payload.py`` has the union of all control requests, and
-``docs/reference/protocol.md`` is the table of all of them. ``--check`` writes nothing, and fails if one is out of date.
+It writes three files. ``messages/registry.py`` has the union of all messages, the names of all kinds, and the public
+names, which a type checker must find in the source. ``messages/control/payload.py`` has the union of all control
+requests. ``docs/reference/protocol.md`` is a table of all messages and requests. With ``--check`` it writes nothing,
+and fails if a file is out of date.
 
-The classes are read as source, not imported. So this needs no library, and a class that was renamed is no obstacle.
+The script parses the source of the classes and does not import them. So it also works when the generated files still
+have the old name of a class.
 """
 
 from __future__ import annotations
@@ -20,13 +22,13 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 MESSAGES = Path("python/claude_wire/messages")
 PACKAGE = "claude_wire.messages"
-#: Modules without messages: what all classes are made of, and what is made of all classes.
+#: Modules without message classes: base classes and helpers, and the generated modules.
 OTHERS = {"base", "control.payload", "hooks.events", "places", "registry", "tolerant", "union", "vocabulary"}
 
 
 @dataclass(frozen=True)
 class Class:
-    """A class of ``claude_wire.messages``, as its source has it."""
+    """The syntax tree of a class in ``claude_wire.messages``."""
 
     module: str
     node: ast.ClassDef
@@ -37,7 +39,7 @@ class Class:
 
     @property
     def base(self) -> str:
-        """The first base class, without what is in brackets behind it."""
+        """The name of the first base class, without type parameters."""
         base = self.node.bases[0] if self.node.bases else ast.Name("object")
         return ast.unparse(base.value if isinstance(base, ast.Subscript) else base)
 
@@ -53,7 +55,7 @@ class Class:
 
     @cached_property
     def values(self) -> dict[str, str]:
-        """The strings in the statements of the class: ``sent_by``, and ``subtype`` with its constant."""
+        """The string constants in the assignments of the class body, such as ``sent_by`` and ``subtype``."""
         values: dict[str, str] = {}
         for statement in self.node.body:
             if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value:
@@ -64,7 +66,7 @@ class Class:
 
 
 class Registry:
-    """All classes and type aliases in the source below ``root``."""
+    """All message classes and type aliases in the source below ``root``."""
 
     def __init__(self, root: Path) -> None:
         self.classes: dict[str, Class] = {}
@@ -75,7 +77,7 @@ class Registry:
             module = ".".join(path.relative_to(root / MESSAGES).with_suffix("").parts)
             if path.name != "__init__.py" and (module not in OTHERS or module == "base"):
                 self._read(module, ast.parse(path.read_text(encoding="utf-8")))
-        for names in self.names.values():  # exceptions are public in claude_wire.errors
+        for names in self.names.values():  # claude_wire.errors exports the exceptions
             names[:] = [
                 n for n in names if n not in self.classes or "ClaudeWireError" not in self._bases(self.classes[n])
             ]
@@ -99,7 +101,7 @@ class Registry:
                 self.names.setdefault(module, []).append(name)
 
     def _leaves(self, base: str) -> list[Class]:
-        """The classes that derive from ``base``, and that no class derives from."""
+        """Return the classes that derive from ``base`` and have no subclasses."""
         bases = {cls.base for cls in self.classes.values()}
         return [cls for cls in self.classes.values() if cls.name not in bases and base in self._bases(cls)]
 
@@ -111,7 +113,7 @@ class Registry:
             cls = self.classes[cls.base]
 
     def value(self, cls: Class, name: str) -> str:
-        """What the class says in a statement of its own or of a base."""
+        """Return the string that the class, or the nearest base, assigns to ``name``."""
         classes = (self.classes[base] for base in (cls.name, *self._bases(cls)) if base in self.classes)
         return next(cls.values[name] for cls in classes if name in cls.values)
 
@@ -120,7 +122,7 @@ class Registry:
         return [self.classes[name].tag for name in names if name in self.classes]
 
     def kinds(self) -> list[list[str]]:
-        """The names of all kinds and groups of kinds, in lists of those that begin alike."""
+        """Return the names of all kinds and groups of kinds, in one list per group."""
         parts = {
             "system": [cls.values["subtype"] for cls in self.by_base["SystemMessage"]],
             "result": [cls.values["subtype"] for cls in self.by_base["ResultMessage"]],
@@ -134,11 +136,11 @@ class Registry:
         return [sorted(types), *([f"{kind}/{part}" for part in sorted(parts[kind])] for kind in parts)]
 
 
-HEAD = "Written by `make generate` out of the message classes."
+HEAD = "`make generate` writes this file from the message classes."
 
 
 def wrapped(words: Iterable[str], between: str) -> str:
-    """The words on lines of at most 120 characters."""
+    """Join the words, on lines of at most 120 characters."""
     return textwrap.fill(between.join(words), 120, initial_indent="    ", subsequent_indent="    ")
 
 
@@ -153,7 +155,7 @@ def union(name: str, classes: Iterable[Class], *others: str) -> str:
 
 
 def strings(groups: Iterable[Iterable[str]]) -> str:
-    """A list of strings. Each group begins on a line of its own, so that a new name moves few others."""
+    """Return the source of a list of strings. Each group begins on a new line, so that a new name changes few lines."""
     lines = [wrapped([f'"{word}"' for word in group], ", ") for group in groups]
     return "[\n" + "".join(f"{line},\n" for line in lines) + "]\n"
 
@@ -163,7 +165,7 @@ def registry_source(registry: Registry) -> str:
     by_base = registry.by_base
     return f'''"""All messages: their union, their kinds and their names. {HEAD}"""
 
-# Nobody edits this file, so it is neither linted nor formatted.
+# This file is generated: it is neither linted nor formatted.
 # ruff: noqa
 # fmt: off
 
@@ -172,16 +174,16 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 {imports(names)}
-#: Messages that their ``type`` alone tells apart.
+#: Messages that their ``type`` alone identifies.
 {union("TypedMessage", by_base["MessageBase"])}
-#: Messages of type ``system``, told apart by their ``subtype``.
+#: Messages of type ``system``, identified by their ``subtype``.
 {union("SystemSubtype", by_base["SystemMessage"])}
-#: Messages of type ``result``, told apart by their ``subtype``; any other subtype is a plain ``ResultMessage``.
+#: Messages of type ``result``, identified by their ``subtype``. Any other subtype is a plain ``ResultMessage``.
 {union("ResultSubtype", by_base["ResultMessage"])}
-#: What a line decodes to.
+#: The types that a line can decode to.
 Message: TypeAlias = TypedMessage | SystemSubtype | ResultSubtype | ResultMessage | PermissionReply | UnknownMessage
 
-#: What ``only`` takes: the kinds of all lines, and the groups of kinds such as ``"system"``.
+#: The names that ``only`` accepts: the kinds of all lines, and groups of kinds such as ``"system"``.
 KindName: TypeAlias = Literal{strings(registry.kinds())}
 __all__ = {strings([["Message"], *(sorted(names[module]) for module in sorted(names))])}'''
 
@@ -192,7 +194,7 @@ def payload_source(registry: Registry) -> str:
         names.setdefault(cls.module, []).append(cls.name)
     return f'''"""The union of all control requests. {HEAD}"""
 
-# Nobody edits this file, so it is neither linted nor formatted.
+# This file is generated: it is neither linted nor formatted.
 # ruff: noqa
 # fmt: off
 
@@ -201,7 +203,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 {imports(names)}
-#: What a control request asks for, in either direction.
+#: The payload of a control request, in either direction.
 {union("ControlRequestPayload", registry.requests, "OrUnknownRequest")}'''
 
 
@@ -217,7 +219,7 @@ def protocol_page(registry: Registry) -> str:
     requests = sorted(row(f"control_request/{cls.tag}", cls, f" `{cls.answer}` |") for cls in registry.requests)
     return f"""# The protocol
 
-All messages and control requests, by their kinds: what `only` takes, and what `peek` gives.
+All messages and control requests, by their kinds. `only` accepts these names, and `peek` returns them.
 
 <!-- {HEAD} -->
 
@@ -236,7 +238,7 @@ The answer is the type of the payload in a successful `ControlResponse`.
 
 
 def sources(root: Path) -> dict[Path, str]:
-    """What each of the written files is to be."""
+    """Return path -> content of the files to write."""
     registry = Registry(root)
     return {
         MESSAGES / "registry.py": registry_source(registry),

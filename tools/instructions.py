@@ -1,13 +1,12 @@
 """Count the instructions that the native core needs for a fixed input, and compare them with benches/instructions.json.
 
-An instruction count does not depend on what else the machine does, so a few percent more are a finding. A case that
-needs more than 3% more fails; one that needs more than 3% less says that the file should be updated (``--update``). The
-counts do depend on the compiler: with another rustc than the file's they are shown, and nothing fails (unless
-``--strict``). Needs cargo and valgrind; without valgrind it says so and fails.
+Unlike a time, a count does not depend on what else the machine does, so even a small change is real. If a case needs
+over 3% more instructions, the script fails. If it needs over 3% fewer, the file should be updated (``--update``). The
+counts depend on the compiler: with another rustc than the file's, the script only prints them (``--strict`` fails).
+It needs cargo and valgrind.
 
-The cases are those of benches/native.rs. Each runs in a process of its own under ``valgrind --tool=callgrind``, which
-counts within one function only. Cases for the processor's vectors need AVX2, which valgrind passes on; where there is
-none they are left out.
+The cases are those of benches/native.rs. Each runs as a process under ``valgrind --tool=callgrind``, which counts only
+the instructions within one function. Some cases need a processor with AVX2, and are skipped on others.
 """
 
 from __future__ import annotations
@@ -29,12 +28,13 @@ FILE = ROOT / "benches" / "instructions.json"
 TOLERANCE = 0.03
 #: The function within which instructions count. It is never inlined.
 COUNTED = "*counted_part*"
-#: Above some size glibc copies by one instruction, which valgrind counts once for each byte; that size varies.
+#: glibc copies large blocks by one instruction (``rep movsb``), which valgrind counts once per byte. The size from
+#: which it does so depends on the processor, so this setting switches it off.
 TUNABLES = "glibc.cpu.x86_rep_movsb_threshold=1000000000:glibc.cpu.x86_rep_stosb_threshold=1000000000"
 
 
 def output(*command: str) -> str:
-    """What a program prints. Its own complaints go where ours go."""
+    """Run a program and return its standard output. Its standard error is ours."""
     try:
         return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=ROOT).stdout
     except (OSError, subprocess.CalledProcessError) as error:
@@ -57,7 +57,7 @@ def build() -> str:
 
 
 def has_vectors() -> bool:
-    """Whether this is an x86-64 with AVX2."""
+    """Return True if the processor is an x86-64 with AVX2."""
     try:
         flags = Path("/proc/cpuinfo").read_text()
     except OSError:
@@ -66,7 +66,7 @@ def has_vectors() -> bool:
 
 
 def count(program: str, case: str) -> int:
-    """The instructions of one case."""
+    """Return the number of instructions of one case."""
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
         out = Path(folder) / "callgrind.out"
@@ -74,7 +74,7 @@ def count(program: str, case: str) -> int:
         done = subprocess.run(
             [*command, f"--log-file={log}", program, case],
             stdout=subprocess.DEVNULL,
-            # What stands in the environment moves the stack, and with it what copies and searches find aligned.
+            # A fixed environment: its size moves the stack, which changes the alignment of data and so the count.
             env={"PATH": os.defpath, "GLIBC_TUNABLES": TUNABLES},
         )
         if done.returncode:
@@ -86,9 +86,10 @@ def count(program: str, case: str) -> int:
 
 
 def compare(counted: dict[str, int], kept: dict[str, int], same_compiler: bool) -> tuple[list[str], bool]:
-    """Print each case beside what is kept.
+    """Print each case with its count now and the count in the file.
 
-    Returns the names of those that need too many instructions, and whether the file is to be updated for others.
+    Returns:
+        The cases that need too many instructions, and whether other cases make an update of the file necessary.
     """
     too_many = []
     outdated = False

@@ -1,9 +1,9 @@
-"""THIRD_PARTY_LICENSES, the licences of the crates in the wheel: ``licenses.py`` checks it, ``--write`` writes it.
+"""Check THIRD_PARTY_LICENSES, the licences of the crates in the wheel, or write it: ``licenses.py [--write]``.
 
-It also checks the packages of npm in the kit's wheel, and their licences: ``vendored.py`` writes those.
+The file must list exactly the crates and versions that Cargo.lock puts into the library. Checking takes a second.
+Writing needs cargo-about; if it is not on the PATH, the script builds it, which takes some minutes.
 
-Checking takes a second: the file must list exactly the crates and versions that Cargo.lock puts into the library.
-Writing needs cargo-about, which is built from crates.io if it is not on the PATH: that takes some minutes.
+The check includes the npm packages in the kit's wheel and their licences, which ``vendored.py`` writes.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ TOOL = "cargo-about@0.9.3"
 
 
 def listed() -> set[str]:
-    """The crates that the file lists, as ``name version``."""
+    """Return the crates that the file lists, as ``name version``."""
     text = FILE.read_text() if FILE.exists() else ""
     return set(re.findall(r"^- (\S+ \S+):", text, re.MULTILINE))
 
 
 def needed() -> set[str]:
-    """The crates that Cargo.lock puts into the library, as ``name version``."""
+    """Return the crates that Cargo.lock puts into the library, as ``name version``."""
     own = tomllib.loads((ROOT / "Cargo.toml").read_text())["package"]["name"]
     targets = tomllib.loads(SETTINGS.read_text())["targets"]
     command = ["cargo", "tree", "--locked", "--quiet", "--edges=normal", "--prefix=none", "--format={p}"]
@@ -46,7 +46,7 @@ def needed() -> set[str]:
 
 
 def check() -> int:
-    """The exit status: 1 if the file lists other crates than are needed."""
+    """Print the differences. Return the exit status: 1 if the file lists other crates than the library has."""
     have, want = listed(), needed()
     for crate in sorted(want - have):
         print(f"THIRD_PARTY_LICENSES lacks {crate}", file=sys.stderr)
@@ -58,7 +58,7 @@ def check() -> int:
 
 
 def write() -> int:
-    """Write the file, and check it."""
+    """Write the file, check it, and return the exit status."""
     about = shutil.which("cargo-about")
     if about is None:
         place = ROOT / "target" / "tools"
@@ -68,7 +68,7 @@ def write() -> int:
             print(f"Building {TOOL}, which takes some minutes.", flush=True)
             subprocess.run(install, cwd=ROOT, check=True)
     subprocess.run(["cargo", "fetch", "--quiet", "--locked"], cwd=ROOT, check=True)
-    # Offline: licences are what the crates themselves contain; no service is asked.
+    # With --offline, cargo-about reads the licences from the crates only, and asks no service.
     options = ["--locked", "--offline", "--fail", f"--config={SETTINGS}", f"--output-file={FILE}"]
     subprocess.run([about, "about", "generate", *options, str(SETTINGS.with_suffix(".hbs"))], cwd=ROOT, check=True)
     return check()

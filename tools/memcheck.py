@@ -1,8 +1,8 @@
-"""Runs the tests with AddressSanitizer: those of the native core, then those of Python that lean on it most.
+"""Run tests with AddressSanitizer: those of the native core, and the Python tests that use it most.
 
-It needs Linux, the nightly toolchain and gcc's own AddressSanitizer, which every gcc has. Where something is missing,
-it says so and fails. Python is the usual one, but it loads a native library that was built for this,
-and takes all its memory from malloc, so that a read or write one byte beyond any ``bytes`` object is found.
+It needs Linux, Rust's nightly toolchain and the AddressSanitizer of gcc; without them it fails. The Python tests run
+with the normal interpreter, but with a native library built for this, and with all memory from malloc. So the sanitizer
+finds an access one byte beyond any ``bytes`` object.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 BUILT = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "memcheck"
 
-#: Tests leave what lives as long as the process to the process.
+#: A suppression: the tests of drains leak objects that live until the process ends.
 LEAKS = "leak:drain::stream::tests\n"
 
 TESTS = [
@@ -41,9 +41,9 @@ TESTS = [
         "columns/test_columns_usage",
     )
 ]
-#: Where Python itself works longest, mostly in the model of kinds. The fuzz targets have such lines, too.
+#: Excluded tests: those that take long in Python itself. The fuzz targets have the same kinds of lines.
 NOT_THESE = "recordings or recorded or traffic or mutated or every_cut or linear"
-#: What looks at memory: AddressSanitizer keeps what was freed, for a while, and malloc counts no blocks.
+#: Excluded, too: tests that measure memory. AddressSanitizer keeps freed memory for a while.
 NOT_THESE += " or nothing_is_left or stays_flat or no_reference"
 FEW_EXAMPLES = """
 from hypothesis import settings
@@ -81,6 +81,7 @@ def main() -> int:
 
 
 def what_is_missing() -> str | None:
+    """Return what this machine lacks; None if everything is installed."""
     if not sys.platform.startswith("linux"):
         return "Linux"
     if not shutil.which("rustup") or "nightly" not in output("rustup", "toolchain", "list"):
@@ -91,7 +92,10 @@ def what_is_missing() -> str | None:
 
 
 def sanitizer() -> str:
-    """The library that must be loaded before all others; just its name if there is none."""
+    """Return the path of gcc's AddressSanitizer, which must be loaded before all other libraries.
+
+    It is only the file's name if gcc does not have it.
+    """
     return output("gcc", "-print-file-name=libasan.so").strip()
 
 
@@ -110,7 +114,7 @@ def check_python(library: Path) -> None:
     environment = {
         **os.environ,
         "LD_PRELOAD": sanitizer(),
-        # Python leaves much to the end of the process.
+        # Python does not free all its memory before the process ends.
         "ASAN_OPTIONS": "detect_leaks=0",
         "PYTHONMALLOC": "malloc",
         "PYTHONPATH": str(package),

@@ -1,10 +1,9 @@
-"""Tests the wheels on other Pythons, and with other versions of what they require: ``pythons.py WHEEL KIT [PYTHON]``.
+"""Test the wheels with other versions of Python and of the dependencies: ``pythons.py WHEEL KIT [PYTHON]``.
 
-For each Python that pyproject.toml claims and this machine has, but the one that runs this file, whose turn is
-``make test``: an environment .venv-3.x with the wheels and the newest versions of what they require, and ``CHOICE``.
-Then .venv-lowest, with the oldest Python that is claimed and the lowest versions that pyproject.toml allows, and
-``LOWEST``. A Python that is missing is named, and fails nothing. With a Python, that one alone has its turn. Without
-wheels the files of ``CHOICE`` are printed.
+For each Python that pyproject.toml names, except the one that runs this file, the script makes an environment .venv-3.x
+with the wheels and the newest dependencies, and runs the tests ``CHOICE``. Then it makes .venv-lowest, with the oldest
+Python and the lowest versions of the dependencies, and runs the tests ``LOWEST``. A Python that is not installed is
+printed and skipped. With ``PYTHON``, it tests only that one. Without arguments, it prints the files of ``CHOICE``.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ ROOT = Path(__file__).resolve().parent.parent
 FIRST = 'import claude_wire; claude_wire.decode(b\'{"type":"keep_alive"}\'); print(claude_wire.__file__)'
 VERSION = "import sys, venv, ensurepip; print(sys.version_info[:2])"
 
-#: What may differ between Pythons: recursion and JSON, loading the library, event loops, processes. Each version may
-#: take about a minute on two cores; mcp and claude-agent-sdk are tested by ``make test`` and ``LOWEST``.
+#: Tests of parts that may differ between versions of Python: recursion, JSON, loading the library, event loops,
+#: processes. They take about a minute on two cores. ``make test`` and ``LOWEST`` test mcp and claude-agent-sdk.
 CHOICE = [
     "agent/test_agent_program",
     "accumulate/test_accumulate",
@@ -46,8 +45,8 @@ CHOICE = [
     "columns/test_columns_arrow",
     "streams/test_tasks",
 ]
-#: What stands on the packages that the wheels require: each example of the README, msgspec, cffi, anyio, jiter, click,
-#: rich, jsonschema, claude-agent-sdk, mcp, OpenTelemetry, Starlette and uvicorn.
+#: Tests that use each dependency: msgspec, cffi, anyio, jiter, click, rich, jsonschema, claude-agent-sdk, mcp,
+#: OpenTelemetry, Starlette and uvicorn; and the examples of the README.
 LOWEST = [
     "agent/test_agent_schema",
     "integrations/test_agent_sdk_closing",
@@ -79,26 +78,26 @@ LOWEST = [
     "kit/tests/web/test_serve_sessions",
 ]
 
-#: What the lowest versions require in turn, where newer versions of that warn about them: mcp 1.23 is of November 2025.
+#: Limits for dependencies of dependencies: newer versions of these packages warn about the lowest version of mcp.
 OF_THEIR_TIME = ["pydantic-settings<2.13"]
 
-#: Of the library, and of the kit.
+#: The extras of the library, and of the kit.
 EXTRAS = [["agent", "agent-sdk", "mcp", "otel"], ["serve"]]
 UV = [sys.executable, "-m", "uv", "--quiet"]
-#: uv trusts what this machine trusts, as pip does; alone it trusts its own list.
+#: Make uv trust the certificates of this machine, as pip does, instead of its own list.
 os.environ.setdefault("UV_SYSTEM_CERTS", "1")
-#: Where modules are not compiled once, each of the processes that tests start compiles them for itself.
+#: Let Python write .pyc files: without them, each process that a test starts would compile all modules again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def claimed() -> list[str]:
-    """The versions of Python that pyproject.toml names, the oldest first."""
+    """Return the versions of Python that pyproject.toml names, the oldest first."""
     named = re.findall(r"Programming Language :: Python :: (3\.\d+)\"", (ROOT / "pyproject.toml").read_text())
     return sorted(named, key=lambda version: int(version.split(".")[1]))
 
 
 def find(version: str) -> str | None:
-    """A Python of this version, on the PATH or kept by pyenv, that runs and can make environments."""
+    """Return a Python of this version, on the PATH or of pyenv, that can make environments; None if there is none."""
     candidates = [os.path.join(folder, f"python{version}") for folder in os.get_exec_path()]
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     candidates += [str(path) for path in sorted(pyenv.glob(f"versions/{version}.*/bin/python"))]
@@ -115,14 +114,15 @@ def files(tests: list[str]) -> list[str]:
 
 
 def with_extras(wheels: list[Path]) -> list[str]:
-    """The wheels of the library and of the kit, as pip takes them."""
+    """Return the wheels of the library and of the kit with their extras, as arguments of pip."""
     return [f"{wheel}[{','.join(names)}]" for wheel, names in zip(wheels, EXTRAS, strict=True)]
 
 
 def check(folder: str, python: str, wheels: list[Path], tests: list[str], options: list[str]) -> bool:
-    """Make an environment anew, and say whether the tests pass in it.
+    """Make a new environment and run the tests in it. Return True if they pass.
 
-    Nothing can be compiled for it: while it is installed, and decodes a first line, the path has its own folder alone.
+    During the installation and the first decoding, PATH has only the environment's own folder, without a compiler. So a
+    wheel must be enough.
     """
     environment = ROOT / folder
     shutil.rmtree(environment, ignore_errors=True)
@@ -139,6 +139,7 @@ def check(folder: str, python: str, wheels: list[Path], tests: list[str], option
 
 
 def check_lowest(python: str, wheels: list[Path]) -> bool:
+    """Run ``LOWEST`` in an environment with the lowest versions that both pyproject.toml allow."""
     limits, lowest = ROOT / ".venv-lowest-limits.txt", ROOT / ".venv-lowest.txt"
     limits.write_text("\n".join(OF_THEIR_TIME) + "\n")
     resolve = ["pip", "compile", "--resolution=lowest-direct", "--annotation-style=line", f"--constraint={limits}"]
@@ -168,7 +169,7 @@ def main() -> int:
             print(f"Python {version}: {python}", flush=True)
             if not check(f".venv-{version}", python, wheels, CHOICE, []):
                 failed.append(f"Python {version}")
-    # Newer Pythons are too new for some of the lowest versions: cffi 1.15.0 has wheels up to 3.10.
+    # Some of the lowest versions have no wheels for newer Pythons, such as cffi 1.15.0 above 3.10.
     oldest = next(iter(found.values()))
     if oldest is None:
         print("The lowest versions are not tested: they need the oldest Python.", flush=True)

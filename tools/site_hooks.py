@@ -1,5 +1,6 @@
-"""For mkdocs: entries of the reference for all message classes of a module, each with a table of its fields; and names
-where docstrings have roles.
+"""Hooks for mkdocs: they add the message classes of a module to the reference, each with a table of its fields.
+
+They also replace Sphinx roles in docstrings, such as ``:class:`~claude_wire.Decoder```, by the plain name.
 """
 
 from __future__ import annotations
@@ -17,24 +18,24 @@ import msgspec
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from claude_wire.messages.base import Wire, wire_fields  # noqa: E402  # behind the path, as the next
-from protocol.source import FieldNote, field_notes  # noqa: E402  # mkdocs loads this file by its name
+from claude_wire.messages.base import Wire, wire_fields  # noqa: E402  # after sys.path is set
+from protocol.source import FieldNote, field_notes  # noqa: E402  # after sys.path is set
 
-#: Has the public names of each module of messages.
+#: The file that lists the public names of each module of messages.
 REGISTRY = ROOT / "python" / "claude_wire" / "messages" / "registry.py"
 
-#: What of a class has a signature.
+#: The types of class attributes that are methods.
 METHODS = (FunctionType, classmethod, staticmethod)
 
-#: The packages whose classes have a table of their fields.
+#: The packages whose classes get a table of their fields.
 WITH_FIELDS = ("claude_wire.messages", "claude_wire.transcripts.records", "claude_wire_kit.events")
 
-#: ``:class:`~claude_wire.Decoder``` as Markdown leaves it.
+#: A role such as ``:class:`~claude_wire.Decoder``` after Markdown has converted it to HTML.
 ROLE = re.compile(r":(?:class|func|meth|mod|data|attr|exc|obj):<code>(~?)(?:!?)([\w.]+)</code>")
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Put entries in the place of ``::: module.*``: one for each public name that the page has no entry for."""
+    """Replace ``::: module.*`` by an entry for each public name of the module that has no entry on the page yet."""
 
     def entries(found: re.Match[str]) -> str:
         paths = [f"::: {found[1]}.{name}" for name in public_names(found[1])]
@@ -45,11 +46,11 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 
 def _with_fields(entry: re.Match[str]) -> str:
-    """The entry of a message class, with the table of its fields; any other as it is."""
+    """Return the entry of a message class with the table of its fields; other entries unchanged."""
     cls = getattr(importlib.import_module(entry[1]), entry[2]) if entry[1].startswith(WITH_FIELDS) else None
     if not (isinstance(cls, type) and issubclass(cls, Wire) and wire_fields(cls)):
         return entry[0]
-    # The table has all that the signature has, and the docstrings of fields.
+    # The table replaces the signature and the docstrings of the fields.
     methods = [name for name, value in vars(cls).items() if isinstance(value, METHODS) and not name.startswith("_")]
     hidden = "|".join([*cls.__struct_fields__, *methods])
     return "\n\n".join(
@@ -62,7 +63,7 @@ def _with_fields(entry: re.Match[str]) -> str:
 
 
 def fields_table(cls: type[Wire]) -> str:
-    """Return a table in Markdown: of each field its key, its type, whether it is there, and what it means."""
+    """Return a table in Markdown: the key, the type, the presence in the JSON and the meaning of each field."""
     hints = {name: hint for base in reversed(cls.__mro__) for name, hint in inspect.get_annotations(base).items()}
     notes = field_notes(cls)
     rows = ["| field | type | in the JSON | |", "|---|---|---|---|"]
@@ -74,7 +75,7 @@ def fields_table(cls: type[Wire]) -> str:
 
 
 def _presence(field: msgspec.structs.FieldInfo) -> str:
-    """Whether a key is there, by the rules of ``messages/base.py``."""
+    """Return whether a key is always in the JSON, by the rules of ``messages/base.py``."""
     if msgspec.UnsetType in get_args(field.type):
         return "may be absent; null is something else"
     if field.required:
@@ -90,12 +91,12 @@ def _meaning(note: FieldNote | None) -> str:
 
 
 def on_post_page(output: str, page: Any, **_: Any) -> str:
-    """Take what the search needs in a site on disk from the site itself; the theme has it on another host."""
+    """Load the script that the search needs from the site itself. The theme loads it from another host."""
     return output.replace("https://unpkg.com/iframe-worker/shim", "../" * page.url.count("/") + "iframe-worker.js")
 
 
 def public_names(module: str) -> list[str]:
-    """Return the public names of a module of messages, as the registry has them, or else its ``__all__``."""
+    """Return the public names of a module: those in the registry for a module of messages, or else its ``__all__``."""
     names = re.search(rf"^from {re.escape(module)} import \(([^)]*)\)", REGISTRY.read_text(encoding="utf-8"), re.M)
     if names is None:
         path = ROOT / ("kit" if module.startswith("claude_wire_kit") else "python") / f"{module.replace('.', '/')}.py"
@@ -104,6 +105,6 @@ def public_names(module: str) -> list[str]:
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    """Show the name alone where a role stands, and one colon where two open an indented block."""
+    """Replace roles by names, and the ``::`` before an indented block by one colon."""
     html = ROLE.sub(lambda found: f"<code>{found[2].rpartition('.')[2] if found[1] else found[2]}</code>", html)
     return re.sub(r"(?<=[\w>)])::(</p>)", r":\1", html).replace("<p>::</p>", "")

@@ -1,14 +1,17 @@
-"""A mixed load on a supervisor and its service, with clients that are killed at random; a row of numbers each minute.
+"""Put a mixed load on a supervisor and its web service, while clients are killed at random. Print a row each minute.
 
     python tools/soak.py 1h                     # 100 sessions
-    python tools/soak.py 30s --sessions 10      # a short look
+    python tools/soak.py 30s --sessions 10      # a short test
 
-Both programs are the shipped command, ``claude-wire supervisor start`` and ``claude-wire serve``; each CLI is
-tests/support/host_agent.py. Each client is a fork of this process, and dies by SIGKILL after some seconds: readers of
-lines by the supervisor's socket, readers of events by Server-Sent Events and by WebSockets, pages that are loaded again
-and again, drivers that prompt and answer, and clients that read nothing. The next one goes on with what the killed one
-has written down. At the end all of it is compared with one whole read: nothing lost, nothing double, each prompt one
-turn, each question one answer. Memory, descriptors and threads must be flat. Exit code 1 if anything is not so.
+It starts ``claude-wire supervisor start`` and ``claude-wire serve``; the CLIs are tests/support/host_agent.py. Each
+client is a fork of this process and gets SIGKILL after some seconds. There are readers of lines (by the supervisor's
+socket), readers of events (by Server-Sent Events or WebSockets), pages that are loaded again and again, drivers that
+send prompts and answer questions, and clients that do not read. A client writes what it has received to a file, and
+its successor continues from there.
+
+At the end the script reads each session as a whole and compares: nothing is lost or received twice, each prompt has one
+turn, and each question has one answer. Memory, descriptors and threads must not grow. If any of this fails, the exit
+code is 1.
 """
 
 from __future__ import annotations
@@ -44,20 +47,20 @@ from claude_wire_kit.web.lines import Lines
 
 AGENT = Path(__file__).parents[1] / "tests" / "support" / "host_agent.py"
 COMMAND = [sys.executable, "-m", "claude_wire_kit"]
-#: A client lives so many seconds, by chance.
+#: The shortest and the longest life of a client, in seconds. The actual time is random.
 LIVES = (0.5, 20.0)
-#: Seconds in which a program answers.
+#: How long to wait for a reply of a program, in seconds.
 PATIENCE = 60.0
-#: Of a client of each kind, how many there are for a session.
+#: Kind of client -> clients per session.
 SHARES = {"lines": 0.3, "events": 0.3, "websocket": 0.15, "page": 0.05, "driver": 0.06, "stalled": 0.05}
-#: Seconds between two prompts of a driver.
+#: The mean time between two prompts of a driver, in seconds.
 PAUSE = 1.0
-#: Memory may grow by so much from the end of the first third to the last: a share, and bytes.
+#: How much memory may grow between the second and the last third of the run: a share, plus bytes.
 GROWTH, GROWTH_BYTES = 0.15, 12_000_000
 
 
 class Serving:
-    """The supervisor and the service, and where they are."""
+    """A supervisor and a web service, both started for this run."""
 
     def __init__(self, folder: Path) -> None:
         self.state = folder / "state"
@@ -87,7 +90,7 @@ class Serving:
     def request(
         self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
     ) -> tuple[int, Any]:
-        """A status, and what was said."""
+        """Send a request. Return the status, and the body, or the cookie if the reply sets one."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         try:
             data = None if body is None else json.dumps(body)
@@ -103,7 +106,7 @@ class Serving:
             connection.close()
 
     def act(self, path: str, body: Any) -> tuple[int, Any]:
-        """POST, again while there are too many acts or another client drives."""
+        """POST an act. Repeat it while there are too many acts, or while another client is the driver."""
         while True:
             status, said = self.request("POST", path, body)
             if status != 429 and not (status == 409 and said.get("error") == "driver"):
@@ -111,7 +114,7 @@ class Serving:
             time.sleep(0.5)
 
     def pieces(self, session: str, after: str | None) -> Iterator[tuple[str, bytes]]:
-        """Ids and data of events, by Server-Sent Events."""
+        """Read a session by Server-Sent Events. Yield (id, data) of an event, or ("", name) of a named one."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         try:
             last = {"Last-Event-ID": after} if after else {}
@@ -131,7 +134,7 @@ class Serving:
             connection.close()
 
     def close(self) -> None:
-        """End both."""
+        """End the service, and the supervisor with all its sessions."""
         if self.service.poll() is None:
             self.service.send_signal(signal.SIGINT)
         with suppress(subprocess.TimeoutExpired):
@@ -142,10 +145,12 @@ class Serving:
 
 
 class Client:
-    """A client that is started again whenever it was killed. What it has taken stands in its file.
+    """A client process, which is started again whenever it has been killed.
 
     Args:
-        sessions: of which a reader has one.
+        kind: the method that the client runs.
+        sessions: the sessions that the client uses; a reader has one.
+        path: the file to which the client writes what it has received.
     """
 
     def __init__(self, serving: Serving, kind: str, sessions: list[str], path: Path) -> None:
@@ -158,7 +163,7 @@ class Client:
         self.until = 0.0
 
     def start(self) -> None:
-        """Fork."""
+        """Fork the client."""
         self.until = time.monotonic() + random.uniform(*LIVES)
         seed = random.random()
         self.pid = os.fork()
@@ -170,23 +175,23 @@ class Client:
             self.file = os.open(self.path, os.O_WRONLY | os.O_APPEND)
             getattr(self, self.kind)()
         except (OSError, EOFError, http.client.HTTPException, SupervisorError):
-            pass  # the connection has ended: the next one goes on
+            pass  # The connection has ended. The next client continues.
         except BaseException as error:
             os.write(2, f"soak: a client ({self.kind}) failed: {error!r}\n".encode())
             code = 1
         os._exit(code)
 
     def note(self, *words: object) -> None:
-        """Write down what was taken."""
+        """Append a line of words to the file."""
         os.write(self.file, " ".join(map(str, words)).encode() + b"\n")
 
     def noted(self) -> list[list[str]]:
-        """What was written down, whole lines alone."""
+        """Return the words of each complete line in the file."""
         text = self.path.read_text()
         return [line.split() for line in text[: text.rfind("\n") + 1].splitlines()]
 
     def last(self) -> str | None:
-        """The place of what was taken last."""
+        """Return the first word of the last line in the file: the id or number of the last event or line received."""
         with self.path.open("rb") as file:
             file.seek(max(0, self.path.stat().st_size - 200))
             lines = file.read().splitlines()
@@ -199,7 +204,7 @@ class Client:
         anyio.run(self.lines_of, connect(str(self.serving.state)))
 
     async def lines_of(self, supervisor: Any) -> None:
-        """The same, in a loop."""
+        """Read the lines of a session, after the last one in the file."""
         last = self.last()
         after = None if last is None else Cursor(self.sessions[0], 1, int(last))
         async with Lines(supervisor, Attach(attach=self.sessions[0], after=after)) as lines:
@@ -226,7 +231,7 @@ class Client:
                     self.note(head[7:-1], zlib.crc32(event[:-1].encode()))
 
     def page(self) -> None:
-        """Load the page, log in, look at a session, and load it again."""
+        """Load the page, log in, and read a session for up to 2 seconds, again and again."""
         own = {"Origin": f"http://127.0.0.1:{self.serving.port}"}
         while True:
             for path in ("/", "/page.css", "/page.js", "/text.js", "/conversation.js"):
@@ -240,7 +245,7 @@ class Client:
                     break
 
     def stalled(self) -> None:
-        """Ask for events, and read none."""
+        """Request events and never read the reply."""
         with socket.socket() as client:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             client.connect(("127.0.0.1", self.serving.port))
@@ -250,7 +255,7 @@ class Client:
             time.sleep(1_000)
 
     def driver(self) -> None:
-        """Send prompts, a quarter with a question that is answered; first what the one before has not finished."""
+        """Send prompts, a quarter of them with a question to answer. First finish those of the predecessor."""
         while True:
             self.finish()
             time.sleep(random.uniform(0, 2 * PAUSE))
@@ -258,7 +263,7 @@ class Client:
             self.note("prompt", uuid.uuid4(), random.choice(self.sessions), asks)
 
     def finish(self) -> None:
-        """Send what is not known to be sent, and answer what is not known to be answered."""
+        """Send the prompts and the answers in the file that are not yet marked as sent or answered."""
         noted = self.noted()
         done = {(words[0], words[1]) for words in noted}
         for what, id, *rest in noted:
@@ -280,7 +285,7 @@ class Client:
                 self.answer(session, id)
 
     def answer(self, session: str, id: str) -> None:
-        """Answer a question, once it is asked."""
+        """Wait until the CLI asks the question of a prompt, and answer it."""
         until = time.monotonic() + PATIENCE
         while time.monotonic() < until:
             status, said = self.serving.act(f"/sessions/{session}/answers", {"requestId": f"q-{id}", "allow": True})
@@ -293,13 +298,13 @@ class Client:
 
 
 def sample(pid: int) -> tuple[int, int, int]:
-    """Bytes of memory, descriptors and threads of a process."""
+    """Return the memory in bytes, the descriptors and the threads of a process."""
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE"), len(os.listdir(f"/proc/{pid}/fd")), len(os.listdir(f"/proc/{pid}/task"))
 
 
 class Soak:
-    """The load, and the table."""
+    """The sessions and the clients of a run, and the faults that were found."""
 
     def __init__(self, serving: Serving, folder: Path, count: int) -> None:
         self.serving = serving
@@ -320,7 +325,7 @@ class Soak:
                 self.clients.append(Client(serving, kind, one, folder / f"{kind}-{each}"))
 
     def run(self, seconds: float, every: float) -> None:
-        """Have clients live and die."""
+        """Run clients for some seconds, and print a row whenever ``every`` seconds have passed."""
         began = time.monotonic()
         row = 1
         at_rest = sample(self.serving.service.pid), sample(self.serving.supervisor)
@@ -342,7 +347,7 @@ class Soak:
             self.flat(at_rest, seconds / 60)
 
     def reap(self, now: float) -> None:
-        """Kill whose time has come, and start again who is dead."""
+        """Kill the clients whose time is over, and start all clients again that have ended."""
         for client in self.clients:
             if now > client.until:
                 os.kill(client.pid, signal.SIGKILL)
@@ -355,7 +360,7 @@ class Soak:
                 client.start()
 
     def show(self, minute: float) -> None:
-        """A row."""
+        """Print a row, and keep its numbers."""
         service, supervisor = sample(self.serving.service.pid), sample(self.serving.supervisor)
         self.samples.append((service, supervisor))
         noted = sum(client.path.stat().st_size for client in self.clients) / 1e6
@@ -367,7 +372,7 @@ class Soak:
         )
 
     def flat(self, before: tuple[tuple[int, int, int], tuple[int, int, int]], minutes: float) -> None:
-        """Compare memory along the way, in a run of minutes, and descriptors and threads once all clients are gone."""
+        """Check that nothing grew: memory during the run, if it was long enough; descriptors and threads after it."""
         names = "service", "supervisor"
         for number, pid in enumerate((self.serving.service.pid, self.serving.supervisor)):
             memory = [one[number][0] for one in self.samples]
@@ -379,7 +384,7 @@ class Soak:
                     self.faults.append(
                         f"the memory of the {names[number]} grew: {early / 1e6:.1f} to {late / 1e6:.1f} MB"
                     )
-            most = before[number][1] + 20 + (len(self.sessions) if number == 0 else 0)  # a feed of each session
+            most = before[number][1] + 20 + (len(self.sessions) if number == 0 else 0)  # one feed per session
             until = time.monotonic() + PATIENCE
             while (now := sample(pid))[1] > most and time.monotonic() < until:
                 time.sleep(0.2)
@@ -387,7 +392,7 @@ class Soak:
                 self.faults.append(f"descriptors and threads of the {names[number]}: {before[number][1:]} to {now[1:]}")
 
     def check(self) -> None:
-        """Compare what was taken with one whole read."""
+        """Compare what the clients have received with one read of each whole session."""
         drivers = [client for client in self.clients if client.kind == "driver"]
         for driver in drivers:
             driver.file = os.open(driver.path, os.O_WRONLY | os.O_APPEND)
@@ -407,12 +412,12 @@ class Soak:
                 noted = client.noted()
                 total[client.kind] += len(noted)
                 if noted != found[client.kind][: len(noted)]:
-                    self.faults.append(f"{client.path.name} has not what {session} has")
+                    self.faults.append(f"{client.path.name} differs from {session}")
             self.check_prompts(session, [line for _, line in lines], expected)
         print(", ".join(f"{number:,} {what}" for what, number in total.items()), "compared", flush=True)
 
     def check_prompts(self, session: str, lines: list[bytes], expected: dict[str, str]) -> None:
-        """Each prompt has one turn, and each question one answer."""
+        """Check that each prompt has one turn, and each question one answer."""
         turns: Counter[str] = Counter()
         answers: Counter[str] = Counter()
         for line in lines:
@@ -427,7 +432,7 @@ class Soak:
             self.faults.append(f"{session}: answers lost or double")
 
     async def whole_lines(self, session: str, expected: dict[str, str]) -> list[tuple[int, bytes]]:
-        """All lines of a session, up to the result of each prompt."""
+        """Read all lines of a session, until each prompt has its result."""
         found: list[tuple[int, bytes]] = []
         left = len(expected)
         with anyio.move_on_after(PATIENCE):
@@ -440,7 +445,7 @@ class Soak:
         return found
 
     def whole_events(self, session: str) -> list[list[str]]:
-        """All events of a session: those before its first state."""
+        """Read all events of a session so far: those before the first ``session_state``."""
         found: list[list[str]] = []
         after: str | None = None
         while True:
@@ -453,12 +458,12 @@ class Soak:
 
 
 def seconds_of(text: str) -> float:
-    """Seconds, of a number with ``s``, ``m`` or ``h``."""
+    """Parse a duration such as ``30s``, ``5m`` or ``1h``. Return seconds."""
     return float(text.rstrip("smh")) * {"m": 60, "h": 3600}.get(text[-1], 1)
 
 
 def main() -> int:
-    """Run, and say what was found."""
+    """Run the load and print the faults."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("duration", type=seconds_of, help="30s, 5m, 1h")
     parser.add_argument("--sessions", type=int, default=100)

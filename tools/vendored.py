@@ -1,8 +1,9 @@
-"""The packages of npm that the page loads, in ``web/page/vendor``: check them, or take other versions.
+"""Check or update the npm packages that the kit's web page uses, in ``web/page/vendor``.
 
-``vendored.py`` checks that the folder has exactly the files that ``packages.json`` lists, byte by byte, and that the
-kit's THIRD_PARTY_LICENSES has the licence of each. ``vendored.py --update`` takes the versions of the file, and
-``--update markdown-it@15.1.0`` takes another one. It needs npm, which checks the hashes of what it gets.
+``vendored.py`` checks that the folder has exactly the files that ``packages.json`` lists, with their hashes, and that
+the kit's THIRD_PARTY_LICENSES has the licence of each package. ``vendored.py --update`` downloads the listed versions
+again; ``--update markdown-it@15.1.0`` downloads another version. Updating needs npm, which checks the hash of a
+package.
 """
 
 from __future__ import annotations
@@ -26,16 +27,17 @@ HEAD = f"\n{'=' * 80}\nPackages of npm in claude_wire_kit/web/page/vendor. tools
 
 
 def packages() -> dict[str, dict[str, Any]]:
-    """Package -> ``version``, ``license``, ``integrity``, and ``files``: name here -> ``from`` and ``sha256``.
+    """Read ``packages.json``: package -> ``version``, ``license``, ``integrity`` and ``files``.
 
-    A package without files is a part of another package's files.
+    ``files`` maps a name in the folder to ``from``, its path in the package, and ``sha256``. A package without files is
+    bundled in a file of another package.
     """
     found: dict[str, dict[str, Any]] = json.loads((VENDOR / LIST).read_text())
     return found
 
 
 def faults() -> list[str]:
-    """What is wrong with the folder and with the licences."""
+    """Return what is wrong with the folder and with the licences, one text per fault."""
     listed = packages()
     wanted = {name: file["sha256"] for each in listed.values() for name, file in each["files"].items()}
     present = {path.name: digest(path.read_bytes()) for path in VENDOR.iterdir() if path.name != LIST}
@@ -54,7 +56,7 @@ def digest(data: bytes) -> str:
 
 
 def update(versions: dict[str, str]) -> None:
-    """Take all packages anew, in these versions or else in those of the list."""
+    """Download all packages again and write their files and licences. ``versions`` overrides versions of the list."""
     listed = packages()
     licences: list[str] = []
     for name, each in listed.items():
@@ -74,7 +76,7 @@ def update(versions: dict[str, str]) -> None:
 
 
 def pack(package: str) -> tuple[str, dict[str, bytes]]:
-    """Get a package from npm. Returns its integrity hash, and path -> content."""
+    """Download a package from npm. Return its integrity hash, and path -> content."""
     with tempfile.TemporaryDirectory() as folder:
         command = ["npm", "pack", "--json", "--ignore-scripts", "--pack-destination", folder, package]
         (info,) = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)

@@ -1,9 +1,9 @@
-"""Builds the wheels of both packages twice, compares byte by byte, checks what is in them, and leaves them in dist.
+"""Build the wheels of both packages into dist, and check them.
 
-The first is built here, the second from the source distribution, as pip builds it where there is no wheel: in another
-folder, with another home, another cargo home and another umask. On Linux zig links the library's, so that it runs with
-glibc 2.17 and above (manylinux2014). The kit's is pure Python, for all systems. The archive of ``protocol`` is
-put beside them.
+Each wheel is built twice, and both must have the same bytes. The first build is in this folder. The second is from the
+source distribution, as pip builds it on a system without a wheel: in another folder, with another home, another cargo
+home and another umask. On Linux zig links the native library, so that it runs with glibc 2.17 or newer (manylinux2014).
+The kit is pure Python, and its wheel is for all systems. The archive of the folder ``protocol`` is written to dist too.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MANYLINUX = "--zig --compatibility manylinux2014"
 MUSLLINUX = "--zig --compatibility musllinux_1_2"
 MACOS = ""
 
-#: Each system that there is a wheel for, with what maturin is told.
+#: Target -> the arguments for maturin. There is a wheel for each.
 TARGETS = {
     "x86_64-unknown-linux-gnu": MANYLINUX,
     "aarch64-unknown-linux-gnu": MANYLINUX,
@@ -38,17 +38,17 @@ TARGETS = {
     "x86_64-apple-darwin": MACOS,
     "aarch64-apple-darwin": MACOS,
 }
-#: What maturin is told for this system.
+#: The arguments for maturin on this system.
 OWN = MANYLINUX if ZIG else ""
 
 
 def build(tree: Path, into: Path, arguments: str, changed: dict[str, str], umask: int) -> Path:
-    """Build the wheel of this tree with these arguments for maturin, and return its path."""
+    """Build the wheel of a source tree with these arguments for maturin, and return its path."""
     shutil.rmtree(into, ignore_errors=True)
     into.mkdir(parents=True)
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     environment = {**os.environ, "PATH": path, **changed}
-    # It is compressed once, and loaded often.
+    # Slow compression is worth it: a wheel is compressed once and downloaded often.
     environment["MATURIN_PEP517_ARGS"] = f"{arguments} --compression-level 9"
     environment.pop("CARGO_TARGET_DIR", None)
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir"]
@@ -58,7 +58,7 @@ def build(tree: Path, into: Path, arguments: str, changed: dict[str, str], umask
 
 
 def unpacked(folder: Path, backend: list[str], package: Path) -> Path:
-    """The source distribution that a build backend makes of a package, as files in a folder."""
+    """Build the source distribution of a package, unpack it, and return the folder."""
     made = folder / f"sdist of {package.name}"
     subprocess.run([sys.executable, "-m", *backend, str(made)], cwd=package, check=True, stdout=subprocess.DEVNULL)
     (archive,) = made.glob("*.tar.gz")
@@ -74,13 +74,13 @@ def unpacked(folder: Path, backend: list[str], package: Path) -> Path:
 
 
 def build_elsewhere(folder: Path) -> Path:
-    """Build it as another user would, who has the same tools."""
+    """Build the library's wheel from its source distribution, as another user with the same tools would."""
     os.umask(0o077)
     tree = unpacked(folder, ["maturin", "sdist", "--out"], ROOT)
     cargo = folder / "cargo home"
     cargo.mkdir()
     settings = Path(os.environ.get("CARGO_HOME", HOMES["CARGO_HOME"]), "config.toml")
-    if settings.exists():  # a mirror of crates.io, perhaps
+    if settings.exists():  # may name a mirror of crates.io
         shutil.copy(settings, cargo)
     changed = {"HOME": str(folder), "CARGO_HOME": str(cargo), "TMPDIR": str(folder), "LANG": "C", "TZ": "Asia/Tokyo"}
     changed["RUSTUP_HOME"] = os.environ.get("RUSTUP_HOME", str(HOMES["RUSTUP_HOME"]))
@@ -88,7 +88,7 @@ def build_elsewhere(folder: Path) -> Path:
 
 
 def build_kit(folder: Path) -> tuple[Path, Path]:
-    """The kit's wheel, built here into dist, and built from its source distribution."""
+    """Build the kit's wheel here into dist, and again from its source distribution. Return both paths."""
     second = folder / "kit"
     here = build(KIT, folder / "here", "", {}, 0o022)
     tree = unpacked(folder, ["hatchling", "build", "--target", "sdist", "--directory"], KIT)

@@ -1,9 +1,9 @@
-"""Refuses a wheel that should not be published: ``wheel_check.py WHEEL…``.
+"""Check that wheels can be published: ``wheel_check.py WHEEL…``.
 
-A wheel has less than 1 MB, its licences and each file of its package. It names no folder of its builder. That of the
-kit is for every system. That of the library has the native library, which takes from the system only what each system
-of the wheel's tag has: auditwheel knows what that is for manylinux, the lists below say it for the others. It exports
-nothing but our own functions.
+A wheel must have less than 1.1 MB, contain its licences and every file of its package, and must not contain the path of
+a folder on the builder's machine. The wheel of the kit is for all systems. The wheel of the library contains the native
+library, which exports only ``cw_…`` and needs only system libraries that every system of the wheel's tag has. For
+manylinux, auditwheel knows these; for the others, the lists below name them.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from pathlib import Path
 
 import lief
 
-# It tells of objects that live to the end of the interpreter.
+# lief would warn about objects that live until the interpreter ends.
 lief.disable_leak_warning()
 
 ROOT = Path(__file__).resolve().parent.parent
 MAX_BYTES = 1_100_000
 HOMES = {"CARGO_HOME": Path.home() / ".cargo", "RUSTUP_HOME": Path.home() / ".rustup"}
-#: Where the package of a wheel is, by the beginning of the wheel's name.
+#: The start of a wheel's name -> the folder that contains its package.
 PACKAGES = {"claude_wire": ROOT / "python", "claude_wire_kit": ROOT / "kit"}
 LIBRARY = re.compile(r"/(lib)?_native\.(\w+\.)*(so|dylib|dll|pyd)$")
 TAG = re.compile(r"-py3-none-((?:many|musl)linux|macosx|win)")
 
-#: What systems with musl, macOS and Windows have themselves.
+#: The libraries that every system with musl, macOS or Windows has.
 MUSL = re.compile(r"libc\.(so|musl-\w+\.so\.1)")
 MACOS = re.compile(r"/usr/lib/(libSystem|libiconv)\..*")
 WINDOWS = re.compile(
@@ -38,7 +38,7 @@ WINDOWS = re.compile(
 
 
 def faults(wheel: Path) -> list[str]:
-    """What is wrong with a wheel, in words."""
+    """Return what is wrong with a wheel, one text per fault."""
     found = []
     package = wheel.name.partition("-")[0]
     tag = TAG.search(wheel.name)
@@ -74,7 +74,7 @@ def faults(wheel: Path) -> list[str]:
 
 
 def package_files(package: str) -> list[str]:
-    """The files of a package as they stand in its sources: modules, types, and what programs of it read."""
+    """Return the files of a package in the sources: modules, types and data."""
     place = PACKAGES[package]
     files = (path for path in (place / package).rglob("*") if path.is_file())
     names = (path.relative_to(place).as_posix() for path in files)
@@ -82,9 +82,12 @@ def package_files(package: str) -> list[str]:
 
 
 def library_faults(data: bytes, musl: bool = False) -> list[str]:
-    """What a native library needs or gives away that it should not; ``musl`` says that it is for a Linux with musl.
+    """Return the libraries that a native library must not need, and the names that it must not export.
 
-    auditwheel cannot tell beside glibc: it takes the text that glibc's compilers have as ``libc.so`` for a library.
+    Args:
+        data: the bytes of the native library.
+        musl: it is for Linux with musl. Such a library is checked here, because auditwheel, run on a system with glibc,
+            mistakes the linker script ``libc.so`` of glibc for a library.
     """
     library = lief.parse(list(data))
     if library is None:
@@ -101,7 +104,7 @@ def library_faults(data: bytes, musl: bool = False) -> list[str]:
 
 
 def manylinux_faults(wheel: Path) -> list[str]:
-    """What auditwheel finds: a wheel's tag must be no wider than what the library needs."""
+    """Return what auditwheel finds. The glibc version in the wheel's tag must not be older than the library needs."""
     command = [sys.executable, "-m", "auditwheel", "show", "--json", str(wheel)]
     run = subprocess.run(command, capture_output=True, text=True)
     if run.returncode != 0:
@@ -114,7 +117,7 @@ def manylinux_faults(wheel: Path) -> list[str]:
 
 
 def versions(tags: str) -> list[tuple[int, int]]:
-    """The versions of glibc that tags name."""
+    """Return the versions of glibc in manylinux tags."""
     return [(int(major), int(minor)) for major, minor in re.findall(r"manylinux_(\d+)_(\d+)_", tags)]
 
 

@@ -1,9 +1,9 @@
-"""Builds and checks the wheels for other systems, and leaves them in dist: ``wheels.py [TARGET…]``.
+"""Build and check the wheels for other systems, and put them into dist: ``wheels.py [TARGET…]``.
 
-rustc builds for a target whose standard library is installed (``rustup target add``). For others a compiler that builds
-the standard library itself is taken from target/cross-toolchain, where ``make cross-toolchain`` has put one; zig links.
-A target that has neither is named, and fails nothing. Wheels for macOS are built on macOS: the linker of zig exports
-names of the standard library there, and the check refuses that. Nothing is run here.
+A target needs its standard library (``rustup target add``). Without it, the script uses the compiler that ``make
+cross-toolchain`` puts into target/cross-toolchain, which compiles the standard library as well. zig is the linker. A
+target for which neither is installed is printed and skipped. Wheels for macOS are built only on macOS: there zig's
+linker would export names of the standard library, which the check refuses. The wheels are not run.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ CROSS = ROOT / "target" / "cross-toolchain"
 
 
 def settings(target: str) -> tuple[str, dict[str, str]] | str:
-    """What maturin is told, and what else the environment of a build says; or why there is none here."""
+    """Return the arguments for maturin and the environment of a build, or why this machine cannot build the target."""
     arguments, changed = f"--target {target} {TARGETS[target]}", dict[str, str]()
     if TARGETS[target] == MACOS:
         if sys.platform != "darwin":
             return "it is built on macOS alone"
-        # Without a name of its own the library has the path that it was linked at.
+        # Without an install name, the library would contain the path at which it was linked.
         changed["RUSTFLAGS"] = "-Clink-arg=-Wl,-install_name,@rpath/lib_native.dylib"
     printed = subprocess.run(["rustc", "--print", "target-libdir", "--target", target], capture_output=True, text=True)
     if printed.returncode == 0 and any(Path(printed.stdout.strip()).glob("libstd-*")):
@@ -35,12 +35,12 @@ def settings(target: str) -> tuple[str, dict[str, str]] | str:
     if not (CROSS / ".ready").exists():
         return f"there is no toolchain: rustup target add {target}, or make cross-toolchain"
     changed["PATH"] = os.pathsep.join([str(CROSS / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]])
-    changed["RUSTC_BOOTSTRAP"] = "1"  # -Z is unstable, and needs leave
+    changed["RUSTC_BOOTSTRAP"] = "1"  # allows -Z, which is unstable
     return f"{arguments} -Z build-std=std,panic_unwind", changed
 
 
 def build(target: str) -> list[str]:
-    """Build the wheel for a target into dist, and say what is wrong with it."""
+    """Build the wheel for a target into dist. Return what is wrong with it."""
     how = settings(target)
     if isinstance(how, str):
         print(f"{target}: not built: {how}", flush=True)

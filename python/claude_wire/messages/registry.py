@@ -1,6 +1,6 @@
-"""All messages: their union, their kinds and their names. Written by `make generate` out of the message classes."""
+"""All messages: their union, their kinds and their names. `make generate` writes this file from the message classes."""
 
-# Nobody edits this file, so it is neither linted nor formatted.
+# This file is generated: it is neither linted nor formatted.
 # ruff: noqa
 # fmt: off
 
@@ -174,7 +174,7 @@ from claude_wire.messages.unknown import (
     Unknown, UnknownBlock, UnknownDelta, UnknownEvent, UnknownHookInput, UnknownMessage, UnknownObject, UnknownRequest,
 )
 
-#: Messages that their ``type`` alone tells apart.
+#: Messages that their ``type`` alone identifies.
 TypedMessage: TypeAlias = (
     ControlRequest | ControlCancelRequest | ControlResponse | UserMessage | AssistantMessage | StreamEvent |
     ControlMessage | ToolResultMessage | KeepAlive | ToolProgressMessage | AuthStatusMessage | ToolUseSummaryMessage |
@@ -182,7 +182,7 @@ TypedMessage: TypeAlias = (
     TranscriptMirrorMessage | AuthMessage | UpdateEnvironmentVariablesMessage
 )
 
-#: Messages of type ``system``, told apart by their ``subtype``.
+#: Messages of type ``system``, identified by their ``subtype``.
 SystemSubtype: TypeAlias = (
     QueuedMessage | InjectedMessage | ConsolidationMessage | InterruptedMessage | SystemToolResultMessage |
     SystemErrorMessage | PermissionRequestMessage | InitMessage | PluginInstallMessage | StatusMessage |
@@ -195,16 +195,16 @@ SystemSubtype: TypeAlias = (
     ModelRefusalFallbackMessage | ModelRefusalNoFallbackMessage | ModelFallbackMessage
 )
 
-#: Messages of type ``result``, told apart by their ``subtype``; any other subtype is a plain ``ResultMessage``.
+#: Messages of type ``result``, identified by their ``subtype``. Any other subtype is a plain ``ResultMessage``.
 ResultSubtype: TypeAlias = (
     ResultSuccess | ResultErrorDuringExecution | ResultErrorMaxTurns | ResultErrorMaxBudgetUsd |
     ResultErrorMaxStructuredOutputRetries | ResultError | ResultCancelled
 )
 
-#: What a line decodes to.
+#: The types that a line can decode to.
 Message: TypeAlias = TypedMessage | SystemSubtype | ResultSubtype | ResultMessage | PermissionReply | UnknownMessage
 
-#: What ``only`` takes: the kinds of all lines, and the groups of kinds such as ``"system"``.
+#: The names that ``only`` accepts: the kinds of all lines, and groups of kinds such as ``"system"``.
 KindName: TypeAlias = Literal[
     "active_goal", "assistant", "auth", "auth_status", "command_lifecycle", "control", "control_cancel_request",
     "control_request", "control_response", "conversation_reset", "keep_alive", "prompt_suggestion", "rate_limit_event",

@@ -1,6 +1,6 @@
-"""The union of all control requests. Written by `make generate` out of the message classes."""
+"""The union of all control requests. `make generate` writes this file from the message classes."""
 
-# Nobody edits this file, so it is neither linted nor formatted.
+# This file is generated: it is neither linted nor formatted.
 # ruff: noqa
 # fmt: off
 
@@ -33,7 +33,7 @@ from claude_wire.messages.unknown import (
     OrUnknownRequest,
 )
 
-#: What a control request asks for, in either direction.
+#: The payload of a control request, in either direction.
 ControlRequestPayload: TypeAlias = (
     CanUseToolRequest | HookCallbackRequest | McpMessageRequest | ElicitationRequest | RequestUserDialogRequest |
     GetContextUsageRequest | GetUsageRequest | InitializeRequest | InterruptRequest | SetPermissionModeRequest |
