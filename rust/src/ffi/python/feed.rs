@@ -6,7 +6,7 @@ use std::collections::TryReserveError;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
 use super::object::{bytes, Object, Python};
-use super::{empty_list, int, list, none, number, tuple, State};
+use super::{int, list, none, number, tuple, State};
 use crate::ffi::buffer::{Lines, BUFFERS};
 use crate::filter::Filter;
 use crate::lines::buffer::{Buffer, HEAD_BYTES};
@@ -133,21 +133,23 @@ pub fn feed(handle: u64, state: &mut State, data: &[u8]) -> Option<Fed> {
     let result = match taken {
         // The slow way says what is wrong.
         Err(_) => Some(Fed::Nothing),
-        Ok(Ok(true)) if messages.is_empty() => empty_list().map(Fed::Messages),
-        Ok(Ok(true)) => (|| {
-            let falls = falls.drain(..).map(Fall::row);
-            let falls = falls.collect::<Option<Vec<_>>>()?;
-            let messages = list(messages.drain(..).map(|it| it.unwrap_or_else(none)))?;
-            if falls.is_empty() {
-                return Some(Fed::Messages(messages));
-            }
-            Some(Fed::Rest(tuple([messages, list(falls)?])?))
-        })(),
+        Ok(Ok(true)) => fed(messages, falls),
         Ok(_) => None,
     };
     messages.clear();
     falls.clear();
     result
+}
+
+/// Make the result of a chunk; `None` without memory.
+fn fed(messages: &mut Vec<Option<Object>>, falls: &mut Vec<Fall>) -> Option<Fed> {
+    let messages = list(messages.drain(..).map(|it| it.unwrap_or_else(none)))?;
+    if falls.is_empty() {
+        return Some(Fed::Messages(messages));
+    }
+    let falls = falls.drain(..).map(Fall::row);
+    let falls = list(falls.collect::<Option<Vec<_>>>()?)?;
+    Some(Fed::Rest(tuple([messages, falls])?))
 }
 
 /// Reads the lines that a chunk completes, and keeps the rest of the chunk. Returns whether nothing was lost.

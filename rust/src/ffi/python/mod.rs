@@ -482,14 +482,9 @@ fn tuple(items: impl IntoIterator<Item = Object, IntoIter: ExactSizeIterator>) -
     }
 }
 
-fn empty_list() -> Option<Object> {
-    // SAFETY: see `api`.
-    unsafe { Object::owned((api().PyList_New)(0)) }
-}
-
 fn list(items: impl IntoIterator<Item = Object, IntoIter: ExactSizeIterator>) -> Option<Object> {
     let items = items.into_iter();
-    // SAFETY: as above.
+    // SAFETY: see `api`; each index is one of the new list's, and its reference is handed over.
     unsafe {
         let list = Object::owned((api().PyList_New)(size(items.len())))?;
         for (index, item) in items.enumerate() {
