@@ -1,1 +1,1 @@
-"""Adapters for other packages, one module each. Nothing here is imported by the rest of the library."""
+"""Adapters for other packages, one module each. The rest of the library does not import them."""

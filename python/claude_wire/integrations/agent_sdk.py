@@ -1,4 +1,4 @@
-"""A transport for claude-agent-sdk that takes the place of the SDK's own, given as ``transport=``.
+"""A transport for claude-agent-sdk, to pass as ``transport=`` instead of the SDK's own transport.
 
 ::
 
@@ -9,13 +9,13 @@
     async for message in query(prompt=prompt, options=options, transport=WireTransport(prompt, options)):
         ...
 
-This uses private parts of claude-agent-sdk: the SDK prepares options only for the transport that it makes itself, so
-the module repeats what ``query()`` and ``SubprocessCLITransport.connect()`` do. The command line and the search for the
-CLI are inherited. Comments name the source of repeated code; tests compare it with the original, and fail when the SDK
+This module uses private parts of claude-agent-sdk. The SDK prepares options only for its own transport, so the module
+repeats the steps of ``query()`` and ``SubprocessCLITransport.connect()``. It inherits the command line and the search
+for the CLI. Comments name the source of repeated code; tests compare it with the original, and fail when the SDK
 changes.
 """
 
-# The SDK has no public names for these functions of its own transport.
+# The functions of the SDK's transport have no public names.
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ except ModuleNotFoundError as _error:
         name="claude_agent_sdk",
     ) from _error
 
-#: The supported versions of claude-agent-sdk: from the first one, up to but without the second.
+#: The supported versions of claude-agent-sdk: the first, and all before the second.
 SUPPORTED = (0, 2, 181), (0, 3)
 #: The newest version that was tested.
 TESTED = "0.2.189"
@@ -112,15 +112,15 @@ _log = logging.getLogger("claude_wire")
 class WireProcessError(ProcessError):
     """The SDK's ProcessError, with more details about the end of the CLI.
 
-    If the CLI's output ended in the middle of a turn, ``__cause__`` is a :class:`~claude_wire.UnfinishedTurnError`; the
-    exit code may then be 0. Else it is a :class:`~claude_wire.ProcessError`.
+    If the CLI's output ended in the middle of a turn, ``__cause__`` is a :class:`~claude_wire.UnfinishedTurnError`, and
+    the exit code may be 0. Otherwise ``__cause__`` is a :class:`~claude_wire.ProcessError`.
 
     Attributes:
-        exit_code: the exit code; minus the signal's number if a signal ended the CLI; None if it still ran when its
-            output ended.
-        stderr: a fixed sentence, as the SDK has it.
-        stderr_tail: the last 64 KiB of the CLI's standard error, as bytes; empty without ``options.stderr``, as the CLI
-            then writes to the host's.
+        exit_code: the exit code. Minus the signal's number if a signal ended the CLI. None if the CLI still ran when
+            its output ended.
+        stderr: a fixed sentence, as in the SDK.
+        stderr_tail: the last 64 KiB of the CLI's standard error, as bytes. Empty without ``options.stderr``, because
+            the CLI then writes to the host's standard error.
     """
 
     def __init__(self, message: str, exit_code: int | None = None, stderr: str | None = None) -> None:
@@ -131,28 +131,28 @@ class WireProcessError(ProcessError):
 class WireTransport(SubprocessCLITransport):
     """Runs the Claude Code CLI for ``claude_agent_sdk.query()`` and ``ClaudeSDKClient``.
 
-    It differs from the SDK's own transport in four ways. The CLI's output is read even while the host is busy, so that
-    nothing is lost. A line that is not one JSON object is skipped and reported, and the session goes on. Lone
-    surrogates are kept. Output that ends in the middle of a turn is an error, whatever the exit code.
+    It differs from the SDK's own transport in four ways. The CLI's output is read even while the host is busy, so no
+    output is lost. A line that is not one JSON object is skipped and reported, and the session continues. Lone
+    surrogates are kept. If the output ends in the middle of a turn, that is an error even with exit code 0.
 
     Args:
-        prompt: the prompt that ``query()`` is given; None for a ``ClaudeSDKClient``. The SDK delivers it, not the
+        prompt: the same prompt as for ``query()``; None for a ``ClaudeSDKClient``. The SDK sends the prompt, not the
             transport.
-        options: the options that ``query()`` or ``ClaudeSDKClient`` is given. Give both the same.
-        on_invalid: called with the :class:`~claude_wire.InvalidLine` of each line that was skipped. What it raises is
-            logged and else ignored.
-        overflow, spill_limit: what happens when bytes that nobody reads exceed the budget of the process, as for
+        options: the same options as for ``query()`` or ``ClaudeSDKClient``.
+        on_invalid: called with the :class:`~claude_wire.InvalidLine` of each skipped line. An exception of this
+            function is logged.
+        overflow, spill_limit: what happens when unread bytes exceed the byte budget of the process, as for
             :func:`~claude_wire.open_process`. ``"error"`` ends the SDK's session.
 
-    ``options.max_buffer_size`` is the longest line that is kept, in bytes; 128 MiB without it. A longer one is skipped.
+    ``options.max_buffer_size`` is the limit for a line in bytes; by default 128 MiB. A longer line is skipped.
 
     Attributes:
-        process: the :class:`~claude_wire.Process` that is connected, with its pid and its numbers, or None.
-        invalid_lines: how many lines were skipped since :meth:`connect`.
+        process: the running :class:`~claude_wire.Process`, for its pid and statistics; None while not connected.
+        invalid_lines: number of lines that were skipped since :meth:`connect`.
 
     Raises:
         TypeError: an argument has the wrong type.
-        ValueError: the options contradict each other, as the SDK says it.
+        ValueError: the options contradict each other. The message is that of the SDK.
     """
 
     def __init__(
@@ -185,18 +185,18 @@ class WireTransport(SubprocessCLITransport):
         self._resumed: _Resumed | None = None
 
     async def connect(self) -> None:
-        """Start the CLI. Does nothing if it was started and not closed.
+        """Start the CLI. If it runs already, do nothing.
 
         Raises:
-            CLINotFoundError: there is no CLI to be found, or none where ``options.cli_path`` says.
+            CLINotFoundError: the CLI was not found, or is not at ``options.cli_path``.
             CLIConnectionError: the working directory does not exist, or the CLI cannot be started.
-            ValueError, TypeError: an option has a value that the SDK does not take.
+            ValueError, TypeError: an option has a value that the SDK does not accept.
             RuntimeError: the session store failed.
         """
         if self.process is not None:
             return
         # From InternalClient.process_query and ClaudeSDKClient.connect, which do this only for their own transport.
-        # Done here and not earlier, so that later changes of the options count, as in the SDK.
+        # Read the options here, not in the constructor: changes before connect() must count, as in the SDK.
         options = _with_permission_prompts(self._given)
         materialized = await materialize_resume_session(options)
         if materialized is not None:
@@ -227,7 +227,7 @@ class WireTransport(SubprocessCLITransport):
                 cwd=self._cwd,
                 env=await self._environment(),
                 user=self._options.user,
-                # A partial without a reference to the transport: the task that reads the lines would keep it alive.
+                # Not a method: the task that reads the lines would keep the transport alive.
                 stderr="inherit" if self._options.stderr is None else partial(_stderr_line, self._options.stderr),
                 overflow=self._overflow,
                 spill_limit=self._spill_limit,
@@ -246,7 +246,7 @@ class WireTransport(SubprocessCLITransport):
         self._ready = True
 
     async def _environment(self) -> dict[str, str]:
-        """Make the CLI's environment. From SubprocessCLITransport.connect, which has the reasons."""
+        """Make the CLI's environment, as SubprocessCLITransport.connect does. The reasons are there."""
         given = self._options.env
         environment = {name: value for name, value in os.environ.items() if name != "CLAUDECODE"}
         environment["CLAUDE_CODE_ENTRYPOINT"] = "sdk-py"
@@ -281,8 +281,8 @@ class WireTransport(SubprocessCLITransport):
         """Iterate over the CLI's messages, as dicts, until its output ends.
 
         Raises:
-            CLIConnectionError: by a step: :meth:`connect` was not called, or reading failed.
-            WireProcessError: by the last step: the exit code is not 0, or the output ended in the middle of a turn.
+            CLIConnectionError: in a step: :meth:`connect` was not called, or reading failed.
+            WireProcessError: in the last step: the exit code is not 0, or the output ended in the middle of a turn.
         """
         return _Messages(self)
 
@@ -310,7 +310,8 @@ class WireTransport(SubprocessCLITransport):
         """Send one or more lines to the CLI.
 
         Raises:
-            CLIConnectionError: not connected, closed, after :meth:`end_input`, or the CLI has ended or reads no more.
+            CLIConnectionError: the transport is not connected or closed, :meth:`end_input` was called, or the CLI has
+                ended or closed its input.
         """
         # From SubprocessCLITransport.write.
         process = self.process
@@ -323,8 +324,8 @@ class WireTransport(SubprocessCLITransport):
                 f"Cannot write to process that exited with error: {self._exit_error}"
             ) from self._exit_error
         try:
-            # The SDK writes ASCII. What a host writes itself may have lone surrogates, for which UTF-8 has no form but
-            # JSON has: \ud83d, which is just how Python's backslashreplace writes them.
+            # The SDK writes ASCII, but a host may write lone surrogates. UTF-8 cannot encode these; "backslashreplace"
+            # writes them as JSON escapes, such as \ud83d.
             await process.send_bytes(data.encode("utf-8", "backslashreplace"))
         except OSError as error:
             self._ready = False
@@ -332,7 +333,7 @@ class WireTransport(SubprocessCLITransport):
             raise self._exit_error from error
 
     async def end_input(self) -> None:
-        """Close the CLI's standard input after a write that is under way. A second call does nothing."""
+        """Wait for a write that is under way, and close the CLI's standard input. A second call does nothing."""
         if self.process is not None:
             await self.process.end_input()
             self._input_ended = True
@@ -340,8 +341,8 @@ class WireTransport(SubprocessCLITransport):
     async def close(self) -> None:
         """End the CLI: close its input, after 5 s send SIGTERM, after 5 s SIGKILL. A second call does nothing.
 
-        Then the temporary copy of a resumed session is removed, which also happens when a transport is dropped without
-        being closed, and when the interpreter exits. :meth:`connect` may be called anew afterwards.
+        Afterwards remove the temporary copy of a resumed session. The copy is also removed if the transport is dropped,
+        and at interpreter exit. :meth:`connect` may then be called again.
         """
         self._ready = False
         process = self.process
@@ -363,7 +364,7 @@ class WireTransport(SubprocessCLITransport):
 
 
 class _Messages:
-    """The iterator of :meth:`WireTransport.read_messages`. A generator would end with its first exception."""
+    """The iterator of :meth:`WireTransport.read_messages`. (A generator would end after its first exception.)"""
 
     __slots__ = ("_batches", "_ready", "_transport")
 
@@ -383,14 +384,14 @@ class _Messages:
 
 
 class _Resumed:
-    """A session from a session store, written to a temporary config directory because it is not on disk."""
+    """A temporary config directory with a session from a session store, which is not on disk otherwise."""
 
     def __init__(self, materialized: MaterializedResume, expected: str) -> None:
         self._materialized = materialized
         self._projects = str(materialized.config_dir / "projects")
         self._expected = expected
-        # The directory may have credentials in it, and not every transport is closed: the SDK closes none if it fails
-        # between connecting and its first request, and a host may simply end.
+        # The directory may contain credentials. Remove it even if the transport is never closed: the SDK does not close
+        # it after an error between connect() and the first request, and a host may end without closing it.
         self._abandon = weakref.finalize(self, _remove_folder, materialized.config_dir, os.getpid())
 
     async def remove(self) -> None:
@@ -398,11 +399,10 @@ class _Resumed:
         self._abandon.detach()
 
     def redirect(self, message: dict[str, Any]) -> None:
-        """Change the path of a ``transcript_mirror`` message to one that the SDK can turn into a key.
+        """Change the path in a ``transcript_mirror`` message to a path that the SDK knows.
 
-        The CLI names files below the temporary directory. The SDK knows that directory only with its own transport.
-        With any other, it expects the files below the projects directory of ``options.env``, and would drop the
-        messages.
+        The CLI writes to files below the temporary directory. With another transport than its own, the SDK expects
+        files below the projects directory of ``options.env``, and would drop the message.
         """
         path = message.get("filePath")
         if isinstance(path, str):
@@ -415,7 +415,7 @@ class _Resumed:
 
 
 def _remove_folder(path: os.PathLike[str], owner: int) -> None:
-    if os.getpid() == owner:  # in a forked child, this finalizer is a copy
+    if os.getpid() == owner:  # a forked child has a copy of the finalizer, and must not remove the folder
         shutil.rmtree(path, ignore_errors=True)
 
 
@@ -430,8 +430,8 @@ def _stderr_line(callback: Callable[[str], object], line: str) -> None:
 
 
 def _with_permission_prompts(options: ClaudeAgentOptions) -> ClaudeAgentOptions:
-    # From claude_agent_sdk.types._configure_can_use_tool, without its warning about shadowed callbacks: the SDK calls
-    # that function too, whatever the transport, and one warning is enough.
+    # From claude_agent_sdk.types._configure_can_use_tool, without its warning about shadowed callbacks: the SDK itself
+    # calls that function, too, and warns.
     if not options.can_use_tool:
         return options
     if options.permission_prompt_tool_name:

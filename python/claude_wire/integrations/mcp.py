@@ -1,4 +1,4 @@
-"""An MCP server that runs inside this process, for the CLI: a server of the package ``mcp``, served over the session.
+"""Run a server of the package ``mcp`` inside this process, and serve it to the CLI over the session.
 
 ::
 
@@ -15,7 +15,7 @@
 This module only matches requests and responses by their JSON-RPC ids; the package mcp handles the methods. The session
 carries the messages to and from the CLI.
 
-Made for mcp 1.23 and above, and mcp 2. Their differences are in ``mcp_versions``; ``mcp_run`` has one run of a server.
+It supports mcp 1.23 and above, and mcp 2. ``mcp_versions`` has their differences, ``mcp_run`` one run of a server.
 """
 
 from __future__ import annotations
@@ -54,22 +54,23 @@ _log = logging.getLogger("claude_wire")
 class InProcessMcpServer:
     """Runs a server of the package ``mcp`` inside this process, for ``mcp_servers=`` of a session.
 
-    The server runs from the first message to :meth:`aclose`, in a task of its own, and serves any number of calls at a
-    time. If it fails, that is logged, and what it has not answered gets an error. The next request runs it again:
-    first it gets the client's handshake once more, since the CLI shakes hands only once, and then the request. So each
-    request has at most one new run. What the server kept for the client is lost, such as subscriptions and the state
-    of its lifespan. A server that has never answered ``initialize`` is run again by the next ``initialize`` only.
+    The server runs from the first message to :meth:`aclose`, in a separate task, and serves any number of calls at the
+    same time. If it fails, the failure is logged, and its open requests get an error. The next request starts the
+    server again, at most once for each request. The new run first gets a copy of the client's handshake, because the
+    CLI does the handshake only once. The server's state for the client is lost, such as subscriptions and the state of
+    its lifespan. If the server has never answered ``initialize``, only the next ``initialize`` starts it again.
 
-    A call that the client withdraws, by ``notifications/cancelled`` or by cancelling :meth:`handle`, cancels the tool
-    that runs for it. A tool that ignores this, such as one that blocks a thread, runs on, and its result is dropped.
+    If the client withdraws a call, by ``notifications/cancelled`` or by cancelling :meth:`handle`, its tool is
+    cancelled. A tool that ignores the cancellation, such as one that blocks a thread, runs on, and its result is
+    dropped.
 
-    It serves one session at a time. After :meth:`aclose` it can be connected again.
+    An object serves one session at a time. After :meth:`aclose` it can be connected again.
 
     Args:
-        server: a :class:`mcp.server.Server`, or what the package builds upon it: ``MCPServer``, ``FastMCP`` in mcp 1.
+        server: a :class:`mcp.server.Server`, or an ``MCPServer`` (``FastMCP`` in mcp 1).
 
     Raises:
-        TypeError: ``server`` is something else.
+        TypeError: ``server`` is not a server of the package mcp.
     """
 
     def __init__(self, server: Any) -> None:
@@ -82,7 +83,7 @@ class InProcessMcpServer:
         self._send: Send | None = None
         self._run: Run | None = None
         self._handshake: Handshake | None = None
-        # The event loop of the session that it serves.
+        # The event loop of the connected session; None before connect(), and if no loop ran then.
         self._home: EventLoopRef | None = None
         self._connected = False
 
@@ -91,23 +92,23 @@ class InProcessMcpServer:
 
     @property
     def name(self) -> str:
-        """The server's own name. The session may use another."""
+        """The name of the server object. The session may use another name."""
         return str(self._server.name)
 
     def connect(self, send: Send) -> None:
         """Serve one client.
 
         Args:
-            send: carries a JSON-RPC message to the client: a notification of the server's, or a request, whose answer
-                comes back by :meth:`handle`. It returns when the message is written, and does not wait for that answer:
-                the server waits as long as this does.
+            send: sends a JSON-RPC message of the server to the client: a notification, or a request, whose answer
+                arrives at :meth:`handle`. It must return when the message is written, without waiting for the answer,
+                because the server does nothing else meanwhile.
 
         Raises:
-            RuntimeError: it serves another session already.
+            RuntimeError: the object already serves another session.
         """
         if self._connected and (self._home is None or not self._home.gone):
             raise RuntimeError("this MCP server serves a session already")
-        self._run = self._handshake = None  # the old run belonged to a session whose loop is gone
+        self._run = self._handshake = None  # an old run belongs to a session whose loop is gone
         self._home = None
         with suppress(RuntimeError):  # no loop is running
             self._home = EventLoopRef()
@@ -115,20 +116,19 @@ class InProcessMcpServer:
         self._send = send
 
     async def handle(self, message: dict[str, Any]) -> dict[str, Any] | None:
-        """Take one JSON-RPC message from the client.
+        """Handle one JSON-RPC message from the client. Cancelling this call withdraws the request.
 
         Returns:
-            The response if it is a request, and None if it is a notification or a response. A message that is none of
-            these, or that the server cannot be given, is answered by a JSON-RPC error. Nothing is raised but
-            cancellation, which withdraws the request.
+            The response to a request; None for a notification or a response. For an invalid message, or if the server
+            cannot get the message, the response is a JSON-RPC error.
         """
         request_id = request_id_of(message)
         try:
             parsed = parse(message)
-        except Exception:  # an error of pydantic, whose text quotes the message
+        except Exception:  # do not show the error of pydantic, which quotes the message
             return error_response(request_id, INVALID_REQUEST, "Invalid Request")
         is_request = isinstance(root_of(parsed), mcp.types.JSONRPCRequest)
-        if not is_request and "method" in message and "id" in message:  # mcp 1 takes it for a notification
+        if not is_request and "method" in message and "id" in message:  # a request that mcp 1 parses as a notification
             return error_response(request_id, INVALID_REQUEST, "Invalid Request")
         try:
             return await self._forward(message, parsed, request_id if is_request else None)
@@ -161,7 +161,7 @@ class InProcessMcpServer:
         return answer
 
     def _run_again(self, before: Run | None, method: str | None) -> Run:
-        """Return a run for a message with this method, to replace one that is over, or to be the first."""
+        """Start the first run, or a new run after ``before``, for a message with this method."""
         handshake = None if method == "initialize" else self._handshake
         if before is not None and handshake is None and method != "initialize":
             raise before.stopped()
@@ -171,7 +171,7 @@ class InProcessMcpServer:
         return run
 
     async def aclose(self) -> None:
-        """End the server, and cancel its calls. Takes at most 5 seconds; calls that still run then are left alone."""
+        """End the server, and cancel its calls. This takes at most 5 seconds; calls that still run then run on."""
         self._connected = False
         self._send = None
         self._handshake = None

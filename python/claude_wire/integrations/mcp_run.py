@@ -1,4 +1,4 @@
-"""One run of an MCP server: a ``Server.run()`` over in-memory streams, the calls to it, and its output.
+"""One run of an MCP server: its ``Server.run()`` over in-memory streams, its open calls, and its output.
 
 The module ``mcp`` decides when to run a server again.
 """
@@ -41,25 +41,25 @@ __all__ = ["Handshake", "Refused", "Run", "Send"]
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
-#: :meth:`InProcessMcpServer.aclose` takes at most this many seconds, whatever the server's tools do.
+#: Longest time of :meth:`InProcessMcpServer.aclose`, in seconds, even if the server's tools do not end.
 GRACE_SECONDS = 5.0
 
-#: When a server of mcp 2 fails, it answers all calls with "connection closed". Such an answer is held back for at most
-#: this many seconds, until its cause is known.
+#: Seconds to hold back the answer "connection closed", which a server of mcp 2 gives to all calls when it fails. If the
+#: cause of the failure becomes known in this time, the calls get that instead.
 CAUSE_SECONDS = 1.0
 
-#: At most this many messages may be unread by the server, and as many requests unanswered. Further ones are refused.
-#: Nothing else limits a client that withdraws its requests or sends notifications, because it waits for no answer.
+#: Most messages that the server has not read, and most requests that it has not answered. Further messages and requests
+#: are refused, because a client that sends notifications or withdraws requests does not wait for answers.
 MAX_WAITING = 4096
 
-#: The id of an ``initialize`` that is repeated to a new run. No client uses it.
+#: The id of an ``initialize`` that is repeated for a new run. Clients do not use this id.
 HANDSHAKE_ID = "claude-wire-handshake"
 
 _log = logging.getLogger("claude_wire")
 
 
 class Refused(Exception):
-    """A message is not given to the server. Has the text and code of the JSON-RPC error."""
+    """A message cannot be given to the server. The exception has the text and code of the JSON-RPC error."""
 
     def __init__(self, why: str, code: int = INTERNAL_ERROR) -> None:
         super().__init__(why)
@@ -75,7 +75,7 @@ class Handshake(NamedTuple):
 
 
 class Call:
-    """A request of the client that the server has not answered."""
+    """A request of the client that waits for the server's answer."""
 
     def __init__(self, method: str) -> None:
         self.method: str = method
@@ -106,17 +106,17 @@ class Run:
         self._calls: dict[RequestId, Call] = {}
         self._server = cancellable(server, self._scope)
         self._send = send
-        #: The run before this one, which may still be ending.
+        # The run before this one, which may still be ending; None if there is none.
         self._before = before
-        #: Set unless the client owes ``notifications/initialized``.
+        # Set, except between `initialize` and `notifications/initialized` of the client.
         self._initialized = Event()
         self._initialized.set()
-        #: Messages that the server has not read yet.
+        # Messages that the server has not read yet.
         self._given: deque[SessionMessage] = deque()
         self._more = Event()
         self._group: TaskGroup | None = None
         self._ended = False
-        #: The scope of the message that is just being sent to the client.
+        # The scope of the message that is being sent to the client; None if none is.
         self._sending: CancelScope | None = None
         self._served = Event()
         self._closing = False
@@ -124,11 +124,11 @@ class Run:
 
     @property
     def over(self) -> bool:
-        """True if it answers no more requests. The server's lifespan may still be ending."""
+        """True if the run answers no more requests. The server's lifespan may still be ending."""
         return self._ended or self._task.done
 
     def stopped(self) -> Refused:
-        """The refusal of requests that come after the end of the run, or that the run leaves unanswered."""
+        """Return the error for requests after the end of the run, and for those that the run has not answered."""
         if self._closing:
             return Refused(f"MCP server {self._name!r} is closed")
         cause = "" if self.failure is None else f": {type(self.failure).__name__}"
@@ -143,7 +143,7 @@ class Run:
         try:
             with move_on_after(GRACE_SECONDS):
                 if CANCELS_BY_SCOPE:
-                    # mcp below 1.27 waits for its handlers when its input ends, and fails if they answer after that.
+                    # mcp below 1.27 waits for its handlers when its input ends, and fails if they answer later.
                     with move_on_after(GRACE_SECONDS / 2):
                         await self._cancel_all()
                 self._more.set()
@@ -151,9 +151,7 @@ class Run:
         finally:
             if not self._task.done:
                 if anyio.current_time() >= deadline:
-                    _log.warning(
-                        "the MCP server %r has not ended in %s s; it is left to itself", self._name, GRACE_SECONDS
-                    )
+                    _log.warning("the MCP server %r has not ended in %s s; it runs on", self._name, GRACE_SECONDS)
                 self._task.cancel()
             self._settle_all()
 
@@ -164,9 +162,9 @@ class Run:
     # --- from the client ----------------------------------------------------------------------------------------------
 
     def repeat(self, handshake: Handshake) -> None:
-        """Give the server the client's handshake before any other message, and drop its answer.
+        """Give the server the client's handshake before any other message, and drop the answer.
 
-        This does not wait, so it cannot be cancelled halfway. A server reads messages in order.
+        This does not wait, so it cannot be cancelled halfway. The server reads messages in order.
         """
         initialize = {**handshake.initialize, "id": HANDSHAKE_ID}
         self._calls[HANDSHAKE_ID] = Call("initialize")
@@ -199,9 +197,9 @@ class Run:
             if call.method == "initialize":
                 self._initialized = Event()
             elif call.method != "ping" and not self._initialized.is_set():
-                # The client sends requests right after `notifications/initialized`. A session may handle each message
-                # in a task of its own, in any order, but a server refuses requests before the notification. Ask
-                # is_set() first, because wait() would yield, and the next request would overtake this one.
+                # The client sends requests right after `notifications/initialized`. A session handles each message in a
+                # separate task, in any order, but a server refuses requests before the notification. Check is_set()
+                # first, because wait() would let other tasks run, and the next request would overtake this one.
                 with move_on_after(GRACE_SECONDS):
                     await self._initialized.wait()
             cancelled = error_response(request_id, REQUEST_CANCELLED, "Request cancelled")
@@ -209,7 +207,7 @@ class Run:
             given = True
             return await call.wait()
         except anyio.get_cancelled_exc_class():
-            if given:  # the server still works on the request, and its id remains in use
+            if given:  # the server still handles the request, so the id remains in use
                 self._cancel(request_id, call)
             raise
         finally:
@@ -218,7 +216,7 @@ class Run:
 
     def _cancel(self, request_id: RequestId, call: Call) -> None:
         """Tell the server to cancel its work on a request."""
-        if call.method == "initialize":  # MCP's specification forbids to cancel it
+        if call.method == "initialize":  # MCP's specification forbids to cancel `initialize`
             return
         if CANCELS_BY_SCOPE:
             call.scope.cancel()
@@ -236,7 +234,7 @@ class Run:
                 await call.wait()
 
     def _give(self, message: SessionMessage) -> None:
-        """Queue a message for the server. This does not wait, so messages are read in the order of the calls."""
+        """Queue a message for the server. This does not wait, so the server reads messages in the order of calls."""
         if self.over or self._closing:
             raise self.stopped()
         if len(self._given) >= MAX_WAITING:
@@ -245,7 +243,7 @@ class Run:
         self._more.set()
 
     def _answer(self, response: dict[str, Any]) -> None:
-        """Give the server the answer to its own request."""
+        """Give the server the answer to a request of the server."""
         with suppress(Refused):  # the run is closing, which cancels the server's tools
             self._give(SessionMessage(parse(response)))
 
@@ -266,7 +264,7 @@ class Run:
                 async for item in output:
                     await self._deliver(item)
                 self._ended = True
-                # The server's lifespan may end now. Calls without an answer wait until their cause is known.
+                # Let the server's lifespan end. Open calls wait, because their error names the cause of the end.
                 with move_on_after(GRACE_SECONDS):
                     await self._served.wait()
                 self._group.cancel_scope.cancel()
@@ -287,7 +285,7 @@ class Run:
         source, sink = streams
         try:
             await self._server.run(source, sink, self._server.create_initialization_options())
-            if not self._closing:  # happens with mcp 2 on asyncio when the future that a tool awaits is cancelled
+            if not self._closing:  # with mcp 2 on asyncio, this happens if the future that a tool awaits is cancelled
                 _log.error("the MCP server %r ended by itself", self._name)
         except anyio.get_cancelled_exc_class() as error:
             if not cancelled_by_nobody():
@@ -309,8 +307,8 @@ class Run:
     # --- to the client ------------------------------------------------------------------------------------------------
 
     async def _deliver(self, item: SessionMessage | Exception) -> None:
-        """Handle a message that the server has written. This must neither wait for the server nor raise."""
-        if isinstance(item, Exception):  # the stream's type allows exceptions, but a server writes none
+        """Handle a message that the server has written. This must not wait for the server, and must not raise."""
+        if isinstance(item, Exception):  # the stream's type allows exceptions, but a server does not write them
             return
         message = dump(item)
         method = message.get("method")
@@ -320,13 +318,13 @@ class Run:
             self._settle(message.get("id"), message)
         elif "id" not in message:
             await self._carry(message)
-        elif method == "ping":  # answered here, because it only asks whether anybody is there
+        elif method == "ping":  # answered here, because it only checks the connection
             self._answer({"jsonrpc": "2.0", "id": message["id"], "result": {}})
         elif (failure := await self._carry(message)) is not None:
             self._answer(error_response(message["id"], INTERNAL_ERROR, f"it was not sent to the client: {failure}"))
 
     async def _carry(self, message: dict[str, Any]) -> str | None:
-        """Send a message to the client. Returns the reason if it was not sent, else None."""
+        """Send a message to the client. Return None, or the reason why the message was not sent."""
         if self._send is None or self._closing:
             return "it is closed"
         try:
@@ -334,7 +332,7 @@ class Run:
                 await self._send(message)
                 return None
         except Exception as error:
-            # Not a fault: the session was closed meanwhile.
+            # HandleError is not a fault: the session was closed in the meantime.
             level = logging.DEBUG if isinstance(error, HandleError) else logging.WARNING
             _log.log(level, "a message of the MCP server %r was not sent: %s", self._name, type(error).__name__)
             return type(error).__name__
@@ -345,14 +343,14 @@ class Run:
     def _settle(self, request_id: RequestId | None, answer: dict[str, Any]) -> None:
         call = None if request_id is None else self._calls.pop(request_id, None)
         if call is None:
-            _log.debug("the MCP server %r has answered what nobody asked", self._name)
+            _log.debug("the MCP server %r has answered a request that was not open", self._name)
         else:
             call.settle(answer)
 
     async def _settle_late(self, answer: dict[str, Any]) -> None:
         with move_on_after(CAUSE_SECONDS):
             await self._served.wait()
-        if self.failure is None:  # after a failure, _settle_all() answers all open calls with it
+        if self.failure is None:  # after a failure, _settle_all() answers all open calls with the failure
             self._settle(answer.get("id"), answer)
 
     def _settle_all(self) -> None:
@@ -362,6 +360,6 @@ class Run:
 
 
 def _innermost(error: BaseException) -> BaseException:
-    """Return the exception within exception groups, as long as each group has just one."""
+    """Return the exception within nested exception groups that have only one exception each."""
     grouped: tuple[BaseException, ...] = getattr(error, "exceptions", ())
     return _innermost(grouped[0]) if len(grouped) == 1 else error

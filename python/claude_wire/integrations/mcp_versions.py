@@ -1,4 +1,4 @@
-"""The JSON-RPC types of the package ``mcp``, and the differences between mcp 1 and mcp 2, which are only here."""
+"""The JSON-RPC types of the package ``mcp``, and all differences between mcp 1 and mcp 2."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ RequestId = int | str
 
 INVALID_REQUEST = -32600
 INTERNAL_ERROR = -32603
-#: The code of mcp for a connection that has closed.
+#: The error code of mcp for a connection that has closed.
 CONNECTION_CLOSED = -32000
-#: The code of mcp 2 for a cancelled request. JSON-RPC and MCP have none.
+#: The error code of mcp 2 for a cancelled request. JSON-RPC and MCP do not define one.
 REQUEST_CANCELLED = -32800
 
 # A type checker sees the installed version, and would report the names of the other one.
@@ -46,14 +46,14 @@ _exceptions: Any = exceptions
 
 _MAJOR = 2 if hasattr(mcp.types, "jsonrpc_message_adapter") else 1
 
-#: mcp 1 itself answers a cancelled request at once, and the server fails if the handler answers, too. So mcp 1 is not
-#: told: the handler runs in a scope that we cancel, and answers that it was cancelled. mcp 2 accepts
-#: `notifications/cancelled`, and drops the handler's answer.
+#: True for mcp 1. It answers a cancelled request immediately, and the server fails if the handler answers, too. So mcp
+#: 1 does not get ``notifications/cancelled``: we cancel the scope of the handler, whose answer says that it was
+#: cancelled. mcp 2 gets ``notifications/cancelled``, and drops the handler's answer.
 CANCELS_BY_SCOPE = _MAJOR == 1
 
 
 def request_id_of(message: Any, key: str = "id") -> RequestId | None:
-    """Return the id in a message or in its params. The message may be anything."""
+    """Return the id in a message or in its params; None if it has no valid id. The message may be of any type."""
     found = cast("dict[str, Any]", message).get(key) if isinstance(message, dict) else None
     return found if isinstance(found, (int, str)) and not isinstance(found, bool) else None
 
@@ -63,19 +63,19 @@ def error_response(request_id: RequestId | None, code: int, why: str) -> dict[st
 
 
 def parse(message: Any) -> Any:
-    """Convert a message for the streams of mcp. Raises pydantic's ValidationError."""
+    """Convert a message to the type of mcp's streams. Raises pydantic's ValidationError."""
     if _MAJOR == 1:
         return _types.JSONRPCMessage.model_validate(message)
     return _types.jsonrpc_message_adapter.validate_python(message)
 
 
 def root_of(parsed: Any) -> Any:
-    """Return the message without the object that mcp 1 wraps it in."""
+    """Return the message without the wrapper object of mcp 1."""
     return getattr(parsed, "root", parsed)
 
 
 def request_message(parsed: Any, unanswered: Callable[[], None]) -> SessionMessage:
-    """Wrap a request for the server. ``unanswered`` is called when mcp 2 ends a request that it was told to cancel."""
+    """Wrap a request for the server. mcp 2 calls ``unanswered`` when it ends a cancelled request without an answer."""
     if _MAJOR == 1:
         return SessionMessage(parsed)
 
@@ -86,15 +86,15 @@ def request_message(parsed: Any, unanswered: Callable[[], None]) -> SessionMessa
 
 
 def dump(item: SessionMessage) -> dict[str, Any]:
-    """Convert a message to JSON like mcp's own transports. Raises what pydantic raises."""
+    """Convert a message to JSON like mcp's own transports. Raises the errors of pydantic."""
     left_out: dict[str, Any] = {"exclude_none": True} if _MAJOR == 1 else {"exclude_unset": True}
     dumped: dict[str, Any] = item.message.model_dump(by_alias=True, mode="json", **left_out)
     return dumped
 
 
 def cancellable(server: Any, scope_of: Callable[[RequestId], CancelScope | None]) -> Any:
-    """Return a server whose handlers can be cancelled. For mcp 1 this is a copy that runs each handler in its request's
-    scope; mcp 2 already supports it.
+    """Return a server whose handlers can be cancelled. mcp 2 supports this. For mcp 1, the result is a copy that runs
+    each handler in the scope of its request.
     """
     if _MAJOR == 1:
         server = copy.copy(server)
@@ -103,7 +103,7 @@ def cancellable(server: Any, scope_of: Callable[[RequestId], CancelScope | None]
 
 
 class _Handlers(Mapping[type, Callable[[Any], Awaitable[Any]]]):
-    """The current request handlers of a server of mcp 1, which may be added to later."""
+    """The request handlers of a server of mcp 1, also those added later. Each runs in the scope of its request."""
 
     def __init__(self, server: Any, scope_of: Callable[[RequestId], CancelScope | None]) -> None:
         self._server = server
@@ -125,7 +125,7 @@ class _Handlers(Mapping[type, Callable[[Any], Awaitable[Any]]]):
                 with scope or cancel_scope():
                     return await handler(request)
             except get_cancelled_exc_class():
-                # mcp would take this for its own cancellation of the request, and never answer.
+                # mcp would treat this exception as its own cancellation of the request, and never answer.
                 if not cancelled_by_nobody():
                     raise
                 raise _error(INTERNAL_ERROR, "what the handler waits for was cancelled") from None
@@ -135,6 +135,6 @@ class _Handlers(Mapping[type, Callable[[Any], Awaitable[Any]]]):
 
 
 def _error(code: int, why: str) -> Exception:
-    """Return the exception that a handler of mcp 1 raises to give this error answer."""
+    """Return the exception that makes mcp 1 answer a request with this error."""
     error: Exception = _exceptions.McpError(_types.ErrorData(code=code, message=why))
     return error

@@ -1,4 +1,4 @@
-"""Spans of OpenTelemetry for a session, by the semantic conventions for generative AI.
+"""Make OpenTelemetry spans for a session, by the semantic conventions for generative AI.
 
 ::
 
@@ -9,15 +9,16 @@
         async for message in traced(session.receive_response()):
             ...
 
-A turn is a span ``invoke_agent``. Below it are ``chat`` for each answer of the model and ``execute_tool`` for each
-call of a tool; a subagent is an ``invoke_agent`` below the ``execute_tool`` that started it. Only ``chat`` spans have
-tokens, so that these can be added up. Texts, inputs and results are left out, unless the variable
-``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`` is ``true``, ``SPAN_ONLY`` or ``SPAN_AND_EVENT``.
+A turn is a span ``invoke_agent``. Its children are a span ``chat`` for each answer of the model, and ``execute_tool``
+for each call of a tool. A subagent is an ``invoke_agent`` below the ``execute_tool`` that started it. Only ``chat``
+spans have token counts, so a sum over all spans counts each token once. Texts, inputs and results are left out, unless
+the environment variable ``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`` is ``true``, ``SPAN_ONLY`` or
+``SPAN_AND_EVENT``.
 
-The messages of a transcript give the same spans as those of its stream, as far as both have the same content.
+The messages of a transcript give the same spans as the messages of its stream, as far as both have the same content.
 
-This needs the package ``opentelemetry-api`` (extra ``otel``). At most ``MAX_OPERATIONS`` calls and as many agents are
-open at a time: one more ends the oldest.
+This module needs the package ``opentelemetry-api`` (extra ``otel``). At most ``MAX_OPERATIONS`` calls and as many
+agents are open at a time: one more ends the oldest.
 """
 
 from __future__ import annotations
@@ -73,22 +74,22 @@ __all__ = ["SpanRecorder", "record", "traced"]
 #: The name of the main agent.
 AGENT = "claude-code"
 
-#: The text that the CLI writes as a user message when a turn is interrupted.
+#: The beginning of the text that the CLI writes as a user message when a turn is interrupted.
 INTERRUPTED = "[Request interrupted by user"
 
 P = ParamSpec("P")
 T = TypeVar("T")
 M = TypeVar("M", bound="m.Message | m.InvalidLine")
 
-#: All open spans together hold at most this many characters of content. More is left out.
+#: Most characters of content on all open spans together. Further content is left out.
 MAX_HELD = 16 * 1024 * 1024
 
-#: A session, and the tool call whose subagent speaks; None for the main conversation.
+#: A session id and a tool call id. The second is that of the call that runs a subagent; None for the main conversation.
 Key: TypeAlias = "tuple[KnownId | None, KnownId | None]"
 
 
 class _Open:
-    """An open span, and how many characters of content it holds."""
+    """An open span, and the number of characters of content on it."""
 
     __slots__ = ("held", "span")
 
@@ -106,12 +107,12 @@ class _Chat(_Open):
         self.id, self.end = id, start
         self.counts: dict[str, int] = {}
         self.stop: str | None = None
-        #: The parts of the answer, each as JSON.
+        # The parts of the answer, each as JSON.
         self.parts: list[str] = []
 
 
 class _Agent(_Open):
-    """The span of a turn or a subagent. ``last`` is the time of its last message."""
+    """The span of a turn or a subagent. ``last`` is the time of its last message, in nanoseconds since 1970."""
 
     __slots__ = ("chat", "context", "error", "last")
 
@@ -124,7 +125,7 @@ class _Agent(_Open):
 
 
 class _Tool(_Open):
-    """The span of a call without a result, and its caller."""
+    """The span of a tool call without a result, the agent that has made the call, and the time of its start."""
 
     __slots__ = ("agent", "started")
 
@@ -134,15 +135,15 @@ class _Tool(_Open):
 
 
 class SpanRecorder:
-    """Makes spans of messages, in the order in which they come. No message makes it raise. If a span processor raises,
-    only that span is lost, and a warning of the logger ``claude_wire`` is logged once.
+    """Makes spans from the messages of a session, in their order. No message makes it raise. If a span processor
+    raises, only that span is lost, and the first such error is logged as a warning of the logger ``claude_wire``.
 
     The times of spans come from the messages. :meth:`close` ends the spans that are still open; the recorder is also a
     context manager.
 
     Args:
-        tracer: by default that of the global provider. The span of a turn is a child of the span that is active when
-            the turn starts.
+        tracer: makes the spans; None: the tracer of the global provider. The span of a turn is a child of the span that
+            is active when the turn starts.
     """
 
     def __init__(self, tracer: trace.Tracer | None = None) -> None:
@@ -150,19 +151,20 @@ class SpanRecorder:
         self._with_content: bool = captures_content()
         self._agents: dict[Key, _Agent] = {}
         self._tools: dict[Key, _Tool] = {}
-        #: For each call that started a subagent: the parent context, and the start of the call. The subagent may speak
-        #: after the call has ended.
+        # Call that started a subagent -> the parent context for the subagent, and the start of the call. The subagent
+        # may write messages after the call has ended.
         self._started: dict[Key, tuple[Context, int]] = {}
-        #: The start of the turn whose first answer has not come yet, and its prompt.
+        # The start of the turn that has no answer yet, and its prompt; None if there is no such turn.
         self._began: int | None = None
         self._prompt: str | None = None
         self._last: int = 0
-        #: Characters of content on open spans.
+        # Number of characters of content on open spans.
         self._held: int = 0
-        #: Answers whose final counts come in a delta.
+        # Agent -> id of its streamed answer, whose final counts come in a delta.
         self._deltas: dict[Key, KnownId | None] = {}
+        # True for the messages of a stream, false for those of a transcript.
         self._is_stream = False
-        #: True after a failure of the provider was logged.
+        # True after a failure of the span provider was logged.
         self._told: bool = False
 
     def __enter__(self) -> Self:
@@ -174,7 +176,7 @@ class SpanRecorder:
         self.close(error)
 
     def close(self, error: BaseException | None = None) -> None:
-        """End all open spans. With an error, its type becomes their ``error.type``."""
+        """End all open spans. The type of ``error``, if there is one, becomes their ``error.type``."""
         reason = None if error is None or isinstance(error, GeneratorExit) else type(error).__name__
         for key in list(self._agents):
             self._end_agent(key, reason)
@@ -187,7 +189,7 @@ class SpanRecorder:
         """Start or end spans according to a message.
 
         Args:
-            now: the time in nanoseconds since 1970, for messages without a time. By default that of the clock.
+            now: the time in nanoseconds since 1970 for messages without a time; None: the current time.
         """
         match message:
             case m.StreamEvent():
@@ -215,7 +217,7 @@ class SpanRecorder:
     # --- agents -------------------------------------------------------------------------------------------------------
 
     def _agent(self, key: Key, message: m.AssistantMessage, at: int) -> _Agent:
-        """Return the agent that speaks. Its span starts with its first answer, at the time of its prompt."""
+        """Return the agent of a message. Its first answer makes its span, which starts at the time of the prompt."""
         agent = self._agents.get(key)
         if agent is None:
             session, context = key[0], None
@@ -266,7 +268,7 @@ class SpanRecorder:
         key = _key(message.session_id, message.parent_tool_use_id)
         at, said, error = self._time(message.timestamp, now), message.message, message.error_reason
         error = message.api_error_type or error if error else None
-        if message.model == "<synthetic>":  # text of the CLI itself: no model answered
+        if message.model == "<synthetic>":  # the CLI has written this text, not a model
             if error:
                 agent = self._agent(key, message, at)
                 agent.error, agent.last = name_of(error), max(agent.last, at)
@@ -284,7 +286,7 @@ class SpanRecorder:
             chat = agent.chat = _Chat(span, id, agent.last)
         chat.end = agent.last = max(agent.last, at)
         if said.usage is not None:
-            # Only transcripts have the final counts, and the reason for which the model stopped.
+            # Only in transcripts does an answer have its final counts and its stop reason.
             count(chat.counts, said.usage, final=said.stop_reason is not None)
         chat.stop = name_of(said.stop_reason or "") or chat.stop
         if error or message.aborted:
@@ -345,7 +347,7 @@ class SpanRecorder:
         at = self._time(message.timestamp, now)
         for result in results:
             call = key[0], key_of(result.tool_use_id)
-            if fields_of(message.tool_use_result).get("isAsync") is not True:  # otherwise its subagent goes on
+            if fields_of(message.tool_use_result).get("isAsync") is not True:  # otherwise the subagent still works
                 self._end_agent(call)
                 self._started.pop(call, None)
             tool = self._tools.get(call)
@@ -358,12 +360,12 @@ class SpanRecorder:
             if message.text.startswith(INTERRUPTED):
                 if agent is not None:
                     agent.error, agent.last = "interrupted", max(agent.last, at)
-            # From a transcript: a prompt that was sent during the turn.
+            # The priority "next" marks a prompt that was sent during the turn, in a transcript.
             elif message.isReplay and message.priority != "next":
                 self._prompted(key, message.text, at)
 
     def _prompted(self, key: Key, text: str, at: int) -> None:
-        """Begin a turn with a prompt. In a transcript, which has no results, it also ends the turn before."""
+        """Begin a turn with a prompt. In a transcript, which has no results, a prompt also ends the last turn."""
         if not self._is_stream:
             self._end_agent(key)
         if key not in self._agents:
@@ -390,7 +392,7 @@ class SpanRecorder:
         return trace.INVALID_SPAN if span is None else span
 
     def _content(self, of: _Open, name: str, value: Any) -> None:
-        """Put content on a span, if the user wants content and there is room."""
+        """Put content on a span, if content is enabled and :data:`MAX_HELD` allows it."""
         text = as_json(value) if self._with_content else None
         if text is not None and self._hold(of, len(text)):
             self._safely(of.span.set_attribute, name, text)
@@ -407,7 +409,7 @@ class SpanRecorder:
         self._safely(end, of.span, at, error)
 
     def _safely(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
-        """Do something with a span. An error of the span provider must not make the session fail."""
+        """Call a function of the span provider. An error of the provider must not make the session fail."""
         try:
             return work(*args, **kwargs)
         except Exception as error:
@@ -419,13 +421,13 @@ class SpanRecorder:
 
 
 async def traced(messages: AsyncIterable[M], tracer: trace.Tracer | None = None) -> AsyncGenerator[M, None]:
-    """Pass on the messages of a live session, and make spans of them.
+    """Yield the messages of a live session, and make spans from them.
 
     All spans are ended when the messages end, raise, or are cancelled, and when this generator is closed. If your code
     may leave the loop early, close the generator with :class:`contextlib.aclosing`.
 
     Args:
-        messages: such as ``session``, ``session.receive_response()`` or a :class:`~claude_wire.Process`.
+        messages: for example ``session``, ``session.receive_response()`` or a :class:`~claude_wire.Process`.
         tracer: as for :class:`SpanRecorder`.
     """
     async with AsyncExitStack() as stack:
@@ -438,10 +440,10 @@ async def traced(messages: AsyncIterable[M], tracer: trace.Tracer | None = None)
 
 
 def record(messages: Iterable[m.Message | m.InvalidLine], tracer: trace.Tracer | None = None) -> None:
-    """Make the spans of messages that were recorded: those of a stream, or of a transcript.
+    """Make the spans for recorded messages of a stream or a transcript.
 
     Args:
-        messages: such as ``claude_wire.read(path)`` or ``claude_wire.transcripts.messages(transcript)``.
+        messages: for example ``claude_wire.read(path)`` or ``claude_wire.transcripts.messages(transcript)``.
         tracer: as for :class:`SpanRecorder`.
     """
     with SpanRecorder(tracer) as recorder:

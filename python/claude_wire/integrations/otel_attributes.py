@@ -35,19 +35,19 @@ __all__ = [
 CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 ON_SPANS = frozenset(("true", "span_only", "span_and_event"))
 
-#: Names and ids are cut to this many characters.
+#: Most characters of a name or id. Longer ones are cut.
 NAME_CHARS = 128
 
-#: A text, an input or a result with more characters as JSON is left out.
+#: Most characters of a text, an input or a result, as JSON. Longer ones are left out.
 CONTENT_CHARS = 100_000
 
-#: The largest number that exporters can send, which has 64 bits.
+#: The largest number that exporters can send: 64 bits with a sign.
 MAX_NUMBER = 2**63 - 1
 
-#: The API's three counts of input tokens, which add up.
+#: The API's three counts of input tokens. Each token is in one of them.
 INPUT = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 
-#: Stop reason of the API -> the word in the conventions.
+#: Stop reason of the API -> finish reason of the conventions.
 FINISHES = {"end_turn": "stop", "stop_sequence": "stop", "max_tokens": "length", "tool_use": "tool_call"}
 
 
@@ -62,13 +62,13 @@ def name_of(text: str) -> str:
 
 
 def named(operation: str, about: Mapping[str, str | None]) -> dict[str, str]:
-    """Return a span's attributes below ``gen_ai``. Values that are not known are left out."""
+    """Return a span's attributes below ``gen_ai``, without those that are None or empty."""
     known = {f"gen_ai.{key}": name_of(value) for key, value in about.items() if value}
     return {"gen_ai.operation.name": operation, "gen_ai.provider.name": "anthropic", **known}
 
 
 def as_json(value: Any) -> str | None:
-    """Return content as JSON; None if it is too long, or cannot be JSON."""
+    """Return content as JSON; None if it is too long, or cannot be encoded as JSON."""
     try:
         text = encode_value(value).decode()
     except EncodeError:
@@ -82,13 +82,13 @@ def asked(prompt: str) -> list[dict[str, Any]]:
 
 
 def answered(parts: list[str], stop: str | None) -> str:
-    """Return an answer in the form of ``gen_ai.output.messages``, as JSON. The parts are JSON already."""
+    """Return an answer in the form of ``gen_ai.output.messages``, as JSON. Each part is JSON, too."""
     finish = as_json(FINISHES.get(stop or "", stop or "error"))
     return f'[{{"role":"assistant","parts":[{",".join(parts)}],"finish_reason":{finish}}}]'
 
 
 def failed(span: Span, error: str) -> None:
-    """Mark a span as failed. ``error`` is a word for programs."""
+    """Mark a span as failed. ``error`` is a short code such as ``interrupted``."""
     span.set_attribute("error.type", error)
     span.set_status(StatusCode.ERROR)
 
@@ -101,17 +101,17 @@ def end(span: Span, at: int, error: str | None) -> None:
 
 
 def why(message: m.UserMessage, result: m.ToolResultBlock) -> str | None:
-    """Return the reason why a call has failed; None if it succeeded."""
+    """Return why a tool call has failed, as a short code; None if it succeeded."""
     about = map(fields_of, items_of(message.tool_result_meta))
     kind = next((each.get("non_execution_kind") for each in about if each.get("id") == result.tool_use_id), None)
     return name_of(kind) if isinstance(kind, str) else "tool_error" if result.is_error else None
 
 
 def count(counts: dict[str, int], usage: m.Usage | m.MessageDeltaUsage, *, final: bool) -> None:
-    """Take the counts of an answer. As in the CLI, a count that a delta leaves out, or gives as 0, stays as it was.
+    """Update the counts of an answer. As in the CLI, a count of input that is missing or 0 changes nothing.
 
     Args:
-        final: whether the output is counted to its end.
+        final: whether ``usage`` has the final count of output tokens.
     """
     for name in INPUT:
         counts[name] = getattr(usage, name) or counts.get(name, 0)
@@ -123,7 +123,7 @@ def count(counts: dict[str, int], usage: m.Usage | m.MessageDeltaUsage, *, final
 
 
 def put_tokens(span: Span, counts: dict[str, int]) -> None:
-    """Put token counts on a span. The conventions count cached tokens as input; the API counts them separately."""
+    """Put token counts on a span. In the conventions, input includes cached tokens, which the API counts separately."""
     if not counts:
         return
     new, read, written = (counts.pop(name) for name in INPUT)
@@ -135,7 +135,7 @@ def put_tokens(span: Span, counts: dict[str, int]) -> None:
 
 
 def part(block: m.ContentBlock) -> dict[str, Any] | None:
-    """Return a content block as a message part of the conventions; None if they have no such part."""
+    """Return a content block as a message part of the conventions; None if they define no such part."""
     match block:
         case m.TextBlock(text=text):
             return {"type": "text", "content": text}
