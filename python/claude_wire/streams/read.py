@@ -114,7 +114,7 @@ class Reader(Generic[T]):
 def _opened(path: str | os.PathLike[str]) -> IO[bytes]:
     module = _COMPRESSED.get(os.path.splitext(path)[1])
     if module is not None:
-        raise ValueError(f"the file is compressed, by its name: read({module}.open(path)) decompresses it")
+        raise ValueError(f"the file is compressed, by its name: read({module}.open(path)) unpacks it")
     try:
         return open(path, "rb", buffering=0)
     except IsADirectoryError as error:
