@@ -1,6 +1,7 @@
-"""Writes one-word deltas to its standard output, a line at a time, and the CPU seconds it took to standard error.
+"""Write one-word deltas to standard output, one line at a time, and the CPU seconds this took to standard error.
 
-``agent_writer.py plain COUNT`` as an author without a library would, ``agent_writer.py asyncio COUNT`` as an agent.
+``agent_writer.py plain COUNT`` writes them with json and print, as an author without a library would.
+``agent_writer.py asyncio COUNT`` (or ``trio``) writes them with ``Agent``.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""The child of the session benches: answers a host's requests, and does what its prompts say.
+"""The child process of the session benches. It stands in for the CLI: it answers requests and runs commands in prompts.
 
-A prompt is a command: ``blocks N`` and ``lines N`` write N recorded lines, in writes of 64 KiB or of one line each;
-``ask N`` asks for a permission N times, waiting for the answer each time. Each ends with a result, whose text has the
-nanoseconds between the write of each question and the line that answered it. Started by a host as its CLI, it ignores
-the flags.
+``blocks N`` writes N recorded lines in writes of 64 KiB, ``lines N`` in one write per line. ``ask N`` asks for a
+permission N times and waits for each answer. Each command ends with a result; the text of the result is a JSON list of
+the nanoseconds from the write of each question to the line that answers it. Flags of the CLI are ignored.
 """
 
 import functools
@@ -53,7 +52,7 @@ def main(path: str) -> None:
     with open(path, "rb") as file:
         different = file.read().splitlines(keepends=True)
 
-    @functools.cache  # what is written is made before the first round that is measured
+    @functools.cache  # the data is made only once, before the first round that is measured
     def made(how: str, count: int) -> list[bytes]:
         lines = list(itertools.islice(itertools.cycle(different), count))
         if how == "lines":

@@ -1,9 +1,8 @@
-"""A chart of a table: for each job, how many times the subject's time others take, on a logarithmic axis. SVG.
+"""Draw a table of results as an SVG chart: for each job, the time of other packages as a multiple of ours.
 
-One row for a job, one mark for the fastest way of each package, with a line from its best round to its worst; the
-subject is the line at 1.
-Shapes tell packages apart as well as colours do, and the colours are those of Okabe and Ito, which people with any
-sort of colour blindness can tell apart; a light and a dark version have the same marks.
+The axis is logarithmic. Each job is a row. Each package has one mark, for its fastest variant, and a line from its best
+round to its worst. The line at 1 is claude_wire. Each package has its shape and its colour; the colours are those of
+Okabe and Ito, which people with colour blindness can distinguish. A light and a dark version have the same marks.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ TITLE = "Time that others take for the same job, as a multiple of claude_wire's"
 
 @dataclass(frozen=True)
 class Theme:
-    """The colours of one version."""
+    """The colours of the light or the dark version."""
 
     background: str
     ink: str
@@ -50,7 +49,7 @@ DARK = Theme(
     _LIGHT_MARKS
     | {"json": "#4FA3E3", "fastsimdjson": "#FFFFFF", "pysimdjson": "#A0A0A0", "claude-agent-sdk": "#F0762B"},
 )
-#: One path for each package, around 0, 0, in a square of 10.
+#: Package -> the SVG path of its mark, in a square of 10 around (0, 0).
 _SHAPES = {
     "claude-agent-sdk": "M-5,0 L0,-5 L5,0 L0,5 Z",
     "pydantic": "M0,-5 L5,4 L-5,4 Z",
@@ -61,10 +60,10 @@ _SHAPES = {
     "pysimdjson": "M-5,-3 L-3,-5 L0,-2 L3,-5 L5,-3 L2,0 L5,3 L3,5 L0,2 L-3,5 L-5,3 L-2,0 Z",
     "jiter": "M0,-5 L1.5,-1.8 L5,-1.5 L2.4,0.9 L3.1,4.5 L0,2.6 L-3.1,4.5 L-2.4,0.9 L-5,-1.5 L-1.5,-1.8 Z",
 }
-#: Of the plot, without what stands left and right of it.
+#: Width of the plot, and of the margin to its right.
 _PLOT = 620
 _RIGHT = 40
-#: Of a character, about, in the size of the jobs' names.
+#: Approximate width of a character in a job's name.
 _CHARACTER = 7.0
 _TOP = 96
 _ROW = 40
@@ -72,7 +71,7 @@ _FONT = "font-family=\"system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, s
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """1, 2 and 5 times the powers of ten, from just below the lowest to just above the highest."""
+    """Return the ticks of the axis: 1, 2 and 5 times powers of ten, from just below ``low`` to just above ``high``."""
     steps = [step * 10.0**power for power in range(-3, 6) for step in (1, 2, 5)]
     first = max(index for index, step in enumerate(steps) if step <= low)
     last = min(index for index, step in enumerate(steps) if step >= high)
@@ -80,7 +79,7 @@ def _ticks(low: float, high: float) -> list[float]:
 
 
 def svg(table: Table, theme: Theme) -> str:
-    """The chart of the rows that are ``charted``; all other rows are for the table alone."""
+    """Draw the rows that are ``charted``. All other rows are only in the table."""
     rows = [row for row in table.rows if row.charted and row.measure is Measure.FASTER and row.package in _SHAPES]
     jobs = list(dict.fromkeys(row.job for row in rows))
     ticks = _ticks(min([0.99, *(min(row.values) for row in rows)]), max([2.0, *(max(row.values) for row in rows)]))
@@ -141,7 +140,7 @@ def _legend(packages: list[str], theme: Theme, text: Callable[..., str]) -> list
 
 
 def _best(rows: list[Row]) -> list[Row]:
-    """Of each package its fastest way."""
+    """Return the fastest row of each package."""
     return [
         min((row for row in rows if row.package == package), key=lambda row: row.median)
         for package in dict.fromkeys(row.package for row in rows)
@@ -149,7 +148,7 @@ def _best(rows: list[Row]) -> list[Row]:
 
 
 def _marks(rows: list[Row], y: float, x: Callable[[float], float], theme: Theme) -> list[str]:
-    """The peers of one job. Those that would hide each other stand a little higher and lower."""
+    """Draw the marks of one job. Marks that would overlap are moved up and down."""
     parts = []
     before = -math.inf
     side = 1

@@ -1,6 +1,7 @@
-"""The jobs of test_columns.py as the users of other libraries write them: one thread, and each library's own words.
+"""The jobs of test_columns.py, written as users of other libraries would write them, on one thread.
 
-Each takes a file of transcripts and returns what it found, so that a wrong result stands beside its time.
+Each job reads a file of transcripts and returns what it found, so that a wrong result is reported together with its
+time.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-# Polars asks once, when it is imported.
+# Polars reads this variable only when it is imported.
 os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
 import peers
@@ -87,7 +88,7 @@ class FullLine(msgspec.Struct):
 
 
 def read_by(decode: Callable[[bytes], Any], error: type[Exception] | tuple[type[Exception], ...]) -> Any:
-    """The lines of a file by a function that reads one. What it refuses is passed over, as most scripts do."""
+    """Return a function that decodes the lines of a file one by one, and skips lines that ``decode`` refuses."""
 
     def lines(path: Path) -> Iterator[Any]:
         with open(path, "rb") as file:
@@ -104,7 +105,7 @@ def read_by(decode: Callable[[bytes], Any], error: type[Exception] | tuple[type[
 
 
 def drained(source: Source | Iterable[Source], table: TableName, names: list[str]) -> int:
-    """Reads a scan to its end, by a consumer that looks at nothing. Returns how many rows there were."""
+    """Read a scan to its end, without reading the values, and return the number of rows."""
     rows = 0
     stream = opened(scan(source, table, names).__arrow_c_stream__())
     while True:
@@ -190,7 +191,7 @@ def columns(path: Path) -> Found:
 
 
 def columns_by_msgspec(path: Path) -> Found:
-    """Structs to lists, and lists to an Arrow table."""
+    """Decode the lines to msgspec Structs, collect lists, and make an Arrow table of them."""
     found: dict[str, list[Any]] = {name: [] for name in COLUMNS}
     adds = [column.append for column in found.values()]
     for line in read_by(msgspec.json.Decoder(FullLine).decode, (msgspec.MsgspecError, UnicodeDecodeError))(path):
@@ -223,7 +224,7 @@ def columns_by_duckdb(path: Path) -> Found:
 
 
 def columns_by_polars(path: Path) -> Found:
-    """``content`` has one type: that of the blocks, which most lines have."""
+    """Read by Polars. A column has one type there, so ``content`` is a list of blocks, as in most lines."""
     blocks = polars.List(polars.Struct({"type": polars.String, "text": polars.String}))
     strings = dict.fromkeys(["id", "role", "model", "stop_reason"], polars.String)
     names = ["type", "subtype", "uuid", "parentUuid", "sessionId", "timestamp", "requestId"]

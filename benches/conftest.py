@@ -1,11 +1,11 @@
-"""How a bench compares: subject and peers take turns, round by round, in one process; what is claimed is their ratio.
+"""The fixture ``contest``, by which a bench compares claude_wire (the subject) with other packages (the peers).
 
-Machines drift by tens of percent from minute to minute, so two numbers taken one after the other say little. In each
-round every peer does the job once and then the subject does, and the ratio of that round is kept; the table shows the
-median of the ratios with the lowest and the highest. pytest-benchmark keeps the subject's own times, so
+The speed of a machine changes by tens of percent from minute to minute, so the benches claim ratios, not times. In each
+round every peer does the job once, and then the subject does; the ratio of their times in this round is kept. The
+table shows the median of the ratios, the lowest and the highest. pytest-benchmark keeps the times of the subject, so
 ``--benchmark-compare`` and ``--benchmark-autosave`` work as usual.
 
-A run of all benches with all rounds and all peers also writes the pages of docs/ and its charts.
+A run of all benches, with all rounds and all peers, also writes two pages of docs/ and their charts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from table import Measure, Row, Table
 
 BENCHES = Path(__file__).parent
 ROUNDS = 15
-#: The order of the run and of the table: the modules, and what their sections are called.
+#: Module -> the title of its section. The benches run, and the table is printed, in this order.
 SECTIONS = {
     "test_live": "One live line at a time",
     "test_decode": "Typed messages and dicts, from chunks of 64 KiB",
@@ -48,7 +48,7 @@ SECTIONS = {
 }
 
 Job = Callable[[], object]
-#: Peers by their labels: what they do, and what is claimed. A job of None: the peer is not installed.
+#: Label of a peer -> its job (None if the package is not installed), and the claimed ratio (None for no claim).
 Peers = Mapping[str, tuple[Job | None, float | None]]
 
 _table = Table()
@@ -57,16 +57,16 @@ _own_time = 0.0
 
 
 def own_time() -> float:
-    """The clock of benches that take their own times: it advances by what they report. See :meth:`Contest.measured`."""
+    """Return the time of a clock that advances by the times a bench reports. See :meth:`Contest.measured`."""
     return _own_time
 
 
-#: Marks those benches, so that what pytest-benchmark keeps are the times reported.
+#: A mark for benches that call :meth:`Contest.measured`: pytest-benchmark then keeps the times that they report.
 takes_own_time = pytest.mark.benchmark(timer=own_time)
 
 
 class Contest:
-    """Runs a subject and its peers alternately. Given to benches as the fixture ``contest``."""
+    """Runs a subject and its peers alternately. Benches get it as the fixture ``contest``."""
 
     def __init__(self, benchmark: Any, rounds: int, section: str) -> None:
         self._benchmark = benchmark
@@ -90,16 +90,16 @@ class Contest:
         """Measure ``subject``, which handles ``lines`` lines, against its peers.
 
         Args:
-            job: its name in the table.
-            lines: how many lines subject and peers handle.
-            subject: what is measured.
-            faster_than: peers whose time is divided by the subject's (the more the better).
-            at_most: peers by whose time the subject's is divided (floors, or other ways of ours: the less the better).
-            fastest: what is claimed against the fastest of ``faster_than`` whose label holds this text.
-            rate: how many bytes the subject reads, and what is claimed in GB/s.
-            passes: how often the subject does the job in a round, for subjects that take no time to speak of.
+            job: the name of the job in the table.
+            lines: how many lines the subject and each peer handle.
+            subject: the function to measure.
+            faster_than: peers that should be slower. The ratio is their time by the subject's.
+            at_most: peers that should be faster, such as msgspec below our decoder. The ratio is our time by theirs.
+            fastest: a text and a ratio: the claim against the fastest of ``faster_than`` whose label has this text.
+            rate: how many bytes the subject reads, and the claim in GB/s.
+            passes: how often the subject does the job in a round: more than once if it takes very little time.
             charted: whether the chart shows ``faster_than``.
-            rounds: how many at most.
+            rounds: the most rounds.
         """
         everyone = {**(faster_than or {}), **(at_most or {})}
         present = {label: peer for label, (peer, _) in everyone.items() if peer is not None}
@@ -159,7 +159,7 @@ class Contest:
         above: Mapping[str, tuple[Callable[[], float] | None, float | None]] | None = None,
         rounds: int | None = 5,
     ) -> None:
-        """As above, for functions that take their own times and return seconds; a round of them is one line.
+        """Measure functions that take the time themselves and return seconds; a call of them counts as one line.
 
         ``above`` gives peers whose time is subtracted from the subject's. Benches that call this are marked
         :data:`takes_own_time`.
@@ -200,7 +200,7 @@ class Contest:
         others: Mapping[str, Callable[[], float] | None] | None = None,
         claim: float | None = None,
     ) -> None:
-        """For functions that return bytes; once each, the claim being in MB."""
+        """Measure functions that return bytes of memory, once each. The claim is in MB."""
         megabytes = self._benchmark.pedantic(lambda: subject() / 1e6, rounds=1)
         if self._benchmark.disabled:
             return
@@ -252,7 +252,7 @@ def pytest_deselected(items: list[pytest.Item]) -> None:
 
 
 def _why_no_page(config: pytest.Config, reporter: Any) -> str | None:
-    """Why this run is none that the page may be written from."""
+    """Return why the pages cannot be written from this run; None if they can."""
     if config.getoption("--rounds") < ROUNDS:
         return f"fewer than {ROUNDS} rounds"
     files = {report.fspath for report in reporter.stats.get("passed", ())}

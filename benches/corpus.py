@@ -1,8 +1,8 @@
-"""Transcripts of any size, made by a seeded generator: ``corpus.py PATH MEGABYTES [SEED]``.
+"""Generate a transcript of any size from a seed: ``corpus.py PATH MEGABYTES [SEED]``.
 
-Lines have the shapes and about the sizes of recorded ones. 1% are of a type that nothing knows. 1% are torn, or have
-half of an emoji. 5% are copies, as a fork makes them: with the same ids, of another session. A copy of an answer names
-the session that had asked for it.
+The lines have the shapes and about the sizes of recorded lines. 1% have an unknown type. 1% are cut off, or have half
+of an emoji. 5% are copies, as a fork of a session makes them: with the same ids, but of another session. A copied
+answer has the id of the session that made the request, in ``requestSessionId``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ WORDS = [
     *["the", "file", "test", "error", "result", "line", "value", "path", "name", "return", "import", "class"],
     *["self", "assert", "README.md", "src/main.rs", "of", "and"],
 ]
-#: One word in fifty. In recorded sessions, seven bytes in a thousand are not ASCII.
+#: One word in fifty is one of these. In recorded sessions, seven bytes in a thousand are not ASCII.
 OTHERS = ["naïve", "—", "日本", "😀"]
 MODELS = ["claude-opus-5-5", "claude-sonnet-5", "claude-haiku-5"]
 ESCAPES = ["\n", '"', "\\", "\t"]
@@ -38,7 +38,7 @@ class _Session:
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
         self.id = self.uuid()
-        #: The session that copies of its time are of.
+        #: The id of the session that copies made during this session belong to.
         self.fork = self.uuid()
         self.parent: str | None = None
         self.seconds = rng.randrange(10**8)
@@ -47,7 +47,7 @@ class _Session:
         digits = f"{self.rng.getrandbits(128):032x}"
         return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
-    def envelope(self, before: dict[str, Any], **behind: Any) -> dict[str, Any]:
+    def envelope(self, before: dict[str, Any], **after: Any) -> dict[str, Any]:
         self.seconds += 1
         parent, self.parent = self.parent, self.uuid()
         days, seconds = divmod(self.seconds, 86400)
@@ -59,7 +59,7 @@ class _Session:
             **before,
             "uuid": self.parent,
             "timestamp": f"{day}T{minutes // 60:02}:{minutes % 60:02}:{second:02}.{self.rng.randrange(1000):03}Z",
-            **behind,
+            **after,
             "userType": "external",
             "entrypoint": "cli",
             "cwd": "/home/user/src/project",
@@ -120,7 +120,7 @@ class _Session:
 
 
 def lines(size: int, seed: int = 1) -> Iterator[bytes]:
-    """Lines with their line feeds, of about ``size`` bytes together."""
+    """Yield lines with their line feeds, of about ``size`` bytes in total."""
     rng = random.Random(seed)
     recent: list[dict[str, Any]] = []
     made = 0
@@ -136,7 +136,7 @@ def lines(size: int, seed: int = 1) -> Iterator[bytes]:
             if 0.01 <= chance < 0.015:
                 encoded = encoded[: rng.randrange(1, len(encoded))].decode(errors="ignore").encode()
             elif 0.015 <= chance < 0.02:
-                # In its session's text, its branch, or wherever a word ends.
+                # Put half of an emoji into the branch's name and into the texts.
                 encoded = encoded.replace(b'main"', b'main \\ud83d"').replace(b" the ", b" \\ud83d ")
             elif 0.02 <= chance < 0.07 and recent:
                 original = rng.choice(recent)

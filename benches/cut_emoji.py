@@ -1,8 +1,8 @@
-"""What readers of JSON make of an emoji that a stream has cut in two: ``python benches/cut_emoji.py``.
+"""Show what JSON readers do with an emoji that is split over two lines: ``python benches/cut_emoji.py``.
 
-An emoji is two code units in JSON, ``\\ud83d\\ude00``. Where the text of a message is streamed, they may come in two
-lines, half an emoji in each. The JSON grammar allows that (RFC 8259, section 8.2), and the Claude Code CLI writes it.
-Four good lines with such a pair in the middle are given to each reader that is installed.
+An emoji is two code units in JSON, ``\\ud83d\\ude00``. When the text of a message is streamed, each half may be in its
+own line. The JSON grammar allows this (RFC 8259, section 8.2), and the Claude Code CLI writes such lines. Each
+installed reader gets four lines, of which the second and the third have the halves of an emoji.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["LINES", "READERS", "outcome", "report"]
 _DELTA = (
     '{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"%s"}}}'
 )
-#: Two halves of one emoji, between two other lines.
+#: Four deltas; the second and the third have the halves of one emoji.
 LINES = "".join(f"{_DELTA % text}\n" for text in ("Hi ", "\\ud83d", "\\ude00", "!")).encode()
 
 
@@ -41,7 +41,7 @@ def with_json(file: Path) -> list[str | None]:
 
 
 def _skipping(module: str, loads: str) -> Callable[[Path], list[str | None]]:
-    """Line by line, and on with the next line where one is refused, as SDKs of the CLI do."""
+    """Return a reader that decodes line by line and skips lines that are refused, as SDKs of the CLI do."""
 
     def decode(file: Path) -> list[str | None]:
         package = importlib.import_module(module)
@@ -79,7 +79,7 @@ def _text(message: dict[str, Any]) -> str | None:
     return text if isinstance(text, str) else None
 
 
-#: By label: the package, and what reads a file with it.
+#: Label -> the package, and a function that reads a file with it.
 READERS: dict[str, tuple[str, Callable[[Path], list[str | None]]]] = {
     "claude_wire": ("claude_wire", with_claude_wire),
     "claude_wire, coalesce=True": ("claude_wire", with_claude_wire_merging),
@@ -93,7 +93,7 @@ READERS: dict[str, tuple[str, Callable[[Path], list[str | None]]]] = {
 
 
 def outcome(reader: Callable[[Path], list[str | None]], data: bytes = LINES) -> list[str | None] | str:
-    """The texts that a reader finds in these lines, or the error with which it refuses the file."""
+    """Return the texts that a reader finds in these lines, or the error with which it refuses the file."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "cut.ndjson"
         file.write_bytes(data)
@@ -106,7 +106,7 @@ def outcome(reader: Callable[[Path], list[str | None]], data: bytes = LINES) -> 
 
 
 def report() -> Iterator[str]:
-    """A line for each reader."""
+    """Yield a line of text for each reader."""
     for label, (package, reader) in READERS.items():
         found = outcome(reader)
         version = getattr(importlib.import_module(package), "__version__", "") if found != "is not installed" else ""

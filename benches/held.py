@@ -1,9 +1,9 @@
-"""Run as a program: how many bytes a process grows at its peak while many messages pass. Most jobs keep none of them.
+"""Print by how many bytes a process grows while it decodes many messages: ``held.py WHO LINES FILE``.
 
-Its arguments are who decodes them (``claude-wire``, ``claude-wire, all kept``, ``orjson, all kept``, ``claude-wire
-through a pipe`` or the label of a peer), how many
-lines, and a file of lines, which are taken again and again. It prints the growth in bytes: the peak of resident memory
-afterwards less that of before, when everything was imported and a few lines had passed.
+``WHO`` decodes the messages: ``claude-wire``, ``claude-wire, all kept``, ``orjson, all kept``, ``claude-wire through a
+pipe``, or the label of a peer. Only the ``all kept`` jobs keep the messages. ``LINES`` is the number of lines, which
+are those of ``FILE`` again and again. The growth is the peak of resident memory at the end, less the peak after
+everything was imported and a few lines were decoded.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ CHUNK = 64 * 1024
 
 
 def peak() -> int:
-    """The most memory that this process ever held, in bytes."""
+    """Return the peak of resident memory of this process, in bytes."""
     try:
-        # ru_maxrss begins with what the parent held, on Linux.
+        # On Linux, ru_maxrss also includes the peak of the parent before the fork.
         status = Path("/proc/self/status").read_text()
         return int(status.split("VmHWM:")[1].split()[0]) * 1024
     except OSError:
@@ -46,7 +46,7 @@ def by_feed(path: Path, lines: int) -> None:
     assert decoder.stats.lines == decoder.stats.messages == lines
 
 
-#: What is kept.
+#: The messages that the ``all kept`` jobs keep.
 messages: list[object] = []
 
 
@@ -77,7 +77,7 @@ def through_a_pipe(path: Path, lines: int) -> None:
         async with claude_wire.open_process(writer) as process:
             left = lines
             while left:
-                part = min(left, 50_000)  # the writer makes what it writes before it begins
+                part = min(left, 50_000)  # the writer makes all of it in memory before it writes
                 await process.send_bytes(b"blocks %d\n" % part)
                 left -= part
                 async for _ in process:

@@ -1,11 +1,11 @@
-"""A supervisor in a process of its own, its sessions, and their clients, for the benches of the supervisor.
+"""A supervisor in a separate process, its sessions, and their clients, for the benches of the supervisor.
 
-Run as a program, it is that supervisor: its arguments are the state folder and the event loop. ``asyncio`` is the
-supervisor's own loop, which is made of asyncio's.
+Run as a program, this module is the supervisor: ``house.py FOLDER LOOP``, with the state folder and the event loop.
+``asyncio`` stands for the supervisor's own loop, which is based on asyncio's.
 
-The CLI of each session is a real process, ``sleep``, so that the supervisor holds all that it holds of a CLI: the
-process, its three pipes and its journal. The bench writes into the output of each of them, by way of
-``/proc/PID/fd/1``. So nothing else takes processor time or memory, and the supervisor cannot tell the difference.
+The CLI of each session is the program ``sleep``. So the supervisor has everything that it has for a real CLI (the
+process, three pipes and a journal), but the CLI takes no processor time. The bench writes lines into the output of each
+CLI through ``/proc/PID/fd/1``.
 """
 
 from __future__ import annotations
@@ -28,19 +28,20 @@ from typing import Any
 import workloads
 
 SECONDS = 60.0
-#: What a slow reader is behind at the beginning, in half megabytes: far more than its socket holds. After so many lines
-#: of all sessions one of the slow readers takes so many bytes.
+#: How far a slow reader is behind at the beginning, in half megabytes: far more than its socket holds.
 BEHIND = 10
-SLOW_BYTES = 4 * 1024
+#: After this many lines of all sessions together, one of the slow readers reads ``SLOW_BYTES``.
 SLOW_EVERY = 100
+#: The bytes that a slow reader reads at a time.
+SLOW_BYTES = 4 * 1024
 
 
 class ManagedSession:
-    """A session and a client that follows it, if one does.
+    """A session of the supervisor, perhaps with a client.
 
     Attributes:
-        id: the supervisor's own id of it.
-        output: a descriptor of the output of its CLI.
+        id: the id that the supervisor gave the session.
+        output: a descriptor to write to the output of the CLI.
     """
 
     def __init__(self, id: str, pid: int) -> None:
@@ -55,12 +56,12 @@ class ManagedSession:
         return self._client
 
     def attach(self, house: House) -> None:
-        """A driver follows it, and has all lines that there are."""
+        """Connect a client as the driver of the session, and receive all lines so far."""
         self._client, answer = house.ask({"attach": self.id, "role": "driver"})
         assert answer["type"] == "supervisor_attached", answer
 
     def take(self, size: int) -> None:
-        """Receive so many bytes."""
+        """Receive exactly ``size`` bytes."""
         while size > 0:
             size -= len(self.client.recv(1 << 20))
         assert size == 0
@@ -72,11 +73,11 @@ class ManagedSession:
 
 
 class Pace:
-    """Sessions of a supervisor that are written into at random moments, and what their clients receive meanwhile.
+    """Writes lines into sessions at random moments, and receives them as their clients.
 
     Args:
-        sessions: those whose client takes what there is at once.
-        slow: those whose client takes little. It is behind from the beginning.
+        sessions: the sessions whose clients read everything immediately.
+        slow: the sessions whose clients read little, and are behind from the beginning.
     """
 
     def __init__(self, sessions: Sequence[ManagedSession], slow: Sequence[ManagedSession] = ()) -> None:
@@ -92,10 +93,10 @@ class Pace:
                 output.write(workloads.deltas() * BEHIND)
 
     def run(self, count: int, seconds: float) -> dict[ManagedSession, list[float]]:
-        """Write so many lines within so many seconds. Returns, by session, the seconds that each took to its client."""
+        """Write ``count`` lines within ``seconds``. Return session -> the seconds that each line took to its client."""
         everybody = [*self._sessions, *self._slow]
         moments = sorted(self._random.random() * seconds for _ in range(count))
-        # By session, when the lines that have not arrived were written, and how many bytes of the first are to come.
+        # Session -> for each line that has not arrived: when it was written, and how many bytes of it are missing.
         sent: dict[ManagedSession, deque[list[float]]] = {session: deque() for session in self._sessions}
         found: dict[ManagedSession, list[float]] = {session: [] for session in self._sessions}
         start, done, arriving = time.perf_counter(), 0, 0
@@ -128,14 +129,14 @@ class Pace:
 
 
 class Writer:
-    """A writer.py and its reader, which receives what it writes: from a bare pipe, through a relay.py or a supervisor.
+    """A process writer.py, and a reader of its lines: through a bare pipe, through relay.py, or through a supervisor.
 
-    All readers are the same: a callback of asyncio's, which reads what there is from a descriptor.
+    The reader is the same in all three cases: an asyncio callback that reads what is available from a descriptor.
 
     Args:
-        lines: the file that the writer takes its lines from.
-        house: the supervisor.
-        relayed: the file of a relay.py.
+        lines: the file of the lines that the writer writes.
+        house: the supervisor to read through, if any.
+        relayed: the file that relay.py writes, to read through it.
     """
 
     def __init__(self, lines: Path, house: House | None = None, relayed: Path | None = None) -> None:
@@ -155,7 +156,7 @@ class Writer:
             assert self._process.stdout is not None
             self._commands, self._output = self._process.stdin.fileno(), self._process.stdout.fileno()
         else:
-            # Its commands come from a pipe of ours, and the supervisor's `initialize` is passed over.
+            # The writer reads its commands from our pipe, and not the supervisor's `initialize`.
             reads, self._commands = os.pipe()
             id, _ = house.create(["sh", "-c", f'exec "$0" "$@" < /proc/{os.getpid()}/fd/{reads}', *argv])
             self._client, answer = house.ask({"attach": id, "role": "driver"})
@@ -164,7 +165,7 @@ class Writer:
         os.set_blocking(self._output, False)
 
     async def latencies(self, count: int, microseconds: int) -> list[float]:
-        """The seconds that each of so many lines took, with so much time between them."""
+        """Have ``count`` lines written, with a pause between them. Return the seconds that each took to the reader."""
         found: list[float] = []
 
         def note(data: bytes) -> bool:
@@ -177,7 +178,7 @@ class Writer:
         return found
 
     async def take(self, count: int, size: int) -> None:
-        """Receive so many lines, which have so many bytes, written in blocks."""
+        """Have ``count`` lines written in blocks, and receive their ``size`` bytes."""
         left = size
 
         def note(data: bytes) -> bool:
@@ -188,7 +189,7 @@ class Writer:
         await self._reads(b"blocks %d\n" % count, note)
 
     async def _reads(self, command: bytes, goes_on: Callable[[bytes], bool]) -> None:
-        """Give a command, and read until all has come."""
+        """Send a command to the writer, and read until ``goes_on`` returns False."""
         loop = asyncio.get_running_loop()
         over = loop.create_future()
 
@@ -202,7 +203,7 @@ class Writer:
         loop.remove_reader(self._output)
 
     def close(self) -> None:
-        """End the writer and its reader. The writer of a supervisor ends with that."""
+        """End the writer and the reader. A writer below a supervisor ends with the supervisor."""
         if self._client is not None:
             self._client.close()
         if self._process is not None:
@@ -213,7 +214,7 @@ class Writer:
 
 
 class House:
-    """A supervisor."""
+    """A supervisor process and its sessions."""
 
     def __init__(self, folder: Path, loop: str) -> None:
         self._folder = folder
@@ -223,7 +224,7 @@ class House:
         self.sessions: list[ManagedSession] = []
 
     def ask(self, command: dict[str, Any]) -> tuple[socket.socket, Any]:
-        """A connection, and the answer to its first command."""
+        """Connect and send a command. Return the connection, and the reply."""
         client = socket.socket(socket.AF_UNIX)
         client.settimeout(SECONDS)
         client.connect(str(self._folder / "socket"))
@@ -234,14 +235,14 @@ class House:
         return client, json.loads(answer)
 
     def create(self, argv: list[str]) -> tuple[str, int]:
-        """The id of a new session, and the pid of its CLI."""
+        """Create a session. Return its id, and the pid of its CLI."""
         spec = {"argv": argv, "cwd": str(self._folder), "env": dict(os.environ)}
         client, answer = self.ask({"create": spec, "detach": True})
         client.close()
         return answer["id"], answer["pid"]
 
     def open(self, count: int, *, attached: bool) -> None:
-        """So many sessions more, which are idle: their CLI has answered ``initialize``, and all of that has arrived."""
+        """Open ``count`` more idle sessions: their CLIs have answered ``initialize``, and clients have the answer."""
         line = workloads.initialized("claude_wire_supervisor_initialize")
         opened = [ManagedSession(*self.create(["sleep", "1000000"])) for _ in range(count)]
         self.sessions += opened
@@ -259,17 +260,17 @@ class House:
 
     @property
     def seconds(self) -> float:
-        """The processor time that it has taken, its part of the kernel's included."""
+        """The processor time of the supervisor in seconds, including its time in the kernel."""
         return int(Path(f"/proc/{self._process.pid}/schedstat").read_text().split()[0]) / 1e9
 
     @property
     def resident(self) -> int:
-        """The bytes of memory that it holds, without those that it shares with other processes."""
+        """The memory of the supervisor in bytes. Pages that several processes share count in part."""
         fields = Path(f"/proc/{self._process.pid}/smaps_rollup").read_text().split()
         return int(fields[fields.index("Pss:") + 1]) * 1024
 
     def close(self) -> None:
-        """Kill it, and with it all CLIs."""
+        """Kill the supervisor, which also ends all CLIs."""
         for session in self.sessions:
             session.close()
         self._process.kill()

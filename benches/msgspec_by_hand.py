@@ -1,8 +1,8 @@
-"""Our message classes as plain msgspec Structs, as an application would write them that uses msgspec by itself.
+"""Our message classes as plain msgspec Structs, as an application that uses msgspec directly would write them.
 
-Made from our Structs: the same fields, the same nested unions. What an application would not do is left out: these are
-tracked by the garbage collector, as Structs are unless told otherwise, and all ``system`` messages are one Struct, and
-all ``result`` messages another, with every field that any of them has.
+They are made from our classes, with the same fields and the same nested unions, but without our optimisations: the
+garbage collector tracks them, which is msgspec's default. All ``system`` messages are one Struct with the fields of all
+subtypes, and all ``result`` messages another.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _hint(hint: Any) -> Any:
 
 def _struct(cls: type[Wire]) -> Any:
     if cls in _building:
-        return cls.__name__  # msgspec looks a forward reference up in the module
+        return cls.__name__  # a forward reference, which msgspec looks up in this module
     if cls.__name__ not in globals():
         _building.add(cls)
         config = cls.__struct_config__
@@ -56,7 +56,7 @@ def _defined(name: str, fields: list[tuple[str, Any, Any]], tag_field: str | Non
 
 
 def _wide(name: str, tag: str, classes: Any) -> type[msgspec.Struct]:
-    """One Struct for many: each field that any of them has, of its type if they agree."""
+    """Make one Struct of many: it has each field that any of them has, with its type if all agree, else Any."""
     hints: dict[str, Any] = {}
     for cls in get_args(classes):
         for field in wire_fields(cls):
@@ -70,7 +70,7 @@ def _wide(name: str, tag: str, classes: Any) -> type[msgspec.Struct]:
 
 @cache
 def decoder() -> msgspec.json.Decoder[Any]:
-    """Of any line but those that no table knows."""
+    """Return a decoder for lines of all known types."""
     members = [_struct(cls) for cls in get_args(TypedMessage)]
     members += [_wide("SystemMessage_", "system", SystemSubtype), _wide("ResultMessage_", "result", ResultSubtype)]
     return msgspec.json.Decoder(Union[tuple(members)])

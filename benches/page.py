@@ -1,6 +1,6 @@
-"""The pages of a run: docs/benchmarks.md, docs/benchmarks-all.md, the charts, and the README's rows.
+"""Write the results of a run: docs/benchmarks.md, docs/benchmarks-all.md, the charts, and the table in the README.
 
-The first page is short: the numbers by which a reader decides, won and lost. The second has every row.
+The first page is short: the numbers that matter for a decision, good and bad. The second has every row.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from table import TIMES, Measure, Row, Table, quantity, shown
 
 __all__ = ["all_numbers", "first_page", "machine", "readme", "write"]
 
-#: Whose versions are told: ourselves, what we stand on, and the peers.
+#: The packages whose versions the page shows: this library, its dependencies, and the peers.
 PACKAGES = (
     *("claude-wire", "msgspec", "cffi", "anyio", "trio"),
     *("orjson", "jiter", "fastsimdjson", "pysimdjson", "pydantic", "claude-agent-sdk"),
     *("duckdb", "polars", "pyarrow"),
 )
 
-#: The rows of the README: a job, the peer, and what a reader calls the job.
+#: The rows of the README: the job, the peer, and the job in plain words.
 CHOSEN = (
     ("feed, typed, mixed sessions", "claude-agent-sdk", "Decode whole recorded sessions"),
     ("open_process, child writes lines, async for", "claude-agent-sdk", "Read a process that writes line by line"),
     ('feed, only={"result", "assistant"}', "claude-agent-sdk", "Wait for results, and skip the text before them"),
 )
-#: The rows of the first page: a job, the beginning of the peer, and what a reader calls both.
+#: The rows of the first page: the job, the beginning of the peer's label, and both in plain words.
 DECISIVE = (
     ("decode(line)", "claude-agent-sdk", "decode one live line, against claude-agent-sdk"),
     ("feed, typed, mixed sessions", "claude-agent-sdk", "decode whole sessions, against claude-agent-sdk"),
@@ -48,7 +48,7 @@ DECISIVE = (
     ("an event to a connection, one event at a time", "a plain", "an event over HTTP, against a plain endpoint"),
     ("latency of one event through the tap, recording", "the bare", "an event through the tap, against a bare pipe"),
 )
-#: The peers that have a column on the page of all numbers, and how it is headed.
+#: Label of a peer that has a column on the page of all numbers -> the heading of the column.
 COLUMNS = {
     "claude-agent-sdk": "claude-agent-sdk",
     "pydantic, discriminated unions": "pydantic",
@@ -58,7 +58,7 @@ COLUMNS = {
     "pysimdjson, Parser.parse (dicts)": "pysimdjson",
     "fastsimdjson.loads_many (dicts)": "fastsimdjson",
 }
-#: Where those of the README stand.
+#: Matches the table in the README.
 NUMBERS = re.compile(r"(<!-- numbers -->\n).*?(<!-- /numbers -->\n)", re.DOTALL)
 
 METHOD = f"""\
@@ -104,14 +104,14 @@ def _version(package: str) -> str | None:
 
 
 def machine() -> list[str]:
-    """Two lines: the machine and its Python, and the versions of the packages."""
+    """Return two lines: the machine and its Python, and the versions of the packages."""
     python = f"{platform.python_implementation()} {platform.python_version()}"
     versions = ", ".join(f"{name} {version}" for name in PACKAGES if (version := _version(name)))
     return [f"{_cpu()}, {_cores()} cores; {platform.system()} {platform.machine()}; {python}", versions]
 
 
 def _tables(rows: list[Row]) -> list[str]:
-    """The tables of a section: the peers that do most jobs, one column for each, and all others, one line for each."""
+    """Return the tables of a section: one with a column per common peer, and one with a line per other peer."""
     wide = [row for row in rows if row.peer in COLUMNS and row.measure is Measure.FASTER]
     peers = [peer for peer in COLUMNS if any(row.peer == peer for row in wide)]
     lines = []
@@ -141,7 +141,7 @@ def _job(row: Row) -> str:
 
 
 def _compact(row: Row) -> tuple[str, str]:
-    """The numbers of a row and its bound, bold if it is lost."""
+    """Return the numbers of a row and its claimed bound, in bold if the claim does not hold."""
     numbers, verdict = shown(row)
     numbers = numbers.replace(" to ", "\N{EN DASH}") or quantity(row.theirs, row.unit)
     bound = verdict.partition(":")[0].replace("at least", "\N{GREATER-THAN OR EQUAL TO}")
@@ -150,7 +150,7 @@ def _compact(row: Row) -> tuple[str, str]:
 
 
 def _decisive(table: Table) -> list[str]:
-    """The rows of the first page. Those that this run has not done are left out."""
+    """Return the rows of the first page, as far as this run has them."""
     return [
         f"| {words} | {shown(row)[0]} | {quantity(row.ours, row.unit)} |"
         for job, peer, words in DECISIVE
@@ -160,7 +160,7 @@ def _decisive(table: Table) -> list[str]:
 
 
 def _lost(table: Table) -> str:
-    """How many bounds and how many races were lost, and to whom."""
+    """Return a text that says how many claims do not hold, and which peers are faster at which jobs."""
     claims = [row for row in table.rows if row.met is not None]
     missed = sum(row.met is False for row in claims)
     races = [row for row in table.rows if row.measure is Measure.FASTER and row.values]
@@ -175,7 +175,7 @@ def _lost(table: Table) -> str:
 
 
 def first_page(table: Table, rounds: int) -> str:
-    """The page that a reader can take in."""
+    """Return the first, short page."""
     system, versions = machine()
     parts = [
         "# How fast",
@@ -208,7 +208,7 @@ def first_page(table: Table, rounds: int) -> str:
 
 
 def all_numbers(table: Table, rounds: int) -> str:
-    """The page of every row."""
+    """Return the page with every row."""
     parts = [
         "# All numbers",
         "",
@@ -225,7 +225,7 @@ def all_numbers(table: Table, rounds: int) -> str:
 
 
 def readme(table: Table, rounds: int) -> str:
-    """The README's rows: three jobs against claude-agent-sdk. Those that this run has not done are left out."""
+    """Return the table of the README: some jobs against claude-agent-sdk, as far as this run has them."""
     lines = ["| job | claude_wire, against claude-agent-sdk |", "|---|---|"]
     for job, package, words in CHOSEN:
         lines += [
@@ -237,7 +237,7 @@ def readme(table: Table, rounds: int) -> str:
 
 
 def write(table: Table, folder: Path, rounds: int) -> None:
-    """Write the pages and the two charts into a folder; if a README stands above it, its rows, too."""
+    """Write the pages and the charts into ``folder``, and the table into the README of its parent, if there is one."""
     above = folder.parent / "README.md"
     if above.is_file():
         text = above.read_text(encoding="utf-8")

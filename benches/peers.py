@@ -1,7 +1,9 @@
-"""The same jobs done by others. A peer takes chunks of bytes and hands one object per line to ``each``, unless said.
+"""The jobs of the benches, done by other packages.
 
-Peers are optional: where a package is missing, its functions are None, a :class:`Contest` leaves them out, and the
-table says so.
+A peer takes chunks of bytes, and calls ``each`` with one object per line.
+
+Peers are optional. If a package is not installed, its functions here are None, the benches leave it out, and the
+summary names it.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import msgspec
 Each = Callable[[Any], object]
 Peer = Callable[[Iterable[bytes], Each], None]
 
-#: Packages that could not be imported.
+#: The packages that are not installed.
 missing: list[str] = []
 
 
@@ -35,32 +37,32 @@ jiter = _optional("jiter", "jiter")
 simdjson = _optional("simdjson", "pysimdjson")
 fastsimdjson = _optional("fastsimdjson", "fastsimdjson")
 pydantic_messages = _optional("pydantic_messages", "pydantic")
-#: A Telegram bot that reads the CLI's lines with msgspec. It needs Python 3.14.
+#: takopi is a Telegram bot that reads the CLI's lines with msgspec. It needs Python 3.14.
 takopi = _optional("takopi.schemas.claude", "takopi")
 agent_sdk = _optional("claude_agent_sdk", "claude-agent-sdk")
 _sdk_parser = _optional("claude_agent_sdk._internal.message_parser", "claude-agent-sdk")
 _sdk_transport = _optional("claude_agent_sdk._internal.transport.subprocess_cli", "claude-agent-sdk")
-#: What claude-agent-sdk's ``query`` makes of a line's dict.
+#: The function by which claude-agent-sdk's ``query`` makes a message of a line's dict.
 parse_message: Any = _sdk_parser and _sdk_parser.parse_message
 SubprocessCLITransport: Any = _sdk_transport and _sdk_transport.SubprocessCLITransport
 
 
 def needs(module: object) -> Callable[[Any], Any]:
-    """Makes None of a function that has nothing to work with."""
+    """Return a decorator that replaces a function by None if ``module`` is None."""
     return lambda function: None if module is None else function
 
 
 def nothing(message: Any) -> None:
-    """Drops a message."""
+    """Drop a message."""
 
 
 def of(peer: Peer | None, chunks: list[bytes], each: Each = nothing) -> Callable[[], None] | None:
-    """The job of a peer on these chunks."""
+    """Return a function without arguments that has a peer decode these chunks; None if it is not installed."""
     return None if peer is None else lambda: peer(chunks, each)
 
 
 def lines_of(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Splits as an application would that writes it itself: split, and keep what is left of each chunk."""
+    """Yield the lines of chunks, with the code that an application would write: split, and keep the unfinished line."""
     parts: list[bytes] = []
     for chunk in chunks:
         first, *rest = chunk.split(b"\n")
@@ -72,7 +74,7 @@ def lines_of(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def blocks_of(chunks: Iterable[bytes]) -> Iterator[bytes | memoryview]:
-    """Whole lines, as many as a chunk completes: rfind, and keep the rest."""
+    """Yield the complete lines of each chunk as one block, by rfind, and keep the unfinished line."""
     parts: list[bytes] = []
     for chunk in chunks:
         end = chunk.rfind(b"\n") + 1
@@ -84,7 +86,7 @@ def blocks_of(chunks: Iterable[bytes]) -> Iterator[bytes | memoryview]:
 
 
 def line_by_line(loads: Callable[[bytes], Any] | None) -> Peer | None:
-    """By a function that reads one line."""
+    """Return a peer that decodes line by line with ``loads``."""
     if loads is None:
         return None
 
@@ -96,7 +98,7 @@ def line_by_line(loads: Callable[[bytes], Any] | None) -> Peer | None:
 
 
 def block_by_block(loads: Callable[[Any], Iterable[Any]] | None) -> Peer | None:
-    """By a function that reads many lines. It checks nothing: a line that is two objects is two messages."""
+    """Return a peer that decodes many lines with one call. It does not check that a line is exactly one object."""
     if loads is None:
         return None
 
@@ -109,7 +111,7 @@ def block_by_block(loads: Callable[[Any], Iterable[Any]] | None) -> Peer | None:
 
 
 def block_lists(decoder: msgspec.json.Decoder[Any]) -> Peer:
-    """As above by ``decode_lines``, but lists are what ``each`` gets, as from our feed."""
+    """Return a peer that decodes many lines with ``decode_lines``, and calls ``each`` with lists, as our feed does."""
     decode_lines = decoder.decode_lines
 
     def feed(chunks: Iterable[bytes], each: Each) -> None:
@@ -128,7 +130,7 @@ def _by_pysimdjson(chunks: Iterable[bytes], each: Each) -> None:
 
 @needs(agent_sdk and _sdk_parser and _sdk_transport)
 def agent_sdk_feed(each: Each = nothing) -> Callable[[bytes], None]:
-    """Its transport's text decoding, framing and json, and its message parser; without its process and queues."""
+    """Decode by claude-agent-sdk: its text decoding, framing, json and message parser; not its process and queues."""
     push = _sdk_transport._LineFramer().push
     parse_line = _sdk_transport._parse_stdout_line
     decode = codecs.getincrementaldecoder("utf-8")("replace").decode
@@ -156,7 +158,7 @@ def _validate(line: bytes) -> Any:
 
 @needs(takopi)
 def by_takopi(line: bytes) -> Any:
-    """A message of takopi's classes, which have a tenth of our fields; None for a line that they do not fit."""
+    """Decode a line by takopi, whose classes have a tenth of our fields. Return None if the line does not fit them."""
     try:
         return takopi.decode_stream_json_line(line)
     except msgspec.ValidationError:
@@ -182,11 +184,11 @@ by_agent_sdk: Peer | None = _by_agent_sdk
 
 
 def by_fastsimdjson_fields(*pointers: str) -> Peer | None:
-    """For each line a tuple of the values at these JSON pointers, or the value at the only one."""
+    """Return a peer that reads the values at these JSON pointers: a tuple per line, or the value of one pointer."""
     return block_by_block(_many(pointers[0] if len(pointers) == 1 else list(pointers)))
 
 
-#: Those that build dicts, by their labels.
+#: Label -> peer that builds dicts.
 DICTS: dict[str, Peer | None] = {
     "json.loads (dicts)": by_json,
     "orjson.loads (dicts)": by_orjson,
@@ -194,7 +196,7 @@ DICTS: dict[str, Peer | None] = {
     "pysimdjson, Parser.parse (dicts)": by_pysimdjson,
     "fastsimdjson.loads_many (dicts)": by_fastsimdjson,
 }
-#: Those that build classes.
+#: Label -> peer that builds objects of classes.
 TYPED: dict[str, Peer | None] = {
     "pydantic, discriminated unions": by_pydantic,
     "claude-agent-sdk": by_agent_sdk,
@@ -204,7 +206,7 @@ TYPED: dict[str, Peer | None] = {
 def entered(
     chunks: list[bytes], peers: dict[str, Peer | None], claims: dict[str, float] | None = None
 ) -> dict[str, tuple[Callable[[], None] | None, float | None]]:
-    """The peers as a contest takes them, with what is claimed of each by the name of its package."""
+    """Return peers in the form for a contest, with the claim for the package of each."""
     claims = claims or {}
     named = {label: label.replace(",", " ").replace(".", " ").split(" ")[0] for label in peers}
     return {label: (of(peer, chunks), claims.get(named[label])) for label, peer in peers.items()}

@@ -1,7 +1,7 @@
-"""Our message classes as pydantic models, for the bench: the same fields and the same discriminated unions.
+"""Our message classes as pydantic models, with the same fields and the same discriminated unions.
 
-Made from the Structs, so that both validate the same protocol. As there, what ``system`` and ``result`` lines are is
-told by ``type`` and then by ``subtype``.
+They are made from our classes, so both validate the same protocol. As in our classes, ``type`` and then ``subtype``
+identify the class of ``system`` and ``result`` lines.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _by_subtype(union: Any) -> Any:
 
 @cache
 def adapter() -> TypeAdapter[Any]:
-    """The validator of a line."""
+    """Return the validator for a line."""
     members = [Annotated[_model(cls), Tag(cls.__struct_config__.tag)] for cls in get_args(TypedMessage)]
     members.append(Annotated[_by_subtype(SystemSubtype), Tag("system")])
     members.append(Annotated[_by_subtype(ResultSubtype), Tag("result")])

@@ -1,7 +1,7 @@
-"""The least that can stand between a CLI and its client, for the benches of the host: what is more is the supervisor's.
+"""The smallest possible relay between a CLI and its client: the time that the supervisor takes beyond it is its own.
 
-``relay.py FILE ARGV...`` runs a program, and gives each chunk of its output to a file and then to its own standard
-output. It waits as the supervisor does, in callbacks of asyncio.
+``relay.py FILE ARGV...`` runs a program, and writes each chunk of its output to a file and then to standard output. It
+uses callbacks of asyncio, as the supervisor does.
 """
 
 from __future__ import annotations

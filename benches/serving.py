@@ -1,8 +1,8 @@
-"""The service and a plain endpoint of Starlette, each in a process of its own, and their clients, for test_serve.py.
+"""For test_serve.py: the web service and a plain Starlette endpoint, each in a separate process, and their clients.
 
-Run as a program, it is one of the two: ``serving.py service FOLDER`` or ``serving.py plain FOLDER``, with the folder of
-a supervisor. Both run on uvicorn with the same settings, read sessions of that supervisor, and send the same bytes for
-the same lines. The endpoint has them made already.
+Run as a program, this module is one of the two: ``serving.py service FOLDER`` or ``serving.py plain FOLDER``, with the
+folder of a supervisor. Both run on uvicorn with the same settings, read sessions of that supervisor, and send the same
+bytes for the same lines. The endpoint has prepared these bytes before.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ import workloads
 
 SECONDS = 60.0
 TOKEN = "t" * 43
-#: How an event ends, and nothing else that is sent.
+#: The bytes at the end of an event. Nothing else that is sent has them.
 END = b"}\n\n"
 
 
 def events() -> list[tuple[bytes, bytes]]:
-    """Lines of a CLI that give an event each, and the events as the service sends them, but for their ids."""
+    """Return pairs of a line of the CLI and the event that the service sends for it, without its id."""
     from claude_wire_kit.web.events import Source
 
     found: list[tuple[bytes, bytes]] = []
@@ -44,12 +44,12 @@ def events() -> list[tuple[bytes, bytes]]:
 
 
 class Served:
-    """A process that serves sessions, with connections that read their events.
+    """A process that serves sessions, and connections that read their events.
 
     Args:
-        argv: how :func:`main` is called.
-        sessions: those that it serves, and no other process does.
-        lines: what is written into them: each gives an event.
+        argv: the arguments of the process, for :func:`main`.
+        sessions: the sessions that this process serves, and no other.
+        lines: the lines to write into the sessions. Each gives one event.
     """
 
     def __init__(self, argv: list[str], sessions: list[house.ManagedSession], lines: list[bytes]) -> None:
@@ -64,7 +64,7 @@ class Served:
         self._readers = 0
 
     def connect(self, count: int) -> None:
-        """Have so many connections more for each session."""
+        """Open ``count`` more connections for each session."""
         for session in self._sessions * count:
             client = socket.create_connection(("127.0.0.1", self._port))
             client.settimeout(SECONDS)
@@ -78,12 +78,12 @@ class Served:
         self._readers += count
 
     def open_end(self) -> float:
-        """Get the last 200 events of the session from a service that has read nothing of it.
+        """Get the last 200 events of the session from a service that has not read the session yet.
 
         Returns:
-            The seconds of processor time that it has taken.
+            The processor time of the service, in seconds.
         """
-        self._get("/sessions", b'"profiles":', 4096)  # it has begun to serve
+        self._get("/sessions", b'"profiles":', 4096)  # wait until the service is ready
         before = self.seconds
         path = f"/sessions/{self._sessions[0].id}/events?details=1&last=200"
         answer = self._get(path, b"event: session_state\n", 4096)
@@ -91,7 +91,7 @@ class Served:
         return self.seconds - before
 
     def _get(self, path: str, end: bytes, within: int) -> bytes:
-        """Get a path, up to a text within so many bytes of the end of what has come."""
+        """Get a path. Read until the last ``within`` bytes of the reply contain ``end``."""
         with socket.create_connection(("127.0.0.1", self._port)) as client:
             client.settimeout(SECONDS)
             head = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n\r\n"
@@ -103,12 +103,12 @@ class Served:
             return answer
 
     def run(self, count: int, at_once: int) -> float:
-        """Write so many events, of which so many are under way at a time, each in another session.
+        """Write ``count`` events, ``at_once`` of them at a time, each in a different session.
 
-        So each connection gets each event by itself, however busy the machine is.
+        So a connection never gets two events together, however busy the machine is.
 
         Returns:
-            The seconds of processor time for an event that one connection gets.
+            The processor time per event and connection, in seconds.
         """
         before = self.seconds
         for done in range(0, count, at_once):
@@ -127,13 +127,13 @@ class Served:
 
     @property
     def seconds(self) -> float:
-        """The processor time that it has taken, its part of the kernel's included."""
+        """The processor time of the process in seconds, including its time in the kernel."""
         tasks = Path(f"/proc/{self._process.pid}/task").iterdir()
         return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
 
     @property
     def resident(self) -> int:
-        """The bytes of memory that it holds, without those that it shares with other processes."""
+        """The memory of the process in bytes. Pages that several processes share count in part."""
         fields = Path(f"/proc/{self._process.pid}/smaps_rollup").read_text().split()
         return int(fields[fields.index("Pss:") + 1]) * 1024
 
@@ -146,17 +146,17 @@ class Served:
 
 
 def service(supervisor: house.House, folder: Path, sessions: int) -> Served:
-    """The service, with so many sessions of a supervisor."""
+    """Start the service, with ``sessions`` new sessions of the supervisor."""
     return _serves("service", supervisor, folder, sessions)
 
 
 def plain(supervisor: house.House, folder: Path, sessions: int) -> Served:
-    """The endpoint, with so many others."""
+    """Start the plain endpoint, with ``sessions`` new sessions of the supervisor."""
     return _serves("plain", supervisor, folder, sessions)
 
 
 def end_of(supervisor: house.House, folder: Path, session: house.ManagedSession) -> float:
-    """The seconds of processor time in which a new service gives the end of a session."""
+    """Return the processor time in seconds in which a newly started service sends the end of a session."""
     served = Served(["service", str(folder)], [session], [])
     try:
         return served.open_end()
@@ -165,7 +165,7 @@ def end_of(supervisor: house.House, folder: Path, session: house.ManagedSession)
 
 
 def write_long(supervisor: house.House, turns: int) -> house.ManagedSession:
-    """A session of so many turns, of 100 KB each."""
+    """Open a session and write ``turns`` turns of 100 KB each into it."""
     supervisor.open(1, attached=False)
     session = supervisor.sessions[-1]
     size = 0
@@ -188,9 +188,9 @@ def _serves(what: str, supervisor: house.House, folder: Path, sessions: int) -> 
 
 
 def plain_app(folder: str) -> Any:
-    """Server-Sent Events as a program writes them with Starlette: a queue for each connection.
+    """Return an endpoint for Server-Sent Events as a program would write it with Starlette: one queue per connection.
 
-    What it sends for a line was made before, and it knows nothing else of lines.
+    It looks up the bytes for a line in a table, and does not parse the line.
     """
     from starlette.applications import Starlette
     from starlette.requests import Request

@@ -1,7 +1,7 @@
-"""What a run has found, as rows, and how a terminal shows them. Knows numbers and claims; not how they are measured.
+"""The results of a run as rows, and their form in a terminal. This module does not know how they are measured.
 
-A row stands for one job, done by the subject and, most often, by one peer. Its ``values`` are one number for each
-round, ratios as a rule; their median is what is claimed.
+A row is one job of the subject (claude_wire), mostly compared with one peer. ``values`` has one number for each round,
+usually a ratio. The claim is about their median.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ TIMES = "\N{MULTIPLICATION SIGN}"
 
 
 class Measure(enum.Enum):
-    """What the values of a row are; how they are written, and whether more of them is better."""
+    """The meaning of a row's values, their unit, and whether more is better."""
 
     #: The peer's time divided by the subject's.
     FASTER = (f"{TIMES} faster", "at least", True)
-    #: The subject's time divided by the peer's, which is a floor or another way of ours.
+    #: The subject's time divided by the peer's, for a peer that should be faster.
     TIME = (f"{TIMES} its time", "at most", False)
-    #: Input bytes by the subject's time.
+    #: Input bytes divided by the subject's time.
     RATE = ("GB/s", "at least", True)
     #: Memory, with 1 MB = 1,000,000 bytes.
     MEMORY = ("MB", "at most", False)
-    #: The subject's time less the peer's.
+    #: The subject's time minus the peer's.
     ABOVE = ("ms above it", "at most", False)
 
     def __init__(self, written: str, bound: str, more_is_better: bool) -> None:
@@ -43,15 +43,15 @@ class Row:
 
     section: str
     job: str
-    #: What the subject took: seconds (for a line, as a rule), or MB; see ``unit``.
+    #: The median of the subject: seconds (usually per line) or MB, see ``unit``.
     ours: float
-    #: Begins with the name of the peer's package; empty for a row that needs none.
+    #: The label of the peer, which begins with the name of its package; empty for a row without a peer.
     peer: str
-    #: What the peer took, in the same unit.
+    #: The median of the peer, in the same unit.
     theirs: float | None
     values: list[float]
     measure: Measure
-    #: What is claimed of the median of the values, if anything is.
+    #: The bound that the median of the values must keep; None for no claim.
     claim: float | None = None
     unit: str = "s"
     #: Whether the chart shows it.
@@ -63,35 +63,35 @@ class Row:
 
     @property
     def package(self) -> str:
-        """The peer's package, or what stands for it."""
+        """The name of the peer's package, from its label."""
         return self.peer.replace(",", " ").replace(".", " ").split(" ")[0].removesuffix("'s")
 
     @property
     def met(self) -> bool | None:
-        """Whether the claim holds; None if there is none."""
+        """True if the claim holds; None if there is no claim."""
         if self.claim is None:
             return None
         return self.median >= self.claim if self.measure.more_is_better else self.median <= self.claim
 
     @property
     def lost(self) -> bool:
-        """Whether the claim does not hold, or the peer is faster."""
+        """True if the claim does not hold, or if the peer is faster."""
         return self.met is False or (self.measure is Measure.FASTER and bool(self.values) and self.median < 1)
 
 
 @dataclass
 class Table:
-    """All rows of a run, in the order in which they came."""
+    """All rows of a run, in the order in which the benches added them."""
 
     rows: list[Row] = field(default_factory=list)
 
     def sections(self) -> Iterator[tuple[str, list[Row]]]:
-        """The rows by section, in the order in which sections first came."""
+        """Yield each section with its rows, in the order in which the sections began."""
         for section in dict.fromkeys(row.section for row in self.rows):
             yield section, [row for row in self.rows if row.section == section]
 
     def lines(self) -> Iterator[str]:
-        """The table as a terminal shows it."""
+        """Yield the lines of the table for a terminal."""
         widths = [max((len(cells[at]) for cells in map(_cells, self.rows)), default=0) for at in range(5)]
         for section, rows in self.sections():
             yield ""
@@ -107,7 +107,7 @@ class Table:
 
 
 def quantity(value: float | None, unit: str) -> str:
-    """``320 ns``, ``12.0 ms``, ``3.4 MB``, ``27 KB``."""
+    """Return a number with its unit: ``320 ns``, ``12.0 ms``, ``3.4 MB``, ``27 KB``."""
     if value is None:
         return ""
     if unit == "MB":
@@ -124,7 +124,7 @@ def _number(value: float) -> str:
 
 
 def shown(row: Row) -> tuple[str, str]:
-    """The median with the lowest and the highest, and the claim with its verdict; either may be empty."""
+    """Return two texts, which may be empty: the median with the lowest and highest value, and the claim's verdict."""
     if not row.values:
         return "", ""
     memory = row.measure is Measure.MEMORY

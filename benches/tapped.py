@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""A CLI for the benches of the tap, and what stands at its other end.
+"""A stand-in for the CLI, and its reader, for the benches of the tap.
 
-Run as a program, it writes to its standard output: ``tapped.py blocks COUNT`` so many blocks of 64 KiB, which are whole
-lines; ``tapped.py events COUNT`` so many lines a millisecond apart, each with its time.
+Run as a program, this module is the CLI. ``tapped.py blocks COUNT`` writes blocks of 64 KiB to standard output, which
+consist of whole lines. ``tapped.py events COUNT`` writes a line each millisecond, with the time of its writing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FILE = Path(__file__)
 
 
 def write_blocks(count: int) -> None:
-    """Write so many blocks, and tell on the standard error how much processor time that took."""
+    """Write ``count`` blocks, and then the processor time that this took to standard error."""
     import workloads
 
     lines = workloads.deltas()
@@ -36,7 +36,7 @@ def write_blocks(count: int) -> None:
 
 
 def write_events(count: int) -> None:
-    """Write so many lines, each with the nanosecond at which that is done."""
+    """Write ``count`` lines, each with the time of its writing in nanoseconds."""
     filling = b"x" * 250
     for _ in range(count):
         time.sleep(PAUSE_SECONDS)
@@ -44,10 +44,10 @@ def write_events(count: int) -> None:
 
 
 class Reader:
-    """A process whose output is read, with or without the tap before it."""
+    """Runs a CLI, with or without the tap, and reads its output to the end."""
 
     def __init__(self, command: list[str]) -> None:
-        #: How long it took from the first byte to the last, in seconds; and the bytes.
+        #: The time from the first byte to the last, in seconds, and the number of bytes.
         self.seconds = 0.0
         self.size = 0
         process = subprocess.Popen(
@@ -67,12 +67,12 @@ class Reader:
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         assert process.returncode == 0
-        #: The processor time of the tap alone: less what the CLI took, which it has waited for.
+        #: The processor time of the tap, without that of the CLI, which counts as the tap's child.
         self.processor_seconds: float = used.ru_utime + used.ru_stime - float(own)
 
 
 def latency(command: list[str]) -> float:
-    """The median time from the writing of an event to its reading, in seconds."""
+    """Return the median time from the write of an event to its read, in seconds."""
     taken: list[int] = []
     with subprocess.Popen(command, bufsize=0, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None

@@ -1,4 +1,4 @@
-"""Accumulating: what a delta costs in a message that is put together, its final text included."""
+"""Accumulating: the cost of a delta when whole messages are made of deltas, including the final text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def stream(deltas: int) -> list[StreamEvent]:
 
 @pytest.mark.parametrize("deltas", [200, 2_000, 20_000])
 def test_text(contest: Contest, deltas: int) -> None:
-    """Against the least that an application would write itself: a dict by conversation and block, and ``+=``."""
+    """Compare with the simplest code of an application: a dict by conversation and block, and ``+=``."""
     events = stream(deltas)
     passes = 20_000 // deltas
 
@@ -56,7 +56,7 @@ def test_text(contest: Contest, deltas: int) -> None:
 
 
 def test_snapshots(contest: Contest) -> None:
-    """A snapshot after each delta, unread: its cost does not depend on the size of the message."""
+    """Take a snapshot after each delta and do not read it. Its cost must not depend on the size of the message."""
     events = stream(20_000)
 
     def snapshots() -> None:

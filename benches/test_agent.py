@@ -1,7 +1,7 @@
-"""An agent: what a delta costs that goes through a pipe, and what a message costs that our own host reads in memory.
+"""An agent: the cost of a delta that it writes to a pipe, and of a message that our host reads from it in memory.
 
-Deltas are written by a child (agent_writer.py), one ``write`` for a line, and read by ``cat``. CPU time of the child is
-measured, from the first delta to the last.
+A child process (agent_writer.py) writes the deltas with one ``write`` per line, and ``cat`` reads them. The benches
+measure the child's CPU time from the first delta to the last.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ WORDS = 50
 
 
 def cpu_seconds(how: str) -> float:
-    """For one delta."""
+    """Return the child's CPU seconds per delta."""
     program = [sys.executable, str(WRITER), how, str(DELTAS)]
     with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as writer:
         reader = subprocess.Popen(["cat"], stdin=writer.stdout, stdout=subprocess.DEVNULL)
@@ -73,7 +73,7 @@ async def with_agents() -> int:
 
 
 async def recorded() -> list[bytes]:
-    """The lines of one such turn."""
+    """Return the lines that an agent writes in one turn."""
     lines: list[bytes] = []
 
     class Target(anyio.abc.ByteSendStream):
@@ -131,7 +131,7 @@ async def together(one: Callable[[], Awaitable[int]]) -> int:
 
 @takes_own_time
 def test_message(contest: Contest) -> None:
-    """Our host and our agent, 1,000 of each at once; against our host that reads what such an agent has written."""
+    """Run 1,000 pairs of our host and our agent at the same time; compare with hosts that read recorded lines."""
     lines = anyio.run(recorded)
 
     def seconds(main: Callable[..., Awaitable[int]], *args: Any) -> float:

@@ -1,4 +1,4 @@
-"""Events for a front end: what they add to decoding whole sessions."""
+"""Events for a front end: their cost in addition to decoding whole sessions."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from claude_wire_kit.events import Bridge
 from conftest import Contest
 from workloads import chunks, count, deltas, lines, mixed
 
-#: English without any progress, of 2 KB.
+#: 2 KB of English text that does not look like a progress report.
 PROSE = "I have read the module, and most of the work is in one of its loops; the rest of it is plain. " * 20
 SAYS = b'{"type":"assistant","message":{"content":[{"type":"text","text":"%s"}]},"session_id":"s"}\n'
 
 
 def _contest(contest: Contest, job: str, data: bytes, *, partial: bool = False) -> None:
-    """Decoding, the bridge, and the JSON of each event, against decoding alone."""
+    """Compare decoding, making events and encoding them as JSON with decoding alone."""
     fed, total = chunks(data), count(data)
 
     def shown() -> None:
@@ -51,7 +51,7 @@ def test_prose(contest: Contest) -> None:
 
 
 def test_hostile(contest: Contest) -> None:
-    """Text that is all numbers, of which the end is read."""
+    """Make events of a text full of numbers, of which only the end should be read, whatever its size."""
     small, large = (decode(SAYS % (b"Running test 2 of 1 " * (size // 20))) for size in (1_000_000, 10_000_000))
 
     def one() -> None:

@@ -1,7 +1,7 @@
-"""Columns of generated transcripts (``corpus.py``): against others, in two threads, and in little memory.
+"""Columns of generated transcripts (``corpus.py``): compared with other libraries, in two threads, and the memory.
 
-Others that find something else than we do have that in their label: 1% of the lines are torn or have half of an emoji,
-which several libraries pass over without a word.
+In 1% of the lines, the JSON is cut off or has half of an emoji. Several libraries silently skip such lines; the label
+of a peer then says what it has found instead.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import column_peers
 from claude_wire.columns import plan
 
 SIZE = 64_000_000
-#: Rounds: json alone takes half a second in each.
+#: Fewer rounds than usual, because json takes half a second in each.
 ROUNDS = 7
 
 
@@ -44,7 +44,7 @@ def lines(path: Path) -> int:
 def entered(
     path: Path, ours: column_peers.Peer, everyone: dict[str, column_peers.Peer | None], claims: dict[str, float]
 ) -> dict[str, tuple[Job | None, float | None]]:
-    """The peers as a contest takes them; who finds something else, or refuses the file, has that in the label."""
+    """Return the peers for a contest. The label of a peer says if it finds something else or refuses the file."""
     found: dict[str, tuple[Job | None, float | None]] = {}
     for label, peer in everyone.items():
         said, given = "", path
@@ -66,7 +66,7 @@ def _job(peer: column_peers.Peer, path: Path) -> Job:
 
 
 def without_odd(path: Path) -> Path:
-    """A file without the lines that are torn or have half of an emoji."""
+    """Return a copy of the file without the lines that are cut off or have half of an emoji."""
     clean = path.with_suffix(".clean")
     if not clean.exists():
         with open(path, "rb") as file:
@@ -88,14 +88,14 @@ def test_tokens(contest: Contest, path: Path) -> None:
 
 
 def test_text(contest: Contest, path: Path) -> None:
-    """Into a table of pyarrow, which keeps all of it."""
+    """Read the columns into a pyarrow table, which keeps all rows in memory."""
     others = entered(path, column_peers.columns, column_peers.TABLES, {})
     job = _job(column_peers.columns, path)
     contest("14 columns with text", lines(path), job, faster_than=others, rounds=ROUNDS)
 
 
 def test_text_in_batches(contest: Contest, path: Path) -> None:
-    """To a consumer that drops each batch."""
+    """Read the columns with a consumer that drops each batch."""
 
     def job() -> int:
         return column_peers.drained(path, "messages", column_peers.COLUMNS)
@@ -105,7 +105,7 @@ def test_text_in_batches(contest: Contest, path: Path) -> None:
 
 @pytest.mark.parametrize(("table", "claim"), [("usage", 1.75), ("messages", 1.6)])
 def test_two_threads(contest: Contest, path: Path, table: str, claim: float) -> None:
-    """No lock of the interpreter is held, so threads add up, on cores that are idle."""
+    """Scan in two threads. The scan does not hold the interpreter's lock, so two idle cores should be twice as fast."""
     ranges = plan(path, SIZE // 8)
     names = column_peers.IDS if table == "usage" else column_peers.COLUMNS
 
@@ -121,7 +121,7 @@ def test_two_threads(contest: Contest, path: Path, table: str, claim: float) -> 
 
 
 def test_memory(contest: Contest, path: Path) -> None:
-    """How far a process grows that reads eight such files."""
+    """Measure by how much a process grows that reads eight files."""
 
     program = "import sys, column_peers as c, held; of = sys.argv[1:]; before = held.peak(); "
     program += "c.drained(of, 'messages', c.COLUMNS); print(held.peak() - before)"

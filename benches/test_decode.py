@@ -1,7 +1,6 @@
-"""Decoding chunks: what a line costs, against msgspec's own work as the floor and against others on the same job.
+"""Decoding chunks: the cost of a line, compared with msgspec alone and with other packages.
 
-Messages are dropped as soon as they are made, as an application that handles a stream does, except where a row says
-"kept".
+Each message is dropped immediately, as in an application that handles a stream, except in rows that say "kept".
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ import workloads
 from claude_wire.codec.typed_lines import SUBTYPED, union_decoder
 from conftest import Contest
 
-#: The decoder that stands below ours.
+#: msgspec's decoder for our classes, without our code around it.
 floor = union_decoder(SUBTYPED)
-#: As an application has it that uses msgspec by itself.
+#: msgspec's decoder for classes that an application would write.
 by_hand = msgspec_by_hand.decoder()
 
 
@@ -35,7 +34,7 @@ def feeding(chunks: list[bytes], make: Callable[[], Any] = claude_wire.Decoder) 
 
 
 def aligned(decoder: msgspec.json.Decoder[Any], data: bytes, passes: int = 1) -> Callable[[], None]:
-    """``decode_lines`` alone, on blocks of whole lines."""
+    """Return a job that calls msgspec's ``decode_lines`` on blocks of whole lines."""
     blocks = workloads.blocks(data) * passes
 
     def job() -> None:
@@ -46,7 +45,7 @@ def aligned(decoder: msgspec.json.Decoder[Any], data: bytes, passes: int = 1) ->
 
 
 def test_typed(contest: Contest) -> None:
-    """``feed`` in chunks of 64 KiB, typed: the main job, against msgspec's own part of it."""
+    """The main job: ``feed`` typed deltas in chunks of 64 KiB. Compare it with the part that msgspec does alone."""
     data = workloads.deltas()
     chunks = workloads.chunks(data) * workloads.PASSES
     contest(
@@ -68,7 +67,7 @@ def test_typed(contest: Contest) -> None:
 
 
 def test_typed_and_others(contest: Contest) -> None:
-    """The same against others."""
+    """The main job, compared with other packages."""
     chunks = workloads.chunks(workloads.deltas()) * workloads.PASSES
     contest(
         "feed, typed",
@@ -93,7 +92,7 @@ def test_typed_and_others(contest: Contest) -> None:
 
 
 def test_mixed_sessions(contest: Contest) -> None:
-    """Whole recorded sessions: system messages, results and long lines among the deltas."""
+    """``feed`` whole recorded sessions, which have system messages, results and long lines besides deltas."""
     data = workloads.mixed()
     chunks = workloads.chunks(data)
     contest(
@@ -115,7 +114,7 @@ def test_mixed_sessions(contest: Contest) -> None:
 
 
 def test_dicts(contest: Contest) -> None:
-    """``Decoder(dict)``: the plain JSON objects."""
+    """``Decoder(dict)``, which decodes to dicts."""
     data = workloads.deltas()
     chunks = workloads.chunks(data) * workloads.PASSES
     dicts = msgspec.json.Decoder(dict[str, Any])
@@ -132,7 +131,7 @@ def test_dicts(contest: Contest) -> None:
 
 
 def test_dicts_by_orjson(contest: Contest) -> None:
-    """``Decoder(dict, loads=orjson.loads)``, against orjson in a loop of splitlines."""
+    """``Decoder(dict, loads=orjson.loads)``, compared with orjson in a loop over ``splitlines``."""
     if peers.orjson is None:
         pytest.skip("orjson is not installed")
     loads = peers.orjson.loads
@@ -146,7 +145,7 @@ def test_dicts_by_orjson(contest: Contest) -> None:
 
 
 def test_kept(contest: Contest) -> None:
-    """Typed, every message kept in a list: the garbage collector joins in, for those who let it."""
+    """Typed, with every message kept in a list. Objects that the garbage collector tracks then cost more."""
     chunks = workloads.chunks(workloads.deltas()) * workloads.PASSES
 
     def ours() -> list[Any]:

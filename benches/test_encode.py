@@ -1,4 +1,4 @@
-"""Encoding: what a message costs to write, against msgspec's own encoder and json; and reading and writing again."""
+"""Encoding: the cost of writing a message, compared with msgspec's encoder and json; and of reading and writing it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def pydantic_dumps(message: Any) -> bytes:
 
 
 def by_lines(chunks: list[bytes], loads: Callable[[bytes], Any] | None, dumps: Callable[[Any], bytes]) -> Job | None:
-    """Reads and writes line by line."""
+    """Return a job that decodes and encodes line by line with these functions."""
     if loads is None:
         return None
 
@@ -67,7 +67,7 @@ def test_encode_lines(contest: Contest, text: str, claim: float) -> None:
 
 
 def messages(kind: str) -> list[Any]:
-    """Messages of a kind of traffic, as many as a session has of it."""
+    """Return the messages of this kind, as a session has them."""
     if kind == "prompt":
         return [claude_wire.UserMessage.of("Fix the failing test, please, and tell me what was wrong with it.")]
     if kind == "initialize":
@@ -107,7 +107,7 @@ def test_encode_each(contest: Contest, kind: str, claim: float | None) -> None:
         if function is None:
             return None
 
-        # One list: to begin a loop takes as long as to write a prompt.
+        # One long list, because starting a loop takes as long as encoding a prompt.
         often = what * turns
 
         def job() -> None:
@@ -131,7 +131,7 @@ def test_encode_each(contest: Contest, kind: str, claim: float | None) -> None:
 
 
 def test_round_trip(contest: Contest) -> None:
-    """Chunks of 64 KiB in, messages, and lines out again, as a relay does that looks at each."""
+    """Decode chunks of 64 KiB and encode the messages again, as a relay that inspects each message."""
     chunks = workloads.chunks(workloads.deltas()) * 10
 
     def ours() -> None:

@@ -1,6 +1,6 @@
-"""Lines that need not become Python objects: passed over, merged, or only looked at.
+"""Lines that do not become Python objects: skipped by ``only``, merged by ``coalesce``, or only peeked at.
 
-What they read is traffic of deltas, recorded. Each bench first sees that subject and peers deliver the same.
+The input is recorded deltas. Each bench first checks that the subject and the peers return the same.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from conftest import Contest, Job
 
 WANTED = {"result", "assistant"}
 ONLY = 'feed, only={"result", "assistant"}'
-#: How often the subject goes through its input in a round, since it takes so little time.
+#: How often the subject reads its input in a round, because once takes very little time.
 PASSES = 10
 
 Texts = dict[str, list[str]]
@@ -32,7 +32,7 @@ Texts = dict[str, list[str]]
 
 @pytest.mark.parametrize("which", ["deltas", "whole sessions", "without SIMD"])
 def test_only(contest: Contest, which: str) -> None:
-    """``only={"result", "assistant"}``, of deltas and a short end, and of sessions whose end has all their text."""
+    """``only={"result", "assistant"}``, of deltas before short messages, and of sessions with their full messages."""
     data = workloads.session_of_deltas() if which == "whole sessions" else workloads.deltas_and_end()
     sessions = 20
     chunks = workloads.chunks(data) * sessions
@@ -104,7 +104,7 @@ def _typed(chunks: list[bytes], classes: Any) -> Callable[[], int]:
 
 
 class Delta(msgspec.Struct):
-    """The tags of a line as an application would have them that reads nothing else."""
+    """The tags of a line, as an application would declare them that reads nothing else."""
 
     type: str | None = None
 
@@ -133,7 +133,7 @@ def merged(texts: Texts) -> dict[str, str]:
 
 @pytest.mark.parametrize("at_random", [False, True], ids=["in turns", "at random"])
 def test_text(contest: Contest, at_random: bool) -> None:
-    """``coalesce=True``: all text of two sessions that take turns line by line, or at random."""
+    """``coalesce=True``: collect the text of two sessions whose lines alternate, or are mixed at random."""
     data = workloads.interleaved(at_random)
     chunks = workloads.chunks(data) * workloads.PASSES
 
@@ -195,7 +195,7 @@ def test_text(contest: Contest, at_random: bool) -> None:
 
 @pytest.mark.parametrize("variation", workloads.VARIATIONS)
 def test_text_of_made_traffic(contest: Contest, variation: str) -> None:
-    """The same for three sessions with text, thinking and tool input, whole messages of them."""
+    """``coalesce=True`` for generated traffic: three sessions with text, thinking, tool input and whole messages."""
     data = workloads.made(variation)
     passes = max(1, 5_000_000 // len(data))
     chunks = workloads.chunks(data) * passes
@@ -219,7 +219,7 @@ def test_text_of_made_traffic(contest: Contest, variation: str) -> None:
 
 
 def both_ways(streams: list[list[bytes]]) -> tuple[Job, Job]:
-    """All streams, each by a decoder of its own: with ``coalesce=True``, and without."""
+    """Return two jobs that decode each stream with its own decoder: with ``coalesce=True``, and without."""
 
     def job(**options: Any) -> None:
         for chunks in streams:
@@ -232,7 +232,7 @@ def both_ways(streams: list[list[bytes]]) -> tuple[Job, Job]:
 
 
 def recorded(*, at_least: int, below: int = 1_000_000) -> list[bytes]:
-    """The recordings of so many lines."""
+    """Return the recordings whose number of lines is in this range."""
     streams = [workloads.recordings.load(name).stdout for name in workloads.recordings.names()]
     return [stream for stream in streams if at_least <= workloads.count(stream) < below]
 
@@ -246,7 +246,7 @@ def recorded(*, at_least: int, below: int = 1_000_000) -> list[bytes]:
     ],
 )
 def test_coalescing_recordings(contest: Contest, name: str, at_least: int, below: int, claim: float) -> None:
-    """``coalesce=True`` starts plain, so that it costs little where nothing can be merged."""
+    """``coalesce=True`` on short recorded streams, where it should cost little although nothing can be merged."""
     streams = recorded(at_least=at_least, below=below)
     coalescing, plain = both_ways([workloads.chunks(stream) for stream in streams])
     contest(
@@ -269,7 +269,7 @@ def test_coalescing_each_longer_recording(contest: Contest, stream: bytes) -> No
 
 
 def test_coalescing_pairs_of_deltas(contest: Contest) -> None:
-    """Two deltas, then another line, over and over: two of three lines would come out."""
+    """``coalesce=True`` on groups of two deltas and another line, where merging saves only one line of three."""
     coalescing, plain = both_ways([workloads.chunks(workloads.pairs())] * 5)
     contest(
         "feed, coalesce=True, pairs of deltas",
@@ -280,7 +280,7 @@ def test_coalescing_pairs_of_deltas(contest: Contest) -> None:
 
 
 def test_coalescing_lines_that_come_alone(contest: Contest) -> None:
-    """Deltas, each in a chunk of its own, as a live process gives them."""
+    """``coalesce=True`` on deltas in one chunk each, as a live process writes them."""
     coalescing, plain = both_ways([workloads.lines(workloads.deltas())] * 5)
     contest(
         "feed, coalesce=True, one delta a chunk",
@@ -294,7 +294,7 @@ def test_coalescing_lines_that_come_alone(contest: Contest) -> None:
 
 
 def test_kinds(contest: Contest) -> None:
-    """``peek_lines`` of blocks of 64 KiB."""
+    """``peek_lines`` on blocks of 64 KiB."""
     data = workloads.session_of_deltas()
     blocks = workloads.blocks(data)
 
@@ -345,7 +345,7 @@ def test_kinds(contest: Contest) -> None:
 
 @pytest.mark.parametrize("name", ["peek_lines, lines of 3.5 MB", "peek of each line of 3.5 MB"])
 def test_kinds_of_huge_lines(contest: Contest, name: str) -> None:
-    """Two recorded lines of 3.5 MB; the ``type`` of one stands behind its text."""
+    """Peek at two recorded lines of 3.5 MB. In one, ``type`` follows the text."""
     data = workloads.huge()
     lines = workloads.lines(data)
 
@@ -378,7 +378,7 @@ def test_kinds_of_huge_lines(contest: Contest, name: str) -> None:
 
 
 def test_raw_lines_with_kinds(contest: Contest) -> None:
-    """``LineSplitter`` and ``peek(line)``: what a relay does that changes no byte."""
+    """``LineSplitter`` and ``peek(line)``: the work of a relay that passes lines on unchanged."""
     data = workloads.session_of_deltas()
     chunks = workloads.chunks(data) * 10
 

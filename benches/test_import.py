@@ -1,4 +1,4 @@
-"""How long importing takes, each time in a fresh interpreter; subject and peers in turn."""
+"""The time to import the library, each time in a new interpreter."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import peers
 from conftest import Contest, takes_own_time
 
 PROGRAM = "import time; start = time.perf_counter(); import {}; print(time.perf_counter() - start)"
-#: Imports in one round; their shortest counts.
+#: How many imports a round has. The shortest counts.
 TIMES = 3
 
 
@@ -24,7 +24,7 @@ def seconds(module: str) -> float:
 
 @takes_own_time
 def test_import(contest: Contest) -> None:
-    """``import claude_wire``, above ``import msgspec``, which it stands on."""
+    """``import claude_wire``, compared with importing its dependency msgspec and with other packages."""
     others = {
         "msgspec": (msgspec, 40.0),
         "orjson": (peers.orjson, None),
@@ -44,7 +44,7 @@ def test_import(contest: Contest) -> None:
 @takes_own_time
 @pytest.mark.parametrize("name", ["decode", "Decoder().feed"])
 def test_first_use(contest: Contest, name: str) -> None:
-    """Import and the first line, for which the decoder is built."""
+    """Import the library and decode a first line, for which the decoder has to be built."""
     line = 'b\'{"type":"keep_alive"}\\n\''
     contest.measured(
         f"import and {name}(line)",

@@ -1,4 +1,4 @@
-"""One live line at a time: what an interactive host does with each event as it comes."""
+"""One line at a time, as an interactive host decodes each event when it arrives."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import workloads
 from claude_wire.codec.typed_lines import SUBTYPED, union_decoder
 from conftest import Contest, Job
 
-#: The decoder that stands below ours.
+#: msgspec's decoder for our classes, without our code around it.
 floor = union_decoder(SUBTYPED)
 
 
 def each_of(
     lines: list[bytes], function: Callable[[bytes], object] | None, passes: int = workloads.PASSES
 ) -> Job | None:
-    """Calls it with each line, some lines at a time so that all are in the cache."""
+    """Return a job that calls a function with each line. It repeats a few lines, so that all are in the cache."""
     if function is None:
         return None
 
@@ -32,14 +32,14 @@ def each_of(
 
 
 def by_agent_sdk(lines: list[bytes]) -> Job | None:
-    """Its framing, json and message parser, given one line after another."""
+    """Return a job that has claude-agent-sdk's framing, json and message parser read one line after another."""
     if peers.by_agent_sdk is None:
         return None
     return peers.of(peers.by_agent_sdk, lines * workloads.PASSES)
 
 
 def test_decode(contest: Contest) -> None:
-    """``decode(line)``."""
+    """``decode(line)`` of deltas."""
     lines = [line[:-1] for line in workloads.lines(workloads.deltas())]
     ours = each_of(lines, claude_wire.decode)
     assert ours is not None
@@ -63,7 +63,7 @@ def test_decode(contest: Contest) -> None:
 
 
 def test_decode_mixed_sessions(contest: Contest) -> None:
-    """``decode(line)`` of whole recorded sessions, also against a program whose parser it would replace."""
+    """``decode(line)`` of whole recorded sessions, also compared with the parser of an existing program, takopi."""
     lines = workloads.mixed().splitlines()
     ours = each_of(lines, claude_wire.decode, passes=1)
     assert ours is not None
@@ -80,7 +80,7 @@ def test_decode_mixed_sessions(contest: Contest) -> None:
 
 
 def test_feed(contest: Contest) -> None:
-    """``feed(line)``: as above, through a Decoder."""
+    """``Decoder.feed(line)`` of deltas."""
     lines = workloads.lines(workloads.deltas())
 
     def ours() -> None:

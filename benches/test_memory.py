@@ -1,4 +1,4 @@
-"""How far a process grows while messages pass; each in a process of its own."""
+"""How much a process grows while it decodes messages. Each measurement is a separate process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LINES = 1_000_000
 
 @pytest.fixture
 def grown(tmp_path: Path) -> Callable[[str], Callable[[], float]]:
-    """A function that measures one of those whom held.py knows."""
+    """Return a function that runs held.py with this decoder and returns the growth in bytes."""
     path = tmp_path / "lines.ndjson"
     path.write_bytes(workloads.deltas())
 
@@ -30,7 +30,7 @@ def grown(tmp_path: Path) -> Callable[[str], Callable[[], float]]:
 
 
 def test_fed(contest: Contest, grown: Callable[[str], Callable[[], float]]) -> None:
-    """In memory, in chunks of 64 KiB."""
+    """Decode chunks of 64 KiB from memory."""
     others = {**peers.TYPED, "json.loads (dicts)": peers.by_json, "orjson.loads (dicts)": peers.by_orjson}
     contest.memory(
         "growth over 1,000,000 messages, feed",
@@ -41,13 +41,13 @@ def test_fed(contest: Contest, grown: Callable[[str], Callable[[], float]]) -> N
 
 
 def test_through_a_pipe(contest: Contest, grown: Callable[[str], Callable[[], float]]) -> None:
-    """From a child, ``async for``."""
+    """Decode the output of a child process with ``async for``."""
     contest.memory("growth over 1,000,000 messages, a child's", grown("claude-wire through a pipe"), {}, claim=8)
 
 
 @pytest.mark.parametrize(("name", "lines", "claim"), [("deltas", LINES, 400), ("mixed sessions", 100_000, 200)])
 def test_kept(contest: Contest, tmp_path: Path, name: str, lines: int, claim: float) -> None:
-    """Every message kept. The claims are 400 bytes a delta, and 2 KB a message of mixed sessions."""
+    """Keep every message. The claims are 400 bytes per delta, and 2 KB per message of mixed sessions."""
     path = tmp_path / "lines.ndjson"
     path.write_bytes(workloads.deltas() if name == "deltas" else workloads.mixed())
 

@@ -1,4 +1,4 @@
-"""Where a line costs more: odd lines, tiny and huge ones, chunks of one byte."""
+"""Cases in which a line costs more: unknown or invalid lines, tiny and huge lines, chunks of one byte."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from test_decode import aligned, by_hand, feeding, floor
     ],
 )
 def test_odd_lines(contest: Contest, odd: tuple[bytes, bytes], every: int, name: str, claim: float | None) -> None:
-    """Lines that no table knows, or that are none: what they cost, themselves and the lines around them."""
+    """Unknown and invalid lines among deltas: their own cost, and that of the lines around them."""
     known = feeding(workloads.chunks(workloads.deltas()) * workloads.PASSES)
     contest(
         f"feed, {name}",
@@ -43,7 +43,7 @@ def test_odd_lines(contest: Contest, odd: tuple[bytes, bytes], every: int, name:
     ],
 )
 def test_all_lines_unknown(contest: Contest, name: str, data: Callable[[], bytes], claim: float) -> None:
-    """Each line has something unknown deep inside, as from a CLI that is newer than the tables."""
+    """Lines that all have unknown content deep inside, as a newer CLI would write them."""
     chunks = workloads.chunks(data()) * 5
     contest(
         f"feed, {name}",
@@ -55,7 +55,7 @@ def test_all_lines_unknown(contest: Contest, name: str, data: Callable[[], bytes
 
 
 def test_tiny_lines(contest: Contest) -> None:
-    """``keep_alive``, of which there is no shorter message."""
+    """``keep_alive``, the shortest message."""
     data = b'{"type":"keep_alive"}\n' * 40_000
     chunks = workloads.chunks(data)
     contest(
@@ -68,7 +68,7 @@ def test_tiny_lines(contest: Contest) -> None:
 
 
 def test_huge_line(contest: Contest) -> None:
-    """A line of 3 MB in chunks of 64 KiB."""
+    """Feed a line of 3 MB in chunks of 64 KiB."""
     text = "All work and no play makes Jack a dull boy. " * 70_000
     said = {"role": "assistant", "model": "claude-opus-5-5", "content": [{"type": "text", "text": text}]}
     line = claude_wire.encode({"type": "assistant", "message": said, "parent_tool_use_id": None, "session_id": "s"})
@@ -83,7 +83,7 @@ def test_huge_line(contest: Contest) -> None:
 
 
 def test_recorded_huge_lines(contest: Contest) -> None:
-    """Two recorded lines of 3.5 MB in chunks of 64 KiB."""
+    """Feed two recorded lines of 3.5 MB in chunks of 64 KiB."""
     chunks = workloads.chunks(workloads.huge())
     lines = workloads.lines(workloads.huge())
 
@@ -101,7 +101,7 @@ def test_recorded_huge_lines(contest: Contest) -> None:
 
 
 def test_one_byte_at_a_time(contest: Contest) -> None:
-    """A chunk for each byte."""
+    """Feed chunks of one byte."""
     chunks = [bytes([byte]) for line in workloads.lines(workloads.deltas())[:100] for byte in line]
     contest(
         "feed, one byte at a time",
@@ -117,7 +117,7 @@ def test_one_byte_at_a_time(contest: Contest) -> None:
 
 
 def test_live_line_of_cjk(contest: Contest) -> None:
-    """One line at a time, which is not ASCII, so that its UTF-8 must be checked."""
+    """Decode one line at a time. The lines are not ASCII, so their UTF-8 has to be checked."""
     lines = workloads.lines(workloads.made("CJK"))
 
     def ours() -> None:

@@ -1,8 +1,8 @@
-"""The service: what a connection and an event cost it, beside an endpoint of Starlette that sends the same bytes.
+"""The web service: the cost of a connection and of an event, compared with a plain endpoint that sends the same bytes.
 
-500 connections read 50 sessions. Both are processes of their own, on uvicorn with the same settings, and read the same
-supervisor; serving.py has them. Only what the two hold and take is counted, as for the supervisor (test_supervisor.py).
-The endpoint decodes no line and makes no event, which the service does once for all readers of a session.
+500 connections read 50 sessions. The service and the endpoint (serving.py) are separate processes, on uvicorn with the
+same settings, and read the same supervisor. Only the memory and the processor time of these processes count. The
+endpoint does not decode lines or make events; the service does that once for all readers of a session.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import serving
 from conftest import Contest, takes_own_time
 
 SESSIONS = 50
-#: Of each session.
+#: Connections per session.
 READERS = 10
-#: Events of a round. Each goes to all readers of its session.
+#: Events per round. Each goes to all readers of its session.
 EVENTS = 1_000
 
-#: Of the memory of a connection: 1.3 times 27 KiB, in MB.
+#: The claim for the memory of a connection in MB: 1.3 times 27 KiB.
 MAX_MEMORY = 0.036
 
 
@@ -35,7 +35,7 @@ def supervisor(tmp_path: Path) -> Iterator[house.House]:
 
 @pytest.fixture
 def opened(supervisor: house.House, tmp_path: Path) -> Iterator[tuple[serving.Served, serving.Served]]:
-    """The service, and the plain endpoint."""
+    """Start the service and the plain endpoint."""
     folder = tmp_path / "supervisor"
     both = serving.service(supervisor, folder, SESSIONS), serving.plain(supervisor, folder, SESSIONS)
     yield both
@@ -44,11 +44,11 @@ def opened(supervisor: house.House, tmp_path: Path) -> Iterator[tuple[serving.Se
 
 
 def test_memory(contest: Contest, opened: tuple[serving.Served, serving.Served]) -> None:
-    """Of connections that have got an event."""
+    """Measure the memory of connections that have received an event."""
 
     def held(served: serving.Served) -> float:
         served.connect(1)
-        served.run(EVENTS, SESSIONS)  # what is made once is made now
+        served.run(EVENTS, SESSIONS)  # a first run, so that one-time allocations do not count
         before = served.resident
         served.connect(READERS)
         served.run(SESSIONS, SESSIONS)
@@ -66,12 +66,12 @@ def test_memory(contest: Contest, opened: tuple[serving.Served, serving.Served])
 @takes_own_time
 @pytest.mark.parametrize("at_once", [SESSIONS, 1], ids=["together", "alone"])
 def test_processor_time(contest: Contest, opened: tuple[serving.Served, serving.Served], at_once: int) -> None:
-    """An event to one connection; with events of all sessions under way, and with one event at a time.
+    """Measure the processor time per event and connection: for events of all sessions together, and for single events.
 
-    Before it was measured, the service took 1.6 times the time: for a cancel scope at each wait of a connection, and
-    for generators and middleware around each event. Now sending costs 1.05 times the endpoint's (23 and 22 µs, most of
-    them in uvicorn, h11 and the kernel). Making an event costs 23 µs, or 64 µs where its line wakes the service by
-    itself; it is made once for ten readers. By instructions, without the kernel's, it is 1.13 to 1.22 times.
+    Sending costs 1.05 times as much as the endpoint (23 and 22 µs, mostly in uvicorn, h11 and the kernel). Making an
+    event costs 23 µs, or 64 µs if its line alone wakes the service; it is made once for ten readers. Counted in
+    instructions without the kernel, the service takes 1.13 to 1.22 times as many. An earlier version took 1.6 times the
+    time: it had a cancel scope for each wait of a connection, and generators and middleware around each event.
     """
     service, plain = opened
     for one in opened:
@@ -88,7 +88,7 @@ def test_processor_time(contest: Contest, opened: tuple[serving.Served, serving.
 
 @takes_own_time
 def test_the_end_of_a_long_session(contest: Contest, supervisor: house.House, tmp_path: Path) -> None:
-    """A new service gives the last 200 events of a session of 100 MB, as fast as those of a session of 2 MB."""
+    """A newly started service must send the last 200 events of a session of 100 MB as fast as those of one of 2 MB."""
     folder = tmp_path / "supervisor"
     long, short = serving.write_long(supervisor, 1_100), serving.write_long(supervisor, 22)
     contest.measured(

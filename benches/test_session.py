@@ -1,8 +1,8 @@
-"""A session through a real pipe: what a message costs, how long a permission takes, and what an idle session holds.
+"""A session with a real child process: the cost of a message, the time of a permission, the memory of an idle session.
 
-A child (asker.py) stays alive for all rounds and writes when it is told to, so neither its start nor the start of an
-event loop is measured. ``query()`` of claude-agent-sdk starts a child for each call, so what is compared with it does
-too, and its time counts from the first message on.
+One child (asker.py) lives for all rounds and writes on command, so the start of a process or an event loop is not
+measured. ``query()`` of claude-agent-sdk starts a child for each call. The jobs that are compared with it do the same,
+and the time counts from the first message on.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ASKER = Path(__file__).with_name("asker.py")
 LINES = 40_000
 QUESTIONS = 300
 
-#: What makes a command line one that speaks with a host. The stand-in reads no arguments.
+#: The flags with which a host starts the CLI. The stand-in ignores them.
 STREAM_JSON = ("--input-format", "stream-json", "--output-format", "stream-json")
 
 
@@ -43,7 +43,7 @@ def lines_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def stand_in(lines_file: Path, tmp_path: Path) -> str:
-    """The child as a program that a host can start as its CLI."""
+    """Write a program that runs the child, for a host that starts it as its CLI."""
     path = tmp_path / "claude"
     path.write_text(f"#!/bin/sh\nLINES_FILE='{lines_file}' exec '{sys.executable}' -S '{ASKER}' \"$@\"\n")
     path.chmod(0o700)
@@ -90,7 +90,7 @@ async def by_session_in_batches(session: claude_wire.Session, command: str) -> N
 @pytest.mark.parametrize("how", ["blocks", "lines"])
 @pytest.mark.parametrize("iterate", ["one by one", "in batches"])
 def test_message(contest: Contest, stand_in: str, runner: Any, how: str, iterate: str) -> None:
-    """A child that writes blocks, as a CLI does whose reader was away; and one that writes one line at a time."""
+    """Read a child that writes blocks, as a CLI whose reader was away, or one line at a time."""
     command = f"{how} {LINES}"
     argv = [stand_in, *STREAM_JSON]
     process, session = claude_wire.open_process(argv), claude_wire.open_session(argv)
@@ -111,7 +111,7 @@ def test_message(contest: Contest, stand_in: str, runner: Any, how: str, iterate
 
 @takes_own_time
 def test_message_against_query(contest: Contest, stand_in: str) -> None:
-    """Seconds for a message, from the first one to the result."""
+    """Measure the seconds per message, from the first message to the result."""
 
     async def ours() -> float:
         async with claude_wire.open_session([stand_in, *STREAM_JSON]) as session:
@@ -147,7 +147,7 @@ def test_message_against_query(contest: Contest, stand_in: str) -> None:
 @takes_own_time
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
 def test_permission(contest: Contest, stand_in: str, backend: str) -> None:
-    """From the write of a question to its answer in the child's hands, one after another."""
+    """Measure the time from the write of a permission question to its answer at the child, one after another."""
 
     async def allow(request: claude_wire.CanUseToolRequest) -> claude_wire.messages.PermissionResult:
         return request.allow()
@@ -167,7 +167,7 @@ def test_permission(contest: Contest, stand_in: str, backend: str) -> None:
         ) as client:
             await client.query(f"ask {QUESTIONS}")
             results: list[str] = []
-            async for message in client.receive_response():  # which ends behind the result
+            async for message in client.receive_response():  # ends after the result
                 if isinstance(message, sdk.ResultMessage):
                     results.append(message.result or "")
         return json.loads(results[0])
@@ -189,6 +189,6 @@ def test_permission(contest: Contest, stand_in: str, backend: str) -> None:
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
 def test_memory(contest: Contest, backend: str) -> None:
-    """In a process of its own, which has no memory left from before."""
+    """Measure in a new process, which has no freed memory of earlier benches to use."""
     program = [sys.executable, str(Path(__file__).with_name("idle_sessions.py")), backend]
     contest.memory(f"an idle session in memory, {backend}", lambda: float(subprocess.check_output(program)))

@@ -1,4 +1,4 @@
-"""Many streams in one process, each with a decoder of its own, fed in turn."""
+"""Many streams in one process. Each has its own decoder, and they get chunks in turn."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import peers
 import workloads
 from conftest import Contest
 
-#: A read of a pipe whose reader was away for a moment, cut anywhere.
+#: Bytes of a chunk, as after a read of a pipe whose reader was away for a moment.
 CHUNK = 4_096
-#: In a round, of all streams together.
+#: Chunks per round, of all streams together.
 CHUNKS = 3_000
 
 Feed = Callable[[bytes], object]
 
 
 def turns(streams: int) -> list[list[bytes]]:
-    """For each turn the next chunk of each stream; each begins at another line."""
+    """Return a list of turns. A turn has the next chunk of each stream; each stream begins at a different line."""
     lines = workloads.lines(workloads.deltas())
     count = CHUNKS // streams
     found = []
@@ -32,7 +32,7 @@ def turns(streams: int) -> list[list[bytes]]:
 
 @pytest.mark.parametrize("streams", [100, 1_000])
 def test_streams(contest: Contest, streams: int) -> None:
-    """Chunks of 4 KiB, one for each stream in turn."""
+    """Feed chunks of 4 KiB to the streams in turn."""
     in_turn = turns(streams)
     alone = [chunk for turn in turns(1) for chunk in turn]
     assert sum(map(len, alone)) == sum(len(chunk) for turn in in_turn for chunk in turn)

@@ -1,8 +1,8 @@
-"""A supervisor: what a supervisor holds and takes for each session, and what the way through it adds.
+"""A supervisor: its memory and processor time per session, and the delay that it adds to an event.
 
-The supervisor is a process of its own (house.py), and only what it holds and takes is counted: memory as the kernel
-shares it out among processes (Pss), processor time as its scheduler has it. Each session has a real process as its
-CLI, so the supervisor holds all that it does for one; see house.py for who writes the lines.
+The supervisor is a separate process (house.py), and only this process is measured: its memory, with shared pages
+counted in part (Pss), and its processor time. Each session has a real process as its CLI, so the supervisor has its
+pipes and its journal; house.py writes the lines.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ import workloads
 from conftest import Contest, takes_own_time
 
 Runner = Callable[[Awaitable[Any]], Any]
-#: Of a round of events.
+#: Length of a round of events, in seconds.
 SECONDS = 2.0
 
-#: Of the memory that a supervisor holds for an idle session: 48 KiB, in MB.
+#: The claim for the supervisor's memory per idle session: 48 KiB, in MB.
 MAX_MEMORY = 0.049
 
 
 @pytest.fixture
 def opened(tmp_path: Path) -> Iterator[Callable[[str], house.House]]:
-    """A function that starts a supervisor on an event loop."""
+    """Return a function that starts a supervisor on an event loop."""
     houses: list[house.House] = []
 
     def open_one(loop: str = "asyncio") -> house.House:
@@ -58,11 +58,11 @@ def runner() -> Iterator[Runner]:
 @pytest.mark.parametrize("sessions", [100, 1_000])
 @pytest.mark.parametrize("attached", [False, True], ids=["alone", "attached"])
 def test_idle(contest: Contest, opened: Callable[..., house.House], sessions: int, attached: bool) -> None:
-    """Sessions whose CLI has answered ``initialize``, with what it has answered; without clients, or with one each."""
+    """Measure the memory per session after ``initialize``, without clients and with one client each."""
 
     def held() -> float:
         supervisor = opened()
-        supervisor.open(10, attached=attached)  # what is made once is made now
+        supervisor.open(10, attached=attached)  # a few sessions first, so that one-time allocations do not count
         before = supervisor.resident
         supervisor.open(sessions, attached=attached)
         return (supervisor.resident - before) / sessions
@@ -77,10 +77,10 @@ def test_idle(contest: Contest, opened: Callable[..., house.House], sessions: in
 def test_replayed(
     contest: Contest, opened: Callable[..., house.House], loop: str, claim: float, rate: int | None
 ) -> None:
-    """Processor time for an event with 1,000 sessions, ten of them with slow readers, by that with ten sessions.
+    """Compare the processor time per event with 1,000 sessions, ten of which have slow readers, with that of ten.
 
-    The events come at random moments: ten a second in each session, or 2,000 a second in all sessions together. With
-    the same events in all, more sessions only cost more, since their memory is not in the processor's caches.
+    The events are at random moments: ten per second in each session, or 2,000 per second in all sessions together. With
+    the same number of events, more sessions cost more only because their memory is not in the processor's caches.
     """
 
     def pace(sessions: int, slow: int) -> Callable[[], float]:
@@ -105,7 +105,7 @@ def test_replayed(
 
 @takes_own_time
 def test_nobody_starves(contest: Contest, opened: Callable[..., house.House]) -> None:
-    """The mean delay of the session that waits longest, of 990 with quick readers, while ten others read slowly."""
+    """Measure the largest mean delay among 990 sessions with quick readers, while ten others have slow readers."""
     supervisor = opened()
     supervisor.open(1_000, attached=True)
     clients = house.Pace(supervisor.sessions[10:], supervisor.sessions[:10])
@@ -133,10 +133,10 @@ def test_latency(
     loop: str,
     claim: float,
 ) -> None:
-    """From the write of an event to the client's hands, one event per 2 ms: the median of 100.
+    """Measure the median time from the write of an event to its arrival at the client, with one event per 2 ms.
 
-    Most of it is how long a process takes to wake up, which changes from moment to moment, with the work of others and
-    the clock of the processor. So the ways take turns of ten events. What a relay adds, no supervisor can save.
+    Most of this time is the wake-up of processes, which changes with the load and the clock rate of the processor. So
+    the bare pipe, the relay and the supervisor alternate after ten events. A supervisor cannot be faster than the relay.
     """
     bare, relayed = house.Writer(lines_file), house.Writer(lines_file, relayed=tmp_path / "relayed")
     through = house.Writer(lines_file, opened(loop))
@@ -166,7 +166,7 @@ def test_latency(
 
 
 def test_throughput(contest: Contest, opened: Callable[..., house.House], lines_file: Path, runner: Runner) -> None:
-    """One session that writes blocks, to a client that throws them away."""
+    """Read blocks of one session with a client that drops them."""
     bare, through = house.Writer(lines_file), house.Writer(lines_file, opened())
     size = len(workloads.deltas()) * 4 * workloads.PASSES
     contest(
@@ -183,7 +183,7 @@ def test_throughput(contest: Contest, opened: Callable[..., house.House], lines_
 
 @takes_own_time
 def test_processor_time(contest: Contest, opened: Callable[..., house.House], lines_file: Path, runner: Runner) -> None:
-    """What the supervisor takes for a GB of blocks of one session."""
+    """Measure the supervisor's processor time for a GB of blocks of one session."""
     supervisor = opened()
     through = house.Writer(lines_file, supervisor)
     size = len(workloads.deltas()) * 4 * workloads.PASSES

@@ -1,8 +1,8 @@
-"""The tap, between a CLI and a host that reads as fast as it can: what it takes of the speed of the pipe.
+"""The tap between a CLI and a host that reads as fast as it can: how much it slows down the pipe.
 
-Each run is a CLI and a tap of its own. Times are from the first byte that the host gets to the last one, so that what
-the tap needs to start is not in them. The recordings go into files in memory, where there are such: the speed of a disk
-is not the tap's.
+Each run starts a CLI and a tap. The time is from the first byte that the host gets to the last, so the start of the tap
+does not count. The recordings are written to files in memory, if the system has such: the speed of a disk should not
+count either.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ pytestmark = [
 BLOCKS = 500_000_000 // tapped.BLOCK_BYTES
 EVENTS = 1_000
 
-#: Of the speed of the bare pipe: 0.35 and 0.45; here as times.
+#: The claims, as multiples of the bare pipe's time: the tap keeps 0.35 or 0.45 of its speed.
 AT_MOST = {"recording": 1 / 0.35, "alone": 1 / 0.45}
-#: In milliseconds. Nothing is claimed where a thread redacts meanwhile.
+#: The claims for the latency in milliseconds. There is none for redacting, which runs in another thread.
 MAX_LATENCY = {"recording": 0.04, "alone": 0.04}
-#: What program.py is told; None for no tap.
+#: Name of a variant -> the argument of program.py; None for no tap.
 WAYS = {"recording": "plain", "redacting": "redacted", "alone": "", "bare": None}
 
 
 @pytest.fixture
 def memory() -> Iterator[Path]:
-    """A folder whose files are in memory, if the system has such."""
+    """Return a folder in /dev/shm, whose files are in memory, or a normal temporary folder without it."""
     in_memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=in_memory if in_memory.is_dir() else None) as folder:
         yield Path(folder)
@@ -48,7 +48,7 @@ def memory() -> Iterator[Path]:
 
 @pytest.fixture
 def command(tmp_path: Path, memory: Path) -> Callable[..., list[str]]:
-    """The command of a CLI, behind a tap in one of those ways, or without one."""
+    """Return a function that gives the command of a CLI with this variant of the tap."""
     cli = tmp_path / "cli"
 
     def of(way: str, *arguments: object) -> list[str]:
@@ -66,7 +66,7 @@ def command(tmp_path: Path, memory: Path) -> Callable[..., list[str]]:
 
 @pytest.mark.parametrize("way", ["alone", "recording"])
 def test_speed(contest: Contest, command: Callable[..., list[str]], way: str) -> None:
-    """Blocks of 64 KiB."""
+    """Read half a gigabyte in blocks of 64 KiB."""
 
     def taken(way: str) -> float:
         return tapped.Reader(command(way, "blocks", BLOCKS)).seconds
@@ -80,7 +80,7 @@ def test_speed(contest: Contest, command: Callable[..., list[str]], way: str) ->
 
 @pytest.mark.parametrize("way", ["alone", "recording"])
 def test_processor_time(contest: Contest, command: Callable[..., list[str]], way: str) -> None:
-    """What the tap takes for a gigabyte, beside its start."""
+    """Measure the tap's processor time per gigabyte, without its start."""
 
     def taken() -> float:
         some, few = (tapped.Reader(command(way, "blocks", count)) for count in (BLOCKS, 20))
@@ -93,7 +93,7 @@ def test_processor_time(contest: Contest, command: Callable[..., list[str]], way
 
 @pytest.mark.parametrize("way", ["alone", "recording", "redacting"])
 def test_latency(contest: Contest, command: Callable[..., list[str]], way: str) -> None:
-    """An event a millisecond: from its writing to its reading, the median."""
+    """Measure the median time from the write of an event to its read, with one event per millisecond."""
     contest.measured(
         f"latency of one event through the tap, {way}",
         lambda: tapped.latency(command(way, "events", EVENTS)),

@@ -1,7 +1,7 @@
-"""Through a real pipe: what a line costs from a child process, how long one event takes, and what idle children cost.
+"""A real pipe: the cost of a line from a child process, the latency of one event, and the cost of idle children.
 
-A child (writer.py) stays alive for all rounds and writes when it is told to, so neither its start nor the start of an
-event loop is measured.
+One child (writer.py) lives for all rounds and writes on command, so the start of a process or an event loop is not
+measured.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def lines_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def stand_in(lines_file: Path, tmp_path: Path) -> Path:
-    """The writer as a program that claude-agent-sdk can start as its CLI."""
+    """Write a program that runs the writer, for claude-agent-sdk to start as its CLI."""
     path = tmp_path / "claude"
     path.write_text(f"#!/bin/sh\nLINES_FILE='{lines_file}' exec '{sys.executable}' -S '{WRITER}' \"$@\"\n")
     path.chmod(0o700)
@@ -60,7 +60,7 @@ def writer(lines_file: Path) -> claude_wire.Process[Any]:
 
 
 class Stock:
-    """claude-agent-sdk's whole transport, and its message parser."""
+    """A child that is read by claude-agent-sdk's transport and message parser."""
 
     def __init__(self, stand_in: Path) -> None:
         self._transport = peers.SubprocessCLITransport("", peers.agent_sdk.ClaudeAgentOptions(cli_path=str(stand_in)))
@@ -95,7 +95,7 @@ class Stock:
 
 @pytest.fixture
 def stock(stand_in: Path, runner: Runner) -> Iterator[Stock | None]:
-    """It, with its child, for all rounds; None if it is not installed."""
+    """Start claude-agent-sdk's transport with its child, for all rounds. None if it is not installed."""
     if peers.SubprocessCLITransport is None or peers.parse_message is None:
         yield None
         return
@@ -124,14 +124,14 @@ async def in_batches(process: claude_wire.Process[Any], command: bytes) -> None:
 
 
 async def thrown_away(process: claude_wire.Process[Any], command: bytes, size: int) -> None:
-    """The loop of the two above, without decoding."""
+    """Read the output of a command without decoding it."""
     await process.send_bytes(command)
     while size:
         size -= len(await process._receiver.chunks.receive())
 
 
 def test_block_writer(contest: Contest, lines_file: Path, stock: Stock | None, runner: Runner) -> None:
-    """A child that writes blocks, as a CLI does whose reader was away for a moment."""
+    """Read a child that writes blocks, as a CLI whose reader was away for a moment."""
     command = b"blocks %d\n" % LINES
     chunks = workloads.chunks(workloads.deltas() * workloads.PASSES)
     assert LINES == workloads.LINES
@@ -157,7 +157,7 @@ def test_block_writer(contest: Contest, lines_file: Path, stock: Stock | None, r
 
 
 def test_line_writer(contest: Contest, lines_file: Path, stock: Stock | None, runner: Runner) -> None:
-    """A child that writes one line at a time without a pause, faster than a CLI does."""
+    """Read a child that writes one line at a time without a pause, which is faster than a CLI."""
     command = b"lines %d\n" % LINES
     size = len(workloads.deltas()) * workloads.PASSES
     process = writer(lines_file)
@@ -177,7 +177,7 @@ def test_line_writer(contest: Contest, lines_file: Path, stock: Stock | None, ru
 @takes_own_time
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
 def test_latency(contest: Contest, lines_file: Path, stand_in: Path, backend: str) -> None:
-    """From the write of a line to its message in the host's hands, one line per 2 ms."""
+    """Measure the time from the write of a line to its message at the host, with one line per 2 ms."""
     command = b"paced %d 2000\n" % EVENTS
 
     async def ours() -> list[float]:
@@ -210,7 +210,7 @@ def test_latency(contest: Contest, lines_file: Path, stand_in: Path, backend: st
 
 @takes_own_time
 def test_idle_sessions(contest: Contest, lines_file: Path) -> None:
-    """Processor time of 100 children with which nothing happens, all threads of the host together."""
+    """Measure the processor time of all the host's threads while 100 children are idle."""
 
     async def idle() -> float:
         async with AsyncExitStack() as stack, anyio.create_task_group() as group:
@@ -221,7 +221,7 @@ def test_idle_sessions(contest: Contest, lines_file: Path) -> None:
 
             for _ in range(100):
                 group.start_soon(read, await stack.enter_async_context(writer(lines_file)))
-            await anyio.sleep(2)  # the children start
+            await anyio.sleep(2)  # wait until the children have started
             used = time.process_time()
             await anyio.sleep(SECONDS)
             used = time.process_time() - used

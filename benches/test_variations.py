@@ -1,4 +1,4 @@
-"""The main job on other traffic: text, thinking and tool input of three sessions, as the tests' generator makes it."""
+"""The main job on generated traffic: text, thinking and tool input of three sessions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from test_decode import aligned, by_hand, feeding
 
 @pytest.mark.parametrize("variation", workloads.VARIATIONS)
 def test_typed(contest: Contest, variation: str) -> None:
-    """``feed`` in chunks of 64 KiB, typed."""
+    """``feed`` typed messages in chunks of 64 KiB."""
     data = workloads.made(variation)
     passes = max(1, 5_000_000 // len(data))
     chunks = workloads.chunks(data) * passes

@@ -1,12 +1,12 @@
-"""Usage of folders: CPU seconds of a first and of a second look, and who has the right sums, in one run.
+"""Measure ``claude-wire usage`` on a folder of transcripts: the CPU seconds, and whether the sums are right.
 
-``usage.py [FILES [ROUNDS [CCUSAGE]]]``, of so many files of 1 MB. CCUSAGE is how to run ccusage of npm, which is the
-peer; it is run with ``--offline``. What is claimed:
+``usage.py [FILES [ROUNDS [CCUSAGE]]]`` generates a folder with ``FILES`` files of 1 MB. ``CCUSAGE`` is the command of
+the peer, the npm package ccusage, which is run with ``--offline``. The claims:
 
-* a second look at a folder that has not changed takes at most 0.03 seconds a GB, without the start of a process;
+* a second run on an unchanged folder takes at most 0.03 seconds per GB, besides the start of the process;
 * the start of the command takes at most 0.2 seconds;
-* a second look at a folder of which ten files grew reads these ends;
-* the sums are those of the API in every recorded session. Where a peer's are not, that stands beside its time.
+* a second run after ten files grew reads only the new ends of these files;
+* the sums are those of the API in every recorded session. If a peer has other sums, its time is marked.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from claude_wire_kit.usage import UsageIndex
 from claude_wire_kit.usage.index import By
 from sessions import measured_scenarios, truth, unpack
 
-#: So many transcripts are generated. The others are these with other ids.
+#: How many different transcripts are generated. The other files are copies with other ids.
 TEMPLATES = 8
 SIZE = 1_000_000
 
 
 def write(folder: Path, files: int, size: int = SIZE) -> None:
-    """Write a folder of so many files. Each is a session of its own, and one in ten a subagent of one."""
+    """Write a folder of ``files`` files. Nine in ten are sessions, and one in ten is a subagent of a session."""
     templates = [b"".join(corpus.lines(size, seed)) for seed in range(TEMPLATES)]
     for number in range(files):
         session = f"{number - number % 10 // 9:08x}-0000-4000-8000-000000000000"
@@ -61,7 +61,7 @@ def in_process(job: Callable[[], object]) -> float:
 
 
 def of_command(*command: str, **environment: str) -> tuple[float, bytes]:
-    """CPU seconds of a command, and what it prints."""
+    """Run a command. Return its CPU seconds and its output."""
 
     def used() -> float:
         children = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -78,7 +78,7 @@ def totals_of(counts: dict[str, dict[str, int]]) -> tuple[int, ...]:
 
 
 def wrong(folder: Path, tool: Callable[[Path], tuple[int, ...]]) -> list[str]:
-    """The recorded scenarios in which a tool has other sums than the API."""
+    """Return the recorded scenarios in which a tool has other sums than the API."""
     found: list[str] = []
     for scenario in measured_scenarios():
         place = folder / scenario

@@ -1,8 +1,8 @@
-"""What each tool says of one folder, beside the truth, into docs/which-tool.md: ``which_tool.py [CCUSAGE...]``.
+"""Write docs/which-tool.md, which compares what tools count in a folder of transcripts: ``which_tool.py [CCUSAGE…]``.
 
-The folder has all recorded sessions of the tests. The truth is what the API had counted while they were recorded.
-CCUSAGE is a folder into which npm has installed a version of ccusage; node is on the path, and nothing is asked of the
-network. Without one there are no rows of ccusage.
+The folder has all recorded sessions of the tests. The right numbers are those that the API reported during the
+recording. ``CCUSAGE`` is a folder in which npm has installed a version of ccusage. It needs node on the PATH, and no
+network. Without this argument the page has no rows for ccusage.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ _TOKENS = "input_tokens", "output_tokens", "cache_creation_input_tokens", "cache
 
 
 class Says(NamedTuple):
-    """What a tool says. None is what it has no word for."""
+    """The numbers that a tool reports; None for a number that it does not report."""
 
     answers: int | None
     input_tokens: int
     output_tokens: int
     cache_creation_input_tokens: int
     cache_read_input_tokens: int
-    #: Lines of users that have text.
+    #: The number of ``user`` lines that have text.
     texts: int | None
 
 
 def truth(folder: Path) -> Says:
-    """What the API had counted. Texts are counted by Python's json, which reads every line that is whole."""
+    """Return the numbers of the API, and the texts counted with Python's json, which reads every complete line."""
     models = wanted().values()
     return Says(
         sum(counts["answers"] for counts in models),
@@ -54,7 +54,7 @@ def truth(folder: Path) -> Says:
 
 
 def ours(folder: Path) -> Says:
-    """What claude_wire.columns says."""
+    """Return the numbers of claude_wire.columns."""
     answers = rows(usage.combine(scan(path, "usage") for path in files(folder)))
     real = [row for row in answers if row["model"] != "<synthetic>"]
     texts = rows(scan(files(folder), "messages", ["text"], {"user"}))
@@ -63,7 +63,7 @@ def ours(folder: Path) -> Says:
 
 
 def _lines(folder: Path, loads: Callable[[bytes], Any]) -> Iterator[dict[str, Any]]:
-    """The lines of all files, without those that a decoder refuses."""
+    """Yield the decoded lines of all files, except those that the decoder refuses."""
     for path in files(folder):
         for line in Path(path).read_bytes().splitlines():
             try:
@@ -139,7 +139,7 @@ def by_polars(paths: list[str]) -> Says:
 
 
 def readable(read: Callable[[list[str]], Says], paths: list[str]) -> list[str]:
-    """The files that a tool does not refuse."""
+    """Return the files that a tool does not refuse."""
 
     def taken(path: str) -> bool:
         try:
@@ -155,7 +155,7 @@ def by_ccusage(installed: Path, folder: Path) -> Says:
     program = json.loads((installed / "package.json").read_text())["bin"]
     command = ["node", str(installed / (program if isinstance(program, str) else program["ccusage"]))]
     with tempfile.TemporaryDirectory() as home:
-        # It looks for projects below a configuration folder.
+        # ccusage reads the folder ``projects`` in a configuration folder.
         os.symlink(folder, Path(home) / "projects")
         done = subprocess.run(
             [*command, "daily", "--json", "--offline"],
@@ -171,7 +171,7 @@ def by_ccusage(installed: Path, folder: Path) -> Says:
 
 
 def line(name: str, says: Says | str, true: Says) -> str:
-    """A row of the table: what differs from the truth has its difference beside it."""
+    """Return a row of the table. A wrong number is followed by its difference from the right one."""
     if isinstance(says, str):
         return f"| {name} | {says} | | | | | |"
     cells = []
@@ -186,7 +186,7 @@ def version(package: str) -> str:
 
 
 def main() -> None:
-    """Write the table."""
+    """Write the page."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = unpack_all(Path(temporary))
         true = truth(folder)
@@ -200,7 +200,7 @@ def main() -> None:
         paths, name = files(folder), f"polars {version('polars')}"
         try:
             said[name] = by_polars(paths)
-        except Exception as error:  # its words are its row
+        except Exception as error:  # the message of the error becomes the row
             said[name] = str(error).partition("\n")[0].replace("|", "/")[:120]
             some = readable(by_polars, paths)
             said[f"{name}, without {len(paths) - len(some)} files of {len(paths)}"] = by_polars(some)

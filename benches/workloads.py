@@ -1,4 +1,4 @@
-"""Inputs: recorded lines of the real CLI, and those of the tests' generator."""
+"""The inputs of the benches: recorded lines of the real CLI, and lines of the tests' generator."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ import recordings
 import traffic
 
 CHUNK = 64 * 1024
-#: Different lines of deltas: half a megabyte, so that chunks are in the cache when they are fed, as after a read.
+#: How many different deltas an input has: half a megabyte, so that chunks are in the cache, as after a read.
 DIFFERENT = 1_600
-#: How often a round goes through them.
+#: How often a round goes through the input.
 PASSES = 25
 #: Lines of deltas in a round.
 LINES = DIFFERENT * PASSES
 
 
-#: What is replaced by what, to make a line odd.
+#: Pairs of bytes: replacing the first by the second gives a line an unknown type, or an unknown delta.
 UNKNOWN_TYPE = (b'"type":"stream_event"', b'"type":"dream_event"')
 UNKNOWN_DELTA = (b'"type":"text_delta"', b'"type":"test_delta"')
 IN_CJK = (b'"text":"word', '"text":"日本語の文字列'.encode())
@@ -33,7 +33,7 @@ NOT_JSON = (b'"index":', b"index:")
 
 @cache
 def deltas(odd: tuple[bytes, bytes] = (b"", b""), every: int = DIFFERENT) -> bytes:
-    """Text deltas of 280 bytes or so; in each ``every``-th the first of ``odd`` is replaced by the second."""
+    """Return text deltas of about 280 bytes. Each ``every``-th line has the second of ``odd`` in place of the first."""
     recorded = [line for line in recordings.load("02_long_partial").stdout.split(b"\n") if b'"text_delta"' in line]
     lines = list(itertools.islice(itertools.cycle(recorded), DIFFERENT))
     for index in range(0, DIFFERENT, every):
@@ -43,8 +43,10 @@ def deltas(odd: tuple[bytes, bytes] = (b"", b""), every: int = DIFFERENT) -> byt
 
 @cache
 def mixed() -> bytes:
-    """Whole sessions, everything that the CLI says in them, 4 to 6 MB; without the recordings of megabyte lines, and
-    those with lines that some peer refuses."""
+    """Return whole recorded sessions, 4 to 6 MB.
+
+    Recordings with lines of megabytes, or with lines that a peer refuses, are left out.
+    """
     names = [
         name
         for name in recordings.names()
@@ -56,7 +58,7 @@ def mixed() -> bytes:
 
 @cache
 def unknown_blocks(count: int) -> bytes:
-    """Recorded ``assistant`` lines, with each content block so often, and of a type that no table has."""
+    """Return recorded ``assistant`` lines whose content blocks are repeated and have an unknown type."""
     recorded = (line for line in lines(mixed()) if line.startswith(b'{"type":"assistant"'))
     found: list[bytes] = []
     for line in itertools.islice(itertools.cycle(recorded), DIFFERENT // 2):
@@ -69,7 +71,7 @@ def unknown_blocks(count: int) -> bytes:
 
 @cache
 def unknown_subtypes() -> bytes:
-    """Recorded ``system`` lines, of subtypes that no table has."""
+    """Return recorded ``system`` lines with unknown subtypes."""
     tag = b'{"type":"system","subtype":"'
     recorded = (line for line in lines(mixed()) if line.startswith(tag))
     found = itertools.islice(itertools.cycle(recorded), DIFFERENT // 2)
@@ -78,13 +80,13 @@ def unknown_subtypes() -> bytes:
 
 @cache
 def session_of_deltas() -> bytes:
-    """A whole recorded session, 2,009 lines: two thousand deltas, and an ``assistant`` and a ``result`` of 20 KB."""
+    """Return a recorded session of 2,009 lines: 2,000 deltas, an ``assistant`` of 20 KB and a ``result`` of 20 KB."""
     return recordings.load("02_long_partial").stdout
 
 
 @cache
 def pairs() -> bytes:
-    """Two deltas, then another recorded line, over and over."""
+    """Return groups of three lines: two deltas, then another recorded line."""
     others = itertools.cycle(
         line for line in lines(mixed()) if b"content_block_delta" not in line and len(line) < 1_500
     )
@@ -94,14 +96,14 @@ def pairs() -> bytes:
 
 @cache
 def deltas_and_end() -> bytes:
-    """The lines of :func:`deltas`, then an ``assistant`` and a ``result`` of a recorded session that says little."""
+    """Return the lines of :func:`deltas`, then a short ``assistant`` and a short ``result``."""
     recorded = lines(recordings.load("01_simple_bidi_init").stdout)
     return deltas() + b"".join(line for line in recorded if b'"type":"assistant"' in line or b'"type":"result"' in line)
 
 
 @cache
 def interleaved(at_random: bool = False) -> bytes:
-    """The lines of :func:`deltas` as those of two sessions: each line is the other's, or chance says whose it is."""
+    """Return the lines of :func:`deltas`, divided between two sessions: alternately, or at random."""
     found = lines(deltas())
     start = found[0].index(b'"session_id":"') + len(b'"session_id":"')
     session = found[0][start : start + 36]
@@ -114,11 +116,11 @@ def interleaved(at_random: bool = False) -> bytes:
 
 @cache
 def huge() -> bytes:
-    """Two lines of 3.5 MB: a recorded ``assistant``, and the ``result`` with ``type`` behind its text."""
+    """Return two lines of 3.5 MB: a recorded ``assistant``, and the ``result``, in which ``type`` follows the text."""
     return b"".join(line for line in recordings.load("11_huge").stdout.splitlines(keepends=True) if len(line) > 10**6)
 
 
-#: What the generator makes for the main job: text, thinking and tool input of three sessions, whole messages of it.
+#: Name of a variation -> options of the generator, which makes deltas of three sessions and the whole messages.
 VARIATIONS: dict[str, dict[str, Any]] = {
     "ASCII": {},
     "CJK": {"text": "cjk"},
@@ -131,29 +133,32 @@ VARIATIONS: dict[str, dict[str, Any]] = {
 
 @cache
 def made(variation: str) -> bytes:
-    """Traffic of the generator, 1,600 lines of it, without halves of characters and without lines that have no
-    ``uuid``: most peers refuse the former, and claude-agent-sdk the latter."""
+    """Return 1,600 lines of generated traffic.
+
+    They have no halves of surrogate pairs, which most peers refuse, and all have a ``uuid``, without which
+    claude-agent-sdk refuses a line.
+    """
     found = traffic.traffic(7, lines=DIFFERENT, sessions=3, halves=False, **VARIATIONS[variation])
     return b"".join(line for line in lines(found) if b'"uuid"' in line)
 
 
 def lines(data: bytes) -> list[bytes]:
-    """Each with its line feed."""
+    """Split the data into lines, each with its line feed."""
     return [line + b"\n" for line in data.split(b"\n")[:-1]]
 
 
 def count(data: bytes) -> int:
-    """Number of lines."""
+    """Return the number of lines."""
     return data.count(b"\n")
 
 
 def chunks(data: bytes) -> list[bytes]:
-    """64 KiB each, cut wherever that falls, as a pipe is read."""
+    """Split the data into chunks of 64 KiB, regardless of lines, as a pipe is read."""
     return [data[at : at + CHUNK] for at in range(0, len(data), CHUNK)]
 
 
 def blocks(data: bytes) -> list[bytes]:
-    """Whole lines, at most 64 KiB of them each."""
+    """Split the data into blocks of whole lines, each of at most 64 KiB."""
     found: list[bytes] = []
     at = 0
     while at < len(data):
@@ -167,7 +172,7 @@ def blocks(data: bytes) -> list[bytes]:
 
 @cache
 def initialized(request_id: str) -> bytes:
-    """The recorded answer of the CLI to an ``initialize`` with this id: 17 KB."""
+    """Return the recorded answer of the CLI (17 KB) to an ``initialize`` request with this id."""
     recorded = recordings.load("14_bad_initialize_only").stdout.split(b"\n")
     line = next(line for line in recorded if b'"commands"' in line and b'"control_response"' in line)
     answer = json.loads(line)

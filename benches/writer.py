@@ -1,8 +1,8 @@
-"""The child of the transport benches: writes recorded lines when it is told to, as fast as its reader lets it.
+"""The child process of the transport benches. It writes recorded lines on command, as fast as its reader reads.
 
-Each line of its input is a command: ``blocks N`` and ``lines N`` write N lines, in writes of 64 KiB or of one line
-each; ``paced N MICROSECONDS`` writes N lines one by one, with so much time between them and, as their text, the
-nanoseconds of the clock at which each was written. Started by claude-agent-sdk as its CLI, it ignores the flags.
+Each line of its input is a command. ``blocks N`` writes N lines in writes of 64 KiB, ``lines N`` in one write per line.
+``paced N MICROSECONDS`` writes N lines with a pause after each; their text is the time of the write in nanoseconds.
+Flags of the CLI are ignored.
 """
 
 import functools
@@ -22,7 +22,7 @@ def main(path: str) -> None:
     with open(path, "rb") as file:
         different = file.read().splitlines(keepends=True)
 
-    @functools.cache  # what is written is made before the first round that is measured
+    @functools.cache  # the data is made only once, before the first round that is measured
     def made(how: bytes, count: int) -> list[bytes]:
         lines = list(itertools.islice(itertools.cycle(different), count))
         if how != b"blocks":
