@@ -250,12 +250,12 @@ ROWS: dict[str, dict[str, list[str]]] = {
     "transcripts.md": {
         "a transcript": ["tests/transcripts/test_transcript_tree.py"],
         "a session that `find_sessions` lists": ["tests/transcripts/test_find_sessions.py"],
-        "lines of a stream before it is known": ["tests/transcripts/test_transcript_messages.py"],
+        "lines read to decide whether": ["tests/transcripts/test_transcript_messages.py"],
     },
     "columns.md": {
         "a pass of `columns.scan`": ["tests/columns/test_columns_scan.py"],
         "rows of one line in the table": ["tests/columns/test_columns_scan.py"],
-        "what did not fit in a pass": ["tests/columns/test_columns_scan.py"],
+        "values that did not fit in a pass": ["tests/columns/test_columns_scan.py"],
     },
     "how-to/telemetry.md": {
         "spans that a `SpanRecorder` has open": ["tests/integrations/test_otel_spans.py"],
