@@ -54,7 +54,7 @@ __all__ = [
     "type_of",
 ]
 
-#: Name -> module, for names that are imported on first use. Waits need anyio, which takes long to import.
+#: Name -> module. The names are imported on first use, because some modules need anyio, which takes long to import.
 _LATER = {
     "Ids": "ids",
     "Key": "ids",

@@ -17,14 +17,15 @@ R = TypeVar("R")
 
 
 def shown(value: object) -> str:
-    """Format a wrong value as Python writes it, cut to 80 characters."""
+    """Return the ``repr()`` of a wrong value, cut to 80 characters, for an error message."""
     return one_line(repr(value))
 
 
 def type_of(value: object) -> str:
     """Describe a wrong value for an error message: the name of its type, or ``the class X`` for a class.
 
-    Classes of claude-agent-sdk have the same names as ours, so theirs are marked.
+    Some classes of claude-agent-sdk have the same names as ours, so they are marked: ``HookMatcher of
+    claude_agent_sdk``.
     """
     if isinstance(value, type):
         return f"the class {value.__name__}"
@@ -33,19 +34,19 @@ def type_of(value: object) -> str:
 
 
 def name_of(function: object) -> str:
-    """Return a function's name, also of one in a partial. For another callable, return the name of its type."""
+    """Return the name of a function, or of the function in a partial. For other callables: the name of the type."""
     inner = function.func if isinstance(function, functools.partial) else function
     return one_line(getattr(inner, "__name__", "") or type(inner).__name__)
 
 
 def qualified_name_of(function: object) -> str:
-    """Return a function's whole name, with the classes and functions around its definition."""
+    """Return a function's name with the classes and functions around its definition: ``Guards.check``."""
     inner = function.func if isinstance(function, functools.partial) else function
     return str(getattr(inner, "__qualname__", "") or type(inner).__qualname__)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return `` (did you mean 'x'?)`` for a known name that is similar to this one. Empty if there is none."""
+    """Return `` (did you mean 'x'?)`` for a known name that is similar to ``name``; empty if there is none."""
     from difflib import get_close_matches  # takes longer to import than this whole module, as does inspect
 
     by_case = {one.lower(): one for one in known}
@@ -55,14 +56,14 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def require_one_of(name: str, value: object, known: tuple[str, ...], otherwise: str = "") -> None:
-    """Refuse a value that is not one of ``known``.
+    """Check that a value is one of ``known``.
 
     Args:
-        otherwise: added to the message: where a value goes that this version does not know.
+        otherwise: text for the end of the message: how to pass a value that this version does not know.
 
     Raises:
-        TypeError: it is not a str.
-        ValueError: it is another str.
+        TypeError: the value is not a str.
+        ValueError: the value is another str.
     """
     if not isinstance(value, str):
         raise TypeError(f"{name} takes a str, not {type_of(value)}: one of {', '.join(map(repr, known))}")
@@ -73,20 +74,20 @@ def require_one_of(name: str, value: object, known: tuple[str, ...], otherwise: 
 
 
 def require_function(name: str, function: object, takes: str, *, awaited: bool = True) -> None:
-    """Refuse what cannot be called with one argument.
+    """Check that a function can be called with one argument.
 
     Args:
         takes: a description of the argument, for the message: ``"the CanUseToolRequest"``.
-        awaited: true if the function may be async, because its result is awaited.
+        awaited: True if the caller awaits the result, so the function may be async.
 
     Raises:
-        TypeError: it is not a function, takes other arguments, or is async and ``awaited`` is false.
+        TypeError: ``function`` is not a function, takes other arguments, or is async and ``awaited`` is false.
     """
     import inspect
 
     if not callable(function):
         if inspect.iscoroutine(function):
-            function.close()  # nothing will await it
+            function.close()  # otherwise Python warns that the coroutine was never awaited
             raise TypeError(f"{name} must be a function, not what it returned: give it without ()")
         raise TypeError(f"{name} must be a function, not {type_of(function)}")
     called = _called(function)
@@ -96,7 +97,7 @@ def require_function(name: str, function: object, takes: str, *, awaited: bool =
         raise TypeError(f"{name} must be a plain function, and {name_of(function)} is async: nobody awaits it")
     try:
         signature = inspect.signature(function)
-    except (TypeError, ValueError):  # a function written in C may have no signature
+    except (TypeError, ValueError):  # a function in C may have no signature
         return
     try:
         signature.bind(None)
@@ -108,11 +109,11 @@ def require_function(name: str, function: object, takes: str, *, awaited: bool =
 
 
 def require_int(name: str, value: object, least: int) -> None:
-    """Refuse anything but a whole number of at least ``least``. A bool is refused, although it is an int in Python.
+    """Check that a value is an int of at least ``least``, and not a bool.
 
     Raises:
-        TypeError: it is not an int.
-        ValueError: it is too small.
+        TypeError: the value is not an int.
+        ValueError: the value is too small.
     """
     if not isinstance(value, int) or isinstance(value, bool):
         raise TypeError(f"{name} must be an int, not {type_of(value)}")
@@ -121,11 +122,11 @@ def require_int(name: str, value: object, least: int) -> None:
 
 
 def require_seconds(name: str, seconds: object, *, or_zero: bool = False, or_none: bool = True) -> None:
-    """Refuse anything but a number of seconds. ``or_zero`` allows 0, ``or_none`` allows None.
+    """Check that a value is a positive number of seconds. ``or_zero`` allows 0, ``or_none`` allows None.
 
     Raises:
-        TypeError: it is not a number.
-        ValueError: it is too small, or NaN.
+        TypeError: the value is not a number.
+        ValueError: the value is too small, or NaN.
     """
     if seconds is not None or not or_none:
         if not isinstance(seconds, (int, float)) or isinstance(seconds, bool):
@@ -135,7 +136,7 @@ def require_seconds(name: str, seconds: object, *, or_zero: bool = False, or_non
 
 
 def _called(function: Any) -> Any:
-    """Return the function of a callable: that of a partial, or the ``__call__`` of an object."""
+    """Return the function that a callable runs: the function in a partial, or the ``__call__`` of an object."""
     import inspect
 
     while isinstance(function, functools.partial):
@@ -151,11 +152,11 @@ def _parameters(signature: inspect.Signature) -> str:
 
 
 def tells_where(places: Mapping[str, str], *, owner: str = "") -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorate a function, so that the error for an unknown keyword argument says where the argument goes.
+    """Decorate a function: the error for an unknown keyword argument then says what to write instead.
 
     Args:
         places: keyword -> what to write instead. For other names, a similar keyword is suggested.
-        owner: the function's name in the message; its own name if empty.
+        owner: name of the function in the message; empty: ``__name__``.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:

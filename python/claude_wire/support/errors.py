@@ -1,4 +1,4 @@
-"""The exceptions that have no message as an attribute. Those that have one are in the module of the message's class."""
+"""The exceptions without a message as an attribute. The others are in the module of their message's class."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class ClaudeWireError(Exception):
     """The root of every exception of this package."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Keep the text and the attributes in a copy. By default, the class would be called with the text alone.
+        # By default, pickle and copy call the class with only the text. Restore text and attributes without a call.
         return _blank, (type(self),), {"args": self.args, **vars(self)}
 
 
@@ -21,11 +21,11 @@ class LineTooLongError(ClaudeWireError, ValueError):
     """A line was longer than ``max_line_bytes``, or did not fit into memory, and was dropped.
 
     Attributes:
-        lines: the lines that the same call had split before it. The next call returns those after it.
+        lines: the lines before this line in the same call. The next call returns the lines after it.
         head: the first bytes of the line, at most 1024.
-        length: the line's true length in bytes, without its line feed.
-        line_number: 1 for the stream's first line.
-        offset: of the line's first byte in the stream, in bytes.
+        length: the length of the whole line in bytes, without its line feed.
+        line_number: number of the line in the stream, from 1.
+        offset: offset of the line's first byte in the stream, in bytes.
     """
 
     def __init__(self, lines: list[bytes], head: bytes, length: int, line_number: int, offset: int) -> None:
@@ -38,14 +38,14 @@ class LineTooLongError(ClaudeWireError, ValueError):
 
 
 class EncodeError(ClaudeWireError, ValueError):
-    """A message has a value that JSON cannot express, such as an object of a foreign class."""
+    """A message has a value that JSON cannot express, such as an object of another class, or is nested too deeply."""
 
 
 class DialectError(ClaudeWireError, ValueError):
     """The dialect of the other side cannot express a message or a request. Nothing was sent.
 
     Attributes:
-        dialect: its name, such as ``"miriad"``.
+        dialect: name of the dialect, such as ``"miriad"``.
     """
 
     def __init__(self, dialect: str, problem: str) -> None:
@@ -66,20 +66,20 @@ class PayloadError(ClaudeWireError, ValueError):
 
 
 class HandleError(ClaudeWireError, RuntimeError):
-    """A decoder, splitter or stream was used by two threads or tasks at once, when closed, or in a forked child.
+    """An object was used by two threads or tasks at the same time, after it was closed, or in a forked child.
 
-    Each belongs to one thread (and one task) at a time and to the process that made it; make a new one per stream.
+    A decoder, splitter, stream, process or session belongs to one thread (and one task) at a time, and to the process
+    that made it. Make a new decoder for each stream.
     """
 
 
 class ByteBudgetError(ClaudeWireError):
-    """More bytes wait to be read than :func:`~claude_wire.streams.set_byte_budget` allows, and ``overflow="error"`` was
-    chosen.
+    """More unread bytes wait than :func:`~claude_wire.streams.set_byte_budget` allows, with ``overflow="error"``.
 
-    Nothing is lost: the writer has to wait, and the next step of the iteration goes on.
+    No bytes are lost: the writer has to wait, and the next step of the iteration continues.
 
     Attributes:
-        limit: the budget, in bytes.
+        limit: the byte budget of this process.
     """
 
     def __init__(self, limit: int) -> None:
@@ -88,7 +88,7 @@ class ByteBudgetError(ClaudeWireError):
 
 
 class CLINotFoundError(ClaudeWireError, FileNotFoundError):
-    """No Claude Code CLI was found; the message says where it was looked for, and how to get it."""
+    """The Claude Code CLI was not found. The message says where it was searched, and how to install it."""
 
 
 class ProcessInputError(ClaudeWireError, BrokenPipeError):
@@ -99,17 +99,18 @@ class ProcessError(ClaudeWireError):
     """A process ended with an exit code other than 0, or by a signal, and not because its host ended it.
 
     Attributes:
-        returncode: the exit code; minus the number of the signal that ended the process, as :mod:`subprocess` has it;
-            None if it has closed its output and still runs.
-        signal: the number of that signal, also where the process caught it and said so (143 is 128 + SIGTERM), or None.
-        stderr_tail: the last 64 KiB of its standard error, as bytes. They usually have the reason.
-        last_result: the last result message that it sent, or None.
-        calls: ids of tool calls without a result. The tools may have run. Only if another program owns the CLI.
+        returncode: the exit code. Minus the number of the signal if a signal ended the process, as in
+            :mod:`subprocess`. None if the process has closed its output and still runs.
+        signal: the number of this signal; also if the process handled the signal and exited with 128 + its number (143
+            for SIGTERM). None without a signal.
+        stderr_tail: the last 64 KiB of the standard error, as bytes. They usually say why the process failed.
+        last_result: the last result message of the process, or None.
+        calls: ids of tool calls without a result; the tools may have run. Only set if another program owns the CLI.
 
-    The exit codes of the Claude Code CLI (2.1.331) mean: 0, its last result has ``is_error: false``, or it was
-    interrupted, or its input ended; 1, the last result has ``is_error: true``, or a flag or a line of its input is not
-    acceptable; 130 and 143, ended by SIGINT and SIGTERM. Agents of the dialect CLASSIC say by 2 that their arguments
-    are invalid, and by 130 that they were interrupted.
+    Exit codes of the Claude Code CLI (2.1.331): 0 if the last result has ``is_error: false``, after an interrupt, and
+    when the input ends; 1 if the last result has ``is_error: true``, or if a flag or a line of the input is invalid;
+    130 after SIGINT; 143 after SIGTERM. An agent of the dialect CLASSIC exits with 2 if its arguments are invalid, and
+    with 130 after an interrupt.
     """
 
     def __init__(
@@ -124,18 +125,18 @@ class ProcessError(ClaudeWireError):
 
 
 class UnfinishedTurnError(ProcessError):
-    """The output of a process ended in the middle of a turn, or in the middle of a line; attributes as ProcessError.
+    """The output of a process ended in the middle of a turn or of a line. Attributes as in :class:`ProcessError`.
 
-    Where another program owns the CLI, a session raises it also if a subagent worked in the background when the CLI
+    If another program owns the CLI, a session also raises this if a subagent worked in the background when the CLI
     ended.
 
-    The exit code may be 0: the CLI ends so when nobody reads its output for 2 seconds, and what it had not written is
-    gone.
+    The exit code may be 0: if its output is not read for 2 seconds, the CLI exits with 0, and the unwritten rest is
+    lost.
     """
 
 
 class RequestError(ClaudeWireError):
-    """A control request got no usable answer.
+    """A control request got no answer, or an answer that is an error.
 
     Attributes:
         subtype: the subtype of the request, such as ``"set_model"``.
@@ -147,7 +148,7 @@ class RequestError(ClaudeWireError):
 
 
 def initialize_hint(subtype: str) -> str:
-    """A hint for error texts of ``initialize``. The first request fails if the program is ``echo`` or ``cat``."""
+    """Return a hint for error texts of ``initialize``, the first request, which fails if the program is no agent."""
     return "; is the program an agent that speaks stream-json?" if subtype == "initialize" else ""
 
 
@@ -155,8 +156,8 @@ class RequestRefusedError(RequestError):
     """The other side answered a control request with an error.
 
     Attributes:
-        error: its text, for people.
-        error_code: such as ``"unsupported_request"``, or None: an open set, and often absent.
+        error: the error text in the answer.
+        error_code: the error code in the answer, such as ``"unsupported_request"``; None if the answer has no code.
     """
 
     def __init__(self, subtype: str, error: str, error_code: str | None = None) -> None:
@@ -169,10 +170,10 @@ class RequestRefusedError(RequestError):
 
 
 class RequestTimeoutError(RequestError, TimeoutError):
-    """A control request was not answered in time; it has been withdrawn.
+    """A control request was not answered in time, and was withdrawn.
 
     Attributes:
-        seconds: how long the answer was waited for.
+        seconds: the timeout, in seconds.
     """
 
     def __init__(self, subtype: str, seconds: float) -> None:
@@ -181,9 +182,9 @@ class RequestTimeoutError(RequestError, TimeoutError):
 
 
 class SessionEndedError(RequestError):
-    """A control request or a prompt cannot be answered any more.
+    """A control request or a prompt gets no answer, because the session or the output has ended.
 
-    ``__cause__`` is a :class:`ProcessError` with the exit code and the standard error if a process has ended.
+    If a process has ended, ``__cause__`` is a :class:`ProcessError` with the exit code and the standard error.
     """
 
 
@@ -191,7 +192,7 @@ class AnswerError(ClaudeWireError):
     """A permission question cannot be answered.
 
     Attributes:
-        settled: True if the question was answered, withdrawn or dropped before. False if there was none with this id.
+        settled: True if the question was answered, withdrawn or dropped before. False if no question had this id.
     """
 
     def __init__(self, settled: bool) -> None:
@@ -207,7 +208,7 @@ class PromptError(ClaudeWireError):
     """No turn will answer a prompt of :meth:`~claude_wire.Session.ask`.
 
     Attributes:
-        uuid: of the prompt, or None if it had none.
+        uuid: uuid of the prompt; None if it has no uuid.
     """
 
     def __init__(self, uuid: str | None, problem: str) -> None:
@@ -223,11 +224,13 @@ class PromptAnsweredError(PromptError):
 
 
 class PromptCancelledError(PromptError):
-    """The agent took the prompt out of its queue: it was cancelled there, swept by an interrupt, or refused."""
+    """The agent removed the prompt from its queue: the prompt was cancelled, an interrupt emptied the queue, or the
+    agent refused the prompt.
+    """
 
 
 def is_name(reason: str | None) -> bool:
-    """Return True if a reason looks like a name of the protocol, an open set. Anything else may be content."""
+    """Return True if a reason looks like a name of the protocol, such as ``rate_limit``. Other texts may be content."""
     return reason is not None and len(reason) <= 64 and reason.isascii() and reason.isidentifier()
 
 
@@ -236,7 +239,7 @@ def _blank(cls: type[E]) -> E:
 
 
 def exit_signal(returncode: int | None) -> int | None:
-    """Return the signal in an exit code, in the form of :mod:`subprocess` (-15) or of shells (143), or None."""
+    """Return the number of the signal in an exit code of :mod:`subprocess` (-15) or of a shell (143); else None."""
     if returncode is None:
         return None
     if returncode < 0:
@@ -245,19 +248,19 @@ def exit_signal(returncode: int | None) -> int | None:
 
 
 def describe_exit(returncode: int | None) -> str:
-    """Say how a process ended: ``exited with code 1``, ``was ended by SIGTERM (exit code 143)``."""
+    """Describe how a process ended: ``exited with code 1``, ``was ended by SIGTERM (exit code 143)``."""
     if returncode is None:
         return "still runs"
     number = exit_signal(returncode)
     if number is None:
         return f"exited with code {returncode}" + (" (invalid arguments)" if returncode == 2 else "")
-    import signal  # only needed here, so that `import claude_wire` is fast
+    import signal  # imported here to keep `import claude_wire` fast
 
     names = {int(known): known.name for known in signal.Signals}
     return f"was ended by {names.get(number, f'signal {number}')} (exit code {returncode})"
 
 
 def describe_end(returncode: int | None, stderr: bytes) -> str:
-    """Say how a process ended and, if it failed, add the reason from its standard error, in at most 80 characters."""
+    """Describe how a process ended. If it failed, add the reason from its standard error, in at most 80 characters."""
     words = reason_in(stderr) if returncode else ""
     return describe_exit(returncode) + (f'; on its standard error: "{words}"' if words else "")

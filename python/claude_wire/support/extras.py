@@ -1,21 +1,21 @@
-"""The pip command for an optional package that is missing."""
+"""The pip command that installs a missing optional package."""
 
 from __future__ import annotations
 
 import re
 
-# Finds the name of the extra in a requirement's marker: "tomli>=2; python_version < '3.11' and extra == 'serve'".
+# Matches the extra in a requirement's marker: "tomli>=2; python_version < '3.11' and extra == 'serve'".
 _EXTRA = re.compile(r"""\s*(?:and\s+)?extra\s*==\s*['"]([^'"]+)['"]""")
 
 
 def install_extra(*extras: str, distribution: str = "claude-wire", folder: str = ".") -> str:
     """Return the command that installs the requirements of extras: ``pip install "mcp>=1.23"``.
 
-    It names the packages and not ``claude-wire[mcp]``, so it also works where claude-wire itself was installed from
-    a clone. The requirements come from the metadata of the installed package.
+    The command has the names of the packages instead of ``claude-wire[mcp]``, so it also works if claude-wire was
+    installed from a clone. The requirements are read from the metadata of the installed package.
 
     Args:
-        extras: their names.
+        extras: names of the extras.
         distribution: the package that has the extras.
         folder: the folder of this package in a clone.
     """
@@ -23,7 +23,7 @@ def install_extra(*extras: str, distribution: str = "claude-wire", folder: str =
 
     try:
         requirements = metadata.requires(distribution) or []
-    except metadata.PackageNotFoundError:  # the package was imported from a folder, and never installed
+    except metadata.PackageNotFoundError:  # the package was imported from a folder, and is not installed
         requirements = []
     wanted: dict[str, None] = {}
     for requirement in requirements:

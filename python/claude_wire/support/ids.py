@@ -1,26 +1,26 @@
-"""Remember ids that the other side of a stream has chosen, with limits for their number and their bytes."""
+"""Remember ids that the other side of a stream has chosen, with limits for their number and their size."""
 
 from __future__ import annotations
 
 from hashlib import blake2b
 from typing import TypeAlias
 
-#: The key of an id: a short string itself, the digest of a long string, or the digits of a number. Only a short string
-#: is a str, and digits are shorter than a digest. So different ids have different keys.
+#: The key of an id: a short string itself, the digest of a long string as bytes, or the digits of a number as bytes.
+#: Digits are shorter than a digest, so different ids have different keys.
 Key: TypeAlias = "str | bytes"
 
-#: An id up to this length is kept itself. The CLI's ids have at most 36 characters.
+#: Most characters of an id that is its own key. The CLI's ids have at most 36 characters.
 LONGEST_ID = 128
-#: The size of a digest. At this size nobody can find two ids with the same digest.
+#: Size of a digest in bytes, large enough that two ids with the same digest cannot be found.
 DIGEST_BYTES = 32
-#: The default limit of a set of ids, which then takes at most 3 MB.
+#: Default limit for the number of ids in a set, which then takes at most 3 MB.
 MAX_IDS = 4096
 
 
 def key_of(id: str | float) -> Key:
-    """Return the key of an id. A key takes at most some 600 bytes, however long the id is.
+    """Return the key of an id. A key takes at most about 600 bytes, even if the id is long.
 
-    ``1`` and ``1.0`` are the same id, because they are the same number in JSON.
+    ``1`` and ``1.0`` have the same key, because they are the same number in JSON.
     """
     if isinstance(id, str):
         if len(id) <= LONGEST_ID:
@@ -31,7 +31,7 @@ def key_of(id: str | float) -> Key:
 
 
 def short_id(id: str) -> str:
-    """Return an id that can be shown and kept: itself, or the hexadecimal digits of its digest if it is long."""
+    """Return the id, or the hexadecimal digits of its digest if it is longer than :data:`LONGEST_ID`."""
     return id if len(id) <= LONGEST_ID else _digest(id).hex()
 
 
@@ -40,7 +40,7 @@ def _digest(id: str) -> bytes:
 
 
 class Ids:
-    """A set of ids with a limit. Adding one more id forgets the oldest."""
+    """A set of ids with a limit. Adding one more id removes the oldest."""
 
     __slots__ = ("_keys", "_most")
 
@@ -52,7 +52,7 @@ class Ids:
         return len(self._keys)
 
     def strings(self) -> list[str]:
-        """Return the ids that are kept themselves, the oldest first: strings of up to :data:`LONGEST_ID` characters."""
+        """Return the ids that are strings of at most :data:`LONGEST_ID` characters, the oldest first."""
         return [key for key in self._keys if isinstance(key, str)]
 
     def __contains__(self, id: str | float) -> bool:
@@ -62,7 +62,7 @@ class Ids:
         return key in self._keys
 
     def add(self, id: str | float) -> None:
-        """Remember an id. An id that is remembered already keeps its age."""
+        """Add an id. An id that is already in the set keeps its age."""
         self.add_key(key_of(id))
 
     def add_key(self, key: Key) -> None:

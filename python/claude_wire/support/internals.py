@@ -1,4 +1,4 @@
-"""A check of the private parts of other packages that we use, so that a new version fails with a clear error."""
+"""Check that another package still has the private names that we use. If not, the error says which are missing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ def require_parts(package: str, tested: str, owner: object, *names: str) -> None
 
     Args:
         package: the name of the distribution.
-        tested: the newest version of it that we have tested.
+        tested: the newest version of the distribution that we have tested.
         owner: the class or the object.
         names: the attributes.
 

@@ -1,4 +1,4 @@
-"""Names of a package that are imported when they are first asked for."""
+"""Import names of a package on first use."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ def later(package: str, places: Mapping[str, str]) -> tuple[Callable[[str], Any]
     """Return the ``__getattr__`` and the ``__dir__`` of a package.
 
     Args:
-        package: its ``__name__``.
-        places: name -> module of the package that has it.
+        package: the ``__name__`` of the package.
+        places: name -> module of the package that defines the name.
     """
     namespace = vars(modules[package])
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 
-#: An ISO 8601 time stamp has at most this many characters.
+#: Most characters of an ISO 8601 time stamp.
 MAX_CHARS = 40
 
 
 def moment(stamp: str | None) -> datetime | None:
-    """Return the time of an ISO 8601 stamp in UTC, or None if it is invalid. Without an offset it is in UTC."""
+    """Return the time of an ISO 8601 stamp in UTC; None if it is invalid. A stamp without an offset is in UTC."""
     try:
-        # Python 3.10 does not accept a Z, and only three or six digits of a second.
+        # Python 3.10 does not accept "Z". (It also accepts only three or six digits after the second.)
         found = datetime.fromisoformat((stamp or "")[:MAX_CHARS].replace("Z", "+00:00"))
         return (found if found.tzinfo else found.replace(tzinfo=timezone.utc)).astimezone(timezone.utc)
     except (ValueError, OverflowError):

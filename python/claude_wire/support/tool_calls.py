@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-#: At most this many open calls are remembered. One more drops the oldest.
+#: Most open calls that are remembered. One more drops the oldest.
 MAX_OPERATIONS = 1024
 
 #: Tools that start a subagent.

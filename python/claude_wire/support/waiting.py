@@ -1,13 +1,13 @@
-"""Cancel scopes and waits that let their task be collected with its event loop.
+"""Cancel scopes and waits that do not keep their task in memory after its event loop is gone.
 
 A loop may be closed while its tasks wait. anyio keeps each task that is in a cancel scope, or waits for a descriptor,
-in a table of the process. When the loop is gone, that task and all objects of its coroutine are never collected, and
-closing the coroutine makes anyio's scopes raise RuntimeError. The scopes of this module refer to their task weakly,
-and end without an error. A wait for a descriptor is referred to only by the loop.
+in a table of the process. When the loop is gone, such a task and all objects of its coroutine are never garbage
+collected, and closing the coroutine makes anyio's scopes raise RuntimeError. The scopes of this module have weak
+references to their tasks, and end without an error. Only the loop refers to a wait for a descriptor.
 
-Without this, a session that is dropped together with its closed loop would stay in memory, and its CLI would run until
-the interpreter ends. anyio has no public way to it, so the scope on asyncio is a subclass that knows some attributes of
-its base. If these change, a warning says so, and the scopes are anyio's own.
+With anyio's own scopes, a session that is dropped together with its closed loop would stay in memory, and its CLI would
+run until the interpreter ends. anyio has no public API for this. So the scope on asyncio is a subclass that uses some
+private attributes of its base. If a version of anyio lacks these, a warning is logged, and anyio's own scopes are used.
 """
 
 from __future__ import annotations
@@ -43,20 +43,22 @@ def running_trio() -> bool:
     try:
         return sniffio.current_async_library() == "trio"
     except sniffio.AsyncLibraryNotFoundError:
-        asyncio.get_running_loop()  # raises, except in a callback of asyncio outside of its tasks
+        asyncio.get_running_loop()  # raises, unless the caller is a callback of asyncio outside of its tasks
         return False
 
 
 def closing_coroutine() -> bool:
-    """Return True if the caller runs because its coroutine, or the async generator around it, is being closed."""
+    """Return True if the caller's coroutine, or the async generator around it, is being closed."""
     return sys.exc_info()[0] is GeneratorExit
 
 
 def cancel_scope(*, shield: bool = False, on_trio: bool | None = None) -> anyio.CancelScope:
-    """Make an :class:`anyio.CancelScope` with a weak reference to its task. ``on_trio``: the result of
-    :func:`running_trio`, if known.
+    """Make an :class:`anyio.CancelScope` with a weak reference to its task.
+
+    Args:
+        on_trio: the result of :func:`running_trio`; None if the caller has not called it.
     """
-    if running_trio() if on_trio is None else on_trio:  # trio ends all its tasks
+    if running_trio() if on_trio is None else on_trio:  # trio ends all its tasks, so it needs no weak references
         return anyio.CancelScope(shield=shield)
     scope: anyio.CancelScope = _asyncio_kind()(shield=shield)
     return scope
@@ -70,7 +72,7 @@ def move_on_after(seconds: float | None) -> anyio.CancelScope:
 
 
 class _WeakTasks(set[Any]):
-    """A set of tasks with weak references. A WeakSet takes 0.25 µs more, and 950 bytes instead of 225."""
+    """A set of weak references to tasks. (A WeakSet takes 0.25 µs more, and 950 bytes instead of 225.)"""
 
     __slots__ = ()
 
@@ -91,7 +93,7 @@ class _WeakTasks(set[Any]):
 
 
 class _WeakHandle:
-    """Cancels a callback of an event loop, with weak references to the callback's handle and to the loop."""
+    """Cancels a callback of an event loop. Has only a weak reference to the callback's handle, which keeps the loop."""
 
     __slots__ = ("_handle",)
 
@@ -106,7 +108,7 @@ class _WeakHandle:
 
 @cache
 def _asyncio_kind() -> Any:
-    asyncio.get_running_loop()  # without a loop, anyio would give another class
+    asyncio.get_running_loop()  # without a running loop, anyio would return another class
     scope = anyio.CancelScope()
     base: Any = type(scope)
     try:
@@ -117,7 +119,7 @@ def _asyncio_kind() -> Any:
         )
         return anyio.CancelScope
 
-    class Scope(base):  # type: ignore[misc]  # anyio declares no type of it
+    class Scope(base):  # type: ignore[misc]  # the base class has no declared type
         __slots__ = ("_delivery", "_host", "_timer")
 
         def __init__(self, *, shield: bool) -> None:
@@ -125,9 +127,9 @@ def _asyncio_kind() -> Any:
             self._timer: _WeakHandle | None = None
             self._delivery: _WeakHandle | None = None
             base.__init__(self, math.inf, shield)
-            setattr(self, "_tasks", _WeakTasks())  # noqa: B010 - a slot of the base, which has no type
+            setattr(self, "_tasks", _WeakTasks())  # noqa: B010 - a slot of the base class, which has no declared type
 
-        # anyio stores the task under this name.
+        # anyio stores the task in this attribute.
         @property
         def _host_task(self) -> Any:
             return None if self._host is None else self._host()
@@ -156,7 +158,7 @@ def _asyncio_kind() -> Any:
         def __enter__(self) -> Any:
             if self.deadline == math.inf:
                 entered: Any = base.__enter__(self)
-            else:  # a timer keeps the context in which it is made, and the scope keeps the timer
+            else:  # with an empty context, because the scope keeps the timer, and the timer keeps its context
                 entered = contextvars.Context().run(base.__enter__, self)
             return entered
 
@@ -168,8 +170,8 @@ def _asyncio_kind() -> Any:
                 return done
             except RuntimeError:
                 if kind is GeneratorExit:  # another task is closing the coroutine
-                    # Otherwise the timer would wake the task if the loop runs again.
-                    setattr(self, "deadline", math.inf)  # noqa: B010 - a property of the base, which has no type
+                    # Stop the timer, which would wake the task if the loop runs again.
+                    setattr(self, "deadline", math.inf)  # noqa: B010 - a property of the base class, without a type
                     return False
                 raise
 
@@ -177,7 +179,7 @@ def _asyncio_kind() -> Any:
 
 
 class Lock:
-    """A lock like :class:`anyio.Lock` with ``fast_acquire``."""
+    """An :class:`anyio.Lock` with ``fast_acquire``, whose block may end while its coroutine is being closed."""
 
     __slots__ = ("_lock",)
 
@@ -195,7 +197,7 @@ class Lock:
         try:
             self._lock.release()
         except RuntimeError:
-            if kind is not GeneratorExit:  # otherwise another task is closing the coroutine
+            if kind is not GeneratorExit:  # with GeneratorExit, another task is closing the coroutine
                 raise
 
 
@@ -207,7 +209,7 @@ class Readiness:
     def __init__(self, fd: int, *, writable: bool = False) -> None:
         self._fd = fd
         self._writable = writable
-        # Ends the current wait.
+        # Ends the current wait; None if no task waits.
         self._stop: Callable[[], None] | None = None
 
     async def wait(self) -> None:
@@ -244,5 +246,5 @@ class Readiness:
     def close(self) -> None:
         """End the current wait. Call this in the loop, before the descriptor is closed."""
         if self._stop is not None:
-            with suppress(RuntimeError):  # no loop is running any more
+            with suppress(RuntimeError):  # the loop does not run any more
                 self._stop()
