@@ -1,4 +1,4 @@
-"""Sessions for code that is not async: the same sessions, run by an event loop in a thread.
+"""Sessions for code without async: an event loop in a thread runs the async sessions.
 
 ::
 

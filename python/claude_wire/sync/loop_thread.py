@@ -1,4 +1,4 @@
-"""A thread with an event loop, for code that is not async."""
+"""A thread with an event loop, for code without async."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from claude_wire.support.waiting import running_trio
 
 R = TypeVar("R")
 
-#: At its exit, the interpreter waits at most this many seconds for all unclosed threads together.
+#: Seconds that the interpreter waits at its exit for all unclosed threads together.
 LAST_SECONDS = 5.0
 
 
 class LoopThread:
-    """Keeps an asynchronous context manager open in a thread of its own, and calls functions in its event loop.
+    """Keeps an asynchronous context manager open in a separate thread, and calls functions in its event loop.
 
-    The thread ends when :meth:`close` or :meth:`stop` is called, at the exit of the interpreter, or when something in
-    the loop raises KeyboardInterrupt or SystemExit, which :meth:`close` then raises.
+    The thread ends when :meth:`close` or :meth:`stop` is called, at interpreter exit, or when a task in the loop raises
+    KeyboardInterrupt or SystemExit. :meth:`close` then raises this exception.
 
     Args:
-        opened: the context manager. :meth:`start` enters it, and it is left before the thread ends.
-        name: the name of the opened object, for messages.
+        opened: the context manager. :meth:`start` enters it, and the thread leaves it before it ends.
+        name: the name of the opened object, for messages: ``session``.
     """
 
     def __init__(self, opened: AbstractAsyncContextManager[object], name: str) -> None:
@@ -39,12 +39,12 @@ class LoopThread:
         self._pid = os.getpid()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
-        # Done after the context manager was entered, or failed to be.
+        # Done after entering the context manager has succeeded or failed.
         self._entered: concurrent.futures.Future[None] = concurrent.futures.Future()
         self._stopping = False
         self._cancelled = False
         self._ended = False
-        # Calls that somebody waits for.
+        # The calls that other threads wait for.
         self._calls: set[concurrent.futures.Future[Any]] = set()
         # The exception that ended the loop. None after :meth:`stop`.
         self._error: BaseException | None = None
@@ -52,10 +52,12 @@ class LoopThread:
         self._thread = threading.Thread(target=run, args=(self._run,), name=f"claude-wire-{name}", daemon=True)
 
     def start(self) -> None:
-        """Start the thread, and wait until the context manager is entered. Raises what entering it raises.
+        """Start the thread, and wait until the context manager is entered.
 
         Raises:
-            HandleError: it was started before, an event loop runs in this thread, or another thread has closed it.
+            HandleError: the thread was started before, an event loop runs in the calling thread, or another thread has
+                closed this object.
+            Exception: any exception of entering the context manager.
         """
         self._require_here()
         if self._stopping or self._thread.ident is not None:
@@ -69,7 +71,7 @@ class LoopThread:
             raise
 
     def call(self, function: Callable[..., Coroutine[Any, Any, R]], *args: Any, **kwargs: Any) -> R:
-        """Run ``function(...)`` in the loop, and wait for what it returns or raises. Any thread may call this.
+        """Run ``function(...)`` in the loop, wait for it, and return its result. Any thread may call this.
 
         KeyboardInterrupt in the waiting thread cancels the function.
 
@@ -87,7 +89,7 @@ class LoopThread:
             raise self._closed() from self._error
         self._calls.add(future)
         try:
-            if self._ended:  # the loop may have ended before it has seen the call
+            if self._ended:  # the loop may have ended before it got the call
                 future.cancel()
             return future.result()
         except concurrent.futures.CancelledError:
@@ -97,12 +99,15 @@ class LoopThread:
             raise
         finally:
             self._calls.discard(future)
-            del future  # the exception's traceback refers to this frame, which refers to the future
+            del future  # break a reference cycle: exception -> traceback -> this frame -> future -> exception
 
     def close(self) -> None:
         """Leave the context manager, and wait until the thread has ended. Any thread may call this, also repeatedly.
 
-        Raises what leaving raises. In a forked child, which does not have the thread, nothing happens.
+        In a forked child, which does not have the thread, this does nothing.
+
+        Raises:
+            Exception: any exception of leaving the context manager.
         """
         if os.getpid() != self._pid:
             return
@@ -127,7 +132,7 @@ class LoopThread:
         self._thread.join(seconds)
 
     def _cancel(self) -> None:
-        # Only once: a second cancellation would interrupt the cleanup after the first.
+        # Cancel only once: a second cancellation would interrupt the cleanup after the first.
         if self._task is not None and not self._cancelled:
             self._cancelled = True
             self._task.cancel()
@@ -151,14 +156,14 @@ class LoopThread:
     async def _main(self) -> None:
         self._task = asyncio.current_task()
         self._loop = asyncio.get_running_loop()
-        if self._stopping:  # stop() was called before there was a loop
+        if self._stopping:  # stop() was called before the loop ran
             raise asyncio.CancelledError
         async with self._opened:
             self._entered.set_result(None)
             await asyncio.Event().wait()
 
     def _require_here(self) -> None:
-        """Raise an error if the caller must not wait for the thread."""
+        """Raise HandleError if the caller must not wait for the thread."""
         if os.getpid() != self._pid:
             raise HandleError(f"a {self._name} belongs to the process that opened it, and this is a forked child")
         if threading.current_thread() is self._thread:
@@ -183,7 +188,7 @@ class LoopThread:
         return HandleError(f"the {self._name} is closed; open another one")
 
 
-#: All threads that run.
+#: All running threads.
 _running: set[LoopThread] = set()
 
 if hasattr(os, "register_at_fork"):

@@ -1,4 +1,4 @@
-"""The sync API. Each method runs the async one of the same name in the thread's loop, and waits for it."""
+"""The sync API. Each method runs the async method of the same name in the thread's loop, and waits for it."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ def ask(
     shells: float | None = 0.0,
     **arguments: Unpack[SessionArguments],
 ) -> ResultMessage:
-    """Run the CLI for one prompt, and return the last result. Arguments and exceptions are those of `claude_wire.ask`.
+    """Run the CLI for one prompt, wait also for its subagents in the background, and return the last result.
 
-    It also waits for subagents in the background.
+    Arguments and exceptions are those of :func:`claude_wire.ask`.
     """
-    message = message_of(prompt)  # wrong arguments are refused before anything runs
+    message = message_of(prompt)  # refuse wrong arguments before the CLI is started
     Wait.of_prompt(until, shells, None)
     with open_session(ClaudeOptions() if options is None else options, **arguments) as session:
         return session.ask(message, until=until, shells=shells)
@@ -60,31 +60,31 @@ def ask(
 def open_session(options: ClaudeOptions | Sequence[StrPath], **arguments: Unpack[SessionArguments]) -> Session:
     """Run the CLI with a session: ``with open_session(ClaudeOptions(...)) as session``.
 
-    Entering the block starts a thread with an event loop, and in it the session. After the block, the process and the
-    thread have ended. Ctrl-C (KeyboardInterrupt) in the block cancels the method that is waiting, and leaves the block
-    like any exception; a turn under way is interrupted. A session that was dropped is closed by its thread, and one
-    that is still open at interpreter exit is closed then.
+    Entering the block starts a thread with an event loop, and the session in this thread. Leaving the block ends the
+    process and the thread. Ctrl-C (KeyboardInterrupt) in the block cancels the waiting method, and leaves the block
+    like any exception; a turn under way is interrupted. The thread closes a session that was dropped, or that is still
+    open at interpreter exit.
 
     Arguments and exceptions are those of :func:`claude_wire.open_session`. All callbacks run in the event loop's
     thread, also while no method waits. They must not call this session. An async callback can await the methods of
-    :attr:`Session.session`. A plain callback that does not return blocks everything, including the end of the block.
+    :attr:`Session.session`. A plain callback that does not return blocks the session, including the end of the block.
 
     Raises:
-        HandleError: by entering the block, an event loop runs in this thread; use the async API there.
+        HandleError: on entering the block: an event loop runs in the calling thread. Use the async API there.
     """
     return Session(asynchronous.open_session(options, **arguments))
 
 
 class Session:
-    """A :class:`claude_wire.Session` whose methods wait: ``with Session(session)``; :func:`open_session` makes both.
+    """A session with sync methods: ``with Session(session)`` for an async session. :func:`open_session` makes both.
 
-    Several threads may use it: requests and prompts run at the same time, calls of :meth:`ask` one after the other,
-    and one thread iterates at a time. Each method raises what the async method of the same name raises, and
-    HandleError if it cannot wait: outside of the block, in a callback, in a thread with a running event loop, and in a
-    forked child.
+    Several threads may use a session: requests and prompts run at the same time, calls of :meth:`ask` one after the
+    other, and one thread iterates at a time. Each method raises the exceptions of the async method of the same name,
+    and HandleError if it cannot wait: outside of the block, in a callback, in a thread with a running event loop, and
+    in a forked child.
     """
 
-    if not TYPE_CHECKING:  # a type checker already refuses `async with`
+    if not TYPE_CHECKING:  # a type checker must see that a sync session has no `async with`
 
         async def __aenter__(self) -> None:
             raise TypeError("a session of claude_wire.sync needs `with`; for async there is claude_wire.open_session")
@@ -96,7 +96,7 @@ class Session:
         #: The async session. Async callbacks, which run in the event loop's thread, can await its methods.
         self.session: asynchronous.Session = session
         self._thread = LoopThread(session, "session")
-        # Messages taken from the async session and not returned, because the wait for them was interrupted.
+        # Messages that were taken from the async session, and not returned because the wait was interrupted.
         self._taken: list[Message | InvalidLine] = []
         self._taking = asyncio.Lock()  # one wait for messages at a time
         weakref.finalize(self, self._thread.stop)
@@ -122,15 +122,15 @@ class Session:
 
     @property
     def guards(self) -> tuple[Guard, ...]:
-        """``can_use_tool`` and all hooks, as :attr:`claude_wire.Session.guards`."""
+        """``can_use_tool`` and all hooks. See :attr:`claude_wire.Session.guards`."""
         return self.session.guards
 
     def send_again(self, lines: Sequence[bytes]) -> None:
-        """Send prompts and answers again, as :meth:`claude_wire.Session.send_again`."""
+        """Send prompts and answers again. See :meth:`claude_wire.Session.send_again`."""
         self._thread.call(self.session.send_again, lines)
 
     def query(self, prompt: Prompt, *, uuid: str | None = None, session_id: str = "") -> None:
-        """Send a prompt, as :meth:`claude_wire.Session.query`. Does not wait for the answer."""
+        """Send a prompt, without waiting for the answer. See :meth:`claude_wire.Session.query`."""
         self._thread.call(self.session.query, prompt, uuid=uuid, session_id=session_id)
 
     def ask(
@@ -141,28 +141,28 @@ class Session:
         shells: float | None = 0.0,
         ceiling: float | None = CEILING_SECONDS,
     ) -> ResultMessage:
-        """Send a prompt and return the last result of its run, as :meth:`claude_wire.Session.ask`."""
+        """Send a prompt and return the last result of its run. See :meth:`claude_wire.Session.ask`."""
 
         async def answer() -> ResultMessage:
-            self._taken.clear()  # these messages come before the result
+            self._taken.clear()  # ask() skips all messages before the result
             return await self.session.ask(prompt, until=until, shells=shells, ceiling=ceiling)
 
         return self._thread.call(answer)
 
     def request(self, request: ControlRequestBody[A], *, timeout: float | None = None) -> A:
-        """Send a control request and return its answer, as :meth:`claude_wire.Session.request`."""
+        """Send a control request and return its answer. See :meth:`claude_wire.Session.request`."""
 
-        async def answer() -> A:  # type checkers cannot see through a generic method
+        async def answer() -> A:  # type checkers do not infer the type of a generic method as an argument
             return await self.session.request(request, timeout=timeout)
 
         return self._thread.call(answer)
 
     def interrupt(self, *, cancel_queued: bool | None = None) -> InterruptResponse:
-        """Stop the turn that is under way, as :meth:`claude_wire.Session.interrupt`."""
+        """Stop the turn that is under way. See :meth:`claude_wire.Session.interrupt`."""
         return self._thread.call(self.session.interrupt, cancel_queued=cancel_queued)
 
     def set_model(self, model: str | None) -> SetModelResponse:
-        """Change the model for the next turns; None is the session's default."""
+        """Change the model for the next turns. None: the session's default."""
         return self._thread.call(self.session.set_model, model)
 
     def set_permission_mode(self, mode: PermissionMode) -> SetPermissionModeResponse:
@@ -170,7 +170,7 @@ class Session:
         return self._thread.call(self.session.set_permission_mode, mode)
 
     def set_mcp_servers(self, servers: Mapping[str, McpServer | McpServerConfig]) -> McpSetServersResponse:
-        """Replace the session's MCP servers by these. See :meth:`claude_wire.Session.set_mcp_servers`."""
+        """Replace the session's MCP servers. See :meth:`claude_wire.Session.set_mcp_servers`."""
         return self._thread.call(self.session.set_mcp_servers, servers)
 
     def end_input(self) -> None:
@@ -181,17 +181,17 @@ class Session:
         return self._messages(self.session)
 
     def batches(self) -> Messages[list[Message | InvalidLine]]:
-        """Iterate over lists of messages, which is cheaper if there are many."""
+        """Iterate over lists of messages. This is faster for many messages."""
         return self._messages(self.session.batches(), lists=True)
 
     def receive_response(self, *, ceiling: float | None = CEILING_SECONDS) -> Messages[Message | InvalidLine]:
-        """Iterate up to the result of the turn, and with it, as :meth:`claude_wire.Session.receive_response`."""
+        """Iterate up to the result of the turn, result included. See :meth:`claude_wire.Session.receive_response`."""
         return self._messages(self.session.receive_response(ceiling=ceiling), last=ResultMessage)
 
     def receive_run(
         self, *, shells: float | None = 0.0, ceiling: float | None = CEILING_SECONDS
     ) -> Messages[Message | InvalidLine]:
-        """Iterate until nothing more will come, as :meth:`claude_wire.Session.receive_run`."""
+        """Iterate over the messages of the whole run. See :meth:`claude_wire.Session.receive_run`."""
         return self._messages(self.session.receive_run(shells=shells, ceiling=ceiling))
 
     def _messages(
@@ -204,7 +204,7 @@ class Session:
                         given = await source.__anext__()
                     except StopAsyncIteration:
                         return False
-                    # Kept, not returned: an interrupted wait would lose it.
+                    # Do not return `given`, because an interrupted wait would lose it.
                     self._taken.extend(given if lists else [given])
                 return True
 
@@ -212,14 +212,14 @@ class Session:
 
 
 class Messages(Generic[T]):
-    """Iterates over some messages of a :class:`Session`. If it is dropped, other messages stay in the session.
+    """Iterates over messages of a :class:`Session`. If the iterator is dropped, the other messages stay in the session.
 
     Args:
-        session: kept alive, because a dropped session ends its thread.
-        taken: messages that are available.
-        take: waits until there are more; returns False at the end.
-        place: selects the messages to return at a time: the first, or all.
-        last: the class of the message that ends the iteration.
+        session: the session. The reference keeps it alive, because a dropped session ends its thread.
+        taken: messages that can be returned.
+        take: waits until ``taken`` has a message; returns False at the end.
+        place: the part of ``taken`` to return in one step: 0 for the first message, a slice for all.
+        last: class of the message that ends the iteration; None: iterate until ``take`` returns False.
     """
 
     def __init__(
@@ -247,6 +247,6 @@ class Messages(Generic[T]):
                 raise StopIteration
         given = cast("T", self._taken[self._place])
         self._ended = self._last is not None and isinstance(given, self._last)
-        # Ctrl-C arrives after a call. There is no call from here on, so a deleted message is certainly returned.
+        # KeyboardInterrupt is raised only after a call. No call follows the deletion, so the message is returned.
         del self._taken[self._place]
         return given
