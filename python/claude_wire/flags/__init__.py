@@ -1,1 +1,1 @@
-"""The flags of the Claude Code CLI, which a host writes and an agent reads."""
+"""The flags of the Claude Code CLI. Hosts write them, and agents read them."""

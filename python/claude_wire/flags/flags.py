@@ -12,7 +12,7 @@ from claude_wire.flags import kinds
 from claude_wire.flags.kinds import FileOrJson, Kind, Path, is_items
 from claude_wire.support.arguments import require_one_of, type_of
 
-# The values that the CLI accepts, for a flag or in a request.
+# The words that the CLI accepts for a flag, or in a request.
 PermissionMode: TypeAlias = Literal["default", "manual", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions"]
 Effort: TypeAlias = Literal["low", "medium", "high", "xhigh", "max"]
 Thinking: TypeAlias = Literal["adaptive", "enabled", "disabled"]
@@ -21,7 +21,7 @@ ThinkingDisplay: TypeAlias = Literal["summarized", "omitted", "highlights"]
 SettingSource: TypeAlias = Literal["user", "project", "local"]
 
 
-#: Option of claude-agent-sdk -> advice on what to write in ClaudeOptions instead.
+#: Field of ClaudeOptions -> advice for a value that claude-agent-sdk accepts, and ClaudeOptions does not.
 INSTEAD = {
     "system_prompt": (
         "a preset is left out, and its text goes into append_system_prompt=; a file is system_prompt_file="
@@ -32,7 +32,7 @@ INSTEAD = {
     "thinking_display=",
     "agents": "write {'NAME': {'description': ..., 'prompt': ...}}, or claude_wire.messages.AgentDefinition as the "
     "value",
-    "plugin_dir": "write the paths alone",
+    "plugin_dir": "write only the paths",
 }
 
 
@@ -41,18 +41,18 @@ class Flag(NamedTuple):
 
     name: str
     kind: Kind
-    #: True: always write ``--flag=value``, because the CLI declares an optional value, or because claude-agent-sdk does
-    #: so.
+    #: True: always write ``--flag=value``, because its value is optional for the CLI, or because claude-agent-sdk
+    #: writes it so.
     joined: bool
-    #: The value may be missing.
+    #: True if the flag may have no value.
     optional: bool
-    #: When the CLI reads the flag, all arguments up to the next flag are its values.
+    #: True if all arguments up to the next flag are values of the flag.
     variadic: bool
-    #: The values that the CLI accepts, or the items of a value; empty if it accepts any.
+    #: The words that the CLI accepts, as the value or as items of the value; empty if it accepts any.
     known: tuple[str, ...]
-    #: The smallest allowed number.
+    #: The smallest allowed number; None: no limit.
     least: int | None
-    #: A number must be greater than this.
+    #: The number must be greater than this; None: no limit.
     above: int | None
 
 
@@ -81,7 +81,7 @@ def flag_of(field: dataclasses.Field[Any]) -> Flag | None:
 class Flags:
     """The flags of the CLI, one field for each. :class:`~claude_wire.ClaudeOptions` explains them."""
 
-    # In the order of claude-agent-sdk, and --name=value where it writes that: tests compare the two.
+    # The fields have the order of claude-agent-sdk, and the same flags are joined, because tests compare the two.
     system_prompt: str | None = _flag("--system-prompt", kinds.TEXT)
     system_prompt_file: Path | None = _flag("--system-prompt-file", kinds.PATH)
     append_system_prompt: str | None = _flag("--append-system-prompt", kinds.TEXT)
@@ -119,7 +119,7 @@ class Flags:
     replay_user_messages: bool = _flag("--replay-user-messages", kinds.BOOL, False)
     forward_subagent_text: bool = _flag("--forward-subagent-text", kinds.BOOL, False)
     no_session_persistence: bool = _flag("--no-session-persistence", kinds.BOOL, False)
-    # The TypeScript SDK has options for these five, claude-agent-sdk has not.
+    # The TypeScript SDK has options for the next five flags, but claude-agent-sdk does not.
     project_config_root: Path | None = _flag("--project-config-root", kinds.PATH)
     managed_settings: str | Mapping[str, Any] | None = _flag("--managed-settings", kinds.JSON)
     permission_prompts: PermissionPrompts | None = _flag("--permission-prompts", kinds.TEXT, known=PermissionPrompts)
@@ -137,8 +137,7 @@ class Flags:
         if not isinstance(self.extra_args, Mapping):
             raise wrong_type(f"{name}.extra_args", "mapping", self.extra_args)
         for one in dataclasses.fields(self):
-            # The caller may change the list or dict later. This copy keeps the values as they were checked (except in
-            # nested dicts, which are not copied).
+            # Copy the list or dict, because the caller may change it after this check. Nested dicts are not copied.
             value: Any = getattr(self, one.name)
             if is_items(value):
                 object.__setattr__(self, one.name, tuple(value))
@@ -166,7 +165,7 @@ class Flags:
         try:
             texts = flag.kind.write(value)
         except (TypeError, ValueError, RecursionError):
-            # Without the cause, whose text has the value in Python 3.12 and above.
+            # Hide the cause, because its text has the value in Python 3.12 and above.
             raise ValueError(f"{name} has a value that JSON has no form for{_instead(one)}") from None
         if texts is None:
             raise TypeError(f"{wrong_type(name, flag.kind.takes, value)}{_instead(one)}")
@@ -205,22 +204,22 @@ def _extra(name: str, flags: Mapping[Any, Any]) -> list[str]:
 
 
 def _written(flag: str, text: str, *, joined: bool = False) -> list[str]:
-    # As two arguments, a value that begins with a dash can be taken for a flag: the CLI's option parser binds it to
-    # an option that must have a value, but not to one that may have one. A value from outside could set flags so.
+    # If a value begins with a dash, write it into the same argument. As a separate argument, the CLI would read it as a
+    # flag if the value is optional, so a value from an untrusted source could set flags.
     return [f"{flag}={text}"] if joined or text.startswith("-") else [flag, text]
 
 
 def wrong_type(name: str, takes: str, value: object) -> TypeError:
-    """Return the error for a field ``name`` that has a value of another type."""
+    """Return the error for a field with a value of the wrong type."""
     article = "an" if takes[0] in "aeiou" else "a"
     return TypeError(f"{name} takes {article} {takes}, not {type_of(value)}")
 
 
 def check_argument(name: str, text: str) -> None:
-    """Refuse text that cannot be an argument. The system would refuse it too, but would not say which argument it was.
+    """Check that a text can be an argument. The error of the system would not say which argument is wrong.
 
     Raises:
-        ValueError: it has a NUL character, or a character that the system's encoding lacks.
+        ValueError: the text has a NUL character, or a character that the system's encoding lacks.
     """
     if "\0" in text:
         raise ValueError(f"{name} has a NUL character, which no argument can carry")

@@ -1,4 +1,4 @@
-"""Kinds of flag values, such as a number, a path or a JSON object: how each is written as text and read from text."""
+"""Kinds of flag values, such as a number, a path or a JSON object: write a value as text, and read it from text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias, cast
 
 Path: TypeAlias = "str | os.PathLike[str]"
-#: A JSON object, its text, or the path of a file with one: the CLI accepts any of these for some flags.
+#: A JSON object, its text, or the path of a file with it. Some flags of the CLI accept any of these.
 FileOrJson: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any]"
 
 
@@ -18,23 +18,23 @@ class Kind(NamedTuple):
 
     #: The accepted Python types, for error messages.
     takes: str
-    #: Returns one text for each time that the flag is written, or None if the value has the wrong type.
+    #: Converts a value to texts. The flag is written once for each text. Returns None for a value of the wrong type.
     write: Callable[[Any], list[str] | None]
-    #: Returns the value of one text, or its items if there may be several. Raises ValueError for an invalid text.
+    #: Converts a text to a value; with ``several``, to a tuple of items. Raises ValueError for an invalid text.
     read: Callable[[str], Any] = str
-    #: What a text on the command line must be. Empty for kinds that read any text.
+    #: Describes a valid text, such as ``a number``, for error messages. Empty if ``read`` accepts any text.
     expects: str = ""
-    #: True if the flag may be repeated. Then its value is a tuple of all items.
+    #: True if the flag may be repeated: its value is then a tuple of all items.
     several: bool = False
 
 
 def is_path(value: Any) -> bool:
-    """Return True for a path that is text."""
+    """Return True for a path that is a str or returns one."""
     return isinstance(value, (str, os.PathLike)) and isinstance(os.fspath(value), str)
 
 
 def is_items(value: Any) -> bool:
-    """Return True for a sequence of values. A str does not count, because its characters are never meant."""
+    """Return True for a sequence of values, but not for a str or bytes."""
     return isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray))
 
 
@@ -47,7 +47,7 @@ def _whole(value: Any) -> list[str] | None:
 
 
 def _number(value: Any) -> list[str] | None:
-    # JSON has no NaN. A NaN budget would never be exceeded.
+    # Refuse NaN: a budget of NaN would never be exceeded.
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return [json.dumps(value, allow_nan=False)] if is_number else None
 
@@ -72,7 +72,7 @@ def _list(value: Any) -> list[str] | None:
     return [",".join(value)] if is_items(value) and all(isinstance(item, str) for item in value) else None
 
 
-#: A name, or a rule with everything in its parentheses: ``Bash(git log, git diff)``.
+#: Matches a name, or a rule with its parentheses: ``Bash(git log, git diff)``.
 _ITEM = re.compile(r"(?:\([^()]*\)|[^,\s])+")
 
 
@@ -81,7 +81,7 @@ def _read_list(text: str) -> tuple[str, ...]:
 
 
 def _json(value: Any) -> list[str] | None:
-    # json writes ASCII, so that text that the command line cannot carry (a lone surrogate) gets through.
+    # json.dumps writes ASCII, so even a lone surrogate, which the command line cannot carry, becomes an escape.
     if not isinstance(value, Mapping):
         return _text(value)
     return [json.dumps({**value}, allow_nan=False, default=_plain)]
@@ -137,7 +137,7 @@ def _nothing_or_text(value: Any) -> list[str] | None:
 
 
 BOOL = Kind("bool", _nothing)
-#: True writes the flag alone, as in ``--debug``; a text is joined to it, as in ``--debug=api,hooks``.
+#: True writes only the flag, as in ``--debug``; a text is joined to it, as in ``--debug=api,hooks``.
 BOOL_OR_TEXT = Kind("bool or str", _nothing_or_text)
 TEXT = Kind("str", _text)
 INT = Kind("int", _whole, int, "an integer")
