@@ -14,13 +14,12 @@
             case ResultMessage():
                 print(message.ok, message.total_cost_usd)
 
-:func:`decode` and :func:`encode` are for one line, :class:`Decoder` and :class:`Encoder` for a stream,
-:class:`LineSplitter` for the bare lines, :func:`read` for a file. :class:`MessageStream` reads any source of bytes
-asynchronously, and :func:`open_process` runs a process, whose arguments :class:`ClaudeOptions` makes.
-:class:`Accumulator` makes whole messages of stream events. :func:`open_session` runs the CLI with everything that a
-host does: prompts, permission, hooks, MCP servers and control requests; :func:`ask` does so for one prompt.
-:mod:`claude_wire.sync` has both for code that is not async. All message classes are in :mod:`claude_wire.messages`, all
-errors in :mod:`claude_wire.errors`.
+:func:`decode` and :func:`encode` handle one line, :class:`Decoder` and :class:`Encoder` a stream, :func:`read` a file.
+:class:`LineSplitter` only splits a stream into lines. :class:`MessageStream` reads any source of bytes asynchronously.
+:func:`open_process` runs a process, whose arguments :class:`ClaudeOptions` makes. :class:`Accumulator` builds whole
+messages from stream events. :func:`open_session` runs the CLI with prompts, permission callbacks, hooks, MCP servers
+and control requests; :func:`ask` runs it for one prompt. :mod:`claude_wire.sync` has both for code without async. All
+message classes are in :mod:`claude_wire.messages`, all errors in :mod:`claude_wire.errors`.
 """
 
 from __future__ import annotations
@@ -159,7 +158,8 @@ __version__ = "0.2.0"
 #: The message classes describe the protocol of this version of the CLI.
 PROTOCOL_VERSION = "2.1.332"
 
-# Everything except decoding is imported on first use, so that programs that only decode start fast.
+# Name -> module. All names except those for decoding are imported on first use, so programs that only decode start
+# fast.
 _LATER = {
     "Accumulator": "accumulate",
     "ClaudeOptions": "process.options",
@@ -174,7 +174,7 @@ _LATER = {
     "open_session": "session",
 }
 
-#: Packages that are imported only by their own names.
+#: Packages that need an explicit ``import claude_wire.NAME``.
 _APART = frozenset({"agent", "columns", "dialects", "integrations", "testing", "transcripts"})
 
 #: Names of claude-agent-sdk, and what to write instead.
@@ -188,7 +188,7 @@ _ELSEWHERE = {
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 
-    if name == "sync":  # `import claude_wire` alone does not import it
+    if name == "sync":  # `import claude_wire` does not import this package
         return import_module("claude_wire.sync")
     if name in _LATER:
         value = globals()[name] = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
@@ -201,7 +201,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _package_of(name: str) -> str:
-    """Return the end of the error for an unknown name, if one of the packages has this name. Else an empty text."""
+    """Return a hint for the error about an unknown name: which package has the name. Empty if none has it."""
     from importlib import import_module
 
     for package in ("messages", "errors", "codec", "session", "accumulate", "streams"):

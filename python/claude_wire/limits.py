@@ -1,4 +1,4 @@
-"""Sizes in bytes that several folders share."""
+"""Sizes in bytes that several packages of the library share."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ __all__ = ["BLOCK_BYTES", "DEFAULT_MAX_LINE_BYTES", "DEFAULT_SPILL_BYTES", "JOIN
 #: images of tens of megabytes.
 DEFAULT_MAX_LINE_BYTES = 128 * 1024 * 1024
 
-#: The size limit of a block with more than one line. A pipe of Linux holds this much, and it fits into the processor's
+#: The size limit of a block with more than one line. It is the size of a pipe on Linux, and fits into the processor's
 #: cache.
 BLOCK_BYTES = 64 * 1024
 
-#: The default limit for the file of a drain with ``overflow="spill"``.
+#: The default size limit for the temporary file of a drain with ``overflow="spill"``.
 DEFAULT_SPILL_BYTES = 1024**3
 
-#: Small chunks that wait are joined up to this size, because each Python object takes 41 bytes more than its data.
+#: Waiting small chunks are joined to chunks of at most this size, because each bytes object takes 41 bytes more than
+#: its data.
 JOINED_BYTES = 4096

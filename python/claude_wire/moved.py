@@ -1,4 +1,4 @@
-"""Names of version 0.2 that have moved. The error for such a name says where it is now."""
+"""The names of version 0.2 that have moved. The error for such a name says where it is now."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import ModuleType
 
 KIT = "claude_wire_kit"
 RECIPE = "a recipe in docs/how-to/tables.md"
-#: Old name, without ``claude_wire.`` -> what to use now.
+#: Old name, without ``claude_wire.`` -> what to use instead.
 MOVED = {
     "bridge": f"{KIT}.events",
     "cli": f"{KIT}.commands",
@@ -29,7 +29,7 @@ MOVED = {
 
 
 def place(name: str) -> str:
-    """Return the end of the error for an unknown name. Empty if nothing of this name has moved."""
+    """Return a hint for the error about an unknown name: where it has moved. Empty if it has not moved."""
     now = MOVED.get(name)
     if now is None:
         return ""
@@ -39,13 +39,13 @@ def place(name: str) -> str:
 
 
 class _Moved:
-    """The last finder in ``sys.meta_path``. It finds nothing, but raises the error for a module that has moved."""
+    """The last finder in ``sys.meta_path``. It finds no modules, but raises an error for a module that has moved."""
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> None:
         package, _, rest = name.partition(".")
         if package == "claude_wire" and rest in MOVED:
-            # An error with the old name would be swallowed by `from claude_wire import bridge`.
+            # `from claude_wire import bridge` would swallow an error that has the old name as its `name`.
             raise ModuleNotFoundError(f"No module named {name!r}{place(rest)}", name=MOVED[rest])
 
 
