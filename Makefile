@@ -29,7 +29,7 @@ python-test: $(VENV)/.native $(VENV)/.dev
 
 # What decodes where the native reader does not: msgspec, for the tests of decoding.
 test-msgspec: $(VENV)/.native $(VENV)/.dev
-	env -u PYTHONDONTWRITEBYTECODE CLAUDE_WIRE_ENGINE=msgspec $(BIN)/pytest -p no:benchmark -n 3 --dist worksteal tests/codec tests/messages
+	env -u PYTHONDONTWRITEBYTECODE CLAUDE_WIRE_ENGINE=msgspec $(BIN)/pytest -p no:benchmark -n 3 --dist worksteal tests/codec tests/messages tests/native/test_framing.py
 
 ## What reads tables: pyarrow, polars, DuckDB, nanoarrow, DataFusion, Dask and Ray, on this machine alone. They are a gigabyte.
 TABLE_TESTS := tests/columns tests/integrations/test_arrow_consumers.py $(wildcard tests/integrations/test_table_*.py) \

@@ -21,12 +21,13 @@ import pytest
 import claude_wire.codec.decoder
 from claude_wire import Decoder, InvalidLine, decode
 from claude_wire.codec import engine
-from claude_wire.codec.engines import ENGINE_VARIABLE, Engine, are_same, engine_of, functions
+from claude_wire.codec.engines import Engine, are_same, engine_of
 from claude_wire.codec.typed_lines import TypedLines
 from claude_wire.messages import KeepAlive
 from claude_wire.messages.base import Wire
 from claude_wire.messages.union import MESSAGES
 from claude_wire.messages.vocabulary import Family
+from claude_wire.native.functions import ENGINE_VARIABLE, functions
 from claude_wire.transcripts import Record
 from recordings import load, names
 

@@ -10,8 +10,9 @@ import pytest
 
 import recordings
 from claude_wire import Decoder, InvalidLine, Message
-from claude_wire.codec.engines import Engine, are_same, functions
+from claude_wire.codec.engines import Engine, are_same
 from claude_wire.messages.union import MESSAGES
+from claude_wire.native.functions import functions
 from delta_lines import CLOSING, MERGEABLE, NOT_MERGEABLE, block, delta
 from feeding import cut
 from mutations import mutated

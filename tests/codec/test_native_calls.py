@@ -19,9 +19,9 @@ import pytest
 
 from claude_wire import Decoder, HandleError, InvalidLine, InvalidLineError, Kind, UnknownMessage, decode, peek
 from claude_wire.codec import peek_lines
-from claude_wire.codec.engines import ENGINE_VARIABLE
 from claude_wire.codec.kinds import LONGEST_KNOWN, MAX_KNOWN
 from claude_wire.messages import KeepAlive
+from claude_wire.native.functions import ENGINE_VARIABLE
 
 LINE = b'{"type":"keep_alive"}\n'
 WRONG_ARGUMENTS: tuple[tuple[tuple[Any, ...], dict[str, Any]], ...] = (

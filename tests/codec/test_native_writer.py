@@ -27,10 +27,10 @@ from hypothesis import strategies as st
 
 from claude_wire import Decoder, EncodeError, Encoder, InvalidLine, UserMessage, encode
 from claude_wire.codec import encoder
-from claude_wire.codec.engines import ENGINE_VARIABLE, functions
 from claude_wire.codec.native_writer import MESSAGES_BEFORE_PLAN
 from claude_wire.messages import KeepAlive, TextBlock, UnknownMessage
 from claude_wire.messages.base import MessageBase, Wire, constant, null
+from claude_wire.native.functions import ENGINE_VARIABLE, functions
 from recordings import load, names
 
 if not functions():

@@ -22,10 +22,7 @@ import msgspec
 from claude_wire.codec.plans import WORD_BYTES, Plans
 from claude_wire.messages.union import MESSAGES
 from claude_wire.messages.vocabulary import Vocabulary
-from claude_wire.native.library import lib
-
-#: Says which engine to use: ``msgspec``, or ``native``, which is the default where it works.
-ENGINE_VARIABLE = "CLAUDE_WIRE_ENGINE"
+from claude_wire.native.functions import ENGINE_VARIABLE, functions, functions_if_any
 
 #: A line of a chunk that was not read: ``(index, line, offset, line_number, class, length)``. ``index`` is its place
 #: among the messages; ``line`` has no line feed. ``class`` is the class to plan, or -1. ``length`` is that of a line
@@ -44,22 +41,6 @@ _BROKEN = -2
 
 def read_nothing(data: object) -> None:
     """Read nothing, so that msgspec decodes everything."""
-
-
-@cache
-def functions() -> dict[str, Any]:
-    """The functions of the native library that are called without cffi; empty if msgspec has to decode.
-
-    Raises:
-        ValueError: the environment variable has another value.
-    """
-    asked = os.environ.get(ENGINE_VARIABLE) or "native"
-    if asked not in ("native", "msgspec"):
-        raise ValueError(f"{ENGINE_VARIABLE} must be native or msgspec, not {asked!r}")
-    found: dict[str, Any] = {}
-    if asked == "native":
-        lib.cw_python(id(found))
-    return found
 
 
 class Engine:
@@ -185,14 +166,6 @@ def native_function(make: str, function: Callable[..., Any], parameter: str) -> 
     doc = f"{function.__name__}({parameter})\n--\n\n{function.__doc__}".encode()
     made: Callable[..., Any] = found[make]((function, function.__module__, doc))
     return made
-
-
-def functions_if_any() -> dict[str, Any]:
-    """As :func:`functions`; empty for a wrong value of the environment variable."""
-    try:
-        return functions()
-    except ValueError:  # the first decoding raises it
-        return {}
 
 
 @cache

@@ -17,9 +17,9 @@ from typing import Any
 
 import msgspec
 
-from claude_wire.codec.engines import functions_if_any
 from claude_wire.codec.plans import WORD_BYTES, Unplannable, slots_of_fields
 from claude_wire.messages.base import EXTRA_KEY, Wire
+from claude_wire.native.functions import functions_if_any
 
 #: A class is planned with this many messages that needed it.
 MESSAGES_BEFORE_PLAN = 16

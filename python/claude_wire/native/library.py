@@ -1,7 +1,7 @@
 """Find and check the native library, and give its functions types.
 
-Only the modules of this folder, :mod:`claude_wire.columns`, and ``engines`` and ``kinds`` of
-:mod:`claude_wire.codec` import it.
+Besides the modules of this folder, only :mod:`claude_wire.columns`, :mod:`claude_wire.codec.kinds` and
+:mod:`claude_wire.streams.sources` import it.
 """
 
 from __future__ import annotations

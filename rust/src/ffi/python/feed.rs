@@ -326,8 +326,8 @@ impl Reading<'_> {
     }
 }
 
-/// Whether a line is only white space.
-fn is_blank(line: &[u8]) -> bool {
+/// Return true if a line has only white space.
+pub fn is_blank(line: &[u8]) -> bool {
     line.iter()
         .all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))
 }

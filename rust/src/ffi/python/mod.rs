@@ -9,6 +9,7 @@ mod object;
 mod peek;
 mod plan;
 mod public;
+mod split;
 mod write;
 
 use std::ffi::{c_void, CStr};
@@ -129,6 +130,8 @@ pub unsafe fn install(dict: u64) -> bool {
                 &public::NEW_FEED_METHOD,
                 &public::NEW_DECODE,
                 &peek::NEW_PEEK,
+                &split::LINES_WITH_ENDS,
+                &split::BARE_LINES,
             ];
             for method in methods.into_iter().chain(writer) {
                 let function =

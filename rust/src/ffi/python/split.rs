@@ -1,0 +1,70 @@
+//! The functions that split a block of lines for `LineSplitter`.
+
+use super::api::{api, Method, Pointer};
+use super::feed::is_blank;
+use super::object::{bytes, Object};
+use super::{body, list, with_bytes, TAKES_ONE};
+
+pub static LINES_WITH_ENDS: Method = Method {
+    name: c"lines_with_ends".as_ptr(),
+    function: lines_with_ends,
+    flags: TAKES_ONE,
+    doc: c"lines_with_ends(block) -> the lines of a block, each with its line feed.".as_ptr(),
+};
+
+pub static BARE_LINES: Method = Method {
+    name: c"bare_lines".as_ptr(),
+    function: bare_lines,
+    flags: TAKES_ONE,
+    doc: c"bare_lines(block) -> the lines of a block that are not blank, each without its line feed and one CR before it.".as_ptr(),
+};
+
+unsafe extern "C" fn lines_with_ends(_: Pointer, block: Pointer) -> Pointer {
+    // SAFETY: CPython calls this with an argument that is alive.
+    body(|| unsafe { with_bytes(block, |data| split(data, Some))? })
+}
+
+unsafe extern "C" fn bare_lines(_: Pointer, block: Pointer) -> Pointer {
+    // SAFETY: as above.
+    body(|| unsafe { with_bytes(block, |data| split(data, bare))? })
+}
+
+/// Return a line without its LF and one CR before it; `None` if the line is blank.
+fn bare(line: &[u8]) -> Option<&[u8]> {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    (!is_blank(line)).then_some(line)
+}
+
+/// Make a list of the lines of `data`, with the part of each line that `part` returns. Without memory, raise `MemoryError` and return
+/// `None`.
+fn split<'a>(data: &'a [u8], part: impl Fn(&'a [u8]) -> Option<&'a [u8]>) -> Option<Object> {
+    let mut lines = Vec::new();
+    let mut add = |line| {
+        if let Some(part) = part(line) {
+            lines.try_reserve(1).ok()?;
+            lines.push(bytes(part)?);
+        }
+        Some(())
+    };
+    let mut start = 0;
+    let result = memchr::memchr_iter(b'\n', data)
+        .try_for_each(|end| {
+            add(&data[start..=end])?;
+            start = end + 1;
+            Some(())
+        })
+        .and_then(|()| {
+            if start < data.len() {
+                add(&data[start..])
+            } else {
+                Some(())
+            }
+        })
+        .and_then(|()| list(lines));
+    if result.is_none() {
+        // SAFETY: see `api`.
+        unsafe { (api().PyErr_NoMemory)() };
+    }
+    result
+}
