@@ -62,25 +62,25 @@ COLUMNS = {
 NUMBERS = re.compile(r"(<!-- numbers -->\n).*?(<!-- /numbers -->\n)", re.DOTALL)
 
 METHOD = f"""\
-Subject and peers take turns in one process: in each round every peer does the job once, then `claude_wire` does, and
-the ratio of that round is kept. The table has the median of the ratios of {{rounds}} rounds, with the lowest and the
-highest (fewer rounds where one takes long; memory is measured once). The time beside a job is our median for one line,
-unless the job is something else by its name. Times drift with the machine by tens of percent, ratios much less, so only
-ratios are claimed. What is lost is bold: a bound that this run did not meet, and a peer that was faster.
+All peers run in one process. In each round every peer does the job once, then `claude_wire` does, and the round's ratio
+is recorded. A table shows the median ratio of {{rounds}} rounds, with the lowest and the highest. Slow jobs have fewer
+rounds, and memory is measured once. The time next to a job is our median for one line, unless the job names another
+unit. Times vary with the machine by tens of percent and ratios much less, so we claim only ratios. Losses are bold:
+a claimed bound that this run did not meet, or a peer that was faster.
 
-- Lines are recorded ones of the real CLI: `stream_event` lines of 286 bytes, unless said. "Mixed sessions" are whole
-  recorded sessions. "Made" traffic is that of the tests' generator (`tests/support/traffic.py`). Chunks are of 64 KiB,
-  cut anywhere, unless said, and lie in the processor's cache, as after a read.
-- Messages are dropped as soon as they are made, unless said.
-- "{TIMES} faster" is the peer's time divided by ours: above 1 we are ahead. "{TIMES} its time" is our time divided by
-  that of a floor (msgspec's own part of the job, say) or of another way of ours: the lower, the better.
-- Peers get their input as they like it best: whole lines, or blocks of whole lines. None of them sees to it that a line
-  is one object but those that read line by line; the others take two objects on a line for two messages.
-  claude-agent-sdk is its own framing, `json` and message parser, without its process and queues; through a pipe it is
-  its whole transport.
-- "msgspec by hand at its best" is what an application would write: the same classes, tracked by the garbage collector,
-  one for all `system` messages and one for all results. pydantic has the same classes as models, in discriminated
-  unions. json, orjson, jiter, pysimdjson and fastsimdjson make dicts.
+- The lines are recorded from the real CLI: `stream_event` lines of 286 bytes, unless the job says otherwise. "Mixed
+  sessions" are whole recorded sessions. "Made" traffic comes from the tests' generator (`tests/support/traffic.py`).
+  Chunks are 64 KiB, cut anywhere, and in the processor's cache, as after a read.
+- Messages are dropped immediately, unless the job keeps them.
+- "{TIMES} faster" is the peer's time divided by ours: above 1 we win. "{TIMES} its time" is our time divided by the
+  time of a lower bound, such as msgspec's own part of the job, or of another of our ways: lower is better.
+- Each peer gets the input that suits it best: whole lines, or blocks of whole lines. Only peers that read line by line
+  check that a line has one object; the others accept two objects on a line as two messages. claude-agent-sdk is
+  measured as its framing, `json` and message parser, without its process and queues; through a pipe it is its whole
+  transport.
+- "msgspec by hand at its best" is what a good engineer would write in an afternoon: our classes, tracked by the garbage
+  collector, with one class for all `system` messages and one for all results. pydantic has the same classes as models
+  in discriminated unions. json, orjson, jiter, pysimdjson and fastsimdjson make dicts.
 """
 
 
@@ -168,8 +168,8 @@ def _lost(table: Table) -> str:
     names = ", ".join(f"{package} in {times}" for package, times in faster.most_common())
     whom = f": {names}" if names else ""
     return (
-        f"{len(claims)} bounds are claimed, and {missed} of them were not met in this run. "
-        f"Of {len(races)} comparisons the other was faster in {faster.total()}{whom}. All of them are bold in "
+        f"This run missed {missed} of our {len(claims)} claimed bounds. "
+        f"In {faster.total()} of {len(races)} comparisons the peer was faster{whom}. These rows are bold in "
         "[all numbers](benchmarks-all.md)."
     )
 
@@ -180,13 +180,13 @@ def first_page(table: Table, rounds: int) -> str:
     parts = [
         "# How fast",
         "",
-        f"Written by `make bench` from one run: medians of {rounds} rounds, with the lowest and the highest. [All",
-        "numbers](benchmarks-all.md) has every job, and how each is measured.",
+        f"`make bench` writes this page from one run. A result is the median of {rounds} rounds, with the lowest and",
+        "the highest. [All numbers](benchmarks-all.md) has every job and the method.",
         "",
-        f'"{TIMES} faster" is the other\'s time divided by ours: below 1 we lose. "{TIMES} its time" is ours divided',
-        "by the other's: above 1 we lose. \"ms above it\" is ours less the other's.",
+        f'"{TIMES} faster" is the peer\'s time divided by ours: below 1 we lose. "{TIMES} its time" is our time',
+        "divided by the peer's: above 1 we lose. \"ms above it\" is our time minus the peer's.",
         "",
-        "| what is done | result | our time |",
+        "| job | result | our time |",
         "|---|---|---:|",
         *_decisive(table),
         "",
@@ -195,7 +195,7 @@ def first_page(table: Table, rounds: int) -> str:
         f'  <img alt="{chart.TITLE}" src="benchmarks-light.svg">',
         "</picture>",
         "",
-        "## What is lost",
+        "## Where it loses",
         "",
         _lost(table),
         "",
@@ -212,8 +212,8 @@ def all_numbers(table: Table, rounds: int) -> str:
     parts = [
         "# All numbers",
         "",
-        "Written by `make bench`, with [the few that decide](benchmarks.md). `benches/tried_and_left_out.md`, in the",
-        "repository, says what was tried and is slower.",
+        "`make bench` writes this page and [the short one](benchmarks.md). `benches/tried_and_left_out.md`, in the",
+        "repository, lists optimisations that did not pay.",
         "",
         "## Method",
         "",
