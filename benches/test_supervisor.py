@@ -136,7 +136,7 @@ def test_latency(
     """Measure the median time from the write of an event to its arrival at the client, with one event per 2 ms.
 
     Most of this time is the wake-up of processes, which changes with the load and the clock rate of the processor. So
-    the bare pipe, the relay and the supervisor alternate after ten events. A supervisor cannot be faster than the relay.
+    the bare pipe, the relay and the supervisor alternate after ten events. No supervisor can be faster than the relay.
     """
     bare, relayed = house.Writer(lines_file), house.Writer(lines_file, relayed=tmp_path / "relayed")
     through = house.Writer(lines_file, opened(loop))

@@ -1,7 +1,7 @@
-"""What another CLI, or the typings of another SDK, say that this version does not know.
+"""Find what another CLI, or the typings of another SDK, have in their protocol that this version does not know.
 
-``inside`` runs in a network namespace and drives the CLI through ``scenarios``, with the ``requests`` and ``flags``
-that it may know; ``wire`` compares what was recorded, and the transcripts that ``disk`` has kept, with the classes.
-``typings`` turns declarations in TypeScript into messages for the same comparison, with fractions for all numbers but
-those of ``whole``. ``structs`` and ``report`` write down what is new.
+``inside`` runs the CLI in a network namespace, and drives it through ``scenarios`` with all ``requests`` and
+``flags``. ``wire`` compares the recorded sessions, and the transcripts that ``disk`` has kept, with the message
+classes. ``typings`` makes sample messages of TypeScript declarations for the same comparison; their numbers are
+fractions, except those in ``whole``. ``report`` and ``structs`` print what is new.
 """

@@ -1,4 +1,4 @@
-"""The command ``python -m drift``: what another CLI says that this version does not know."""
+"""The command ``python -m drift``, which compares another CLI with this version of the library."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from offline import sandbox
 
 __all__ = ["drift", "typings_of"]
 
-#: The folder of this package, where the process in the namespace finds it.
+#: The folder that contains this package, for the PYTHONPATH of the process in the namespace.
 TOOLS = str(Path(__file__).resolve().parents[1])
-#: Types of the SDK that list words, and the words that this version knows.
+#: Name of an SDK type that lists words -> the words that this version knows.
 WORDS: dict[str, Iterable[str]] = {
     "PermissionMode": get_args(PermissionMode),
     "EffortLevel": get_args(Effort),
@@ -149,7 +149,7 @@ def _report(cli: Path, folder: Path, comparison: Comparison, *, with_typings: bo
 
 
 def typings_of(file: Path) -> Typings:
-    """The declarations in a file, of which no more is read than is taken: it may be a device that has no end."""
+    """Read the declarations in a file, up to the limit of the parser: the file may be a device without an end."""
     with open(file, "rb") as opened:
         return Typings(opened.read(MAX_BYTES + 1))
 

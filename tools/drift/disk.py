@@ -1,4 +1,4 @@
-"""Keep the transcripts that a CLI wrote in the scenarios beside the recordings, and read them for the comparison."""
+"""Keep the transcripts that a CLI wrote during the scenarios with the recordings, and read them for the comparison."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from pathlib import Path
 
 __all__ = ["FOLDER", "MAX_BYTES", "MAX_FILES", "keep", "kept"]
 
-#: Name of their folder, beside the folders of the recordings: those are called SCENARIO.NUMBER, so none has this name.
+#: The folder of the transcripts. The folders of recordings, SCENARIO.NUMBER, never have this name.
 FOLDER = "transcripts"
-#: Limits for one scenario: bytes of all its transcripts together, and how many files are read. The largest scenario of
-#: CLI 2.1.331 leaves 0.6 MB in 5 files; only a CLI that writes without end reaches the limits.
+#: Limits per scenario: the bytes of all its transcripts, and the number of files. The largest scenario of CLI 2.1.331
+#: writes 0.6 MB in 5 files; only a CLI that never stops writing reaches the limits.
 MAX_BYTES, MAX_FILES = 1 << 23, 100
 
 
 def keep(home: Path, folder: Path, name: str) -> None:
-    """Keep the transcripts below a home, by the name of their scenario, whole lines up to the bounds."""
+    """Copy the transcripts below ``home``, up to the limits and in whole lines. Their names begin with the scenario."""
     left = MAX_BYTES
     for number, file in enumerate(islice((home / ".claude" / "projects").rglob("*.jsonl"), MAX_FILES), 1):
-        if file.is_symlink() or not file.is_file():  # it would be followed, or waited for
+        if file.is_symlink() or not file.is_file():  # a link would be followed, and a FIFO waited for
             continue
         with open(file, "rb") as opened:
             data = opened.read(left + 1)
@@ -32,6 +32,6 @@ def keep(home: Path, folder: Path, name: str) -> None:
 
 
 def kept(folder: Path) -> Iterator[tuple[str, bytes]]:
-    """The transcripts among recordings, each with its name."""
+    """Yield the name and the content of each kept transcript."""
     for file in sorted((folder / FOLDER).glob("*.jsonl")):
         yield file.name, file.read_bytes()

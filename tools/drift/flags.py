@@ -1,7 +1,7 @@
-"""Which flags a CLI has, by its ``--help`` and by what it refuses.
+"""Find out which flags a CLI has, from its ``--help`` and from the flags that it refuses.
 
-Many flags are hidden: the help does not have them. So the CLI is given those that this version knows beside one that
-does not exist, and its parser names the first that it does not know. It starts nothing then.
+The help does not list hidden flags. So the CLI is called with the flags that this version knows, followed by one that
+does not exist. Its parser names the first flag that it does not know, and the CLI exits before it starts anything.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from claude_wire.flags.flags import Flag, Flags, flag_of
 
 __all__ = ["FlagsFound", "find_flags"]
 
-#: What a host of the protocol has no use for, or sets by itself; ``extra_args`` of ``ClaudeOptions`` takes them.
+#: Flags that need no field, because a host does not use them or always sets them. ``extra_args`` accepts them.
 WITHOUT_A_FIELD = re.findall(
     r"\S+",
     """
@@ -28,12 +28,12 @@ WITHOUT_A_FIELD = re.findall(
 """,
 )
 
-#: A flag, and a word, that no CLI has.
+#: A flag and a word that no CLI knows.
 NO_FLAG, NO_WORD = "--no-such-flag", "no-such-word"
 
 _IN_HELP = re.compile(r"^ {2}(?:-\w, )?(--[\w-]+(?:, --[\w-]+)*)", re.MULTILINE)
 _UNKNOWN = re.compile(r"unknown option '(--[\w-]+)")
-#: A complaint about the value of a flag, with the words that the flag takes. Of a long line the end is not looked at.
+#: Matches an error about the value of a flag, with the words that the flag accepts. The end of a long line is ignored.
 _WORDS = re.compile(
     r"(?<![\w-])(--[\w-]+)(?![\w-])[^\n]{0,200}?(?:choices are|options are:|one of:|values:) ([\w, -]+)"
 )
@@ -41,22 +41,22 @@ _WORDS = re.compile(
 
 @dataclasses.dataclass
 class FlagsFound:
-    """What a CLI says of flags."""
+    """The differences between the flags of a CLI and those of this version."""
 
-    #: In its help, and neither in the table of flags nor among those that need no field.
+    #: Flags in the CLI's help that this version does not have and that need a field.
     new: list[str]
-    #: In the table, and refused.
+    #: Flags of this version that the CLI refuses.
     gone: list[str]
-    #: The words that a flag takes and the table has not, and those that the table has and the flag does not take.
+    #: Flag -> words that only the CLI accepts (new), or that only this version knows (gone).
     new_words: dict[str, list[str]]
     gone_words: dict[str, list[str]]
-    #: How many flags the help lists, and of how many the parser has said whether it knows them.
+    #: How many flags the help lists, and for how many the CLI's parser showed whether it knows them.
     listed: int = 0
     asked: int = 0
 
 
 def find_flags(run: Callable[[list[str]], str]) -> FlagsFound:
-    """Ask a CLI for its flags. ``run`` runs it with arguments and returns what it has written, on both streams."""
+    """Compare the flags of a CLI. ``run`` runs the CLI with arguments and returns what it wrote to both streams."""
     table = {flag.name: flag for one in dataclasses.fields(Flags) if (flag := flag_of(one))}
     spellings = [spelled.split(", ") for spelled in _IN_HELP.findall(run(["--help"]))]
     listed = {name for names in spellings for name in names}
@@ -64,7 +64,7 @@ def find_flags(run: Callable[[list[str]], str]) -> FlagsFound:
     found = FlagsFound([names[-1] for names in spellings if known.isdisjoint(names)], [], {}, {})
     found.listed = len(spellings)
     if not spellings:
-        return found  # it has no help, so it may take any flag
+        return found  # a CLI without a help text may accept any flag
     asked = {name: flag for name, flag in table.items() if flag.known or name not in listed}
     count = len(asked)
     while True:
@@ -76,12 +76,12 @@ def find_flags(run: Callable[[list[str]], str]) -> FlagsFound:
             words = [word.strip() for word in listed_words.split(",")]
             if new := [word for word in words if asked[name].known and word not in asked[name].known]:
                 found.new_words[name] = new
-            # It may take a word that it does not list.
+            # The CLI may accept a word that it does not list.
             unlisted = [word for word in asked[name].known if word not in words]
             if gone := [word for word in unlisted if name in run(["-p", f"{name}={word}", NO_FLAG])]:
                 found.gone_words[name] = gone
         if not refused and not worded:
-            # Those that were left are known if it names, after them, the one that nobody knows.
+            # If the CLI names the flag that no CLI knows, it knows all flags before that.
             found.asked = count if NO_FLAG in _UNKNOWN.findall(said) else 0
             return found
         for name in (*refused, *dict(worded)):
@@ -89,7 +89,7 @@ def find_flags(run: Callable[[list[str]], str]) -> FlagsFound:
 
 
 def _argument(flag: Flag) -> str:
-    """The flag with a value that it may take; one with words, with none of them."""
+    """Return a flag with a valid value. A flag that accepts certain words gets a word that no CLI knows."""
     if flag.kind is kinds.BOOL:
         return flag.name
     value = NO_WORD if flag.known else "1" if flag.kind in (kinds.INT, kinds.NUMBER) else "{}"

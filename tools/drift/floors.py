@@ -1,7 +1,7 @@
-"""How much each source of the comparison has to give, so that a run that saw little cannot look like one without drift.
+"""The least data that each source of a comparison must give. Without it, a run that saw little would look successful.
 
-A CLI that shows no help, a scenario in which it says nothing, and typings with other names all leave nothing to
-compare. Each source is counted, and less than its floor is an error.
+A CLI without a help text, a scenario in which it writes nothing, or typings with other names leave nothing to compare.
+So each source is counted, and a count below its floor is an error.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 __all__ = ["FLOORS", "Source", "sources"]
 
-#: Source -> the least that it gives. These are three quarters of what CLI 2.1.332 and SDK 0.3.331 gave: a CLI may say a
-#: bit less than another, and timing changes how much is said in a scenario. Raise them when a version says more.
+#: Source -> its floor. The floors are three quarters of the counts of CLI 2.1.332 and SDK 0.3.331, because versions and
+#: timing change the number of messages. Raise them when a new version has more.
 FLOORS: Mapping[str, int] = {
     "flags in the help": 50,
     "flags that the parser judged": 13,
@@ -44,7 +44,7 @@ FLOORS: Mapping[str, int] = {
 
 
 class Source(NamedTuple):
-    """What one source gave."""
+    """The count of one source."""
 
     name: str
     found: int
@@ -52,16 +52,16 @@ class Source(NamedTuple):
 
     @property
     def is_short(self) -> bool:
-        """True if it gave less than it has to."""
+        """True if the count is below the floor."""
         return self.found < self.floor
 
 
 def sources(found: Mapping[str, int], *, without: str = "") -> list[Source]:
-    """Each source that has a floor, and each that gave something.
+    """Return each source that has a floor or a count.
 
     Args:
-        found: how much each source gave.
-        without: how the names of sources begin that nobody asked for.
+        found: source -> its count.
+        without: a prefix: leave out the sources whose names begin with it.
     """
     names = dict.fromkeys([*FLOORS, *sorted(found)])
     asked = [name for name in names if not (without and name.startswith(without))]

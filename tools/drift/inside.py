@@ -1,8 +1,8 @@
-"""The program that runs a CLI where it can reach nobody: ``python -m drift.inside CLI FOLDER``.
+"""The program that runs a CLI without a network: ``python -m drift.inside CLI FOLDER``.
 
-It writes the recordings of all sessions into the folder, and ``cli.json``: the version of the CLI, what it says of
-flags, and why a scenario did not come to its end. `sandbox.require` ends it before the CLI is started if this is no
-network namespace with nothing but a loopback interface.
+It writes the recordings of all sessions into the folder, and ``cli.json``, which has the version of the CLI, its flags,
+and why a scenario failed. The program must run in a network namespace that has only a loopback interface: otherwise
+`sandbox.require` ends it before the CLI is started.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from offline.fake_api import FakeAPI
 
 __all__ = ["HELP_BYTES", "said_by"]
 
-#: Seconds for a scenario, and for a CLI that only shows its help; so many bytes of the latter are read.
+#: Timeouts in seconds for a scenario, and for a CLI that prints its help; and the most bytes to read of the help.
 SCENARIO_SECONDS, HELP_SECONDS, HELP_BYTES = 120.0, 60.0, 1 << 18
-#: This many scenarios go on at once: most of their time is spent waiting.
+#: How many scenarios run in parallel. Most of their time is spent waiting.
 AT_ONCE = 3
 
 
 def main(cli: Path, folder: Path) -> None:
-    """Drive the CLI, and write down what it says."""
+    """Run all scenarios and write the results."""
     sandbox.bring_loopback_up()
     sandbox.require()
     home = Path.home()
@@ -58,7 +58,7 @@ def main(cli: Path, folder: Path) -> None:
 
 
 def said_by(command: list[str], home: Path) -> str:
-    """What a command writes on both streams, until it ends or has no more time."""
+    """Run a command and return what it wrote to both streams, until it ended or the time was over."""
     with subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -68,7 +68,7 @@ def said_by(command: list[str], home: Path) -> str:
         cwd=home,
         start_new_session=True,
     ) as process:
-        end = partial(os.killpg, process.pid, signal.SIGKILL)  # and what it has started: that may hold the pipe
+        end = partial(os.killpg, process.pid, signal.SIGKILL)  # also kills its children, which may keep the pipe open
         timer = threading.Timer(HELP_SECONDS, end)
         timer.start()
         try:
@@ -76,7 +76,7 @@ def said_by(command: list[str], home: Path) -> str:
             return process.stdout.read(HELP_BYTES).decode(errors="replace")
         finally:
             timer.cancel()
-            timer.join()  # it may be about to kill a group that is another one's once this child is reaped
+            timer.join()  # once this child is reaped, the timer might kill another process group with its id
             with suppress(ProcessLookupError):
                 end()
 

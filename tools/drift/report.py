@@ -1,6 +1,6 @@
-"""What differs, written down: a table for people, JSON for machines.
+"""Print the differences: as a table, or as JSON.
 
-Neither has any content of the lines but names of types and fields, which are safe to print.
+The only content of lines in it is names of types and fields, which are safe to print.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ from drift.wire import Drift
 
 __all__ = ["Report"]
 
-#: Where no terminal breaks lines, each row is one.
+#: The width of the table if the output is not a terminal: wide enough that no row is broken.
 PIPE_COLUMNS = 500
 
 
 @dataclass
 class Report:
-    """What a CLI, and the typings, have said."""
+    """The result of a run: what was found in a CLI and in the typings."""
 
     cli: str
     version: str
-    #: Scenarios that did not come to their end, and why.
+    #: Scenario that failed -> why.
     failed: Mapping[str, str]
-    #: Messages by kind.
+    #: Kind -> number of messages.
     kinds: Mapping[str, int]
     drifts: list[Drift]
-    #: How much each source gave.
+    #: The count of each source, and its floor.
     sources: list[Source]
 
     @property
     def short(self) -> list[Source]:
-        """The sources that gave less than they have to."""
+        """The sources whose counts are below their floors."""
         return [source for source in self.sources if source.is_short]
 
     def as_json(self) -> str:
-        """One JSON object; see ``python -m drift --help``."""
+        """Return one JSON object; see ``python -m drift --help``."""
         drifts: list[dict[str, Any]] = [
             {"change": drift.change, **drift.finding._asdict(), "where": drift.where} for drift in self.drifts
         ]
@@ -55,7 +55,7 @@ class Report:
         return json.dumps({**plain, "failed": dict(self.failed), "kinds": kinds, "sources": sources})
 
     def print(self) -> None:
-        """A table that is as wide as the terminal; elsewhere every row is one line."""
+        """Print a table as wide as the terminal. If the output is not a terminal, every row is one line."""
         console = Output()
         said = f"{sum(self.kinds.values()):,} messages of {len(self.kinds)} kinds"
         console.say(f"{self.version or self.cli}: {said}, compared with the protocol of CLI {PROTOCOL_VERSION}")
@@ -75,7 +75,7 @@ class Report:
         self.print_sources()
 
     def print_sources(self, *, err: bool = False) -> None:
-        """A row for each source; those that gave too little are named again below."""
+        """Print a row for each source, and below them the sources that are below their floors."""
         width = max((len(source.name) for source in self.sources), default=0)
         for source in self.sources:
             state = "TOO LITTLE" if source.is_short else "ok"

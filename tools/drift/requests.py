@@ -1,7 +1,7 @@
-"""Requests of a host, to see what a CLI answers.
+"""Control requests of a host, sent to see how a CLI answers.
 
-`REQUESTS` are those that the CLI answers without asking anybody: all that are typed, but those that need a network.
-`every_request` has the others too, with as little in them as they need.
+`REQUESTS` has the typed requests that the CLI answers without a network. `every_request` also yields the others, with
+the fewest fields that they need.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from claude_wire.messages.control.request_body import ControlRequestBody
 
 __all__ = ["NO_REQUEST", "REQUESTS", "every_request"]
 
-#: The subtype of a request that no CLI knows. How it is refused tells which others a CLI does not know.
+#: A subtype that no CLI knows. The CLI refuses other unknown requests with the same error.
 NO_REQUEST = "no_such_request"
 
 NOBODY = "00000000-0000-4000-8000-000000000000"
@@ -69,11 +69,11 @@ REQUESTS: Sequence[Any] = [
 
 
 class NoRequest(ControlRequestBody[dict[str, Any]], tag=NO_REQUEST, frozen=True):
-    """A request that no CLI knows."""
+    """A control request that no CLI knows."""
 
 
 def every_request() -> Iterator[ControlRequestBody[Any]]:
-    """`NoRequest`, and one or more of each kind that a host has, but `initialize`; the last ends the session."""
+    """Yield `NoRequest`, then at least one of each request of a host except `initialize`; the last ends the session."""
     yield NoRequest()
     yield from REQUESTS
     done = {messages.InitializeRequest, messages.EndSessionRequest, *map(type, REQUESTS)}
@@ -85,6 +85,6 @@ def every_request() -> Iterator[ControlRequestBody[Any]]:
 
 
 def _little(hint: Any) -> Any:
-    """A value of a type that means nothing."""
+    """Return an arbitrary value of a type."""
     values: dict[Any, Any] = {str: "nobody", bool: True, int: 1}
     return values.get(hint) or ({} if get_origin(hint) is dict else [])

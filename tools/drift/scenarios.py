@@ -1,7 +1,7 @@
-"""The sessions that a CLI is driven through, and what the model says in them.
+"""The sessions in which a CLI is recorded, and the replies of the model in them.
 
-Each is meant to make the CLI say something that it does not say in the others. Nobody looks at how a session goes: what
-counts is what is on the wire.
+Each scenario makes the CLI write something that it does not write in the others. The result of a session does not
+matter, only its lines.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ __all__ = ["SCENARIOS", "SCRIPTS", "Stage"]
 SESSION_ID = "0e5c1a54-6a5c-4a6c-9a54-0d3c2a1b0f9e"
 PROMPT_ID = "10000000-0000-4000-8000-000000000000"
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
-#: Seconds for an answer to a request, and for all that comes for a prompt.
+#: Timeouts in seconds for the answer to a request, and for the run of a prompt.
 REQUEST_SECONDS, RUN_SECONDS = 15.0, 20.0
-#: Of what a CLI says in a session at most so many bytes are kept. Those of a CLI of today have 0.3 MB.
+#: The most bytes to record of a session (8 MiB). The sessions of today's CLI have 0.3 MB.
 MAX_BYTES = 1 << 23
 
 
@@ -83,23 +83,23 @@ SCRIPTS: Mapping[str, Sequence[Step]] = {
 
 @dataclass
 class Stage:
-    """Where one scenario runs. Its sessions are recorded, each in a folder of its own."""
+    """What a scenario needs to run a CLI: the paths, the fake API, and the folder for the recorded sessions."""
 
     cli: Path
     api: FakeAPI
     home: Path
     work: Path
-    #: The folder that the recordings go to, and the name that theirs begin with.
+    #: The folder for the recordings, and the scenario's name, with which their names begin.
     folder: Path
     name: str
-    #: Flags that this CLI does not have, by the names of their fields; it would not start with one.
+    #: Fields of the options whose flags this CLI does not have. With an unknown flag it would not start.
     refused: frozenset[str] = frozenset()
     recorders: list[Recorder] = field(default_factory=lambda: list[Recorder]())
 
     def session(
         self, env: Mapping[str, str] | None = None, host: Mapping[str, Any] | None = None, **flags: Any
     ) -> Session:
-        """A session that has not begun; ``host`` is what `open_session` takes beside the flags."""
+        """Return a session that is not open yet. ``host`` has the options of `open_session` that are not flags."""
         sandbox.require()
         recorder = Recorder(self.folder / f"{self.name}.{len(self.recorders) + 1}", MAX_BYTES)
         self.recorders.append(recorder)
@@ -116,26 +116,26 @@ class Stage:
         )
 
     async def play(self, *prompts: str, **options: Any) -> None:
-        """Prompts, one after the other, in a session of its own."""
+        """Send prompts, one after the other, in a new session."""
         async with self.session(**options) as session:
             for prompt in prompts:
                 await run(session, prompt)
 
 
 async def run(session: Session, prompt: str | UserMessage) -> None:
-    """Send a prompt and take all that comes for it. An error of the turn is one of the things to see."""
+    """Send a prompt and receive its run. An error of the turn is a valid outcome."""
     await session.query(prompt)
-    # To a prompt that it has had, an older CLI says nothing.
+    # An older CLI does not reply to a prompt that it has received before.
     with suppress(TurnError, ProcessError), anyio.move_on_after(RUN_SECONDS):
         async for _ in session.receive_run():
             pass
 
 
 class Calculator:
-    """An MCP server in this process, with a tool that fails."""
+    """An in-process MCP server with a tool that fails."""
 
     def connect(self, send: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
-        """Nothing is sent by itself."""
+        """Do nothing: this server sends only answers."""
 
     async def handle(self, message: dict[str, Any]) -> dict[str, Any] | None:
         """Answer a request."""
@@ -153,16 +153,16 @@ class Calculator:
         return {"jsonrpc": "2.0", "id": message["id"], "result": result} if "id" in message else None
 
     async def aclose(self) -> None:
-        """There is nothing to stop."""
+        """Do nothing: this server has nothing to stop."""
 
 
 async def allow(request: CanUseToolRequest) -> PermissionResult:
-    """Allow all but what says that it is refused."""
+    """Allow every tool use, except those whose input says that they are to be refused."""
     return request.deny("Not today") if "refused" in str(request.input) else request.allow()
 
 
 async def note(request: HookCallbackRequest) -> None:
-    """A hook that has nothing to say."""
+    """A hook that returns an empty output."""
 
 
 async def partial(stage: Stage) -> None:

@@ -1,9 +1,8 @@
-"""Writes Structs for what is new: source that a person looks at, renames, and moves to its place.
+"""Generate the source of Structs for everything new. A person then reviews, renames and moves them.
 
-The source is a module that can be imported. A field that a class lacks stands in a subclass of that class, so that it
-can be tried at once. Types are those of the values that were seen: nothing is required but a tag, since what one
-session always has another may lack. What the CLI says stands in comments and in literals only, so that no name of its
-own becomes code.
+The source is a module that can be imported. A new field of a known class is in a subclass of that class, so it can be
+tried without edits. The types are those of the recorded values. Only tags are required, because other sessions may lack
+any other field. Text from the CLI is only in comments and literals, so it cannot become code.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ __all__ = ["structs_source"]
 
 
 class _Base(NamedTuple):
-    """What the class for a new thing derives from, and what tells it from others."""
+    """How to generate a class: its name's suffix, its base, and its tag."""
 
     suffix: str
     base: str
     tag_field: str
-    #: The fields that the base has.
+    #: The fields of the base.
     inherited: frozenset[str] = frozenset()
 
 
@@ -49,11 +48,11 @@ _BASES = {
     "object": _Base("Object", "Wire", ""),
 }
 
-#: A name on the wire that can be a field's own. It begins with a letter, and means the same to Python.
+#: Matches a key that can be the name of a field. It begins with a letter, and is a normal Python identifier.
 _PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-#: A field of such a name would hide what the hints of the fields behind it mean.
+#: Names that a field cannot have, because they would hide a type in the hints of later fields.
 _IN_HINTS = frozenset(("Any", "Literal", "Number", "bool", "dict", "float", "int", "list", "msgspec", "str"))
-#: What is nested deeper in a value gets no type of its own.
+#: Objects that are nested deeper than this get no class.
 MAX_DEPTH = 10
 
 _IMPORTS = """from __future__ import annotations
@@ -71,7 +70,7 @@ from claude_wire.messages.system import SystemMessage
 
 
 def structs_source(drifts: Iterable[Drift], title: str) -> str:
-    """A module with Structs and fields for all that is new among ``drifts``. ``title`` is its first line, a comment."""
+    """Return a module with Structs and fields for everything new in ``drifts``. ``title`` is its first line."""
     writer = _Writer()
     lacking: dict[type[Wire], dict[str, list[Drift]]] = defaultdict(lambda: defaultdict(list))
     others: list[str] = []
@@ -100,25 +99,25 @@ def _values(drifts: Iterable[Drift]) -> list[Any]:
 
 
 def _camel(name: str) -> str:
-    """A name on the wire as a part of a class's name."""
+    """Convert a name on the wire to a part of a class name."""
     words = re.findall(r"[A-Za-z0-9]+", name)
     return "".join(word[0].upper() + word[1:] for word in words) or "Unnamed"
 
 
 class _Writer:
     def __init__(self) -> None:
-        #: The source of each class; a class stands after those of its fields.
+        #: The source of each class. A class comes after the classes of its fields.
         self.classes: list[str] = []
         self._names: set[str] = set()
         self._depth = 0
 
     def kind(self, what: str, drifts: Sequence[Drift]) -> None:
-        """A class for a type, a subtype, a block and so on that is new."""
+        """Write a class for a new type, subtype, block or the like."""
         base = _BASES[what]
         values = cast("list[dict[str, Any]]", _values(drifts))
         heads = [base.base]
         lines = [f"    # {printable(drifts[0].finding.path, keep='')}: {drifts[0].where}"]
-        # A finding has the name cut and escaped.
+        # The name in a finding is shortened and escaped, so take it from a recorded value.
         name = str(values[0].get(base.tag_field, drifts[0].finding.name))
         if what in ("subtype", "result"):
             lines.append(f"    subtype: Literal[{name!r}] = constant({name!r})")
@@ -129,7 +128,7 @@ class _Writer:
         self._class(cls, heads, "To be described.", lines)
 
     def fields(self, owner: type[Wire], fields: dict[str, list[Drift]]) -> None:
-        """A subclass of a class, with the fields that it lacks."""
+        """Write a subclass of a known class with its new fields."""
         cls = self._name(f"New{owner.__name__}")
         lines: list[str] = []
         for name, drifts in fields.items():
@@ -172,7 +171,7 @@ class _Writer:
         return [*lines, f"    {attribute}: {hint} = msgspec.field(name={name!r}, default=None)"]
 
     def _hint(self, cls: str, values: Sequence[Any]) -> str:
-        """The type of these values; ``cls`` is the name of a class for those that are objects."""
+        """Return the type hint of these values. ``cls`` is the class name to use for objects among them."""
         given = [value for value in values if value is not None]
         if not given or self._depth == MAX_DEPTH or any(isinstance(value, Anything) for value in given):
             return "Any"
@@ -193,7 +192,7 @@ class _Writer:
 
     def _object(self, cls: str, objects: Sequence[dict[str, Any]]) -> str:
         names = {name for one in objects for name in one}
-        # Keys that are no identifiers are data: paths, ids, names of tools.
+        # If keys are not identifiers, the object is a mapping with data as keys: paths, ids, names of tools.
         if not names or not all(_PLAIN_NAME.fullmatch(name) for name in names):
             return "dict[str, Any]"
         cls = self._name(cls)

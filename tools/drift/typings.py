@@ -1,8 +1,8 @@
-"""The declarations of a TypeScript SDK (``sdk.d.ts``) as messages, so that they are compared as messages are.
+"""Convert the declarations of a TypeScript SDK (``sdk.d.ts``) to sample messages, to compare them like recorded ones.
 
-For each type that the CLI writes there are sample values: together they have every field, and every member of every
-union. tree-sitter reads TypeScript; it comes by pip, and no Node is needed. The compiler of TypeScript would also
-resolve what other packages declare, but what the SDK imports is the API's own, and stands in `IMPORTED`.
+For each type that the CLI writes, there are sample values which together have every field and every member of every
+union. The parser is tree-sitter, which pip installs, so Node is not needed. Unlike TypeScript's compiler it does not
+resolve types of other packages; the SDK imports only types of the API, which are in `IMPORTED`.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ __all__ = ["MAX_BYTES", "Anything", "Real", "Typings", "Word"]
 
 
 class Anything(dict[str, Any]):
-    """A value of a type that says nothing."""
+    """A value of a type such as ``unknown``, which allows everything."""
 
 
 class Real(int):
-    """A number that is whole; TypeScript does not say so."""
+    """A number that is always an integer, although TypeScript does not say so."""
 
 
 class Word(str):
-    """A value of a type that lists its words."""
+    """A value of a type that is a list of strings."""
 
     __slots__ = ()
 
 
-#: A value for each type that the SDK takes from other packages; any other is `Anything`.
+#: Type that the SDK imports from other packages -> a sample. Any other imported type is `Anything`.
 IMPORTED: dict[str, Any] = {
     "BetaMessage": {"id": "m", "type": "message", "role": "assistant", "model": "m", "content": []},
     "BetaRawMessageStreamEvent": {"type": "message_stop"},
@@ -42,16 +42,16 @@ IMPORTED: dict[str, Any] = {
     "MessageParam": {"role": "user", "content": ""},
     "UUID": "u",
 }
-#: The typings of the SDK have 0.6 MB, and take 64,000 steps. Types that name each other may take any number.
+#: Limits. The SDK's typings have 0.6 MB and take 64,000 steps; types that refer to each other could take any number.
 MAX_BYTES, MAX_STEPS = 1 << 23, 1_000_000
 
-#: What no fraction is tried for.
+#: The fields whose numbers are integers in the samples.
 WHOLE_NAMES = frozenset(name for names in WHOLE.values() for name in names)
-#: A number is a fraction: what takes one takes whole numbers, too.
+#: The sample of a number is a fraction: a field that accepts it also accepts integers.
 _PLAIN = {"string": "s", "number": 0.5, "boolean": True, "null": None, "undefined": None, "void": None}
 
 
-#: A node of tree-sitter's; type checkers need not have it installed.
+#: A node of tree-sitter's syntax tree. It is Any, so that type checkers do not need tree-sitter.
 Node: TypeAlias = Any
 
 
@@ -59,7 +59,7 @@ class Typings:
     """A parsed ``.d.ts``.
 
     Raises:
-        Failure: the parser is not installed; by any method, the declarations take too much to go through.
+        Failure: the parser is not installed; or, from any method, the declarations need too many steps.
     """
 
     def __init__(self, source: bytes) -> None:
@@ -73,13 +73,13 @@ class Typings:
         language = tree_sitter.Language(grammar.language_typescript())
         self._root: Node = tree_sitter.Parser(language).parse(source).root_node
         self._open: list[str] = []
-        #: The field whose type is gone through.
+        #: The field whose type is being read.
         self._field = ""
         self._left = MAX_STEPS
 
     @cached_property
     def _declared(self) -> dict[str, Node]:
-        """The type, or the body of the interface, by its name."""
+        """Return the declared type, or the body of the interface, with this name."""
         found: dict[str, Node] = {}
         todo = [self._root]
         while todo:
@@ -94,7 +94,7 @@ class Typings:
         return found
 
     def messages(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Each type that the CLI writes, or is asked for, with a sample of it as it stands on the wire."""
+        """Yield each type that the CLI writes or a host requests, with a sample message."""
         for root in ("SDKMessage", "StdoutMessage"):
             for name, sample in self._members(root):
                 yield name, sample
@@ -105,7 +105,7 @@ class Typings:
             yield name, {"type": "control_request", "request_id": "r", "request": call}
 
     def answers(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
-        """Each type of an answer, the subtype of its request, and a sample of the payload."""
+        """Yield the type of each answer, the subtype of its request, and a sample payload."""
         for name, sample in self._members("SDKControlRequestInner"):
             answer = name.removesuffix("Request") + "Response"
             if name.endswith("Request") and answer in self._declared:
@@ -114,11 +114,11 @@ class Typings:
                         yield answer, str(sample.get("subtype")), payload
 
     def words(self, name: str) -> list[str]:
-        """The words of a type that lists them; none if there is no such type."""
+        """Return the strings of a type that lists strings; an empty set if there is no such type."""
         return [value for value in self._named(name) if isinstance(value, Word)] if name in self._declared else []
 
     def _members(self, root: str) -> Iterator[tuple[str, dict[str, Any]]]:
-        """The samples of a union, each with the name of the member that it is of; those of nested unions, too."""
+        """Yield the samples of a union with the names of their members, including those of nested unions."""
         todo = [root] if root in self._declared else []
         done: set[str] = set()
         while todo:
@@ -148,7 +148,7 @@ class Typings:
             self._open.pop()
 
     def _samples(self, node: Node) -> list[Any]:
-        """Values of a type: every member of a union, and every field, is in one of them."""
+        """Return sample values of a type. Every member of a union and every field is in one of them."""
         self._spend(1)
         match node.type:
             case "union_type":
@@ -194,7 +194,7 @@ class Typings:
         for part in node.named_children:
             name, hint = part.child_by_field_name("name"), part.child_by_field_name("type")
             if part.type == "property_signature" and name and hint:
-                # The type of a field that may be absent is a sample of its own; null is only where it is declared.
+                # An optional field is in the samples with its declared type. Null is only a sample if it is declared.
                 outer, self._field = self._field, _text(name).strip("'\"")
                 fields[self._field] = self._samples(hint.named_children[0])
                 self._field = outer
@@ -205,7 +205,7 @@ class Typings:
         return [{name: values[row % len(values)] for name, values in fields.items() if values} for row in range(most)]
 
     def _merged(self, parts: Sequence[Sequence[Any]]) -> list[Any]:
-        """The objects of an intersection."""
+        """Return the samples of an intersection type."""
         rows = max((len(part) for part in parts), default=0)
         merged: list[dict[str, Any]] = [{} for _ in range(rows)]
         for row, whole in enumerate(merged):
@@ -225,12 +225,12 @@ def _text(node: Node) -> str:
 
 
 def _name(node: Node) -> str:
-    """The name of a type without its namespace and its arguments."""
+    """Return the name of a type without its namespace and its type arguments."""
     return _text(node).partition("<")[0].rpartition(".")[2]
 
 
 def _union(node: Node) -> Iterator[Node]:
-    """The members of a union, in which the parser sees the union of all but the last with the last."""
+    """Return the members of a union. The parser nests them: all but the last form a union in the left node."""
     todo = [node]
     while todo:
         member = todo.pop()

@@ -1,8 +1,8 @@
-"""Numbers of messages that can be no fractions, and why.
+"""The fields of messages whose numbers are always integers, and why.
 
-Neither TypeScript nor a recording says so of a number: somebody has to. A field of a message that is an ``int`` is
-listed here, and is listed only if a fraction of it means nothing. What is measured (times, memory, costs, shares) is a
-``Number``.
+TypeScript and recordings do not show whether a number can be a fraction, so this list does. A field that is an ``int``
+in the message classes must be listed here, and only if a fraction makes no sense for it. Measurements (times, memory,
+costs, shares) are ``Number`` fields.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 __all__ = ["WHOLE"]
 
-#: The names of these fields, by the reason.
+#: Reason -> the names of the fields.
 WHOLE: Mapping[str, set[str]] = {
     "things are counted": {
         *("attachments", "background", "completedSteps", "denied", "totalSteps", "turns"),
@@ -26,7 +26,7 @@ WHOLE: Mapping[str, set[str]] = {
         *("totalSkills", "total_lines", "total_lines_added", "total_lines_removed", "webSearchRequests"),
         *("web_fetch_requests", "web_search_requests"),
     },
-    # The CLI's schema says so of each that it has, estimates included.
+    # The CLI's own schema declares these as integers, including estimates.
     "tokens are counted": {
         *("assistantMessageTokens", "attachmentTokens", "autoCompactThreshold", "autoCompactWindow", "callTokens"),
         *("cacheCreationEphemeral1hInputTokens", "cacheCreationEphemeral5mInputTokens", "cacheCreationInputTokens"),

@@ -1,7 +1,7 @@
-"""Compares messages with the message classes, answers included, and keeps what no class knows with its values.
+"""Compare messages and answers with the message classes, and keep everything unknown with its values.
 
-Sans-IO: lines come in, drifts come out. `claude_wire_kit.survey.fields` has the walk; here are the answers to control
-requests, which only the request says the class of, and what the CLI refuses because it has no such request.
+This module does no input and output. `claude_wire_kit.survey.fields` walks through a message. This module adds the
+answers to control requests, whose class depends on the request, and the requests that the CLI refuses as unknown.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from drift.requests import NO_REQUEST
 
 __all__ = ["Comparison", "Drift"]
 
-#: Declared by the SDK's typings, and refused by the CLI of the same version when it runs for a host.
+#: Requests that the SDK's typings declare, but that the CLI of the same version refuses from a host.
 DECLARED_ONLY = {"set_color"}
-#: At most this many values of one drift are kept, and this many drifts: a CLI may make up names without end.
+#: The most values to keep per drift, and the most drifts: a CLI may generate any number of names.
 MAX_VALUES, MAX_DRIFTS = 100, 1000
 
 
 @dataclass
 class Drift:
-    """One difference."""
+    """One difference between a CLI and this version."""
 
     #: ``new`` or ``gone``.
     change: str
     finding: Finding
-    #: Where it was seen first: a session and the line in its output, ``--help``, or a type in the typings.
+    #: The place where it was found first: a session and a line of its output, ``--help``, or a type in the typings.
     where: str
     values: list[Any] = field(default_factory=lambda: list[Any]())
-    #: The class that lacks the field; None for what is no field.
+    #: The class that lacks the field; None for other differences.
     owner: type[Wire] | None = None
 
 
@@ -50,21 +50,21 @@ def _place(drift: Drift) -> tuple[Any, ...]:
 
 
 class Comparison:
-    """Takes messages, and sums up what is new and what is gone."""
+    """Collects the differences of all messages that are passed in."""
 
     def __init__(self) -> None:
-        #: Messages by kind.
+        #: Kind -> number of messages.
         self.kinds: Counter[str] = Counter()
-        #: The kinds that came in sessions.
+        #: The kinds of messages in sessions.
         self.heard: set[str] = set()
-        #: How much each source gave; ``floors`` has their names.
+        #: Source -> its count; ``floors`` has the names.
         self.found: Counter[str] = Counter()
         self._drifts: dict[tuple[str, Finding], Drift] = {}
-        #: Subtypes of the host's requests that were refused, with the words and the place.
+        #: Subtype of a refused request -> the error and the place.
         self._refused: dict[str, tuple[str, str]] = {}
 
     def drifts(self) -> list[Drift]:
-        """All differences: new before gone, kinds before fields, each by path."""
+        """Return all differences: new before gone, kinds before fields, sorted by path."""
         words = self._refused.get(NO_REQUEST, ("", ""))[0]
         for subtype, (error, where) in self._refused.items():
             if words and subtype not in {NO_REQUEST, *DECLARED_ONLY} and error == words.replace(NO_REQUEST, subtype):
@@ -72,7 +72,7 @@ class Comparison:
         return sorted(self._drifts.values(), key=_place)
 
     def session(self, name: str, steps: Iterable[Step]) -> None:
-        """Take the lines of one session, of both sides."""
+        """Compare the lines of one session, in both directions."""
         asked: dict[Any, str] = {}
         typed, plainly, number = Decoder(), Decoder(dict), 0
         for step in steps:
@@ -99,7 +99,7 @@ class Comparison:
                         self._refused.setdefault(subtype, (str(plain["response"].get("error")), where))
 
     def transcript(self, name: str, data: bytes) -> None:
-        """Take a transcript that the CLI has written. Its records are no messages, and are not counted as such."""
+        """Compare a transcript that the CLI has written. Its records do not count as messages."""
         typed, plainly = decoder_for("transcript"), Decoder(dict)
         lines = zip([*typed.feed(data), *typed.close()], [*plainly.feed(data), *plainly.close()], strict=True)
         for number, (record, plain) in enumerate(lines, 1):
@@ -112,7 +112,7 @@ class Comparison:
                 self._found(found, where)
 
     def message(self, plain: dict[str, Any], where: str) -> None:
-        """Take one message of the CLI."""
+        """Compare one message of the CLI."""
         self._compare(decode(json.dumps(plain)), plain, where)
 
     def _compare(self, message: Message, plain: dict[str, Any], where: str) -> None:
@@ -121,14 +121,14 @@ class Comparison:
             self._found(found, where)
 
     def answer(self, subtype: str, payload: dict[str, Any], where: str) -> None:
-        """Take the payload of an answer of the CLI."""
+        """Compare the payload of an answer of the CLI."""
         for found in find_unknown(subtype, payload, json.loads(json.dumps(payload))):
             self._found(found, where)
 
     def add(
         self, change: str, finding: Finding, where: str, values: Iterable[Any] = (), owner: type[Wire] | None = None
     ) -> None:
-        """Note a difference; of one that was noted before only the values are kept."""
+        """Add a difference. If it is known already, only keep its values."""
         key = (change, finding)
         if key not in self._drifts:
             if len(self._drifts) == MAX_DRIFTS:

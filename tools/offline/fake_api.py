@@ -1,22 +1,22 @@
-"""A Messages API for a CLI that must not reach any other: it streams what a script says.
+"""A fake Messages API, for a CLI that must not reach the real one. It streams the replies of a script.
 
-A test gives the server one *script* per name, and names it in the prompt as ``[[name]]``::
+A test gives the server named *scripts*, and selects one in the prompt by ``[[name]]``::
 
     with FakeAPI({"greet": [Reply(text("Hello "), text("world"))]}) as api:
         run_cli(base_url=api.url, prompt="Please [[greet]]")
 
-A script is a list of *steps*. Which step answers a request is read from the request itself: as many steps are done as
-there are assistant messages after the prompt that names the script. So a script with a tool call has two steps, and
-neither lost nor repeated requests put it out of order. A step is a `Reply`, a `Failure`, or a list of both: one for
-each attempt, the last for all further ones. A subagent has a conversation of its own: the prompt that starts it names
-another script, so the requests of both are told apart. A turn that the CLI begins by itself, because a background task
-has ended, goes on with the script of the last prompt.
+A script is a list of *steps*, each of which answers one request. The server counts the assistant messages in the
+request after the prompt that selects the script: with two of them, it plays the third step. So lost or repeated
+requests do not matter, and a script with a tool call has two steps. A step is a `Reply`, a `Failure`, or a list of
+both: one for each attempt, and the last for all later attempts. The prompt of a subagent selects another script. A turn
+that the CLI begins on its own, because a background task has ended, continues the script of the last prompt.
 
-A `Reply` may wait behind a *gate*, until the test calls `FakeAPI.open`: so two conversations that run at the same time
-always speak in the same order. A gate within a text lets a test look at the part before it for as long as it wants.
+A `Reply` may have a *gate*: it waits until the test calls `FakeAPI.open`. With gates, two conversations that run at the
+same time always continue in the same order. A gate before the last piece of a text gives a test time to check the part
+before it.
 
-Ids are made of the script's name and the step, so that two runs of one script give the same bytes; tokens are counted
-in characters. Requests that name no script, which the CLI makes on its own account, get a short harmless reply.
+Ids contain the script's name and the step, so two runs of a script give the same bytes. Token counts are numbers of
+characters. Requests that select no script, such as the CLI's own questions, get a short harmless reply.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from typing import Any, Union
 
 __all__ = ["Block", "Failure", "FakeAPI", "Reply", "Request", "deltas", "text", "thinking", "tool"]
 
-#: Names a script in a prompt.
+#: Matches the name of a script in a prompt.
 MARKER = re.compile(r"\[\[([\w-]+)\]\]")
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
 class Block:
-    """One content block: what it starts as, the deltas that fill it, and the seconds between two of them.
+    """A content block: its start, its deltas, and the seconds between two deltas.
 
-    The last delta waits behind the `gate` of that name.
+    The last delta waits until the gate named `gate` is open.
     """
 
     start: Mapping[str, Any]
@@ -52,17 +52,17 @@ class Block:
 
 
 def text(*pieces: str, gate: str | None = None) -> Block:
-    """A text block, one delta for each piece. The last piece waits behind the `gate` of that name."""
+    """Return a text block with one delta per piece. The last piece waits until the gate named `gate` is open."""
     return Block({"type": "text", "text": ""}, [{"type": "text_delta", "text": piece} for piece in pieces], gate=gate)
 
 
 def deltas(count: int, *, pause: float = 0.0) -> Block:
-    """A text block of `count` numbered deltas, so that a lost or repeated one shows; `pause` is seconds between two."""
+    """Return a text block of `count` numbered deltas, with `pause` seconds between two of them."""
     return Block(text().start, text(*(f"word {number} " for number in range(count))).deltas, pause)
 
 
 def thinking(*pieces: str, signature: str = "c2lnbmF0dXJl") -> Block:
-    """A thinking block with its signature, which comes as the last delta."""
+    """Return a thinking block. Its signature is the last delta."""
     return Block(
         {"type": "thinking", "thinking": "", "signature": ""},
         [
@@ -73,7 +73,7 @@ def thinking(*pieces: str, signature: str = "c2lnbmF0dXJl") -> Block:
 
 
 def tool(name: str, /, **arguments: Any) -> Block:
-    """A tool call; its input arrives as JSON in two halves, as the real API cuts it anywhere."""
+    """Return a tool call. Its input is sent as two halves of JSON, because the real API cuts it anywhere."""
     whole = json.dumps(arguments)
     halves = [whole[: len(whole) // 2], whole[len(whole) // 2 :]]
     return Block(
@@ -85,9 +85,13 @@ def tool(name: str, /, **arguments: Any) -> Block:
 class Reply:
     """A message of the assistant.
 
-    `stall` seconds pass before the first byte, and nothing comes before the `gate` of that name is opened; `cut` ends
-    the stream after that many events with an ``error`` event of type ``overloaded_error``, as the real API does when it
-    must give up in mid-message.
+    Args:
+        blocks: the content.
+        stall: seconds before the first byte.
+        gate: name of a gate; nothing is sent before it is open.
+        cut: end the stream after this many events with an ``overloaded_error`` event, as the real API does when it has
+            to give up within a message.
+        stop_reason: by default ``tool_use`` if there is a tool call, else ``end_turn``.
     """
 
     def __init__(
@@ -107,7 +111,7 @@ class Reply:
         )
 
     def content(self, name: str) -> list[dict[str, Any]]:
-        """The finished blocks, with ids made of `name`."""
+        """Return the finished blocks. Their ids contain `name`."""
         finished: list[dict[str, Any]] = []
         for index, block in enumerate(self.blocks):
             whole = self._started(block, name, index)
@@ -124,7 +128,7 @@ class Reply:
         return finished
 
     def message(self, name: str, model: str) -> dict[str, Any]:
-        """The whole message, as a request that does not stream gets it."""
+        """Return the whole message, for a request without streaming."""
         content = self.content(name)
         return {
             "id": f"msg_{name}",
@@ -138,7 +142,7 @@ class Reply:
         }
 
     def events(self, name: str, model: str) -> Iterator[tuple[dict[str, Any], float, str | None]]:
-        """The stream's events, each with the seconds to wait before it, and the gate that it waits behind, if any."""
+        """Yield the events of the stream. Each has the seconds to wait before it, and the gate to wait for, if any."""
         started: dict[str, Any] = {
             **self.message(name, model),
             "content": [],
@@ -171,7 +175,7 @@ class Reply:
 
 @dataclass(frozen=True)
 class Failure:
-    """An HTTP error in the API's own form. `retry_after` is in seconds, and sent as the header of that name."""
+    """An HTTP error in the form of the API. `retry_after` is the value of that header, in seconds."""
 
     status: int
     type: str = "api_error"
@@ -184,7 +188,7 @@ Step = Union[Reply, Failure, "list[Reply | Failure]"]
 
 @dataclass(frozen=True)
 class Request:
-    """One request that was made: when (seconds, monotonic), what, and which script answered it, if any."""
+    """A request that the server has received, the time (monotonic seconds), and the script that has answered it."""
 
     method: str
     path: str
@@ -205,7 +209,7 @@ def _usage(output: int) -> dict[str, Any]:
 
 
 def _dump(value: object) -> bytes:
-    """JSON as the real API writes it: UTF-8, and escapes for halves of surrogate pairs, which UTF-8 cannot hold."""
+    """Encode JSON as the real API does: in UTF-8, with escapes for halves of surrogate pairs, which UTF-8 lacks."""
     written = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", written).encode()
 
@@ -218,16 +222,16 @@ def _texts(message: Mapping[str, Any]) -> Iterable[str]:
 
 
 class FakeAPI:
-    """The server, on a free port of the loopback interface, for as long as the ``with`` block lasts."""
+    """The server. It runs during a ``with`` block, on a free port of the loopback interface."""
 
     def __init__(self, scripts: Mapping[str, Sequence[Step]]) -> None:
         self._scripts = scripts
         self._lock = threading.Lock()
         self._attempts: Counter[tuple[str, int]] = Counter()
-        #: Set when the server stops: nothing that waits outlives it.
+        #: Set when the server stops, which ends all waits.
         self._stopped = threading.Event()
         self._gates: defaultdict[str, threading.Event] = defaultdict(threading.Event)
-        #: Every request, in the order of arrival.
+        #: All requests, in the order of arrival.
         self.requests: list[Request] = []
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
@@ -251,35 +255,35 @@ class FakeAPI:
         self._thread.join()
 
     def wait(self, seconds: float) -> bool:
-        """Wait; tell whether the server still runs."""
+        """Wait for some seconds, or until the server stops. Return True if it still runs."""
         return not (self._stopped.wait(seconds) if seconds else self._stopped.is_set())
 
     def open(self, gate: str) -> None:
-        """Let the replies behind this gate come, those that are still to be asked for as well."""
+        """Open a gate: replies that wait for it are sent, and later ones do not wait."""
         with self._lock:
             self._gates[gate].set()
 
     def wait_for(self, gate: str) -> bool:
-        """Wait until a gate is open; tell whether the server still runs."""
+        """Wait until a gate is open, or until the server stops. Return True if it still runs."""
         with self._lock:
             opened = self._gates[gate]
-        # A gate that nobody knew of when the server stopped was not opened by it.
+        # When the server stops, it opens only the gates that exist. A new one would never be opened.
         if not self._stopped.is_set():
             opened.wait()
         return not self._stopped.is_set()
 
     def asked(self, script: str) -> list[Request]:
-        """The requests that this script answered."""
+        """Return the requests that this script has answered."""
         with self._lock:
             return [request for request in self.requests if request.script == script]
 
     def note(self, request: Request) -> None:
-        """Keep a request."""
+        """Add a request to :attr:`requests`."""
         with self._lock:
             self.requests.append(request)
 
     def answer(self, body: dict[str, Any]) -> tuple[str, Reply | Failure]:
-        """The next reply to a request for a message, and the name that its ids are made of."""
+        """Return the name for the ids in the reply to a request, and the reply."""
         script, step = self._place(body)
         self.note(Request("POST", "/v1/messages", body, script, step))
         if script is None:
@@ -296,9 +300,9 @@ class FakeAPI:
         return f"{script}_{step}", chosen
 
     def _place(self, body: dict[str, Any]) -> tuple[str | None, int]:
-        """The script that the conversation is in, and how many of its steps are done."""
+        """Return the script of a conversation, and how many of its steps are done."""
         done = 0
-        # The agent's requests bring its tools; the CLI's own questions (a title, a topic) only quote the prompt.
+        # Requests of the agent have tools. The CLI's own questions, such as for a title, only quote the prompt.
         if not body.get("tools"):
             return None, 0
         for message in reversed(body.get("messages", [])):
@@ -306,7 +310,7 @@ class FakeAPI:
                 done += 1
                 continue
             if message["role"] == "user":
-                # Messages that waited together, or what a command has left behind, are texts of one message.
+                # The CLI joins queued messages, and the output of commands, into one message with several texts.
                 for written in reversed(list(_texts(message))):
                     named = [name for name in MARKER.findall(written) if name in self._scripts]
                     if named:
@@ -386,13 +390,13 @@ def _handler(api: FakeAPI) -> type[BaseHTTPRequestHandler]:
                 self.wfile.write(content)
 
         def handle(self) -> None:
-            # A CLI that is interrupted or killed hangs up; that is its business.
+            # An interrupted or killed CLI closes the connection, which is not an error here.
             try:
                 super().handle()
             except (BrokenPipeError, ConnectionResetError):
                 self.close_connection = True
 
         def log_message(self, format: str, *args: Any) -> None:
-            """Requests are kept in `FakeAPI.requests`; nothing is written."""
+            """Log nothing: `FakeAPI.requests` has the requests."""
 
     return Handler

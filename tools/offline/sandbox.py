@@ -1,7 +1,7 @@
-"""Where the real CLI may run: in a network namespace that holds nothing but a loopback interface.
+"""Run the real CLI in a network namespace that has only a loopback interface.
 
-So it can reach no API, no account and no telemetry server, whatever it decides to do. `run_inside` makes such a place;
-`require` refuses to go on elsewhere. It needs Linux, and ``unshare`` of util-linux.
+There the CLI cannot reach an API, an account or a telemetry server, whatever it does. `run_inside` makes such a
+namespace, and `require` raises an error outside of one. This needs Linux, and ``unshare`` of util-linux.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 0x1
 
 
 def namespace() -> list[str]:
-    """The command that gives the command behind it a network of its own.
+    """Return a command prefix that runs the rest of the command line in a new network namespace.
 
     Raises:
-        RuntimeError: this system has none, or refuses one.
+        RuntimeError: the system has no namespaces, or does not allow a new one.
     """
     program = shutil.which("unshare")
     if program is None or sys.platform != "linux":
@@ -40,12 +40,12 @@ def namespace() -> list[str]:
 
 
 def run_inside(command: Sequence[str], variables: Mapping[str, str] | None = None) -> int:
-    """Run a command in a namespace of its own, with an empty home and hardly any environment; return its exit code.
+    """Run a command in a new namespace, with an empty home and a minimal environment. Return its exit code.
 
     The command has to call `bring_loopback_up`. ``variables`` are added to its environment.
 
     Raises:
-        RuntimeError: this system has no such namespace, or refuses one.
+        RuntimeError: the system has no namespaces, or does not allow a new one.
     """
     start = namespace()
     with tempfile.TemporaryDirectory(prefix="claude-wire-") as home:
@@ -55,8 +55,8 @@ def run_inside(command: Sequence[str], variables: Mapping[str, str] | None = Non
 
 
 def _flags(probe: socket.socket, flags: int | None = None) -> int:
-    """The flags of the loopback interface, read, or written and returned."""
-    import fcntl  # not everywhere, and this module is imported everywhere
+    """Return the flags of the loopback interface; with ``flags``, set them first."""
+    import fcntl  # Windows has no fcntl, but imports this module
 
     request = struct.pack("16sh14x", b"lo", flags or 0)
     answer = fcntl.ioctl(probe, SIOCGIFFLAGS if flags is None else SIOCSIFFLAGS, request)
@@ -64,13 +64,17 @@ def _flags(probe: socket.socket, flags: int | None = None) -> int:
 
 
 def bring_loopback_up() -> None:
-    """Set the loopback interface up; a new namespace has it down. Raises OSError where that is not allowed."""
+    """Enable the loopback interface, which is down in a new namespace.
+
+    Raises:
+        OSError: the process is not allowed to.
+    """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         _flags(probe, _flags(probe) | IFF_UP)
 
 
 def why_not() -> str | None:
-    """Say why the CLI must not be started by this process, or None if it may."""
+    """Return why this process must not start the CLI; None if it may."""
     names = [name for _, name in socket.if_nameindex()]
     if names != ["lo"]:
         return f"this process sees the network interfaces {', '.join(names) or '(none)'}, and only lo is allowed"
@@ -81,14 +85,14 @@ def why_not() -> str | None:
 
 
 def require() -> None:
-    """Raise RuntimeError unless this process has a loopback interface and no other."""
+    """Raise RuntimeError unless the loopback interface is up and is the only network interface."""
     reason = why_not()
     if reason is not None:
         raise RuntimeError(f"The real CLI is not started: {reason}")
 
 
 def environment(home: Path, base_url: str) -> dict[str, str]:
-    """The whole environment of one CLI: an empty home, a key that is none, the fake API, nothing that calls out."""
+    """Return the environment for a CLI: a home, a fake key, the URL of the fake API, and no telemetry or updates."""
     return {
         "PATH": "/usr/local/bin:/usr/bin:/bin",
         "HOME": str(home),

@@ -1,7 +1,8 @@
-"""Makes the folder ``protocol``, the protocol as data for programs in any language: ``make protocol``.
+"""Write the folder ``protocol``, which describes the protocol as data for programs in any language: ``make protocol``.
 
 ``schema`` and ``vocabulary`` make JSON Schemas of the message classes, ``index`` lists their definitions, and
-``tables`` has the flags and the states of a run. ``corpus`` makes lines with what they mean: of ``samples``, of
-``recorded`` lines, and of ``streams`` and ``parts``, which are written by hand. ``compare`` says what differs between
-two such folders, for the changelog, and ``archive`` packs one for a release.
+``tables`` has the flags of the CLI and the states of a run. ``corpus`` makes test cases: lines and the messages that a
+decoder must return for them. The lines come from ``samples``, from ``recorded`` sessions, and from ``streams`` and
+``parts``, which are written by hand. ``compare`` finds the differences between two such folders for the changelog, and
+``archive`` packs a folder for a release.
 """

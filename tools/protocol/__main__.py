@@ -15,7 +15,7 @@ FOLDER = ROOT / "protocol"
 
 
 def differences(folder: Path, made: Mapping[str, str]) -> list[str]:
-    """The names of files that are not what was made, or that nobody makes."""
+    """Return the names of files that differ from the generated ones, are missing, or are not generated any more."""
     kept = {path.relative_to(folder).as_posix() for path in folder.rglob("*.json") if path.parent.name != "changelog"}
     changed = [name for name, text in made.items() if name not in kept or (folder / name).read_text("utf-8") != text]
     return [*changed, *sorted(kept - made.keys())]
@@ -28,7 +28,7 @@ def check(folder: Path, made: Mapping[str, str]) -> None:
 
 
 def write(folder: Path, made: Mapping[str, str]) -> None:
-    """Write what differs, and an entry of the changelog if the classes are of another version of the CLI."""
+    """Write the files that differ. If the version of the CLI has changed, also write an entry of the changelog."""
     _note_changes(folder, made)
     for name in differences(folder, made):
         if name in made:

@@ -1,7 +1,7 @@
 """Pack the folder for a release: ``python -m protocol.archive INTO`` writes ``protocol-VERSION.tar.gz`` there.
 
-The version is that of the library, which need not be installed. The same folder gives the same bytes, whoever packs it
-with the same zlib.
+The version is that of the library, which need not be installed. The same folder and the same zlib always give the same
+bytes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Cases of the corpus, and the kind of a line."""
+"""Test cases of the corpus, and the kind of a line."""
 
-# Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
+# JSON values are Any; after isinstance, pyright still sees partially unknown types.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ Case: TypeAlias = dict[str, Any]
 
 
 def line_case(name: str, schema: str, value: Any, verdict: str, **more: Any) -> Case:
-    """A case of one line."""
+    """Return a case with one line."""
     expected = {"verdict": verdict, **kind_of(value), **more, "line": 1, "offset": 0}
     return {"name": name, "schema": schema, "text": json.dumps(value) + "\n", "expect": [expected]}
 
 
 def kind_of(value: dict[str, Any]) -> dict[str, Any]:
-    """The kind of a line: its type, and what the type leaves open."""
+    """Return the kind of a line, as ``kind``, ``type`` and ``subtype``."""
 
     def tag(holder: Any, key: str) -> str | None:
         found = holder.get(key) if isinstance(holder, dict) else None

@@ -1,6 +1,6 @@
-"""Compare two folders, and say what is new, gone and changed: ``python -m protocol.compare OLD NEW``."""
+"""Compare two folders and print what is new, gone and changed: ``python -m protocol.compare OLD NEW``."""
 
-# Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
+# JSON values are Any; after isinstance, pyright still sees partially unknown types.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ _ABOUT = (
     "What was known of CLI {0} when this folder went on to {1}, compared with what was then known of {1}. "
     "What was found out late may be older than {1}."
 )
-#: What of a definition's entry in the index is compared with that of another version.
+#: The keys of a definition's entry in the index that are compared.
 _COMPARED = ("group", "sent_by", "kind", "tags", "answer")
-#: What of a schema is said in words, and means nothing to a validator.
+#: The keys of a schema that are only for people.
 _WORDS = ("description", "examples")
-#: How references to definitions begin that take unknown tags.
+#: The prefix of references to definitions that accept unknown tags.
 _OTHER = f"#/$defs/{UNKNOWN}"
 
 
 def entry_name(entry: Mapping[str, Any]) -> str:
-    """The name of the file for an entry of the changelog."""
+    """Return the name of the file for an entry of the changelog."""
     return f"{entry['from']}-{entry['to']}.json"
 
 
 def compared(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """An entry of the changelog. Both sides are the files of a folder, by their names, as JSON.
+    """Return an entry of the changelog. Each argument maps the names of a folder's files to their JSON.
 
-    A definition that is new is listed without its fields. Descriptions are not compared, nor which sets are open.
+    A new definition is listed without its fields. Descriptions are not compared, and neither is which sets are open.
     """
     before, after = _definitions(old), _definitions(new)
     versions = old["index.json"]["cli"], new["index.json"]["cli"]
@@ -55,7 +55,7 @@ def compared(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _definitions(files: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The entries of the index, each with its schema: that of the first schema that has it."""
+    """Return the entries of the index, each with its definition from the first schema that has it."""
     paths = files["index.json"]["schemas"]
     return {
         entry["name"]: {**entry, "schema": files[paths[entry["schemas"][0]]]["$defs"][entry["name"]]}
@@ -85,7 +85,7 @@ def _changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[dict[st
 
 
 def _of_lists(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """What differs between the fields of two objects, or between two lists of flags."""
+    """Yield the differences between the fields of two objects, or between two lists of flags."""
     for name in sorted(old.keys() | new.keys()):
         if name not in old:
             yield {"change": "new", "field": name, "to": new[name]}
@@ -96,7 +96,7 @@ def _of_lists(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[dict[s
 
 
 def _plain(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """The schemas of properties, without their words and without what takes unknown tags."""
+    """Return the schemas of properties, without descriptions and without definitions that accept unknown tags."""
 
     def bare(value: Any) -> Any:
         if not isinstance(value, dict):

@@ -1,10 +1,10 @@
-"""The corpus: streams of bytes, and what a decoder makes of each line in them.
+"""The corpus: streams of bytes, and the result of a decoder for each line in them.
 
-The cases that name a kind are made of the schemas. Those that show how lines are found and what makes one invalid are
-written by hand, in ``streams`` and ``parts``. A test compares all of them with ``Decoder``.
+Cases with the name of a kind are generated from the schemas. Cases for the splitting of lines and for invalid lines are
+written by hand, in ``streams`` and ``parts``. A test compares all cases with ``Decoder``.
 """
 
-# Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
+# JSON values are Any; after isinstance, pyright still sees partially unknown types.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FORMS: tuple[Form, ...] = ("required", "every key", "null")
 
 
 def corpus(sides: Mapping[Name, Sides]) -> dict[str, Any]:
-    """Each file of the corpus, by its name."""
+    """Return file name -> content of the corpus."""
     files: dict[str, list[Case]] = {
         "output": list(_valid(sides["output"])),
         "input": list(_valid(sides["input"])),
@@ -49,7 +49,7 @@ def corpus(sides: Mapping[Name, Sides]) -> dict[str, Any]:
 
 # --- lines of each kind -----------------------------------------------------------------------------------------------
 
-#: Union -> what a line is around a member of it; None stands for the member.
+#: Union -> a line that contains a member of it. None marks the place of the member.
 _AROUND: dict[Name, dict[str, Any]] = {
     "output": {
         "ContentBlock": {"type": "assistant", "message": {"role": "assistant", "content": [None]}},
@@ -87,7 +87,7 @@ def _classes(union: str) -> frozenset[type]:
 
 
 def _samples(side: Sides, name: str) -> Iterator[tuple[Form, dict[str, Any]]]:
-    """The forms of a definition that differ from each other."""
+    """Return the different sample values of a definition: with required keys, with every key, with nulls."""
     seen: list[dict[str, Any]] = []
     for form in _FORMS:
         value = Samples(side.schema["$defs"]).of(name, form)
@@ -107,7 +107,7 @@ def _valid(side: Sides) -> Iterator[Case]:
 
 
 def _recorded(kinds: Set[str]) -> Iterator[Case]:
-    """A recorded line of each of these kinds that was recorded."""
+    """Yield a recorded line of each of these kinds, if there is one."""
     for schema, kind, line in recorded_lines():
         if kind not in kinds:
             continue
@@ -120,16 +120,16 @@ def _recorded(kinds: Set[str]) -> Iterator[Case]:
 
 
 def _spoilt(side: Sides, name: str, seen: set[str] | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
-    """A sample of a definition, made wrong in each way that one key can be.
+    """Yield samples of a definition in which one key has a wrong value.
 
-    Many definitions have keys in common. One that may be absent is left out if it is in ``seen``, where it is put.
+    Many definitions share keys. An optional key is skipped if it is in ``seen``, and added to it otherwise.
     """
     seen = set() if seen is None else seen
     definitions = side.schema["$defs"]
     whole = Samples(definitions).of(name, "required")
     for key, schema in definitions[name]["properties"].items():
         if schema is False or "const" in schema or "not" in schema:
-            continue  # with another tag it is of another class
+            continue  # another tag would select another class
         if key in whole:
             yield f"without {key}", {other: value for other, value in whole.items() if other != key}
         elif (same := f"{key} {schema}") in seen:
@@ -166,7 +166,7 @@ _PARTS = {
 
 
 def _place(line: Any) -> str:
-    """The JSON pointer to the member in a line around it."""
+    """Return the JSON pointer to the None in a line of ``_AROUND``."""
     steps = line.items() if isinstance(line, dict) else enumerate(line) if isinstance(line, list) else ()
     for step, value in steps:
         if value is None:
@@ -187,7 +187,7 @@ def _part(row: tuple[str, Name, Any, list[tuple[str, str]]]) -> Case:
 
 
 def _answers(side: Sides) -> Iterator[Case]:
-    """Payloads of the answers that stand in this schema: those that its side gives."""
+    """Yield cases for the payloads of answers that this side sends."""
     definitions = side.schema["$defs"]
     for request in answered(side.name):
         subtype = str(request.__struct_config__.tag)
@@ -197,7 +197,7 @@ def _answers(side: Sides) -> Iterator[Case]:
             for form, value in _samples(side, name):
                 yield {"name": f"{name}: {form}", **head, "payload": value, "verdict": "valid"}
             for how, value in _spoilt(side, name):
-                if value:  # an empty one acknowledges any request
+                if value:  # an empty payload is a valid answer to any request
                     yield {"name": f"{name}: {how}", **head, "payload": value, "verdict": "misfit"}
         if "HookOutput" in names:
             for name in _members(side, "HookSpecificOutput"):

@@ -1,4 +1,4 @@
-"""Makes all files of the folder ``protocol``, as text."""
+"""Generate all files of the folder ``protocol`` as text."""
 
 # Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
@@ -17,7 +17,7 @@ __all__ = ["as_text", "made_files"]
 
 
 def made_files() -> dict[str, str]:
-    """Each file that is made, by its path within the folder. The README and the changelog are not among them."""
+    """Return path within the folder -> text of all generated files, which exclude the README and the changelog."""
     sides = schemas()
     files: dict[str, Any] = {f"{side.name}.schema.json": side.schema for side in sides.values()}
     files |= {"index.json": index(sides), "flags.json": flags_table(), "run.json": run_table()}
@@ -26,7 +26,7 @@ def made_files() -> dict[str, str]:
 
 
 def as_text(value: Any) -> str:
-    """JSON with a line for each value, so that a change is a few lines. What is short stands on one line."""
+    """Format JSON with one line per value, so that a change is a few lines. Short lists and objects are on one line."""
     return _text(value, "") + "\n"
 
 

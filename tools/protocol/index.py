@@ -1,4 +1,4 @@
-"""``index.json``: every definition of the schemas, with what a program asks about it."""
+"""``index.json``: every definition of the schemas, with the facts that programs need about it."""
 
 # Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
@@ -18,7 +18,7 @@ from protocol.vocabulary import SENDERS, Name, Sides, answer_classes, unions
 
 __all__ = ["index"]
 
-#: Union -> group of its members, and the beginning of their kinds.
+#: Union -> the group of its members, and the prefix of their kinds.
 _GROUPS = {
     "ControlRequestPayload": ("request", "control_request/"),
     "ContentBlock": ("block", ""),
@@ -51,7 +51,7 @@ _HEAD = {
 
 
 def index(sides: Mapping[Name, Sides]) -> dict[str, Any]:
-    """The whole index: a head, and an entry for each class."""
+    """Return the whole index: a head, and an entry for each class."""
     classes: dict[str, type[Wire]] = {}
     kinds: dict[str, str] = {}
     for side in sides.values():
@@ -80,7 +80,7 @@ def index(sides: Mapping[Name, Sides]) -> dict[str, Any]:
 
 
 def _schemas_with(name: str, sides: Mapping[Name, Sides]) -> list[Name]:
-    """The schemas that have a definition of this name."""
+    """Return the schemas that have a definition of this name."""
     return [side.name for side in sides.values() if name in side.definitions.schemas]
 
 
@@ -124,7 +124,7 @@ def _fields(cls: type[Wire], schema: Schema) -> dict[str, Any]:
 
 
 def _union_in(schema: Any) -> str:
-    """The name of the open union that a field holds, alone, in a list or in an object; empty if it holds none."""
+    """Return the name of the open union in a field: as its value, or in a list or an object; empty if there is none."""
     if not isinstance(schema, dict):
         return ""
     if "$ref" in schema:

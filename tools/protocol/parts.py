@@ -1,7 +1,7 @@
-"""Lines with something unknown, and lines with something of a known tag that does not fit, written by hand.
+"""Lines with unknown parts, and lines with parts of a known tag whose values do not fit, written by hand.
 
-Each row has a name, the schema, the line, and the parts that a decoder keeps as they are: what each is, and the JSON
-pointer to it. A row without parts is valid, although it looks unknown.
+Each row has a name, the schema, the line, and the parts that a decoder keeps as dicts: the type of each, and the JSON
+pointer to it. A row without such parts is valid although it looks unknown.
 """
 
 from __future__ import annotations

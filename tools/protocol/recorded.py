@@ -1,4 +1,4 @@
-"""One recorded line of each kind, out of the recordings that the tests have."""
+"""Select one recorded line of each kind from the recordings of the tests."""
 
 # Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
@@ -20,14 +20,14 @@ __all__ = ["recorded_lines"]
 _DATA = Path(__file__).parents[2] / "tests" / "data"
 #: The file in an archive -> the schema of its lines.
 _FILES: dict[str, Name] = {"stdout.ndjson": "output", "stdin.ndjson": "input"}
-#: Recordings in which the host sends what no host should.
+#: Recordings in which the host sends invalid lines.
 _WRONG = ("14_bad", "08_control")
-#: Of the lines up to this size, the one with the most keys is taken.
+#: The limit for the size of a line in bytes. Of the lines below it, the one with the most keys is selected.
 _MAX_BYTES = 3000
 
 
 def recorded_lines() -> Iterator[tuple[Name, str, bytes]]:
-    """The schema, the kind and the bytes of a line; the kinds of one schema are sorted."""
+    """Yield the schema, the kind and the bytes of a line, sorted by kind within a schema."""
     best: dict[tuple[Name, str], tuple[tuple[int, int], bytes]] = {}
     for schema, line in _lines():
         value = json.loads(line)

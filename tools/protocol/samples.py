@@ -1,6 +1,6 @@
-"""Makes values that fit a schema: with required keys only, with every key, or with null wherever it may be."""
+"""Generate values that fit a schema: with required keys only, with every key, or with null wherever it is allowed."""
 
-# Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
+# JSON values are Any; after isinstance, pyright still sees partially unknown types.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ __all__ = ["Form", "Samples", "misfit_for", "types_of"]
 
 Form: TypeAlias = Literal["required", "every key", "null"]
 
-#: A value of each type of JSON.
+#: JSON type -> a value.
 _PLAIN: dict[str, Any] = {"string": "text", "integer": 1, "number": 0.5, "boolean": True, "null": None}
-#: What any JSON may be.
+#: A value for a schema that accepts any JSON.
 _ANYTHING: Any = {"any": ["JSON", 1, None, {}]}
 
 
 class Samples:
-    """Values for the definitions of one schema."""
+    """Generates values for the definitions of one schema."""
 
     def __init__(self, definitions: dict[str, Schema]) -> None:
         self.definitions = definitions
 
     def of(self, name: str, form: Form) -> dict[str, Any]:
-        """An object for a definition of an object."""
+        """Return an object that fits a definition."""
         return self._object(name, form, (name,))
 
     def _object(self, name: str, form: Form, within: tuple[str, ...]) -> dict[str, Any]:
@@ -65,7 +65,7 @@ class Samples:
 
     def _named(self, name: str, form: Form, within: tuple[str, ...]) -> Any:
         schema = self.definitions[name]
-        if "anyOf" in schema:  # a union: the first member that is not open yet
+        if "anyOf" in schema:  # a union: take the first member that does not contain this value already
             members = [one["$ref"].rpartition("/")[2] for one in schema["anyOf"]]
             fresh = [one for one in members if one not in within and not one.startswith(UNKNOWN)]
             name = (fresh or members)[0]
@@ -74,7 +74,7 @@ class Samples:
 
 
 def types_of(schema: Any, definitions: dict[str, Schema]) -> set[str]:
-    """The types of JSON that a schema takes values of."""
+    """Return the JSON types that a schema accepts."""
     if "$ref" in schema:
         return types_of(definitions[schema["$ref"].rpartition("/")[2]], definitions)
     if "anyOf" in schema:
@@ -87,7 +87,7 @@ def types_of(schema: Any, definitions: dict[str, Schema]) -> set[str]:
 
 
 def misfit_for(schema: Any, definitions: dict[str, Schema]) -> Any:
-    """A value of a type that a schema does not take. None if it takes all that are tried."""
+    """Return a value of a type that a schema does not accept; None if it accepts a string, a number and a boolean."""
     taken = types_of(schema, definitions)
     if "string" not in taken:
         return "a text"

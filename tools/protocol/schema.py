@@ -1,9 +1,9 @@
-"""Makes a JSON Schema of message classes: one definition for each class, and for each union of them.
+"""Make a JSON Schema of message classes, with one definition for each class and for each union of classes.
 
-The schemas say what ``Decoder`` says, but for lines that are no JSON object. A value that fits no class of its tag is
-refused, and so is the line around it. A tag that no class has is accepted: each union of classes has a last member,
-named ``AnyOther…``, which takes every object with another tag. So a schema in which these members are false accepts
-only what this version knows. Keys that a class has no field for are accepted everywhere.
+The schemas accept the lines that ``Decoder`` accepts, among lines that are JSON objects. If a value does not fit the
+class of its tag, the whole line is refused. An unknown tag is accepted: the last member of each union is named
+``AnyOther…`` and accepts every object with another tag. If these members are replaced by false, the schema accepts only
+what this version knows. Keys without a field are accepted everywhere.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ __all__ = ["DIALECT", "UNKNOWN", "Definitions", "Schema", "subtype_of"]
 Schema: TypeAlias = dict[str, Any]
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-#: How the names of definitions begin that accept what this version does not know.
+#: The prefix of definitions that accept objects with unknown tags.
 UNKNOWN = "AnyOther"
 
 _SCALARS: dict[Any, str] = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
 
 
 def subtype_of(cls: type[Wire]) -> str | None:
-    """The constant in the field ``subtype``; None if the class has no such constant."""
+    """Return the constant in the field ``subtype``; None if the class has no such constant."""
     hints = [field.type for field in wire_fields(cls) if field.encode_name == "subtype"]
     return str(get_args(hints[0])[0]) if hints and get_origin(hints[0]) is Literal else None
 
 
 def is_required(field: msgspec.structs.FieldInfo) -> bool:
-    """True if a received object must have this key. Some keys are required only of those who write them."""
+    """Return True if a received object must have this key. Some keys are required only when writing."""
     return field.required and msgspec.UnsetType not in get_args(field.type)
 
 
 class Definitions:
-    """The definitions of one schema, which grow with each class that is referred to.
+    """The definitions of one schema. A reference to a class adds its definition.
 
     Args:
-        unions: the names of unions, by their classes.
-        takes: False for a class that has no place in this schema, because only the other side sends it.
+        unions: the classes of a union -> its name.
+        takes: returns False for a class that is not in this schema, because only the other side sends it.
     """
 
     def __init__(self, unions: dict[frozenset[type], str], takes: Callable[[type[Wire]], bool]) -> None:
@@ -54,10 +54,10 @@ class Definitions:
         self._takes = takes
 
     def ref(self, cls: type[Wire]) -> Schema:
-        """A reference to the definition of a class, which is made if it is not there yet."""
+        """Return a reference to the definition of a class, and add the definition if it is missing."""
         name = cls.__name__
         if name not in self.schemas:
-            self.schemas[name] = {}  # its place, and the end of a recursion
+            self.schemas[name] = {}  # reserves the name and ends a recursion
             self.classes[name] = cls
             self.schemas[name] = self._of_class(cls)
         return {"$ref": f"#/$defs/{name}"}
@@ -68,7 +68,7 @@ class Definitions:
         return {"$ref": f"#/$defs/{name}"}
 
     def of(self, hint: Any) -> Schema:
-        """The schema of a type hint."""
+        """Return the schema of a type hint."""
         members = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
         if Any in members:
             return {}
@@ -146,5 +146,5 @@ class Definitions:
 
 
 def other_than(tag_field: str, tags: Iterable[Any]) -> Schema:
-    """Properties that no object with one of these tags has."""
+    """Return properties that accept every tag except these."""
     return {tag_field: {"not": {"enum": list(tags)}}}

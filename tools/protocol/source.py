@@ -1,4 +1,4 @@
-"""What the source of a message class says in words: its docstring, and those of its fields.
+"""Read the docstrings of message classes and of their fields from the source.
 
 A string after a field describes it, and editors show it. ``# one of a, b`` above a field lists the words that the CLI
 is known to write there. The set stays open: no class refuses another word.
@@ -34,7 +34,7 @@ _SAME_AS = re.compile(r"one of those of (\w+)\.(\w+)")
 
 
 def docstring(cls: type[Wire]) -> str:
-    """The docstring of the class itself in Markdown, each paragraph on one line; empty if it has none."""
+    """Return the docstring of the class in Markdown, with one line per paragraph; empty if it has none."""
     text = inspect.cleandoc(cls.__dict__.get("__doc__") or "")
     return _plain(text) if text and not text.startswith(f"{cls.__name__}(") else ""
 
@@ -45,7 +45,7 @@ def _plain(text: str) -> str:
 
 
 def field_notes(cls: type[Wire]) -> dict[str, FieldNote]:
-    """The notes of all fields that have some, those of base classes included, by the names of their attributes."""
+    """Return attribute name -> note, for all fields with a note, including those of base classes."""
     notes: dict[str, FieldNote] = {}
     for base in reversed(cls.__mro__):
         if base is not Wire and issubclass(base, Wire):
@@ -69,7 +69,7 @@ def _notes_of_module(module: ModuleType) -> Mapping[str, Mapping[str, FieldNote]
 
 
 def _docstring_in(statement: ast.stmt | None) -> str:
-    """The text of a statement that is a string alone; empty for any other."""
+    """Return the text of a statement that is a string; empty for other statements."""
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
         return _plain(inspect.cleandoc(str(statement.value.value)))
     return ""

@@ -1,4 +1,4 @@
-"""Streams that show how lines are found, and what makes a line invalid, written by hand."""
+"""Test cases for the splitting of streams into lines, and for invalid lines, written by hand."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from protocol.cases import Case, kind_of
 __all__ = ["STREAMS"]
 
 _ALIVE = b'{"type":"keep_alive"}'
-#: How deep a value may be nested for every decoder, and how deep it is for none that keeps to a stack.
+#: Two depths of nesting: one that every decoder accepts, and one that every decoder with a stack refuses.
 _DEEP, _TOO_DEEP = 100, 20_000
 
 
 def _stream(name: str, *parts: bytes | tuple[bytes, Any], **options: Any) -> Case:
-    """A case whose stream is these parts, joined.
+    """Return a case. Its stream is the joined parts.
 
-    A pair is the bytes of a line without its line feed, and what comes of them: an object for a valid message, or the
-    reason why the line is invalid. Plain bytes come to nothing.
+    A part that is a pair is a line without its line feed, and its result: an object for a valid message, or the reason
+    why the line is invalid. A part that is plain bytes has no result.
     """
     data = b"".join(part if isinstance(part, bytes) else part[0] for part in parts)
     expected: list[dict[str, Any]] = []
@@ -41,7 +41,7 @@ def _verdict(meant: Any) -> dict[str, Any]:
 
 
 def _valid(line: bytes) -> tuple[bytes, Any]:
-    """A line that any JSON parser reads as it is meant."""
+    """Return a part with a line that every JSON parser reads in the same way."""
     return line, json.loads(line)
 
 
@@ -54,7 +54,7 @@ _TEXT = b'{"type":"assistant","message":{"role":"assistant","content":[{"type":"
 
 
 def _nested(depth: int) -> bytes:
-    """A message with a value of any kind that is nested so deeply."""
+    """Return a message with a value that is nested ``depth`` levels deep."""
     return b'{"type":"user","message":{"role":"user","content":""},"tool_use_result":%s}' % (
         b"[" * depth + b"]" * depth
     )

@@ -1,4 +1,4 @@
-"""``flags.json``, the command line of the CLI with types, and ``run.json``, the states of a prompt in a run."""
+"""``flags.json`` with the flags of the CLI and their types, and ``run.json`` with the states of a prompt in a run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from claude_wire.protocol import run
 
 __all__ = ["flags_table", "run_table"]
 
-#: Kind of a flag's value -> its type in JSON Schema, and how a value is written.
+#: Kind of a flag's value -> its type in JSON Schema, and how to write a value on the command line.
 _TYPES: dict[kinds.Kind, tuple[Any, str]] = {
     kinds.BOOL: ({"type": "boolean"}, "the flag alone; left out if false"),
     kinds.BOOL_OR_TEXT: ({"type": ["boolean", "string"]}, "the flag alone, or with a text"),
@@ -34,7 +34,7 @@ _TYPES: dict[kinds.Kind, tuple[Any, str]] = {
 
 
 def flags_table() -> dict[str, Any]:
-    """The flags of the CLI that a host may set, in the order in which they are written."""
+    """Return the flags of the CLI that a host may set, in the order in which the library writes them."""
     described = _attributes(ClaudeOptions)
     flags: list[dict[str, Any]] = []
     for field in dataclasses.fields(Flags):
@@ -70,7 +70,7 @@ def flags_table() -> dict[str, Any]:
 
 
 def _attributes(cls: type) -> dict[str, str]:
-    """What the section ``Attributes`` of a docstring says of each attribute, in Markdown."""
+    """Return attribute -> its description in the section ``Attributes`` of a docstring, in Markdown."""
     text = inspect.cleandoc(cls.__doc__ or "").partition("Attributes:\n")[2].partition("\n\n")[0]
     found = re.findall(r"^    (\w+): (.*(?:\n     .*)*)", text, re.MULTILINE)
     return {name: _markdown(said) for name, said in found}
@@ -82,7 +82,7 @@ def _markdown(text: str) -> str:
 
 
 def run_table() -> dict[str, Any]:
-    """The states of a prompt, the events that change them, and the rules by which messages become events."""
+    """Return the states of a prompt, the events that change them, and the rules by which messages become events."""
     text = inspect.cleandoc(run.__doc__ or "")
     about, table, rules = re.split(r"^=+ +=+$", text, flags=re.MULTILINE)
     states: dict[str, str] = {}
@@ -95,7 +95,7 @@ def run_table() -> dict[str, Any]:
     listed = [_markdown(rule) for rule in re.split(r"^\* ", rules, flags=re.MULTILINE)[1:]]
     return {
         "cli": PROTOCOL_VERSION,
-        # Of the paragraphs about the rules: the last leads over to the table, and one names pages of this project.
+        # Leave out the last paragraph, which introduces the table, and a paragraph with links to pages of this project.
         "about": [_markdown(one) for one in about.strip().split("\n\n")[:-1] if "docs/" not in one],
         "first": run.State.SENT.name,
         "states": {

@@ -1,4 +1,4 @@
-"""The three schemas: for the output of the CLI, for its input, and for the records of a transcript."""
+"""Make the three schemas: for the output of the CLI, for its input, and for the records of a transcript."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ SENDERS: dict[Name, str] = {"output": "agent", "input": "host", "records": "agen
 
 @dataclass
 class Sides:
-    """One schema, and what is in it."""
+    """One schema, its definitions and its classes."""
 
     name: Name
     definitions: Definitions
     schema: Schema
-    #: The classes of the lines themselves, by their kinds.
+    #: Kind -> the class of such a line.
     lines: dict[str, type[Wire]] = field(default_factory=lambda: dict[str, type[Wire]]())
 
 
 @cache
 def unions() -> dict[frozenset[type[Wire]], str]:
-    """The names of all unions of message classes, by their classes."""
+    """Return the classes of a union -> its name, for all unions of message classes."""
     found: dict[frozenset[type[Wire]], str] = {}
     for package in (claude_wire.messages, claude_wire.transcripts.records):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
@@ -60,14 +60,14 @@ def unions() -> dict[frozenset[type[Wire]], str]:
 
 
 def answered(name: Name) -> list[type[ControlRequestBody[Any]]]:
-    """The classes of the control requests whose answers stand in this schema: those of the other side."""
+    """Return the control requests whose answers are in this schema: those that the other side sends."""
     if name == "records":
         return []
     return [cls for cls in get_args(ControlRequestPayload) if cls.sent_by != SENDERS[name]]
 
 
 def schemas() -> dict[Name, Sides]:
-    """All three schemas."""
+    """Return all three schemas."""
     return {name: _schema(name, MESSAGES if name != "records" else vocabulary_of(Record)) for name in NAMES}
 
 
@@ -81,7 +81,7 @@ def _schema(name: Name, vocabulary: Vocabulary) -> Sides:
     lines = {kind: cls for kind, cls in _lines(vocabulary) if takes(cls)}
     choices = _choices(name, vocabulary, lines, definitions)
     for request in answered(name):
-        for cls in answer_classes(request):  # nothing refers to them: an answer does not say what it answers
+        for cls in answer_classes(request):  # nothing else refers to them: an answer does not name its request
             definitions.ref(cls)
     schema = {
         "$schema": DIALECT,
@@ -95,7 +95,7 @@ def _schema(name: Name, vocabulary: Vocabulary) -> Sides:
 
 
 def _lines(vocabulary: Vocabulary) -> Iterator[tuple[str, type[Wire]]]:
-    """The classes of lines by kind. What comes most often stands first."""
+    """Yield the kind and the class of each line, the most frequent first."""
     yield from vocabulary.by_type.items()
     for type_, classes in vocabulary.by_subtype.items():
         for subtype, cls in classes.items():
@@ -106,7 +106,7 @@ def _lines(vocabulary: Vocabulary) -> Iterator[tuple[str, type[Wire]]]:
 def _choices(
     name: Name, vocabulary: Vocabulary, lines: Mapping[str, type[Wire]], definitions: Definitions
 ) -> list[Schema]:
-    """What a line may be: one of a type that has one class, one of a type with subtypes, or any other."""
+    """Return the alternatives for a line: types with one class, types with subtypes, and any other type."""
     line = "Record" if name == "records" else "Message"
     typed = {kind: cls for kind, cls in lines.items() if "/" not in kind and kind not in vocabulary.by_subtype}
     subtyped = sorted({kind.partition("/")[0] for kind in lines if "/" in kind})
@@ -127,7 +127,7 @@ def _choices(
 
 
 def _subtyped(tag: str, line: str, vocabulary: Vocabulary, definitions: Definitions) -> Schema:
-    """A definition of all lines of one type, which ``subtype`` tells apart."""
+    """Define all lines of one type. Their ``subtype`` identifies the class."""
     known = sorted(vocabulary.by_subtype[tag])
     choices = [definitions.ref(cls) for cls in vocabulary.by_subtype[tag].values()]
     if tag in vocabulary.others:  # a class for all other subtypes that are strings
@@ -144,7 +144,7 @@ def _subtyped(tag: str, line: str, vocabulary: Vocabulary, definitions: Definiti
 
 
 def answer_classes(request: type[ControlRequestBody[Any]]) -> list[type[Wire]]:
-    """The classes that the payload of an answer may have; none if it is a plain object."""
+    """Return the classes that the payload of an answer may have; an empty list if it is a plain object."""
     hint = request.answer_type()
     members = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
     return [cls for cls in members if isinstance(cls, type) and issubclass(cls, Wire)]
