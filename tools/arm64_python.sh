@@ -1,12 +1,12 @@
 #!/bin/sh
-# Debian's Python for arm64, and an emulator that runs it here, unpacked into a folder: arm64_python.sh FOLDER.
-# FOLDER/usr/bin/python is a Python as any other. Nothing is installed. The names are those of Debian 12.
+# Unpack Debian's Python for arm64, and an emulator that runs it on this machine, into a folder: arm64_python.sh FOLDER.
+# FOLDER/usr/bin/python then works like any Python. Nothing is installed. The package names are those of Debian 12.
 set -eu
 mkdir -p "$1/packages/state/lists/partial" "$1/packages/cache/archives/partial"
 cd "$1"
 folder=$(pwd)
 cd packages
-# Lists of its own, from where this machine has its packages: its apt goes on without arm64.
+# Use separate package lists, from the same mirror, so that the machine's apt does not get arm64 packages.
 site=$(apt-get indextargets --format '$(REPO_URI)' 'Origin: Debian' 'Codename: bookworm' 'Created-By: Packages' | head -n 1)
 echo "deb [arch=arm64 signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $site bookworm main" > sources.list
 apt() {
@@ -23,7 +23,8 @@ for package in *.deb; do
 done
 cd "$folder"
 rm -r packages
-# A program, since a shell would add to the environment. -0 says by which name it was started: an environment's, perhaps.
+# A program instead of a shell script, which would add variables to the environment. -0 passes on the name by which it
+# was started, which may be that of a virtual environment.
 cat > python.c <<END
 #include <unistd.h>
 int main(int count, char **given) {

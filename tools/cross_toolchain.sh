@@ -1,6 +1,6 @@
 #!/bin/sh
-# Debian's Rust compiler with the sources of its standard library, unpacked into a folder: cross_toolchain.sh FOLDER.
-# Nothing is installed, and an installed Rust is left alone. The names are those of Debian 12.
+# Unpack Debian's Rust compiler and the sources of its standard library into a folder: cross_toolchain.sh FOLDER.
+# Nothing is installed, and an installed Rust is not changed. The package names are those of Debian 12.
 set -eu
 mkdir -p "$1/packages" "$1/bin"
 cd "$1"

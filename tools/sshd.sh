@@ -1,5 +1,5 @@
 #!/bin/sh
-# Debian's SSH server, unpacked into a folder for a test: sshd.sh FOLDER. Nothing is installed, and no server is left to run.
+# Unpack Debian's SSH server into a folder, for a test: sshd.sh FOLDER. Nothing is installed, and no server is started.
 set -eu
 mkdir -p "$1"
 cd "$1"
