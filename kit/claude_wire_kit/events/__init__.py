@@ -1,7 +1,6 @@
-"""Messages in, events out. An event is something that a person sees of a session: text, a tool call, a question,
-progress, a notice, the cost.
+"""Turn messages into events for a front end: text, tool calls, questions, progress, notices, cost.
 
-:class:`Bridge` makes the events. A front end shows them, and need not know the protocol. Sans-IO, but for
+:class:`Bridge` makes the events. A front end shows them without knowing the protocol. Sans-IO, except
 :class:`Questions`.
 """
 

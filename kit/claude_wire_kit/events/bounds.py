@@ -1,6 +1,6 @@
-"""Events with details, cut to a size that a browser takes: what tools were given and what they returned may be large.
+"""Limit the size of an event for a browser, because the inputs and results of tools may be very large.
 
-A text keeps its beginning and its end, and says how much is left out between them.
+A long text keeps its beginning and its end, and between them says how many characters are left out.
 """
 
 from __future__ import annotations
@@ -13,19 +13,20 @@ from claude_wire.support import fields_of, items_of
 from claude_wire_kit.events.changes import without_change
 from claude_wire_kit.events.events import Notice, Operation, Part, UiEvent, UserPrompt
 
-#: Characters of a text that are kept: of its beginning and of its end.
+#: How many characters a long text keeps of its beginning and of its end.
 HEAD_CHARS, TAIL_CHARS = 60_000, 40_000
-#: Characters of all texts of an event together, in base64 for a picture. Above that, texts and pictures are left out.
+#: Limit in characters for all texts of an event. Texts above it are left out.
 EVENT_CHARS = 400_000
+#: Limit in characters of base64 for all pictures of an event. Pictures above it are left out.
 PICTURE_CHARS = 2_000_000
-#: Members of each list and object of an input that are kept, and how deep they stand in each other.
+#: Limits for a tool's input: the members of each list and object, and the depth of nesting.
 MAX_MEMBERS, MAX_DEPTH = 200, 20
 
 
 def bounded(event: UiEvent) -> UiEvent:
-    """Return an event whose details are at most some hundred thousand characters, and one picture.
+    """Return an event with its texts, lists and pictures cut to the limits of this module.
 
-    What a person decides on is never cut: the input of a permission question.
+    The input of a permission question is never cut, because a person decides on it.
     """
     room = _Room()
     match event:
@@ -43,7 +44,7 @@ def bounded(event: UiEvent) -> UiEvent:
 
 
 class _Room:
-    """What an event may still have."""
+    """Cuts the values of one event, and counts the characters that the event may still have."""
 
     def __init__(self) -> None:
         self._chars = EVENT_CHARS
@@ -73,7 +74,7 @@ class _Room:
         return part
 
     def value(self, value: Any, depth: int = 0) -> Any:
-        """Return a JSON value with its texts, lists and objects cut."""
+        """Return a JSON value with its texts, lists, objects and depth cut."""
         if isinstance(value, str):
             return self.text(value)
         self._chars -= 10

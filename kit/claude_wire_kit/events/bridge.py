@@ -1,7 +1,7 @@
-"""Messages in, events out: this module decides what a person sees of a session. Sans-IO, and without a clock.
+"""Turn messages into events: this module decides what a person sees of a session. Sans-IO, and without a clock.
 
-The same messages always give the same events. The web page takes the events by name over HTTP. The terminal and the
-HTML page use ``Bridge(details=True)``, which leaves out nothing that a message says.
+The same messages always give the same events. The terminal, the HTML page and the web page use
+``Bridge(details=True)``, whose events contain everything that the messages say.
 """
 
 from __future__ import annotations
@@ -42,14 +42,13 @@ from claude_wire_kit.events.subagents import find_mentions
 from claude_wire_kit.events.work import CALLS, Task, Work, decision_of
 from claude_wire_kit.usage.meter import UsageMeter
 
-#: The bridge keeps the state of at most this many conversations. One more ends the conversation that was silent for
-#: longest.
+#: Limit for conversations. A further one ends the conversation whose last message is the oldest.
 MAX_CONVERSATIONS = 256
-#: The bridge remembers this many prompts (the CLI may repeat them) and this many texts (a result may repeat them).
+#: How many prompts the bridge remembers, because the CLI may repeat them, and how many texts, because a result may.
 MAX_PROMPTS, MAX_SAID = 1000, 100
-#: The output of the CLI's own commands begins with one of these.
+#: The output of a local command of the CLI begins with one of these texts.
 PRINTED = ("<local-command-stdout>", "<local-command-stderr>")
-#: When the user interrupts a turn, the CLI writes a message in the user's name that begins with this.
+#: When the user interrupts a turn, the CLI writes a user message that begins with this text.
 INTERRUPTED = "[Request interrupted by user"
 
 Events: TypeAlias = "list[UiEvent]"
@@ -58,24 +57,22 @@ Events: TypeAlias = "list[UiEvent]"
 class Bridge:
     """Turns the messages of one or several streams into events for a front end.
 
-    ``add`` takes all messages in order, including control messages and messages of other dialects. The bridge keeps
-    its state by session. A message without a session id belongs to the session of the message before. The events are
-    those of :data:`~claude_wire_kit.events.UiEvent`; each has ``to_dict()`` and ``to_json()``.
+    Give all messages to ``add`` in order, including control messages and messages of other dialects. The bridge keeps
+    separate state for each session. A message without a session id belongs to the session of the previous message. The
+    events are those of :data:`~claude_wire_kit.events.UiEvent`; each has ``to_dict()`` and ``to_json()``.
 
     The state is limited in number and in bytes, as ``docs/events.md`` lists. An id of more than 128 characters is
     replaced by its digest.
 
     Args:
-        project: called once for each session, with its id. It returns the ``projectId`` of the session's events, or
-            None for none.
-        progress: the rules that find progress in text; empty for none.
-        partial: also give deltas of text while it streams.
-        prompts: also give the prompts that the CLI repeats.
-        permissions_from_tools: names of tools. Each use of such a tool gives a permission question, until the agent
+        project: called once for each session, with the session's id. Returns the ``projectId`` of its events, or None.
+        progress: the rules that find progress in text; an empty tuple for none.
+        partial: also make events of text deltas.
+        prompts: also make events of the prompts that the CLI repeats.
+        permissions_from_tools: names of tools. Each use of such a tool makes a permission question, until the agent
             asks its first question itself. The agent does not wait for the answer.
-        details: also give what a front end for one person needs to show all of a session: thinking, texts of
-            subagents, whole inputs and results, every prompt, hooks, requests of the host. The fields and classes of
-            events that come with it are marked as details.
+        details: also make events of everything else: thinking, texts of subagents, whole inputs and results, every
+            prompt, hooks, requests of the host. The classes and fields for this are marked *detail*.
     """
 
     def __init__(
@@ -95,29 +92,29 @@ class Bridge:
             raise TypeError("progress takes functions, such as those of PROGRESS_RULES")
         if isinstance(permissions_from_tools, (str, bool)):
             raise TypeError("permissions_from_tools takes the names of tools, such as ['Bash', 'Write']")
-        # The tools whose uses become questions. Empty once the agent has asked a question itself.
+        # The tools whose uses become questions. Empty after the agent has asked a question itself.
         self._asked_tools: frozenset[str] = frozenset(permissions_from_tools)
         self._partial = partial
         self._conversations: dict[str | None, Conversation] = {}
         # The conversation of the previous message.
         self._latest: Conversation | None = None
         self._messages = 0
-        # The uuids of prompts that gave an event: the CLI repeats a prompt each time that it is sent.
+        # The uuids of prompts that have an event. If a prompt is sent again, the CLI repeats it again.
         self._prompts = Ids()
         self._prompts_wanted = prompts
         self._work = Work(self._rules, details=details)
         self._permissions = Permissions(details=details)
         self._meter = UsageMeter()
         self._details = details
-        # For details only. `_awaited` holds prompts that were shown already, and that the CLI may still ask a hook
-        # about or repeat. `_hooked` holds those that the CLI may only repeat. `_said` holds the latest texts of main
-        # conversations.
+        # For details only. `_awaited`: prompts that were shown, and that the CLI may give to a hook and then repeat.
+        # `_hooked`: prompts that were shown and given to a hook, and that the CLI may still repeat. `_said`: the latest
+        # texts of main conversations.
         self._awaited: deque[Key] = deque(maxlen=MAX_PROMPTS)
         self._hooked: deque[Key] = deque(maxlen=MAX_PROMPTS)
         self._said: deque[Key] = deque(maxlen=MAX_SAID)
-        # The CLI's open requests: subtype and tool call of each.
+        # The CLI's open requests: key of the id -> (subtype, id of the tool call).
         self._asked: dict[Key, tuple[str, str | None]] = {}
-        # The latest SessionStarted, and how many characters of a tool's input have streamed.
+        # The latest SessionStarted event, and the characters of the tool input that streams now.
         self._started: SessionStarted | None = None
         self._input_chars = 0
 
@@ -128,10 +125,10 @@ class Bridge:
         )
 
     def add(self, message: m.Message | m.InvalidLine) -> list[UiEvent]:
-        """Take the next message, and return the events that it gives, in order.
+        """Process the next message, and return its events in order.
 
         Raises:
-            TypeError: it is no message: a dict of ``Decoder(dict)``, a line, or a list of messages.
+            TypeError: the argument is not a message, but a dict of ``Decoder(dict)``, a line, or a list of messages.
         """
         handler = self._handlers.get(type(message))
         if handler is None:
@@ -142,7 +139,7 @@ class Bridge:
         return events
 
     def sent(self, message: m.Message | m.InvalidLine) -> list[UiEvent]:
-        """Take a message that the host wrote, and return its events, in order. Only ``details=True`` gives any."""
+        """Process a message that the host has sent, and return its events in order. Needs ``details=True``."""
         events: Events = []
         match message:
             case m.UserMessage():
@@ -166,7 +163,7 @@ class Bridge:
         return events
 
     def end(self) -> list[UiEvent]:
-        """End everything that is open because the stream has ended: operations, subagents and permission questions."""
+        """Return events that end all open operations, subagents and questions, because the stream has ended."""
         events: Events = []
         while self._conversations:
             self._end_oldest(events)
@@ -184,18 +181,19 @@ class Bridge:
     ) -> m.ControlResponse | m.PermissionReply:
         """Answer a permission question, and return the message to send to the CLI.
 
-        The session answers a question of :class:`~claude_wire_kit.events.Questions` itself: do not send what is
-        returned.
+        If :class:`~claude_wire_kit.events.Questions` asked the question, the session sends the answer itself: ignore
+        the returned message.
 
         Args:
-            request_id: of the :class:`~claude_wire_kit.events.PermissionRequest`.
-            option: the index of the option by which the tool is allowed.
-            message: why it is not allowed; the model reads it.
-            updated_input: the input with which the tool runs in place of its own.
+            request_id: the ``requestId`` of the :class:`~claude_wire_kit.events.PermissionRequest`.
+            allow: whether the tool may run.
+            option: if allowed, the index of the chosen option.
+            message: if denied, the reason. The model reads it.
+            updated_input: if allowed, the input for the tool; None for the input that the model chose.
 
         Raises:
-            AnswerError: there is no such question, or it is settled.
-            ValueError: the question has no such option.
+            AnswerError: the question is unknown, or settled.
+            ValueError: the question does not have this option.
         """
         call = self._permissions.call_of(request_id)
         reply = self._permissions.answer(request_id, allow, option, message, updated_input)
@@ -204,13 +202,13 @@ class Bridge:
         return reply
 
     def ask(self, request: m.CanUseToolRequest, settled: Settled) -> tuple[str, list[UiEvent]]:
-        """Take a question that came without its control request, as :class:`~claude_wire_kit.events.Questions` does.
+        """Add a question without its control request. Used by :class:`~claude_wire_kit.events.Questions`.
 
         Args:
-            settled: called once: with the answer, or with None if the question needs none any more.
+            settled: called once, with the answer, or with None if the question no longer needs an answer.
 
         Returns:
-            The id of the question, and the events that it gives.
+            The id of the question, and its events.
         """
         events: Events = []
         self._agent_asks(events)
@@ -219,13 +217,13 @@ class Bridge:
         return id, events
 
     def withdraw(self, request_id: str | float) -> list[UiEvent]:
-        """Settle a question without an answer. Returns the events that this gives: none if it was settled before."""
+        """Settle a question without an answer. Returns the events; none if the question was settled before."""
         return list(self._permissions.withdraw(request_id))
 
     # --- conversations ------------------------------------------------------------------------------------------------
 
     def _conversation_of(self, session: str | None, events: Events) -> Conversation:
-        """Return the conversation of a message with this session id. A new session gets a new conversation."""
+        """Return the conversation for a message's session id. Make a new conversation for a new session."""
         id = None if session is None else short_id(session)
         latest = self._latest
         if latest is not None and (id is None or latest.id == id):
@@ -245,8 +243,8 @@ class Bridge:
         events += self._permissions.withdraw_all(oldest.id)
 
     def _asked_in(self, asked: m.CanUseToolRequest) -> dict[str, Any]:
-        """Return the fields of the conversation that a question belongs to. A question does not name its conversation:
-        it is that of its tool call, or else the latest.
+        """Return the fields of a question's conversation: that of its tool call, or else the latest one. The question
+        itself does not name it.
         """
         place = None if asked.tool_use_id is None else self._work.operations.find(short_id(asked.tool_use_id))
         found = self._latest if place is None else self._conversations[place[0]]
@@ -282,7 +280,7 @@ class Bridge:
     def _block(
         self, block: m.ContentBlock, message: m.AssistantMessage, agent: str | None, to: Conversation, events: Events
     ) -> None:
-        """Add the events of a block that is neither text nor a call nor a result."""
+        """Add the events of a content block other than a text, a call or a result."""
         if isinstance(block, m.ThinkingBlock):
             id = to.finish(agent, message.message.id, "thinking")
             events.append(Thinking(content=block.thinking, id=id, agentId=agent, **to.fields))
@@ -293,7 +291,7 @@ class Bridge:
             self._notify(Notice(kind="block", text=text), message.session_id, events, agentId=agent)
 
     def _speaker_of(self, message: m.AssistantMessage | m.UserMessage, to: Conversation, events: Events) -> str | None:
-        """Return the id of the subagent that speaks, or None for the main agent. A new subagent gives an event."""
+        """Return the id of the subagent that wrote a message; None for the main agent. Add the event of a new one."""
         if message.parent_tool_use_id is None:
             return None
         to.tells_subagents = True
@@ -381,7 +379,7 @@ class Bridge:
     def _prompt(
         self, message: m.UserMessage, agent: str | None, to: Conversation, events: Events, *, is_sent: bool = False
     ) -> None:
-        """Add the event of a prompt, unless it was shown when the host sent it or when a hook was asked about it."""
+        """Add the event of a prompt, unless it was shown when the host sent it or when the CLI gave it to a hook."""
         if not self._details and (not self._prompts_wanted or agent is not None or not self._is_new(message)):
             return
         if self._details and message.isReplay and not self._is_first(message):
@@ -408,25 +406,25 @@ class Bridge:
         events.append(prompt)
 
     def _is_new(self, message: m.UserMessage) -> bool:
-        """Return True if the CLI repeats this prompt for the first time. Repeated output of the CLI does not count."""
+        """Return True if this is a person's prompt, and the CLI repeats it for the first time."""
         if not message.isReplay or message.isSynthetic or message.text.startswith(PRINTED):
             return False
         return self._is_first(message)
 
     def _is_first(self, message: m.UserMessage) -> bool:
-        """Return True unless a prompt with the same uuid came before."""
+        """Return True unless there was a prompt with the same uuid before."""
         is_first = (message.uuid or "") not in self._prompts
         if message.uuid:
             self._prompts.add(message.uuid)
         return is_first
 
     def expect_prompt(self, text: str) -> None:
-        """Give no event when the CLI repeats this prompt: the person who typed it has seen it."""
+        """Make no event when the CLI repeats this prompt, because a front end has shown it already."""
         self._awaited.append(key_of(text))
 
     def _tool_result(self, message: m.ToolResultMessage | m.SystemToolResultMessage, events: Events) -> None:
         meant = as_stream_json(message)
-        if self._details and isinstance(meant, m.SystemToolResultMessage):  # this message does not name its call
+        if self._details and isinstance(meant, m.SystemToolResultMessage):  # this message has no id of a call
             meant = m.UserMessage(message=m.MessageParam("user", [m.ToolResultBlock("", meant.content)]))
         if isinstance(meant, m.UserMessage):
             self._user(meant, events)
@@ -438,7 +436,7 @@ class Bridge:
     # --- permissions --------------------------------------------------------------------------------------------------
 
     def _question_of(self, block: Any, to: Conversation, events: Events) -> None:
-        """Make a question of a tool use, for a stream whose agent asks no questions."""
+        """Make a permission question of a tool use, because the agent of this stream asks none itself."""
         given: object = block.input
         made = m.PermissionRequestMessage(
             tool_name=block.name,
@@ -448,7 +446,7 @@ class Bridge:
         events += self._permissions.ask(made, None, to.fields)
 
     def _agent_asks(self, events: Events) -> None:
-        """The agent asks for permission itself: stop making questions from tool uses, and withdraw the open ones."""
+        """Stop making questions from tool uses and withdraw the open ones, because the agent has asked one itself."""
         if self._asked_tools:
             self._asked_tools = frozenset()
             for id in self._conversations:
@@ -484,7 +482,7 @@ class Bridge:
             events += self._permissions.withdraw(message.request_id)
 
     def _reply(self, message: m.ControlResponse, events: Events) -> None:
-        """Take the CLI's answer to a request of the host."""
+        """Process the CLI's answer to a request of the host."""
         if self._details and isinstance(message.response, m.ControlError):
             text = f"a request of the host failed: {message.response.error}"
             self._notify(Notice(kind="error", text=text), None, events)
@@ -517,7 +515,7 @@ class Bridge:
 
     def _turn(self, result: m.ResultMessage, events: Events) -> None:
         used = self._meter.add(result)
-        if used is None and not self._details:  # the same result came before
+        if used is None and not self._details:  # a repetition of an earlier result
             return
         to = self._conversation_of(result.session_id, events)
         self._work.end(to, events, ok=result.ok)
@@ -557,7 +555,7 @@ class Bridge:
             started = SessionStarted(
                 model=message.model, folder=message.cwd, version=message.claude_code_version, permissionMode=mode
             )
-            if started != self._started:  # the CLI writes it in every turn, mostly unchanged
+            if started != self._started:  # the CLI sends this message at each turn, mostly unchanged
                 self._started = started
                 events.append(replace(started, **to.fields))
             events.append(Activity(what="waiting for the model", **to.fields))
@@ -567,7 +565,7 @@ class Bridge:
         self._other(message, events)
 
     def _other(self, message: Any, events: Events) -> None:
-        """Add the event of a message that is not part of the conversation. Most such messages give none."""
+        """Add the notice or the activity for a message of another type. Most types have neither."""
         if not self._details and type(message) not in MAY_BE_FOR_ALL:
             return
         session = getattr(message, "session_id", None)
@@ -616,7 +614,7 @@ def _tokens(used: m.Usage | None) -> Tokens | None:
 
 
 def _take(text: str, *known: deque[Key]) -> bool:
-    """Remove a text from the first of these queues that has it. Returns False if none has it."""
+    """Remove a text from the first of these queues that contains it. Returns False if none of them does."""
     key = key_of(text)
     found = next((keys for keys in known if key in keys), None)
     if found is not None:
@@ -625,5 +623,5 @@ def _take(text: str, *known: deque[Key]) -> bool:
 
 
 def _key(request_id: object) -> Key:
-    """Return the key of a request id. The id may be absent or of any type."""
+    """Return the key of a request id. An id of a wrong type counts as ""."""
     return key_of(request_id if isinstance(request_id, (str, int, float)) else "")

@@ -1,6 +1,6 @@
-"""The change that a tool call makes in a file, as lines that begin with ``-`` (old) or ``+`` (new).
+"""Show the change that a tool call makes in a file, as lines that begin with ``-`` (old) or ``+`` (new).
 
-Inputs and results may be any JSON. A value of a type that the tool does not take gives no lines.
+Inputs and results may be any JSON. For a value of an unexpected type, the functions return no lines.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from typing import Any
 
 from claude_wire.support import fields_of, items_of
 
-#: The fields of a tool's input that the change shows, so that they need not be shown again.
+#: Tool -> the fields of its input that the change shows.
 SHOWN: dict[str, tuple[str, ...]] = {
     "Edit": ("old_string", "new_string"),
     "MultiEdit": ("edits",),
     "Write": ("content",),
 }
 
-#: A change has at most this many lines.
+#: Limit for the lines of a change.
 MAX_LINES = 5000
 
 
@@ -31,7 +31,7 @@ def without_change(name: str, given: Any) -> Any:
 
 
 def asked_change(name: str, given: Any) -> list[str]:
-    """Return the change that a call asks for, according to its input. Empty for tools that change no file."""
+    """Return the change that a call asks for, from its input. Empty for tools that do not change files."""
     members = fields_of(given)
     match name:
         case "Edit":
@@ -46,13 +46,13 @@ def asked_change(name: str, given: Any) -> list[str]:
 
 
 def done_change(result: Any) -> list[str]:
-    """Return the change that was made, from ``structuredPatch`` in the tool's result. Empty if there is none."""
+    """Return the change that a call has made, from ``structuredPatch`` in the tool's result. Empty without it."""
     lines: list[str] = []
     for each in items_of(fields_of(result).get("structuredPatch")):
         hunk = fields_of(each)
         starts = hunk.get("oldStart"), hunk.get("newStart")
         lines.append("@@ -{} +{} @@".format(*(start if isinstance(start, int) else "?" for start in starts)))
-        # A line of a file may hold a stray line break, which would make two lines of it here.
+        # A line of the patch may contain a line feed, which would split it here.
         lines += [line.replace("\n", " ") for line in items_of(hunk.get("lines")) if isinstance(line, str)]
         if len(lines) > MAX_LINES:
             return [*lines[:MAX_LINES], "…"]

@@ -1,4 +1,4 @@
-"""Content blocks as the parts of an event, and JSON values as text."""
+"""Convert content blocks to the parts of an event, and JSON values to text."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ def _part(block: m.ContentBlock) -> Part:
 
 
 def has_content(parts: Iterable[Part]) -> bool:
-    """Return True if any part is visible: text that is not blank, or a block of another type."""
+    """Return True if any part is visible: a text that is not blank, or a block of another type."""
     return any(part.text is None or part.text.strip() for part in parts)
 
 
 def text_of(parts: Iterable[Part] | None) -> str:
-    """Join parts to one text. Blocks other than text appear as ``[name]``. The text is not safe to print."""
+    """Join parts into one text. Parts without text become ``[name]``. Escape the result before printing."""
     return "\n".join(f"[{part.name}]" if part.text is None else part.text for part in parts or ())
 
 
 def block_name(block: m.ContentBlock) -> str:
-    """Return the ``type`` of a block. It comes from the wire and may be any text."""
+    """Return the ``type`` of a block as received. Escape it before printing."""
     return tag(block) or "unknown"
 
 
 def plain_json(value: Any) -> str:
-    """Return a JSON value on one line. The line is not safe to print."""
+    """Return a JSON value as one line of text. Escape it before printing."""
     try:
         return json.dumps(value, ensure_ascii=False)
     except RecursionError:

@@ -1,4 +1,4 @@
-"""One conversation's progress and streaming text. Its open calls, subagents and questions have modules of their own."""
+"""The progress and the streaming text of one conversation. Other modules keep its calls, subagents and questions."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from claude_wire_kit.events.events import ProgressUpdate, UiEvent
 from claude_wire_kit.events.progress import ProgressRule, Step, find_step
 from claude_wire_kit.events.todos import Todos
 
-#: At most this many streamed blocks of a conversation wait for the whole block that repeats them.
+#: Limit for streamed blocks of a conversation that wait for the whole block that repeats them.
 MAX_STREAMED = 64
 
 
 class Conversation:
-    """One session: the progress of its work, and the text that is streaming."""
+    """The progress and the streaming text of one session."""
 
     __slots__ = ("_last", "_structured", "fields", "id", "messages", "project", "streamed", "tells_subagents", "todos")
 
     def __init__(self, id: str | None, project: str | None) -> None:
         self.id: str | None = id
         self.project: str | None = project
-        #: The fields that assign an event to this conversation.
+        #: The fields that name this conversation in an event.
         self.fields: dict[str, Any] = {"conversationId": id, "projectId": project}
-        # The latest progress event.
+        # The latest step that has an event.
         self._last: Step | None = None
-        # True after a task list has given progress in this turn. From then on, progress in texts is ignored.
+        # True after a task list has reported progress in this turn. From then on, progress in texts is ignored.
         self._structured: bool = False
         self.todos: Todos = Todos()
-        #: The id of the message that streams, for each speaker: None for the main agent, or the id of a subagent.
+        #: Id of a subagent, or None for the main agent -> the id of the message that it streams.
         self.messages: dict[str | None, str] = {}
-        #: Blocks that have streamed and whose whole block has not come: id -> (speaker, type).
+        #: Streamed blocks whose whole block has not arrived: id -> (agent, type).
         self.streamed: dict[str, tuple[str | None, str]] = {}
-        #: True if messages name the subagents. Then texts are not searched for them.
+        #: True if messages report the subagents. Then texts are not searched for subagents.
         self.tells_subagents: bool = False
 
     def end_turn(self) -> None:
@@ -41,24 +41,26 @@ class Conversation:
         self.streamed.clear()
 
     def start_message(self, agent: str | None, id: str) -> None:
-        """Take the start of a streamed message, and forget unfinished blocks of the same speaker's previous message."""
+        """Note that an agent starts to stream a message. Forget the streamed blocks of its previous message."""
         self.streamed = {block: about for block, about in self.streamed.items() if about[0] != agent}
         if agent not in self.messages and len(self.messages) >= MAX_STREAMED:
             del self.messages[next(iter(self.messages))]
         self.messages[agent] = id
 
     def block_id(self, agent: str | None, index: int) -> str:
-        """Return the id of a block, by its index in the message that this speaker streams."""
+        """Return the id of the block with this index in the message that an agent streams."""
         return f"{self.messages.get(agent, '')}.{index}"
 
     def stream(self, id: str, agent: str | None, type: str) -> None:
-        """Remember a block when its first delta comes."""
+        """Note the first delta of a block."""
         if len(self.streamed) >= MAX_STREAMED:
             del self.streamed[next(iter(self.streamed))]
         self.streamed[id] = agent, type
 
     def finish(self, agent: str | None, message: str | None, type: str) -> str | None:
-        """Take a whole block. Returns the id of the oldest streamed block of this speaker and type, or None."""
+        """Note that a whole block has arrived. Returns the id under which it has streamed: that of the oldest streamed
+        block of this agent and type. None if it has not streamed.
+        """
         if not self.streamed:
             return None
         prefix = "" if message is None else f"{short_id(message)}."
@@ -69,7 +71,7 @@ class Conversation:
         return id
 
     def tell_progress(self, step: Step | None, events: list[UiEvent]) -> None:
-        """Add the progress that a task list reports. Progress in texts is ignored until the turn ends."""
+        """Add the event of progress that a task list reports. Until the turn ends, ignore progress in texts."""
         if step is not None:
             self._structured = True
             self._tell(step, events, self.fields)
@@ -77,7 +79,9 @@ class Conversation:
     def read_progress(
         self, text: str, rules: tuple[ProgressRule, ...], events: list[UiEvent], *, follows: bool = False
     ) -> None:
-        """Add the progress that a text mentions. ``follows``: the event comes right after the text's response."""
+        """Add the event of progress that a text mentions. With ``follows``, leave out the conversation's id, because
+        the event directly follows the :class:`ClaudeResponse` with the text.
+        """
         step = None if self._structured else find_step(text, rules)
         if step is not None:
             self._tell(step, events, {} if follows else self.fields)

@@ -1,7 +1,7 @@
-"""The events: what a person sees of a session. The terminal, the HTML page and the web page draw them.
+"""The classes of events. The terminal, the HTML page and the web page show them.
 
-A new event is a class here, the lines of :class:`~claude_wire_kit.events.bridge.Bridge` that make it, and one drawing
-in each of the three. Fields and classes marked *detail* come with ``Bridge(details=True)`` only.
+To add an event, write a class here, make it in :class:`~claude_wire_kit.events.bridge.Bridge`, and show it in each of
+the three front ends. Classes and fields marked *detail* need ``Bridge(details=True)``.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Part(Wire, kw_only=True, frozen=True):
 
 
 class Tokens(Wire, kw_only=True, frozen=True):
-    """The number of tokens that went in, of those that were read from the cache, and of those that came out."""
+    """Numbers of tokens: new input, input read from the cache, and output."""
 
     input: int = 0
     cached: int = 0
@@ -81,15 +81,14 @@ class Tokens(Wire, kw_only=True, frozen=True):
 
 
 class UserPrompt(_Event, tag="user_prompt", kw_only=True, frozen=True):
-    """A prompt of a person, when the CLI has taken it.
+    """A prompt of a person that the CLI has accepted.
 
-    It comes with ``Bridge(prompts=True)``, if the CLI repeats prompts: with
-    ``ClaudeOptions(replay_user_messages=True)``. ``id`` is the uuid with
-    which the prompt was sent. ``attachments`` counts the images and documents in it, if there are any.
+    Needs ``Bridge(prompts=True)``, and a CLI that repeats prompts: ``ClaudeOptions(replay_user_messages=True)``. ``id``
+    is the uuid with which the prompt was sent. ``attachments`` counts its images and documents, if it has any.
 
-    With ``Bridge(details=True)`` it comes once for each prompt that any message shows, also for those of subagents
-    (``agentId``) and for what the CLI writes in the user's place (``origin``). ``parts`` is the whole content, ``at``
-    the time, and ``duringTurn`` is true for a prompt that joins the turn under way.
+    With ``Bridge(details=True)`` there is one event for each prompt in any message, also for prompts of subagents
+    (``agentId``) and for user messages that the CLI itself wrote (``origin``). ``parts`` is the whole content, ``at``
+    the time, and ``duringTurn`` is true for a prompt that joins the present turn.
     """
 
     content: str
@@ -105,13 +104,14 @@ class UserPrompt(_Event, tag="user_prompt", kw_only=True, frozen=True):
 
 
 class ClaudeResponse(_Event, tag="claude_response", kw_only=True, frozen=True):
-    """One text block of the main conversation; never empty.
+    """A text block of the main conversation; never empty.
 
-    ``id`` is there if deltas came before, with ``Bridge(partial=True)``. A delta has ``partial`` true, and its
-    ``content`` is added to what came under the same ``id``. The event without ``partial`` replaces all of them.
+    With ``Bridge(partial=True)``, deltas come first. A delta has ``partial`` true; append its ``content`` to the
+    earlier deltas with the same ``id``. The event with this ``id`` and without ``partial`` has the whole text, and
+    replaces the deltas.
 
-    Details: texts of subagents (``agentId``), blank texts, a delta without content where the text pauses, ``failed``
-    for the text of a failed answer, and ``at``.
+    Details: texts of subagents (``agentId``), blank texts, a delta without content at the end of a streamed block,
+    ``failed`` for the text of a failed answer, and the time, ``at``.
     """
 
     content: str
@@ -140,9 +140,9 @@ class Thinking(_Event, tag="thinking", kw_only=True, frozen=True):
 
 
 class Answer(_Event, tag="answer", kw_only=True, frozen=True):
-    """The start of a model's answer, or a further message of it: the model, the time, and the tokens so far. Detail.
+    """A message of a model's answer: the model, the time, and the tokens so far. Detail.
 
-    ``failed`` is true where the API gave an error in place of an answer.
+    ``failed`` is true if the API returned an error instead of an answer.
     """
 
     id: str | None = None
@@ -157,8 +157,8 @@ class Answer(_Event, tag="answer", kw_only=True, frozen=True):
 class ProgressUpdate(_Event, tag="progress_update", kw_only=True, frozen=True):
     """The progress of the work: ``completedSteps`` of ``totalSteps``, and ``percentage`` from 0 to 100.
 
-    An update that was found in a text comes directly after the :class:`ClaudeResponse` with this text and is of its
-    conversation: it has no ``conversationId``. All other updates have one.
+    An update from an answer's text directly follows the :class:`ClaudeResponse` with this text. It has no
+    ``conversationId``; use that of the response. All other updates have one.
     """
 
     currentStep: str
@@ -170,13 +170,13 @@ class ProgressUpdate(_Event, tag="progress_update", kw_only=True, frozen=True):
 
 
 class Operation(_Event, tag="operation", kw_only=True, frozen=True):
-    """A tool call that has started or ended. Each one that started ends once.
+    """A tool call has started or ended. Each call that started ends exactly once.
 
-    ``agentId`` names the subagent whose call it is.
+    ``agentId`` is the subagent that made the call; None for the main agent.
 
     Details: the start has the tool's ``name`` and ``input``, and the ``change`` that it asks for in a file. The end has
-    the result in ``content``, the change that was made, the ``exitCode`` of a command that failed, and who allowed or
-    denied the call (``decision``, in words). A result whose call is not open also gives an end.
+    the result in ``content``, the change that was made, the ``exitCode`` of a command that failed, and in words who
+    allowed or denied the call (``decision``). A result without an open call also makes an end.
     """
 
     id: str
@@ -200,7 +200,7 @@ class Operation(_Event, tag="operation", kw_only=True, frozen=True):
 class SubagentProgress(_Event, tag="subagent_progress", kw_only=True, frozen=True):
     """The state of a subagent. Each subagent ends once, with the status ``completed``, ``failed`` or ``stopped``.
 
-    ``agentId`` is the id of the tool call that began it, or of its task if no call did.
+    ``agentId`` is the id of the tool call that started the subagent, or of its task if no call started it.
     """
 
     agentId: str
@@ -215,11 +215,11 @@ class SubagentProgress(_Event, tag="subagent_progress", kw_only=True, frozen=Tru
 class PermissionRequest(_Event, tag="permission_request", kw_only=True, frozen=True):
     """A tool waits for a person's permission.
 
-    ``options`` are the ways to allow it, in words. The first one allows this call only; the others also change the
-    permissions.
+    ``options`` are the ways to allow the call, in words. The first one allows only this call; the others also change
+    the permissions of later calls.
 
-    Details: the ``question`` in words, the ``reason`` why the CLI asks, the ``path`` that it is about, and the id of
-    the tool call.
+    Details: the ``question`` in words, the ``reason`` why the CLI asks, the ``path`` of the file or folder that it asks
+    about, and the id of the tool call.
     """
 
     requestId: str | float
@@ -238,7 +238,7 @@ class PermissionRequest(_Event, tag="permission_request", kw_only=True, frozen=T
 class PermissionCancelled(_Event, tag="permission_cancelled", kw_only=True, frozen=True):
     """A question needs no answer any more: withdrawn, answered elsewhere, or dropped because too many were open.
 
-    ``allowed`` is there if it was answered and the messages say how: the CLI says it in the result of the tool.
+    ``allowed`` tells how the question was answered, if the answer or the tool's result says so.
     """
 
     requestId: str | float
@@ -249,14 +249,14 @@ class PermissionCancelled(_Event, tag="permission_cancelled", kw_only=True, froz
 
 
 class TurnComplete(_Event, tag="turn_complete", kw_only=True, frozen=True):
-    """A turn has ended; and the run, too, if there is no ``background``.
+    """A turn has ended. The run has ended, too, unless ``background`` is set.
 
-    ``costUsd`` is what this turn has cost, in US dollars; ``turns`` counts the model's answers within it. ``error``
-    says what went wrong when ``ok`` is false. ``background`` counts the subagents that go on in the background. When
-    one of them ends, its :class:`SubagentProgress` says so, and another turn follows unless it was ``stopped``.
+    ``costUsd`` is the cost of this turn in US dollars. ``turns`` counts the model's answers in the turn. ``error`` says
+    what went wrong if ``ok`` is false. ``background`` counts the subagents that still work in the background. The
+    :class:`SubagentProgress` of each tells its end; then another turn follows, unless its status is ``stopped``.
 
-    Details: the ``reason`` of a failure as one word, all ``errors``, the structured ``output``, what the session has
-    cost so far, how many calls were ``denied``, and the tokens of the main conversation.
+    Details: the ``reason`` of a failure as one word, all ``errors``, the structured ``output``, the cost of the session
+    so far, how many calls were ``denied``, and the tokens of the main conversation.
     """
 
     ok: bool
@@ -276,13 +276,13 @@ class TurnComplete(_Event, tag="turn_complete", kw_only=True, frozen=True):
 
 
 class Notice(_Event, tag="notice", kw_only=True, frozen=True):
-    """Something that a person should see beside the conversation: an error, a retry, the progress of a sign-in.
+    """A message for the person about the session: an error, a retry, the progress of a sign-in.
 
-    ``text`` has the words, which may hold text of others: escape them. ``until`` is when a limit ends, in seconds since
-    1970. ``level`` says how urgent the notice is, if the kind does not: ``plain`` is a text of its own.
+    ``text`` may contain text from the model or from tools: escape it. ``until`` is when a rate limit ends, in seconds
+    since 1970. ``level`` is set if the urgency differs from that of the ``kind``. ``plain`` marks output, not a report.
 
-    Details: kinds other than the first five, longer text (``detail``) and JSON (``fields``) that belongs to the notice,
-    and the ids of the tool call and of the subagent that it is about.
+    Details: kinds other than the first five, a longer text (``detail``) or JSON (``fields``) for the notice, and the
+    ids of the tool call and of the subagent that it is about.
     """
 
     kind: NoticeKind
@@ -298,7 +298,7 @@ class Notice(_Event, tag="notice", kw_only=True, frozen=True):
 
 
 class SessionStarted(_Event, tag="session_started", kw_only=True, frozen=True):
-    """The CLI is ready, or it changed its model, folder or permission mode. Detail."""
+    """The CLI is ready, or has changed its model, folder or permission mode. Detail."""
 
     model: str | None = None
     folder: str | None = None
@@ -309,7 +309,7 @@ class SessionStarted(_Event, tag="session_started", kw_only=True, frozen=True):
 
 
 class Activity(_Event, tag="activity", kw_only=True, frozen=True):
-    """What the CLI is doing from now on, in words. Detail."""
+    """The CLI has begun to do something, such as ``running Bash``. ``what`` says it in words. Detail."""
 
     what: str
     detail: str | None = None
@@ -335,9 +335,9 @@ UiEvent: TypeAlias = (
 
 
 def event_schema() -> dict[str, Any]:
-    """Return the JSON schema (2020-12) of all events, made from their classes."""
+    """Return the JSON schema (2020-12) of all events."""
     schema = msgspec.json.schema(UiEvent)
-    (extra,) = Wire.__struct_encode_fields__  # the place for keys without a field: an event has none
+    (extra,) = Wire.__struct_encode_fields__  # the field for unknown keys, which events do not have
     for part in schema["$defs"].values():
         part["properties"].pop(extra)
         part.pop("additionalProperties")

@@ -1,4 +1,4 @@
-"""The names of messages and their parts, and why a turn has failed."""
+"""Name messages and their parts, and the reason why a turn has failed."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def tag(value: msgspec.Struct | messages.Unknown) -> str:
 def message_name(message: Message | Record) -> str:
     """Return the type of a message or record and its subtypes, as in ``stream_event/content_block_delta/text_delta``.
 
-    A type that no class has becomes ``unknown``. So a name never has text from the line, and the number of names is
-    limited.
+    A type without a class becomes ``unknown``. So a name never contains text from the line, and the set of names is
+    finite.
     """
     return "/".join(_steps(message))
 
 
 def why_failed(result: messages.ResultMessage) -> str:
-    """Return why a turn failed, by the most specific field of its result. The text is not safe to print."""
+    """Return why a turn failed, from the most specific field of its result. Escape the text before printing."""
     if result.terminal_reason not in (None, "completed"):
         return str(result.terminal_reason)
     return "api_error" if result.api_error_status else result.startup_failure_reason or result.subtype or ""

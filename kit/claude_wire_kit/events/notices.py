@@ -1,6 +1,6 @@
-"""Notices: what the CLI reports beside the conversation, in words, such as tasks, hooks, retries and limits.
+"""Describe in words what the CLI reports besides the conversation: tasks, hooks, retries, limits.
 
-Each function returns a :class:`~claude_wire_kit.events.Notice` without its conversation, which the bridge adds.
+The functions return a :class:`~claude_wire_kit.events.Notice` without ``conversationId``, which the bridge adds.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from claude_wire.support import one_line
 from claude_wire_kit.events.events import Activity, Notice
 from claude_wire_kit.events.tools import call_name
 
-#: The kinds of notices that every front end gets, and the messages that may give such a notice. All other kinds are
-#: details.
+#: The kinds of notices that every front end gets. All other kinds are details.
 FOR_ALL = frozenset(("error", "retry", "auth", "rate_limit", "info"))
+#: The messages that may make a notice of such a kind.
 MAY_BE_FOR_ALL: frozenset[type] = frozenset(
     (
         m.ApiRetryMessage,
@@ -35,9 +35,9 @@ MAY_BE_FOR_ALL: frozenset[type] = frozenset(
 
 
 def describe_message(message: Any) -> Notice | None:
-    """Return the notice of a message, or None if the message gives no notice."""
+    """Return the notice for a message; None for most messages."""
     match message:
-        case m.StatusMessage():  # the most frequent one
+        case m.StatusMessage():  # first, because it is the most frequent message
             return _describe_status(message)
         case m.ApiRetryMessage():
             status = f" {message.error_status}" if message.error_status is not None else ""
@@ -107,7 +107,7 @@ def _describe_hook(message: m.HookResponseMessage) -> Notice:
 
 
 def _describe_state(message: Any) -> Notice | None:
-    """Return the notice of a message about the CLI's state or its tasks."""
+    """Return the notice for a message about the CLI's state or its tasks; None for other messages."""
     match message:
         case m.CompactBoundaryMessage(compact_metadata=done):
             after = f" to {done.post_tokens:,}" if done.post_tokens is not None else ""
@@ -140,7 +140,7 @@ def _describe_state(message: Any) -> Notice | None:
 
 
 def describe_activity(message: Any) -> Activity | None:
-    """Return what the CLI is doing from now on, or None if the message does not say."""
+    """Return what the CLI has begun to do, if a message says so, else None."""
     match message:
         case m.StatusMessage(status=status) if status:
             return Activity(what="waiting for the API" if status == "requesting" else status)

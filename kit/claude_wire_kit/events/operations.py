@@ -1,6 +1,6 @@
-"""The open tool calls. Each call ends once, even if its result never comes.
+"""Keep the open tool calls. Each call ends exactly once, even if its result never arrives.
 
-At most ``MAX_OPERATIONS`` calls are open, which take up to 12 MB. One more ends the oldest call as interrupted.
+Above ``MAX_OPERATIONS`` open calls, which take up to 12 MB, a further call ends the oldest one as interrupted.
 """
 
 from __future__ import annotations
@@ -14,35 +14,35 @@ from claude_wire_kit.events.events import Operation, OperationState
 
 __all__ = ["MAX_OPERATIONS", "Operations", "Place", "joined"]
 
-#: A conversation's id, and the id of something in the conversation.
+#: A conversation's id, and the id of a call or subagent in this conversation.
 Place = tuple[str | None, str]
 
 
 def joined(place: Place) -> str:
-    """Join the conversation's id and the other id to one string."""
+    """Return a place as one string."""
     return f"{place[0]}\n{place[1]}"
 
 
 class Operations:
-    """Open tool calls by conversation and id, in the order in which they started."""
+    """The open tool calls of all conversations, in the order in which they started."""
 
     def __init__(self) -> None:
         self._open: dict[Place, Operation] = {}
-        #: Calls that have ended. A late repetition does not start them again.
+        # Calls that have ended. If the CLI repeats such a call, it does not start again.
         self._ended = Ids()
-        #: Calls that were not allowed, by id alone: the question about a call does not name its conversation.
+        # Ids of calls that were denied. Without the conversation, because a question does not name it.
         self._denied = Ids()
 
     def __len__(self) -> int:
         return len(self._open)
 
     def start(self, operation: Operation) -> Iterator[Operation]:
-        """Add a call, and yield the event of its start. A call that started before gives none."""
+        """Add a call, and yield the event of its start. Yields nothing for a call that has started before."""
         place = operation.conversationId, operation.id
         if place not in self._open and joined(place) not in self._ended:
             if len(self._open) >= MAX_OPERATIONS:
                 yield from self.end(next(iter(self._open)), "interrupted")
-            # Inputs may be large, so the event has them and this object does not keep them.
+            # Do not keep the input, because it may be large.
             lean = operation.input is None and operation.name is None
             if not lean:
                 self._open[place] = msgspec.structs.replace(operation, name=None, input=None, change=None)
@@ -58,14 +58,14 @@ class Operations:
         return next((place for place in reversed(self._open) if place[1] == id), None)
 
     def deny(self, id: str) -> None:
-        """Remember that a call was not allowed. Its result will come as an error."""
+        """Note that a call was denied. Its result will be an error, which then means ``denied``."""
         self._denied.add(id)
 
     def end(self, place: Place, state: OperationState, result: Operation | None = None) -> Iterator[Operation]:
-        """End a call, if it is open. A failed call that was not allowed ends as ``denied``.
+        """End a call if it is open, and yield the event. A failed call that was denied ends as ``denied``.
 
         Args:
-            result: an operation with the details of the result. It gives an event even if the call is not open.
+            result: an operation with the details of the result. With it, a call that is not open has an event, too.
         """
         operation = self._open.pop(place, None)
         if operation is not None:
@@ -83,7 +83,7 @@ class Operations:
             yield msgspec.structs.replace(ended, state=state, **details)
 
     def end_all(self, conversation: str | None, of: Callable[[str | None], bool]) -> Iterator[Operation]:
-        """End the open calls of a conversation as interrupted, for each agent for which ``of(agentId)`` is true."""
+        """End the open calls of a conversation as interrupted, if ``of(agentId)`` is true for their agent."""
         over = [place for place, one in self._open.items() if place[0] == conversation and of(one.agentId)]
         for place in over:
             yield from self.end(place, "interrupted")

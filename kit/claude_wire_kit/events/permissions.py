@@ -1,6 +1,6 @@
-"""The permission questions that wait for a person, and the messages that answer them.
+"""Keep the permission questions that wait for a person, and make the messages that answer them.
 
-An agent asks by a ``can_use_tool`` request, or by the ``permission_request`` of a dialect.
+An agent asks with a ``can_use_tool`` request, or in another dialect with a ``permission_request``.
 """
 
 from __future__ import annotations
@@ -34,13 +34,12 @@ from claude_wire.support import Ids, Key, key_of, printable, require_int, short_
 from claude_wire_kit.events.events import CancelReason, PermissionCancelled, PermissionRequest
 from claude_wire_kit.events.tools import call_name
 
-#: At most this many questions wait, and their JSON takes at most this many bytes. Above either limit the oldest is
-#: dropped.
+#: Limits for open questions: their number, and the bytes of their JSON. Above a limit, the oldest question is dropped.
 MAX_QUESTIONS = 1024
 MAX_QUESTION_BYTES = 16 * 1024 * 1024
 
-#: The size given to a question whose input is nested too deeply for JSON. It is above the limit, so the question is
-#: dropped: its answer could not be encoded.
+#: The size of a question whose input is nested too deeply for JSON. It exceeds the limit, so the question is dropped:
+#: its answer could not be encoded.
 TOO_DEEP = 1 << 62
 
 #: The id of a request as received.
@@ -66,10 +65,10 @@ class _Question(NamedTuple):
 
 
 class Permissions:
-    """Open questions by their ids, in the order in which they were asked.
+    """The open questions, in the order in which they were asked.
 
     Args:
-        details: also tell the question in words, and why the CLI asks it.
+        details: add the question in words and the CLI's reason to the events.
     """
 
     def __init__(self, *, details: bool = False) -> None:
@@ -83,7 +82,7 @@ class Permissions:
         return len(self._open)
 
     def make_id(self) -> str:
-        """Make an id for a question that came without one. The id differs from all ids that the other side has used."""
+        """Return an id for a question without one. It differs from all ids that the agent has used."""
         while True:
             self._made += 1
             id = f"permission-{self._made}"
@@ -97,11 +96,12 @@ class Permissions:
         fields: dict[str, Any],
         settled: Settled | None = None,
     ) -> Iterator[PermissionRequest | PermissionCancelled]:
-        """Add a question, and yield its event. A question that came before gives none.
+        """Add a question, and yield its event. Yields nothing if the question was asked before.
 
         Args:
-            id: the id of the request as received. A question without an id gets one that is made here.
-            fields: assign the event to its conversation.
+            id: the id of the request as received. A question without an id gets one from :meth:`make_id`.
+            fields: the fields that name the conversation.
+            settled: see :data:`Settled`.
         """
         shown = self.make_id() if id is None or id is UNSET else id
         key = _key(shown)
@@ -147,9 +147,11 @@ class Permissions:
         call: str | None = None,
         allowed: bool | None = None,
     ) -> Iterator[PermissionCancelled]:
-        """Settle questions of a conversation: all of them, those that no request asked, or those about one call.
+        """Settle the questions of a conversation, and yield their events.
 
         Args:
+            without_request: only the questions that a control request has not asked.
+            call: only the questions about the tool call with this id.
             allowed: whether the call was allowed, if that is known.
         """
         over = [
@@ -163,7 +165,7 @@ class Permissions:
             yield self._cancel(key, "withdrawn" if call is None else "answered", allowed)
 
     def call_of(self, id: str | float) -> str | None:
-        """Return the id of the tool call that an open question is about, if the question names it."""
+        """Return the id of an open question's tool call, or None if the question does not name it."""
         question = self._open.get(_key(id))
         return None if question is None else question.tool_use_id
 
@@ -213,12 +215,12 @@ class Permissions:
 
 
 def _key(id: str | float) -> Key:
-    """Return the key of an id, which may be shortened already."""
+    """Return the key of an id, as received or as shortened in an event."""
     return key_of(short_id(id) if isinstance(id, str) else id)
 
 
 def _call_id(asked: CanUseToolRequest | PermissionRequestMessage) -> str | None:
-    """Return the id of the tool call that a question is about, if the question names it."""
+    """Return the id of a question's tool call, or None if the question does not name it."""
     if isinstance(asked, CanUseToolRequest):
         return asked.tool_use_id
     call = (asked.extra or {}).get("tool_use_id")
@@ -226,7 +228,7 @@ def _call_id(asked: CanUseToolRequest | PermissionRequestMessage) -> str | None:
 
 
 def describe_permission(asked: CanUseToolRequest | PermissionRequestMessage, *, details: bool) -> PermissionRequest:
-    """Return a question as an event. The caller adds the id and the options."""
+    """Return the event of a question, without the id and the options, which the caller adds."""
     if isinstance(asked, CanUseToolRequest):
         tool, input = asked.tool_name, asked.input
         text, name = asked.description or asked.title, asked.display_name or tool
@@ -252,7 +254,7 @@ def _size(asked: CanUseToolRequest | PermissionRequestMessage, id: RequestId) ->
 
 
 def suggestion(update: PermissionUpdate) -> str:
-    """Describe a permission update in words, on one line. The text is never cut, because the user decides on it."""
+    """Describe a permission update in words, on one line. The text is never cut, because a person decides on it."""
     match update:
         case AddRules(rules=rules, behavior=behavior, destination=destination):
             text = f"{behavior} {_rules(rules)}"

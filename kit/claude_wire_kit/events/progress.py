@@ -1,8 +1,7 @@
-"""Progress found in text: "Running test 5 of 20".
+"""Find progress in text, such as "Running test 5 of 20".
 
-The model writes the text, so a rule must take time in proportion to the text's length, whatever the text holds. A
-regular expression finds two numbers, and each repetition in it is bounded. Then the rule looks at some hundred
-characters around the numbers.
+The model writes the text, so for any text, the time of a rule must be proportional to the text's length. A regular
+expression with bounded repetitions finds the numbers. Then the rule reads the hundred characters before and after them.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ class Step(NamedTuple):
     """A step that a rule has found.
 
     Attributes:
-        at: where in the text, in characters. Of several steps in a text, the last one counts.
-        name: what is being done, such as ``Running tests``.
+        at: the offset in the text, in characters. Of several steps in a text, the last one counts.
+        name: the name of the work, such as ``Running tests``.
         completed: how many steps are done, from 0 to ``total``.
         total: how many steps there are, at least 1.
     """
@@ -30,24 +29,25 @@ class Step(NamedTuple):
     total: int
 
 
-#: Finds steps in a text, in any order. A step counts only if 0 <= ``completed`` <= ``total`` and ``total`` > 0.
+#: Returns the steps in a text, in any order. A step counts only if 0 <= ``completed`` <= ``total`` and ``total`` > 0.
 ProgressRule: TypeAlias = Callable[[str], Iterable[Step]]
 
-#: The rules read at most this many characters from the end of a text. So even a hostile text takes no more than 0.2 s.
+#: The rules read at most this many characters, at the end of a text. So even a hostile text takes at most 0.2 s.
 MAX_READ = 128 * 1024
-#: A name of a step has at most this many characters.
+#: Limit for the characters of a step's name.
 NAME_CHARS = 80
 #: A rule reads this many characters before and after the numbers.
 LOOKED_AT = 100
+#: The first number is searched in this many characters before "of" or the slash.
 NUMBER_CHARS = 16
 
-#: Code: fenced blocks (to the end of the text if not closed), and code within a line.
+#: Code in Markdown: a fenced block (to the end of the text if not closed), or a code span.
 _CODE = re.compile(
     r"^ {0,3}(`{3,8}|~{3,8})(?![^\n]*`)[\s\S]*?(?:\n {0,3}\1|\Z)|`[^`\n]{1,200}`",
     re.MULTILINE,
 )
-#: Find the end of "5 of 20" and "5/20", unless the next character shows a path, a date, a decimal or an amount. Each
-#: pattern begins with fixed characters, so the search takes 1 ns a character. With a lookbehind it would take 25 ns.
+#: The end of "5 of 20" and of "5/20", unless the next characters show a path, a date, a decimal or an amount. The
+#: patterns begin with fixed characters, so the search takes 1 ns a character; with a lookbehind it would take 25 ns.
 _OF = re.compile(r" of (\d{1,9})(?![\w%]|[.,:/-]\d|/)")
 _SLASH = re.compile(r"/ ?(\d{1,9})(?![\w%]|[.,:/-]\d|/)")
 #: The first number. Searched in the text before "of" or the slash.
@@ -70,8 +70,7 @@ _DONE = re.compile(
     r" (?:complete|completed|done|finished|processed|so far)\b",
     re.IGNORECASE,
 )
-#: What may follow "test 5 of 20" where the sentence reports it: the end of the sentence, a colon, or what became of the
-#: test.
+#: The text after "test 5 of 20" if the sentence reports progress: its end, a colon, or a word such as "passed".
 _ENDS = re.compile(
     r"[*.!)\u2026 ]*(?:$|[:;,\u2013\u2014-]|(?<=[.!\u2026] )"
     r"|(?:(?:is|has|was) )?(?:now )?(?:complete|completed|done|failed|finished|in progress|ok|passed|running)\b)",
@@ -79,7 +78,7 @@ _ENDS = re.compile(
 )
 _PERCENT = re.compile(r"%( (?:complete|completed|done|finished)\b(?! with))?", re.IGNORECASE)
 _PERCENT_NUMBER = re.compile(r"(?<![^\s(*~])([0-9]{1,3})(?:\.[0-9]{1,9})? ?$")
-#: Verbs which, before "5 of 20 tests", say that the five tests are done.
+#: Verbs that, before "5 of 20 tests", say that five tests are done.
 _PAST = frozenset(
     ("completed", "converted", "downloaded", "finished", "migrated", "processed", "ran", "updated", "uploaded")
 )
@@ -93,10 +92,10 @@ _NO_VERBS = frozenset(
         *("string", "thing", "warning"),
     )
 )
-#: Negations: words directly before a verb, and words that negate their whole clause.
+#: Words that negate the verb directly after them, and words after which a whole clause is no report.
 _DENIALS = frozenset(("avoid", "be", "cannot", "failed", "never", "no", "not", "only", "skip", "skipped", "stopped"))
 _CONDITIONS = frozenset(("after", "before", "if", "once", "unless", "until", "when", "without"))
-#: Characters stripped from the ends of a word or a name: marks of emphasis, quotes, separators.
+#: Characters to strip from the ends of a word or a name: emphasis, quotation marks, separators.
 _DASHES = ("-", "\u2013", "\u2014")
 _AROUND = " \t\r:;,.*_>\"'()“”" + "".join(_DASHES)
 
@@ -104,7 +103,7 @@ _AROUND = " \t\r:;,.*_>\"'()“”" + "".join(_DASHES)
 def find_step(text: str, rules: Iterable[ProgressRule]) -> Step | None:
     """Return the last valid step that the rules find in a text, outside of code; None if they find no step.
 
-    The rules read only the last 128 Ki characters of a longer text.
+    The rules read only the last :data:`MAX_READ` characters.
     """
     text = text[-MAX_READ:]
     found = _last(text, rules)
@@ -160,7 +159,7 @@ def _counted(before: str, number: str, after: str, slash: bool) -> str:
 
 
 def _opens(words: list[str]) -> bool:
-    """Return True if a sentence begins after these words, or these words begin one: "Now on step 5 of 20"."""
+    """Return True if a sentence begins after these words, or with them, as in "Now on step 5 of 20"."""
     last = words[-1].lower() if words else ""
     return (not last or last in _OPENINGS or last[-1] in ".!?:;,") and not _is_denied(words)
 
@@ -179,7 +178,7 @@ def percentages(text: str) -> Iterator[Step]:
 
 
 def numbers_in_brackets(text: str) -> Iterator[Step]:
-    """Find "[5/20] Building", which build tools print. "[05/20]" and "[5/2024]" are taken for dates."""
+    """Find "[5/20] Building", which build tools print. Leave out "[05/20]" and "[5/2024]", which look like dates."""
     for match in _BRACKETS.finditer(text):
         completed, total = int(match[1]), int(match[2])
         if str(completed) != match[1] or str(total) != match[2] or (completed <= 12 and 1900 <= total <= 2100):
@@ -195,7 +194,7 @@ PROGRESS_RULES: tuple[ProgressRule, ...] = (numbers_in_words, percentages, numbe
 
 
 def _doing(words: list[str]) -> str:
-    """Return the activity at the end of "... running unit test": "Running unit tests". Empty if there is none."""
+    """Return the activity at the end of the words: "Running unit tests" for "... running unit test". Else return ""."""
     for index in range(len(words) - 2, max(-1, len(words) - 5), -1):
         if not words[index + 1].replace("-", "").isalpha():
             return ""
@@ -208,7 +207,7 @@ def _doing(words: list[str]) -> str:
 
 
 def _is_denied(words: list[str]) -> bool:
-    """Return True if the last of these words say that what follows is not being done, or not yet."""
+    """Return True if the last words negate the text after them, or say that it will happen later."""
     for index, word in enumerate(reversed(words)):
         word = word.lower()
         if word.strip(_AROUND) in _CONDITIONS or (
@@ -230,7 +229,7 @@ def _plural(noun: str) -> str:
 
 
 def _rest_of_line(text: str, at: int, separated: bool = True) -> str:
-    """Return the rest of the line. If ``separated``, it must begin with a colon or a dash, else the result is empty."""
+    """Return the rest of a line as a name. If ``separated``, return "" unless it begins with a colon or a dash."""
     rest = text[at : at + LOOKED_AT].partition("\n")[0]
     return "" if separated and rest.lstrip()[:1] not in (":", *_DASHES) else _name(rest)
 

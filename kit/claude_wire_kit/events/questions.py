@@ -1,4 +1,4 @@
-"""Ask the person at a front end for permission, and wait for the answer: a session's ``can_use_tool``."""
+"""A callback for a session's ``can_use_tool`` that asks the person at a front end, and waits for the answer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from claude_wire.support import cancel_scope, closing_coroutine, require_functio
 from claude_wire_kit.events.bridge import Bridge
 from claude_wire_kit.events.events import UiEvent
 
-#: When a question ends without an answer from the front end, the event that says so may take this many seconds to send.
+#: Time limit in seconds to send the event that a question was withdrawn.
 SEND_SECONDS = 5.0
 
 
@@ -26,14 +26,14 @@ class Questions:
         async with open_session(..., can_use_tool=questions.ask) as session:
             ...
 
-    ``send`` gets the :class:`~claude_wire_kit.events.PermissionRequest`. The front end's answer goes to
-    ``ui.answer()``, in the loop of the session; what that returns need not be sent. If the CLI withdraws the question,
-    ``send`` gets a :class:`~claude_wire_kit.events.PermissionCancelled`. If ``send`` raises, the question is withdrawn,
-    and the CLI refuses the tool.
+    ``send`` gets a :class:`~claude_wire_kit.events.PermissionRequest`. When the front end has the answer, call
+    ``ui.answer()`` in the session's event loop, and ignore its result. If the CLI withdraws the question, ``send`` gets
+    a :class:`~claude_wire_kit.events.PermissionCancelled`. If ``send`` raises, the question is withdrawn, and the CLI
+    refuses the tool.
 
     Args:
-        ui: the bridge that takes the messages of the session.
-        send: called with each event, a plain function or an async one.
+        ui: the bridge that gets the messages of the session.
+        send: called with each event. May be a plain or an async function.
     """
 
     def __init__(self, ui: Bridge, send: Callable[[UiEvent], Awaitable[object] | object]) -> None:
@@ -59,7 +59,7 @@ class Questions:
         finally:
             events = self._ui.withdraw(id)  # none if it was answered
             if events and not closing_coroutine():
-                # If this event cannot be sent, the front end is gone. That must not change how the callback ends.
+                # If this fails, the front end is gone. The callback must still end with its own result or exception.
                 with suppress(Exception), cancel_scope(shield=True) as scope:
                     scope.deadline = anyio.current_time() + SEND_SECONDS
                     await self._send_all(events)

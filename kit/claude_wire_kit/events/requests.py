@@ -1,4 +1,4 @@
-"""The requests of host and CLI, and the answers, as notices. Permission questions have an event of their own."""
+"""Describe control requests and their answers as notices, except permission questions, which have their own event."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from claude_wire_kit.events.events import Notice
 from claude_wire_kit.events.names import tag
 from claude_wire_kit.events.permissions import suggestion
 
-#: MCP messages that are the same in every session, so that they are not shown.
+#: MCP methods that every session calls. They are not shown.
 HANDSHAKE = ("initialize", "notifications/initialized", "tools/list", "resources/list", "prompts/list", "ping")
 
 
 def describe_question(asked: m.ControlRequestPayload) -> Notice | None:
-    """Return the notice of a request of the CLI, or None if there is nothing to show."""
+    """Return the notice of a request of the CLI, or None if it is not shown."""
     match asked:
         case m.HookCallbackRequest(input=m.UserPromptSubmitHookInput()):
-            return None  # the prompt itself is shown
+            return None  # the bridge shows the prompt instead
         case m.HookCallbackRequest(input=given):
             return Notice(
                 kind="hook", text=f"hook {one_line(tag(given))}{_named(': ', getattr(given, 'tool_name', None))}"
@@ -55,14 +55,14 @@ def describe_request(asked: m.ControlRequestPayload, kind: Any = "host") -> Noti
 
 
 def prompt_in(asked: m.ControlRequestPayload) -> str | None:
-    """Return the prompt that a hook is asked about, or None. The CLI does not repeat the prompts that it reads."""
+    """Return the prompt in a ``UserPromptSubmit`` hook request, or None. The CLI may repeat it in no other message."""
     if isinstance(asked, m.HookCallbackRequest) and isinstance(asked.input, m.UserPromptSubmitHookInput):
         return asked.input.prompt
     return None
 
 
 def describe_answer(asked: str | None, response: m.ControlResponse) -> Notice | None:
-    """Return the notice of the host's answer to a request of this subtype, or None if there is nothing to show."""
+    """Return the notice of the host's answer to a request of this subtype, or None if it is not shown."""
     if isinstance(response.response, m.ControlError):
         return Notice(kind="error", text=f"the host refuses: {response.response.error}")
     payload = response.payload

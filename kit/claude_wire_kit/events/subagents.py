@@ -1,4 +1,7 @@
-"""The running subagents. Several messages may report the end of a subagent; the first of them counts."""
+"""Keep the running subagents, and find mentions of subagents in text.
+
+Several messages may report the end of a subagent; the first one counts.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,10 @@ from claude_wire.support import Ids, short_id
 from claude_wire_kit.events.events import Operation, SubagentProgress, SubagentStatus
 from claude_wire_kit.events.operations import Operations, Place, joined
 
-#: At most this many subagents are remembered, which take at most 8 MB. One more stops the oldest.
+#: Limit for running subagents, which take at most 8 MB. A further one stops the oldest.
 MAX_SUBAGENTS = 1024
 
-#: The final statuses of tasks, and the status of the subagent for each.
+#: Final status of a task -> status of its subagent.
 _FINAL: dict[str | None, SubagentStatus] = {
     "completed": "completed",
     "failed": "failed",
@@ -25,20 +28,20 @@ _FINAL: dict[str | None, SubagentStatus] = {
 
 #: A mention must lie within this many characters before and after the word "agent".
 LOOKED_AT = 64
-#: At most this many subagents are taken from "launching 3 subagents".
+#: Limit for the number in a text such as "launching 3 subagents".
 MAX_AT_ONCE = 16
 
 _AGENT = re.compile(r"(?<![\w-])(?P<sub>sub-?)?agent(?P<several>s)?(?![\w-])", re.IGNORECASE)
-#: A name after the word "agent", and a name before it.
+#: A name after the word "agent", such as in "Agent 2", and a name before it, such as in "the Explore agent".
 _AFTER = re.compile(r" (?P<open>[\"'`\u201c])?(?P<name>[A-Za-z][\w-]{0,39}|\d{1,2}(?![\w%]|[.,]\d))[\"'`\u201d]?")
 _BEFORE = re.compile(r"(?:^|(?<=[\s(]))(?P<open>[\"'`\u201c])?(?P<name>[A-Za-z][\w-]{0,39})[\"'`\u201d]? $")
 _COUNTS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
 _COUNT = re.compile(rf"\b(?P<count>\d{{1,2}}|{'|'.join(_COUNTS)}) (?:(?:more|parallel|new) )?$", re.IGNORECASE)
-#: Names of the subagents that come with the CLI, and names like "code-reviewer", which end like a profession. Any other
-#: word with a hyphen before "agent" may be an adjective: "third-party agent".
+#: The CLI's own subagents, and names that end like a profession, such as "code-reviewer". Another word with a hyphen
+#: may be an adjective, as in "third-party agent".
 _DOES = re.compile(r"general-purpose|Explore|Plan|[\w-]+-\w+(?:er|or|ist)")
 _ADJECTIVE = re.compile(r"[\w-]+-(?:border|layer|order|tier|user|vendor|power|paper|over|under|after)", re.IGNORECASE)
-#: The words before a subagent's name in a sentence that says that the subagent starts.
+#: The words before a subagent's name if a sentence says that the subagent starts, such as "Launching the".
 _BEGINS = re.compile(
     r"(?:(?:^|[.!?:;,*>\n-] *|\b(?:i['\u2019]m|i am|now) (?:now )?)"
     r"(?:us|launch|start|spawn|runn|invok|dispatch|call|delegat)ing(?P<doing>)"
@@ -56,7 +59,7 @@ _SAYS = re.compile(
     r"|: (?:(?:\d{1,3}% )?(?P<state>complete|completed|finished|done|failed)\b|(?=[a-z]{2,20}ing\b))",
     re.IGNORECASE,
 )
-#: After one of these words, the rest of a clause is not a fact, or not yet.
+#: Words after which the rest of a clause is not a fact: conditions and negations.
 _SUPPOSED = re.compile(
     r"\b(?:if|once|when|until|after|unless|whether|before|would|could|should|can|may|might|not|never|no|without|avoid"
     r"|\w{2,6}n['\u2019]t)\b[^.!?:\n]*$",
@@ -72,7 +75,7 @@ _SAID: dict[str, SubagentStatus] = {
 
 
 def status_of(status: str | None) -> SubagentStatus:
-    """Return the subagent's status for a task's status. Unknown statuses count as running."""
+    """Return a subagent's status for its task's status. An unknown status counts as running."""
     return _FINAL.get(status, "running")
 
 
@@ -81,14 +84,14 @@ class _Subagent:
     event: SubagentProgress
     #: The id of the subagent's task, if it is known.
     task: str | None = None
-    #: True if the subagent goes on after the result of the call that started it.
+    #: True if the subagent works on after the result of the call that started it.
     background: bool = False
 
 
 class Subagents:
-    """Running subagents by conversation and agent id, in the order in which they began.
+    """The running subagents of all conversations, in the order in which they started.
 
-    The open operations of a subagent end with it.
+    When a subagent ends, its open operations end, too.
     """
 
     def __init__(self, operations: Operations) -> None:
@@ -107,12 +110,12 @@ class Subagents:
         return sum(place[0] == conversation for place in self._running)
 
     def place_of(self, conversation: str | None, task: str, call: str | None = None) -> Place:
-        """Return the place of the subagent of a task. A tool call may have started the task."""
+        """Return the place of a task's subagent. ``call`` is the tool call that started the task, if there is one."""
         known = self._by_task.get((conversation, short_id(task)))
         return conversation, known or short_id(call or task)
 
     def begin(self, event: SubagentProgress) -> Iterator[SubagentProgress | Operation]:
-        """Add a subagent, and yield its event. A subagent that is known or has ended gives none."""
+        """Add a subagent, and yield its event. Yields nothing if the subagent is running or has ended."""
         place = event.conversationId, event.agentId
         if place not in self._running and joined(place) not in self._ended:
             if len(self._running) >= MAX_SUBAGENTS:
@@ -121,7 +124,7 @@ class Subagents:
             yield event
 
     def set_task(self, place: Place, task: str | None, background: bool | None) -> None:
-        """Set the task of a running subagent, and whether it goes on after the result of its call."""
+        """Set the task of a running subagent, and whether it works in the background. None changes nothing."""
         agent = self._running.get(place)
         if agent is not None:
             if task is not None and agent.task is None:
@@ -132,7 +135,7 @@ class Subagents:
     def update(
         self, place: Place, *, status: SubagentStatus = "running", tool: str | None = None, summary: str | None = None
     ) -> Iterator[SubagentProgress | Operation]:
-        """Update a running subagent, and yield the event. An update that changes nothing gives none."""
+        """Update a running subagent, and yield its event if anything has changed. A final status ends it."""
         agent = self._running.get(place)
         if agent is None:
             return
@@ -150,7 +153,7 @@ class Subagents:
             yield agent.event
 
     def end_call(self, place: Place, status: SubagentStatus) -> Iterator[SubagentProgress | Operation]:
-        """Take the result of the call that started a subagent. This ends it, unless it is in the background."""
+        """End a subagent, because its call has a result. A subagent in the background goes on."""
         agent = self._running.get(place)
         if agent is not None and not agent.background:
             yield from self.update(place, status=status)
@@ -158,7 +161,7 @@ class Subagents:
     def end_all(
         self, conversation: str | None, status: SubagentStatus, *, background: bool
     ) -> Iterator[SubagentProgress | Operation]:
-        """End the subagents of a conversation. Those in the background end only with ``background=True``."""
+        """End the subagents of a conversation; background subagents only with ``background=True``."""
         over = [
             place
             for place, agent in self._running.items()
@@ -169,11 +172,11 @@ class Subagents:
 
 
 def find_mentions(text: str) -> Iterator[tuple[str, SubagentStatus]]:
-    """Find the subagents that a text names, and what it says of them.
+    """Find the subagents that a text names, and their status according to the text.
 
-    This is for agents whose messages do not report subagents. A name after "subagent" must be in quotation marks, be a
-    number, or have a capital letter, a digit, a hyphen or an underscore. A name before "agent" must be in quotation
-    marks or end like a profession, such as ``code-reviewer``. Takes time in proportion to the length of the text.
+    Used for agents whose messages do not report subagents. A name after "subagent" must be in quotation marks, be a
+    number, or contain a capital letter, a digit, a hyphen or an underscore. A name before "agent" must be in quotation
+    marks or end like a profession, such as ``code-reviewer``. The time is proportional to the length of the text.
     """
     for match in _AGENT.finditer(text) if "gent" in text or "GENT" in text else ():
         before = text[max(0, match.start() - LOOKED_AT) : match.start()]
@@ -203,7 +206,7 @@ def find_mentions(text: str) -> Iterator[tuple[str, SubagentStatus]]:
 
 
 def _begins(before: str, text: str, end: int) -> bool:
-    """Return True if the text before and after a name says that this subagent starts."""
+    """Return True if the text around a subagent's name says that this subagent starts."""
     found = _BEGINS.search(before)
     return (
         found is not None

@@ -1,4 +1,4 @@
-"""Progress according to the agent's own task list: ``TodoWrite``, ``TaskCreate`` and ``TaskUpdate``."""
+"""Find progress in the agent's task list: calls of ``TodoWrite``, ``TaskCreate`` and ``TaskUpdate``."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from claude_wire.support import fields_of, items_of, one_line, prose, short_id
 from claude_wire_kit.events.progress import NAME_CHARS, Step
 from claude_wire_kit.events.tools import text_in
 
-#: At most this many tasks that ``TaskCreate`` made count in a conversation. Further tasks are ignored.
+#: Limit for the tasks of a conversation that ``TaskCreate`` made. Further tasks are ignored.
 MAX_TODOS = 100
-#: The id of a task is searched in this many characters of a result.
+#: The id of a new task is searched in this many characters of the result.
 LOOKED_AT = 200
 
 _CREATED = re.compile(r"\bTask #([\w-]{1,40})")
 
 
 class Todos:
-    """The task list of one conversation: the latest one of ``TodoWrite``, or the tasks made by ``TaskCreate``."""
+    """The tasks that ``TaskCreate`` has made in one conversation. ``TodoWrite`` sends its whole list in each call."""
 
     __slots__ = ("_creating", "_tasks")
 
     def __init__(self) -> None:
-        #: Task id -> (status, name).
+        # Task id -> (status, name).
         self._tasks: dict[str, tuple[str, str]] = {}
-        #: Tasks whose ``TaskCreate`` has no result yet: id of the call -> name of the task.
+        # Id of a ``TaskCreate`` call without a result -> name of the task.
         self._creating: dict[str, str] = {}
 
     def call(self, id: str, tool: str, input: object) -> Step | None:
-        """Take a tool call. Returns the progress if the call has changed the list."""
+        """Process a tool call. Returns the progress if the call has changed the task list."""
         if tool == "TodoWrite":
             items = items_of(fields_of(input).get("todos"))
             return _step([(text_in(item, "status") or "", _name(item)) for item in items])
@@ -43,7 +43,7 @@ class Todos:
         return None
 
     def result(self, id: str, content: str, structured: object) -> Step | None:
-        """Take a tool's result; that of ``TaskCreate`` has the task's id. Returns the progress if the list changes."""
+        """Process a tool's result. That of ``TaskCreate`` has the task's id; then return the progress."""
         name = self._creating.pop(id, None)
         if name is None:
             return None
@@ -60,7 +60,9 @@ def _name(item: object) -> str:
 
 
 def _step(items: list[tuple[str, str]]) -> Step | None:
-    """Return the progress for a list of (status, name). The first task in progress, or the next, names the step."""
+    """Return the progress for a list of (status, name). The step has the name of the first task in progress, or else of
+    the first task that is not completed.
+    """
     items = [(status, name) for status, name in items if status != "deleted"]
     completed = sum(status == "completed" for status, _ in items)
     under_way = [name for status, name in items if status == "in_progress"]

@@ -19,11 +19,11 @@ from claude_wire_kit.events.progress import ProgressRule, find_step
 from claude_wire_kit.events.subagents import Subagents, status_of
 from claude_wire_kit.events.tools import cut, described, text_in
 
-#: Calls of tools: those that the CLI runs, and those that the API runs.
+#: The blocks that call tools: one class for tools that the CLI runs, two for tools that the API runs.
 CALLS = (m.ToolUseBlock, m.ServerToolUseBlock, m.McpToolUseBlock)
-#: When the user interrupts a call, its result begins with this.
+#: If the user interrupts a call, its result begins with this text.
 REJECTED = "The user doesn't want to "
-#: The ``source`` of a permission decision, in words.
+#: ``source`` of a permission decision -> words for it.
 DECIDERS = {"config": "the settings", "hook": "a hook"}
 
 _EXIT_CODE = re.compile(r"Exit code (\d{1,3})(?:\n|$)")
@@ -33,11 +33,11 @@ Task: TypeAlias = m.TaskStartedMessage | m.TaskProgressMessage | m.TaskUpdatedMe
 
 
 class Work:
-    """Makes the events of tool calls and subagents, for all conversations. Each method adds its events to ``events``.
+    """Makes the events of tool calls and subagents of all conversations. The methods append them to ``events``.
 
     Args:
         rules: the rules that find progress in text.
-        details: also put inputs and results of calls into the events.
+        details: add the inputs and results of calls to the events.
     """
 
     def __init__(self, rules: tuple[ProgressRule, ...], *, details: bool = False) -> None:
@@ -55,7 +55,7 @@ class Work:
         events: Events,
         status: SubagentStatus = "started",
     ) -> str:
-        """Add a subagent that a message names, and return its id."""
+        """Add a subagent that a message mentions, unless it is known, and return its id."""
         id = short_id(agent)
         begun = SubagentProgress(
             agentId=id,
@@ -68,9 +68,10 @@ class Work:
         return id
 
     def call(self, block: Any, agent: str | None, to: Conversation, events: Events, at: str | None = None) -> None:
-        """Take a tool call. ``agent`` is the id of the subagent that made it, if one did.
+        """Process a tool call.
 
         Args:
+            agent: the id of the subagent that made the call; None for the main agent.
             at: the time of the message, for details.
         """
         id, name = short_id(block.id), block.name
@@ -102,7 +103,7 @@ class Work:
     def result(
         self, result: m.ToolResultBlock, message: m.UserMessage, agent: str | None, to: Conversation, events: Events
     ) -> bool:
-        """Take the result of a tool that the CLI runs. Returns True if the call was open."""
+        """Process the result of a tool that the CLI has run. Returns True if the call was open."""
         id, text = short_id(result.tool_use_id), _text_of(result.content or None)
         call = self.operations.get((to.id, id))
         if call is None and not self._details:
@@ -128,7 +129,7 @@ class Work:
         return True
 
     def api_result(self, block: Any, agent: str | None, to: Conversation, events: Events) -> bool:
-        """Take a block that may be the result of a tool that the API runs. Returns True if it is one."""
+        """Process a block if it is the result of a tool that the API has run. Returns False for other blocks."""
         fields = fields_of(block)
         id = fields.get("tool_use_id", getattr(block, "tool_use_id", None))
         if not isinstance(id, str):
@@ -143,11 +144,11 @@ class Work:
         return True
 
     def _told(self, id: str, agent: str | None, to: Conversation) -> Operation:
-        """Return the operation of a result whose call is not known."""
+        """Return an operation for a result, used if its call is not known."""
         return Operation(id=id, kind="other", title="", state="succeeded", agentId=agent, **to.fields)
 
     def task(self, message: Task, to: Conversation, events: Events) -> None:
-        """Take a message about a task. A task that is no subagent, such as a command, gives progress only."""
+        """Process a message about a task. A task that is not a subagent, such as a command, only makes progress."""
         if message.task_id is None:
             return
         place = self.subagents.place_of(to.id, message.task_id, getattr(message, "tool_use_id", None))
@@ -169,7 +170,9 @@ class Work:
             events += self.subagents.update(place, status=status_of(message.status), summary=cut(message.summary))
 
     def end(self, to: Conversation, events: Events, *, ok: bool = False, background: bool = False) -> None:
-        """End what is open in a conversation, because its turn is over. ``background``: also background subagents."""
+        """End the open calls and subagents of a conversation, because its turn is over. Background subagents, and their
+        calls, end only with ``background=True``.
+        """
         events += self.subagents.end_all(to.id, "completed" if ok else "stopped", background=background)
         runs = self.subagents.is_running
         events += self.operations.end_all(to.id, lambda agent: agent is None or not runs((to.id, agent)))
@@ -188,16 +191,16 @@ def _text_of(content: str | Iterable[m.ContentBlock] | None) -> str:
 
 
 def decision_of(result: m.ToolResultBlock, meta: object) -> bool | None:
-    """Return whether the call was allowed, or None if the message does not say.
+    """Return whether a call was allowed, or None if the message does not say.
 
     Args:
-        meta: ``tool_result_meta`` of the message.
+        meta: the message's ``tool_result_meta``, a list with an entry for each call.
     """
     return _is_allowed(result, _about(result, meta))
 
 
 def _about(result: m.ToolResultBlock, meta: object) -> dict[str, Any]:
-    """Return the entry of ``tool_result_meta`` for the call with this result."""
+    """Return the entry of ``tool_result_meta`` for a result's call."""
     for each in map(fields_of, items_of(meta)):
         if each.get("id") == result.tool_use_id:
             return each
@@ -226,13 +229,13 @@ def _state_of(result: m.ToolResultBlock, text: str, meta: dict[str, Any]) -> Ope
 
 
 def _exit_code(text: str) -> int | None:
-    """Return the exit code of a command that has failed. The CLI writes it above the output."""
+    """Return the exit code of a failed command. The CLI writes it before the output."""
     found = _EXIT_CODE.match(text)
     return None if found is None else int(found[1])
 
 
 def _describe_decision(decided: dict[str, Any]) -> str | None:
-    """Say in words who has allowed or denied a call, according to its ``permission_decision``."""
+    """Say in words who has allowed or denied a call, from its ``permission_decision``."""
     if not decided:
         return None
     verb = {"accept": "Allowed", "reject": "Denied"}.get(str(decided.get("decision")), "Decided")
