@@ -43,11 +43,7 @@ class Operations:
             if len(self._open) >= MAX_OPERATIONS:
                 yield from self.end(next(iter(self._open)), "interrupted")
             # Do not keep the input, because it may be large.
-            lean = operation.input is None and operation.name is None
-            if not lean:
-                self._open[place] = msgspec.structs.replace(operation, name=None, input=None, change=None)
-            else:
-                self._open[place] = operation
+            self._open[place] = msgspec.structs.replace(operation, name=None, input=None, change=None)
             yield operation
 
     def get(self, place: Place) -> Operation | None:
