@@ -34,12 +34,6 @@ export class Conversation {
     this.texts = new Map();
     this.calls = new Map();
     this.prompts = new Map();
-    this.cost = 0;
-    this.isInTurn = false;
-    this.owesTurn = false;
-    this.ended = null;
-    this.group = null;
-    this.lastText = null;
     this.agents = new Agents(places, (entry, agent) => this.addAgent(entry, agent));
     this.kept = new Kept(places.log, {
       ...on,
@@ -109,7 +103,7 @@ export class Conversation {
         this.operate(event);
         break;
       case "subagent_progress":
-        this.agents.add(event, this.calls.get(event.agentId));
+        this.agents.add(event);
         // What a subagent has found in the background is told to the model, which has another turn for it.
         if (!this.isInTurn && (event.status === "completed" || event.status === "failed")) this.owesTurn = true;
         break;
@@ -174,7 +168,7 @@ export class Conversation {
 
   /** Put an entry where it belongs: at the end of the conversation, or in the card of a subagent. */
   place(entry, agent, chars = 0) {
-    const calls = agent === undefined ? null : this.agents.calls(agent);
+    const calls = this.agents.calls(agent);
     if (calls === null) {
       entry.classList.add("entry");
       if (agent !== undefined) entry.dataset.of = agent; // its card may come with older entries
@@ -314,14 +308,8 @@ export class Conversation {
       if (detail && !event.title.includes(detail)) item.append(this.detail(event, detail));
       call = { item, state, opened: null, event: null, last: null };
       this.calls.set(event.id, call);
-      const card = event.agentId === undefined ? null : this.agents.calls(event.agentId);
-      if (card) {
-        card.append(item);
-        this.charge(500, item.closest(".entry"));
-      } else {
-        this.calledIn().append(item);
-        this.charge(500, item.closest(".entry"));
-      }
+      (this.agents.calls(event.agentId) ?? this.calledIn()).append(item);
+      this.charge(500, item.closest(".entry"));
     }
     call.last = event;
     call.item.dataset.state = event.state;
@@ -449,12 +437,12 @@ export class Conversation {
     const entry = make("div", "entry notice");
     entry.dataset.kind = "notice";
     entry.dataset.notice = event.kind;
-    entry.append(make("span", "label", NOTICES[event.kind] ?? event.kind), " ");
+    entry.append(make("span", "label", NOTICES[event.kind]), " ");
     const body = make("span", "body");
     fill(body, event.text);
     entry.append(body);
     this.append(entry, event.text.length);
-    this.on.say(`${NOTICES[event.kind] ?? ""}: ${event.text.slice(0, 200)}`);
+    this.on.say(`${NOTICES[event.kind]}: ${event.text.slice(0, 200)}`);
   }
 
   /** A quiet line: what hooks said, what was cut off. It belongs to a call, to a subagent, or to the conversation. */

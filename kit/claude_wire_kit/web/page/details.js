@@ -93,23 +93,28 @@ export function parts(all) {
   });
 }
 
-/** A picture. It is drawn, so the policy of the page need not allow pictures that the page's server has not. */
+/** Return a canvas with a picture of a prompt or a result. */
 export function picture({ mediaType, data }) {
   const canvas = make("canvas", "picture");
   canvas.setAttribute("role", "img");
   canvas.setAttribute("aria-label", "A picture of the conversation");
-  draw(canvas, mediaType, data).catch(() => {
-    canvas.replaceWith(make("p", "hint", `[${mediaType} that cannot be shown]`));
-  });
+  const decode = async () => {
+    const bytes = Uint8Array.from(atob(data), (one) => one.charCodeAt(0));
+    await paint(canvas, new Blob([bytes], { type: mediaType }), 1600);
+  };
+  decode().catch(() => canvas.replaceWith(make("p", "hint", `[${mediaType} that cannot be shown]`)));
   return canvas;
 }
 
-async function draw(canvas, type, data) {
-  const bytes = Uint8Array.from(atob(data), (one) => one.charCodeAt(0));
-  const image = await createImageBitmap(new Blob([bytes], { type }));
-  const scale = Math.min(1, 1600 / Math.max(image.width, image.height));
-  canvas.width = Math.max(1, image.width * scale);
-  canvas.height = Math.max(1, image.height * scale);
+/**
+ * Draw a picture on a canvas, its longer side at most `most` pixels. An <img> would need a Content-Security-Policy that
+ * allows more sources than the service itself.
+ */
+export async function paint(canvas, blob, most) {
+  const image = await createImageBitmap(blob);
+  const scale = Math.min(1, most / Math.max(image.width, image.height));
+  canvas.width = Math.max(1, Math.round(image.width * scale));
+  canvas.height = Math.max(1, Math.round(image.height * scale));
   canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
   image.close();
 }

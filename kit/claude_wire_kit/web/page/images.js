@@ -1,5 +1,6 @@
 // Images for the next prompt: pasted, dropped or chosen.
 
+import { paint } from "./details.js";
 import { make } from "./text.js";
 
 /** What the service takes: so many images, of so many bytes, and of these types. */
@@ -57,7 +58,7 @@ export class Images {
     const canvas = make("canvas");
     canvas.setAttribute("role", "img");
     canvas.setAttribute("aria-label", file.name);
-    paint(canvas, file);
+    paint(canvas, file, PREVIEW).catch(() => canvas.classList.add("broken")); // the model may still read it
     const button = make("button", "", "✕");
     button.type = "button";
     button.setAttribute("aria-label", `Remove ${file.name}`);
@@ -67,19 +68,6 @@ export class Images {
     });
     row.append(canvas, button);
     return row;
-  }
-}
-
-/** The policy of the page lets no image come from anywhere but the service, so a canvas shows it. */
-async function paint(canvas, file) {
-  try {
-    const image = await createImageBitmap(file);
-    const scale = Math.min(1, PREVIEW / Math.max(image.width, image.height));
-    canvas.width = Math.max(1, Math.round(image.width * scale));
-    canvas.height = Math.max(1, Math.round(image.height * scale));
-    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
-  } catch {
-    canvas.classList.add("broken"); // the model may still read it
   }
 }
 

@@ -13,7 +13,6 @@ export class Settings {
   constructor(places, on) {
     this.places = places;
     this.on = on;
-    this.commands = [];
     this.clear();
     places.mode.addEventListener("change", () => this.set({ permissionMode: places.mode.value }));
     places.model.addEventListener("change", () => this.set({ model: places.model.value }));
