@@ -1,4 +1,4 @@
-// Subagents: a card in the conversation with the tool calls of the subagent, and a line in the list of those under way.
+// Subagents: each has a card in the conversation with its tool calls and, while it works, a line in the list at the top.
 
 import { foreign, make } from "./text.js";
 
@@ -7,8 +7,8 @@ const OVER = new Set(["completed", "failed", "stopped"]);
 
 export class Agents {
   /**
-   * @param {object} places the elements `agents` and `agentList`.
-   * @param {function} place puts a card into the conversation; is given the card and the subagent's id.
+   * @param {object} places the elements `agents` and `agentList`, the list of working subagents.
+   * @param {function} place `place(card, id)` puts the card of a subagent into the conversation.
    */
   constructor(places, place) {
     this.places = places;
@@ -27,18 +27,18 @@ export class Agents {
     this.cards.delete(id);
   }
 
-  /** How many are under way. */
+  /** The number of subagents that work now. */
   get count() {
     return this.places.agentList.childElementCount;
   }
 
-  /** The CLI has ended, and all that were under way with it. */
+  /** Empty the list of working subagents, because the CLI has ended. */
   end() {
     this.places.agentList.replaceChildren();
     this.places.agents.hidden = true;
   }
 
-  /** Where the tool calls of a subagent stand; nowhere, if it is not known. */
+  /** Return the list element with a subagent's tool calls; null if the subagent is not known. */
   calls(id) {
     return this.cards.get(id)?.calls ?? null;
   }

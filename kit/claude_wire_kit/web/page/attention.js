@@ -1,18 +1,18 @@
-// Tells a person who looks elsewhere that a session asks a question or is done: by the title, the icon and a notification.
+// Shows in the title, the icon and by a notification that a session asks a question or is done, if the page is not in view.
 
 const ICONS = { asks: "icon-asks.svg", done: "icon-done.svg", none: "icon.svg" };
 const MARKS = { asks: "? ", done: "✓ ", none: "" };
 
 export class Attention {
   /**
-   * @param {HTMLElement} button asks for permission to notify; hidden once that is decided.
-   * @param {function} open shows the session with an id.
+   * @param {HTMLElement} button asks the browser for permission to notify. Hidden after the person has decided.
+   * @param {function} open `open(id)` shows a session.
    */
   constructor(button, open) {
     this.button = button;
     this.open = open;
     this.icon = document.querySelector('link[rel="icon"]');
-    /** Session id -> its last known state. The state at the opening of the page causes no notification. */
+    /** Session id -> its last known state. The first state after the page was opened causes no notification. */
     this.known = new Map();
     this.isFirst = true;
     this.shown = null;
@@ -29,13 +29,13 @@ export class Attention {
     this.button.hidden = !("Notification" in window) || Notification.permission !== "default";
   }
 
-  /** The person is looking at the shown session. */
+  /** Note that the person looks at the shown session. */
   seen() {
     if (this.known.has(this.shown)) this.known.get(this.shown).isDone = false;
     this.draw();
   }
 
-  /** Whether a session is done, and the person has not looked at it since. */
+  /** Return true if a session is done and the person has not looked at it since. */
   isDone(id) {
     return this.known.get(id)?.isDone === true;
   }
@@ -43,9 +43,9 @@ export class Attention {
   /**
    * Set the present state.
    * @param {string | null} shown the id of the session that is shown.
-   * @param {object[]} sessions all sessions: `id` and `name`; the `count` of open questions and the text of the last `question`;
-   *   `isBusy`: the run goes on; `isLevel`: this is known from events, not from the list. A run is not over while a subagent works
-   *   in the background, or a prompt waits.
+   * @param {object[]} sessions all sessions: `id` and `name`; `count`, the number of open questions; `question`, the text of the
+   *   last one; `isBusy`: a turn is under way, a subagent works in the background, or a prompt waits; `isLevel`: the state comes from
+   *   events, not from the list of sessions.
    */
   update(shown, sessions) {
     const before = this.known;
@@ -59,7 +59,7 @@ export class Attention {
   next(was, now) {
     const isAway = now.id !== this.shown || document.hidden || !document.hasFocus();
     let isDone = isAway && was?.isDone === true && !now.isBusy;
-    // Events and the list are of different moments: a difference between the two is no news.
+    // The list is older than the events, so do not compare a state from the list with a state from events.
     if (was !== undefined && was.isLevel === now.isLevel) {
       if (now.count > was.count && isAway) this.notify(now, "asks you", now.question);
       if (was.isBusy && !now.isBusy && isAway) {

@@ -1,12 +1,12 @@
-// The questions of AskUserQuestion as choices: one or several options of each, or words of one's own.
+// The questions of the tool AskUserQuestion: for each, a person chooses one or several options, or writes another answer.
 
 import { exact, foreign, make } from "./text.js";
 
-/** Questions and options that are shown; a tool that asks more is answered by its options alone. */
+/** Limits for the questions of one call and the options of one question. Above them, the page only offers to allow or deny. */
 const MAX_QUESTIONS = 8;
 const MAX_OPTIONS = 20;
 
-/** The questions of an event as `{question, header, options, multiSelect}`; null if they are not of that shape. */
+/** Return the questions of an event as `{question, header, options, multiSelect}`; null if the input has another shape. */
 function questionsOf({ tool, input }) {
   const asked = input.questions;
   if (tool !== "AskUserQuestion" || !Array.isArray(asked) || asked.length === 0 || asked.length > MAX_QUESTIONS) return null;
@@ -18,7 +18,7 @@ function questionsOf({ tool, input }) {
   return asked.every(isQuestion) ? asked : null;
 }
 
-/** What a person chooses. Null for an event that asks nothing of this kind. */
+/** Return the choices for an event; null if it is not a call of AskUserQuestion that the page can show. */
 export function choicesOf(event) {
   const asked = questionsOf(event);
   return asked === null ? null : new Choices(asked);
@@ -53,7 +53,7 @@ class Choices {
     return field;
   }
 
-  /** The answers by question, of those that have one. */
+  /** Question -> answer, for the questions that the person has answered. */
   get answers() {
     const found = {};
     this.asked.forEach(({ question }, number) => {

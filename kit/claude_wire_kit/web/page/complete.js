@@ -1,15 +1,16 @@
-// A menu at the prompt: the commands of the CLI after "/", and files of the folder after "@".
+// The menu of suggestions at the prompt: commands of the CLI after "/", and files of the session's folder after "@".
 
 import { exact, foreign, make } from "./text.js";
 
-/** Rows of the menu. */
+/** Limit for the rows of the menu. */
 const MAX_ROWS = 50;
 
 export class Complete {
   /**
    * @param {HTMLTextAreaElement} prompt
-   * @param {HTMLElement} menu a list for the rows.
-   * @param {object} on `commands()` gives the commands; `files(text)` finds paths; `changed()` when the prompt has another text.
+   * @param {HTMLElement} menu the list element.
+   * @param {object} on callbacks: `commands()` returns the commands; `files(text)` finds paths; `changed()` after the menu has
+   *   changed the prompt.
    */
   constructor(prompt, menu, on) {
     this.prompt = prompt;
@@ -20,10 +21,10 @@ export class Complete {
     this.asked = 0;
     prompt.addEventListener("input", () => this.look());
     prompt.addEventListener("blur", () => this.close());
-    // Before the page's own keys: Enter chooses a row, and does not send.
+    // Capture the key before the page does, or Enter would send the prompt instead of choosing a row.
     prompt.addEventListener("keydown", (event) => this.key(event), { capture: true });
     menu.addEventListener("mousedown", (event) => {
-      event.preventDefault(); // the prompt keeps the focus
+      event.preventDefault(); // or the prompt would lose the focus
       const row = event.target.closest("[role=option]");
       if (row) this.take([...menu.children].indexOf(row));
     });
@@ -33,7 +34,7 @@ export class Complete {
     return this.rows.length > 0;
   }
 
-  /** What is written before the caret: a command at the beginning, or a file after a blank. */
+  /** Open, update or close the menu: before the caret there may be "/com" at the beginning, or "@fil" after a blank. */
   async look() {
     const count = ++this.asked;
     const before = this.prompt.value.slice(0, this.prompt.selectionStart);
@@ -43,7 +44,7 @@ export class Complete {
     let rows = [];
     if (command) rows = this.commands(text);
     else if (file) {
-      // Until the files come, only rows that fit the new text stay: a key may take one of them now.
+      // Until the files arrive, keep only the old rows that fit the new text, because a key may choose one of them.
       this.show(this.rows.filter(({ name }) => name.toLowerCase().includes(text.toLowerCase())), text.length);
       rows = await this.files(text);
     }
@@ -62,7 +63,7 @@ export class Complete {
       const paths = await this.on.files(text);
       return paths.map((path) => ({ text: /\s/.test(path) ? `"${path}" ` : `${path} `, name: path }));
     } catch {
-      return []; // the prompt can be written without it
+      return []; // suggestions are not necessary, so show no error
     }
   }
 

@@ -1,4 +1,4 @@
-// Events of one session as elements: each text, tool call, question and subagent once, under its id.
+// Show the events of one session. Each text, tool call, question and subagent is one element, which later events with its id update.
 
 import { Agents } from "./agents.js";
 import { about, folded, opener, parts, sizeOf } from "./details.js";
@@ -7,7 +7,7 @@ import { Writer, markdown } from "./markdown.js";
 import { Questions } from "./questions.js";
 import { copier, cutAt, exact, fill, foreign, make, unfolder } from "./text.js";
 
-/** Characters of an answer that are shown; a button gives more. */
+/** Limit for the characters of an answer to show. A button shows more. */
 const MAX_ANSWER = 256 * 1024;
 
 const STATES = {
@@ -17,15 +17,15 @@ const STATES = {
   denied: "denied",
   interrupted: "interrupted",
 };
-/** What a turn says went wrong when a person has stopped it. */
+/** The error of a turn that a person has interrupted. */
 const STOPPED = "interrupted";
 const NOTICES = { error: "Error", retry: "Trying again", auth: "Signing in", rate_limit: "Rate limit", info: "Note" };
 
 export class Conversation {
   /**
-   * @param {object} places the elements `log`, `questions`, `now` and those within.
-   * @param {object} on `answer`, `ask` and `left` as Questions has them, `changed()`, `say(text)` for a screen reader; and
-   *   `isAtEnd`, `isBelow`, `older` and `newest` as Kept has them.
+   * @param {object} places the elements `log`, `questions`, `agents`, `agentList`, `progress` and its parts.
+   * @param {object} on callbacks: `answer`, `ask` and `left` of Questions; `isAtEnd`, `isBelow`, `older` and `newest` of Kept;
+   *   `changed()` after each event; `say(text)` for a screen reader.
    */
   constructor(places, on) {
     this.places = places;
@@ -59,9 +59,9 @@ export class Conversation {
     this.agents.clear();
     this.questions.clear();
     this.kept.clear();
-    /** The id of the event that is being shown. */
+    /** The id of the event that add() is showing. */
     this.at = null;
-    /** True if the events begin in the middle of the session, so the sum of their costs is too low. */
+    /** True if earlier events are not loaded. Then the sum of the turns' costs is too low. */
     this.isPart = false;
     this.cost = 0;
     this.isInTurn = this.owesTurn = false;
@@ -70,19 +70,19 @@ export class Conversation {
     this.lastText = null;
   }
 
-  /** Whether the run goes on: a turn is under way, or a subagent works in the background. */
+  /** True while a turn is under way or due, or a subagent works in the background. */
   get isBusy() {
     return this.isInTurn || this.owesTurn || this.agents.count > 0;
   }
 
-  /** The supervisor knows whether a turn is owed. */
+  /** Correct the guess that a turn is due, if the list of sessions says that this session is idle. */
   settle(life) {
     if (life !== "idle" || !this.owesTurn) return;
     this.owesTurn = false;
     this.on.changed();
   }
 
-  /** Show an event. Events before it can be loaded by its id. */
+  /** Show an event. With its id, the page can load earlier events later. */
   add(event, id = null) {
     if (id !== null) this.at = id;
     if (event.type !== "claude_response") for (const text of this.texts.values()) text.writer.flush();
@@ -104,7 +104,7 @@ export class Conversation {
         break;
       case "subagent_progress":
         this.agents.add(event);
-        // What a subagent has found in the background is told to the model, which has another turn for it.
+        // After a subagent ends in the background, the CLI starts a turn to tell the model its result.
         if (!this.isInTurn && (event.status === "completed" || event.status === "failed")) this.owesTurn = true;
         break;
       case "permission_request":
@@ -137,7 +137,7 @@ export class Conversation {
   respond(event) {
     let text = event.id === undefined ? undefined : this.texts.get(event.id);
     if (text === undefined) {
-      if (!event.content.trim()) return; // a text pauses that was not shown
+      if (!event.content.trim()) return; // do not show an empty answer
       const agent = event.agentId;
       const entry = make(agent === undefined ? "article" : "li", agent === undefined ? "entry response" : "response");
       entry.dataset.kind = agent === undefined ? "response" : "said";
@@ -166,12 +166,12 @@ export class Conversation {
     this.on.say(`Claude: ${event.content.slice(0, 300)}`);
   }
 
-  /** Put an entry where it belongs: at the end of the conversation, or in the card of a subagent. */
+  /** Append an entry to the conversation, or to the card of the subagent with this id. */
   place(entry, agent, chars = 0) {
     const calls = this.agents.calls(agent);
     if (calls === null) {
       entry.classList.add("entry");
-      if (agent !== undefined) entry.dataset.of = agent; // its card may come with older entries
+      if (agent !== undefined) entry.dataset.of = agent; // the card may be loaded later, with older events
       this.append(entry, chars);
     } else {
       calls.append(entry);
@@ -179,7 +179,7 @@ export class Conversation {
     }
   }
 
-  /** What the model thinks: folded, and it grows while one looks. */
+  /** Show what the model thinks, folded. Pieces are appended as they arrive. */
   think(event) {
     const key = event.id === undefined ? undefined : `thinking ${event.id}`;
     let text = this.texts.get(key);
@@ -210,7 +210,7 @@ export class Conversation {
     text.count.textContent = event.redacted || !length ? "(not shown)" : `${length.toLocaleString("en")} characters`;
   }
 
-  /** A piece of an answer that is being written. */
+  /** Append a piece to an unfinished text. Above MAX_ANSWER, only count the characters. */
   write(text, piece) {
     text.entry.classList.add("live");
     const shown = cutAt(piece, Math.max(0, MAX_ANSWER - text.length));
@@ -222,7 +222,10 @@ export class Conversation {
     text.hint.textContent = `${(text.length - MAX_ANSWER).toLocaleString("en")} more characters so far`;
   }
 
-  /** @param {string | null} content the whole answer; null if it ends with what was written. */
+  /**
+   * Finish a text.
+   * @param {string | null} content the whole text; null if it consists of the pieces so far.
+   */
   finish(text, content = null) {
     const { entry, body, writer } = text;
     entry.classList.remove("live");
@@ -240,13 +243,13 @@ export class Conversation {
     if (entry.dataset.kind === "response") entry.append(copier("Copy the answer", () => whole));
   }
 
-  /** A turn that was interrupted, and a CLI that has ended, leave texts without their end. */
+  /** Finish all texts. An interrupted turn and a CLI that has ended leave unfinished ones. */
   finishAll() {
     for (const text of this.texts.values()) this.finish(text);
     this.texts.clear();
   }
 
-  /** A prompt of a person, or what the CLI says in a person's place. */
+  /** Show a prompt of a person, or a message that the CLI has added as if a person had written it. */
   prompted(event) {
     if (event.origin === "interruption") {
       this.note("Stopped by the user", "warning");
@@ -262,7 +265,7 @@ export class Conversation {
     }
   }
 
-  /** A prompt. It is shown as soon as it is sent here, and moves to its place in the session when the CLI has taken it. */
+  /** Show a prompt when this page sends it, or when the CLI repeats it. In the second case, move it to the end. */
   prompt(id, text, attachments = 0, all = []) {
     const pictures = parts(all.filter((part) => part.data !== undefined));
     const sent = this.prompts.get(id);
@@ -285,7 +288,7 @@ export class Conversation {
     this.prompts.set(id, entry);
   }
 
-  /** Take back a prompt that was not sent. */
+  /** Remove a prompt that could not be sent. */
   withdraw(id) {
     if (this.prompts.has(id)) this.kept.remove(this.prompts.get(id));
     this.prompts.delete(id);
@@ -320,11 +323,11 @@ export class Conversation {
     if (event.state === "failed" || event.state === "denied") this.on.say(`${event.title}: ${STATES[event.state]}`);
   }
 
-  /** The input and the result of a call. It is open from the start if the call changes a file or fails. */
+  /** Show the input and the result of a call, folded. They are open if the call changes a file or has failed. */
   describe(call, event) {
     const { input, change, content, decision } = { ...call.event, ...event };
     if (input === undefined && change === undefined && content === undefined) return;
-    // What a line above shows is not shown again.
+    // Leave out fields that the title or the line below it shows.
     const given = input === null || typeof input !== "object" || Array.isArray(input) ? input : { ...input };
     if (given !== null && typeof given === "object" && !Array.isArray(given)) {
       for (const name of ["command", "file_path", "path", "description"]) {
@@ -362,7 +365,7 @@ export class Conversation {
     return detail;
   }
 
-  /** The list of calls at the end of the conversation: calls in a row share one. */
+  /** Return the list for the next call. Consecutive calls share one list. */
   calledIn() {
     if (this.group === null || this.group.entry !== this.log.lastElementChild || this.group.list.childElementCount > 200) {
       const entry = make("article", "entry calls");
@@ -387,7 +390,7 @@ export class Conversation {
     this.append(entry, 0);
   }
 
-  // --- what else there is
+  // --- progress, turns, notices and the state
 
   progress(event) {
     const { progress, progressStep, progressCount, progressBar } = this.places;
@@ -414,7 +417,7 @@ export class Conversation {
     if (agents) facts.push(agents === 1 ? "1 agent goes on" : `${agents} agents go on`);
     const done = agents ? "Turn done" : "Done";
     entry.append(make("span", "facts", [event.ok ? done : isStopped ? "Stopped" : "Not done", ...facts].join(" · ")));
-    // The CLI also says what went wrong as a text of its own, mostly.
+    // Mostly the CLI has written the error as a text before. Then do not show it twice.
     if (event.error !== undefined && event.error !== this.lastText && !isStopped) {
       const error = make("div", "error");
       fill(error, event.error);
@@ -445,7 +448,7 @@ export class Conversation {
     this.on.say(`${NOTICES[event.kind]}: ${event.text.slice(0, 200)}`);
   }
 
-  /** A quiet line: what hooks said, what was cut off. It belongs to a call, to a subagent, or to the conversation. */
+  /** Show a quiet line, such as the output of a hook, in a call, in a subagent's card or in the conversation. */
   note(text, level, { callId, agentId, detail, fields } = {}) {
     const call = this.calls.get(callId);
     const entry = make(agentId !== undefined && !call ? "li" : "div", `note ${level === "warning" ? "warning" : ""}`);
@@ -461,7 +464,7 @@ export class Conversation {
     }
   }
 
-  /** The state that the service sends apart from events: whether the CLI has ended, and the open questions. */
+  /** Handle a `session_state` of the service: whether the CLI has ended, and which questions are open. */
   state(event) {
     const hasEnded = event.ended && this.ended === null;
     if (!event.ended && this.ended !== null) this.on.say("The session goes on.");
@@ -476,7 +479,7 @@ export class Conversation {
     if (hasEnded) this.on.say("The session has ended.");
   }
 
-  // --- what is kept
+  // --- counting and removing entries
 
   append(entry, chars) {
     this.log.append(entry);
@@ -487,7 +490,7 @@ export class Conversation {
     this.kept.charge(chars, entry);
   }
 
-  /** Forget an entry that is being removed. */
+  /** Forget the calls, texts, prompts and subagents in an entry, because Kept removes it. */
   forget(entry) {
     for (const one of [entry, ...entry.querySelectorAll("[data-id], [data-agent]")]) {
       this.calls.delete(one.dataset.id);
@@ -500,9 +503,9 @@ export class Conversation {
   // --- older entries
 
   /**
-   * Show events from before all others. They are drawn by themselves first. Then everything that began in them and ended later is
-   * joined.
-   * @param {object} page `events`, each with its `id`; and `before`, the id before which there are more, or null.
+   * Show older events before all others. A second Conversation draws them. Then calls, subagents and questions that begin in the
+   * older events are joined with their later parts here.
+   * @param {object} page `events`, each with its `id`; and `before`, the id for still older events, or null.
    */
   prepend({ events, before }) {
     const log = make("div");
@@ -513,7 +516,7 @@ export class Conversation {
     const older = new Conversation(places, quiet);
     for (const { event, id } of events) older.add(event, id);
     for (const [key, text] of older.texts) {
-      // The whole text is shown here.
+      // The text was finished in a later event, which is shown here. Remove the pieces.
       if (this.log.querySelector(`[data-id="${CSS.escape(key)}"]`)) older.kept.remove(text.entry);
     }
     older.finishAll();
@@ -524,7 +527,7 @@ export class Conversation {
     this.kept.prepend(older.kept, before);
   }
 
-  /** Join a call that began in older events with its end, if that is shown here. */
+  /** Join a call that began in older events with its end, if the end is shown here. */
   joinCall(older, id, call) {
     const later = this.calls.get(id);
     this.calls.set(id, call);
@@ -534,7 +537,7 @@ export class Conversation {
     this.takeOut(later.item);
   }
 
-  /** Join a subagent that began in older events with what it did here. */
+  /** Join a subagent that began in older events with its later calls here. */
   joinAgent(older, id, card) {
     const later = this.agents.cards.get(id);
     if (later !== undefined) {
@@ -559,7 +562,7 @@ export class Conversation {
     this.clean(entry);
   }
 
-  /** Remove an entry without calls. */
+  /** Remove a list of calls that has become empty. */
   clean(entry) {
     if (entry?.classList.contains("calls") && !entry.querySelector("li, section")) this.kept.remove(entry);
   }

@@ -3,7 +3,7 @@
 import { make } from "./text.js";
 import { MODES } from "./settings.js";
 
-/** Labels of choices that differ from their names. */
+/** Name of a choice -> label. The label of another choice is made from its name. */
 const NAMES = { permission_mode: "Permission mode" };
 
 export class Create {
@@ -26,7 +26,7 @@ export class Create {
     });
   }
 
-  /** Set the profiles of the service. */
+  /** Set the profiles to choose from. */
   take(profiles) {
     if (JSON.stringify(profiles) === JSON.stringify(this.profiles)) return;
     this.profiles = profiles;

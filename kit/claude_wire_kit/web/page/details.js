@@ -1,17 +1,17 @@
-// What belongs to a call, folded: its input, the change it makes, its output. Also pictures, and what else opens.
+// The details of a tool call, folded: its input, the change to a file, its output. Also pictures and other parts that open.
 
 import { exact, foreign, make } from "./text.js";
 
-/** Of a long output, these many lines are shown from its beginning and from its end; a button shows the others. */
+/** How many lines of a long text are shown from its beginning and from its end. A button shows the lines between them. */
 const [FIRST, LAST] = [12, 6];
-/** Characters of a line; above that the line is folded, too. */
+/** A line with more characters is cut until a person presses the button. */
 const MAX_LINE = 4_000;
-/** The fields of an input that are shown; the others are counted. */
+/** Limit for the fields of a tool's input to show. */
 const MAX_FIELDS = 40;
 const PICTURES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 const MARKS = { "+": "ins", "-": "del", "@": "b" };
 
-/** A part that opens. What is within is made when it opens for the first time. */
+/** Return a <details> element. `give()` returns its contents, and is called when a person opens it for the first time. */
 export function opener(className, summary, give, isOpen = false) {
   const details = make("details", className);
   const head = make("summary");
@@ -31,7 +31,7 @@ export function opener(className, summary, give, isOpen = false) {
   return details;
 }
 
-/** Lines in a fixed-width font. Of many lines the first and the last are shown, and a button between them opens the others. */
+/** Return an element with the lines of a text in a fixed-width font. Of a long text, show only the first and last lines. */
 export function folded(text, { isDiff = false } = {}) {
   const box = make("div", isDiff ? "lines diff" : "lines");
   const lines = exact(text.replace(/\r\n/g, "\n").replace(/\n$/, "")).split("\n");
@@ -64,7 +64,7 @@ function pre(lines, isDiff) {
   return box;
 }
 
-/** The fields of an input, one below the other. */
+/** Return an element with the fields of a tool's input, one below the other. */
 export function fields(input) {
   if (input === null || typeof input !== "object" || Array.isArray(input)) return folded(written(input));
   const list = make("dl", "fields");
@@ -84,7 +84,7 @@ function written(value) {
   return typeof value === "string" ? value : JSON.stringify(value, null, 2);
 }
 
-/** The parts of a result or of a prompt. */
+/** Return elements for the parts of a result or of a prompt: texts, pictures, and names of other content. */
 export function parts(all) {
   return all.flatMap((part) => {
     if (part.text !== undefined) return part.text.trim() ? [folded(part.text)] : [];
@@ -119,7 +119,7 @@ export async function paint(canvas, blob, most) {
   image.close();
 }
 
-/** What was given to a call and what came back, as elements; nothing if there is nothing but its title. */
+/** Return elements with the decision, the change, the input and the output of a tool call; an empty list if it has none. */
 export function about({ input, change, content, decision }) {
   const found = [];
   if (decision) found.push(foreign("p", "hint", exact(decision)));
@@ -135,7 +135,7 @@ export function about({ input, change, content, decision }) {
   return found;
 }
 
-/** How many characters there are in a JSON value, nearly. */
+/** Return roughly how many characters a JSON value has. */
 export function sizeOf(value) {
   if (typeof value === "string") return value.length;
   if (value === null || typeof value !== "object") return 8;

@@ -3,18 +3,18 @@
 import { paint } from "./details.js";
 import { make } from "./text.js";
 
-/** What the service takes: so many images, of so many bytes, and of these types. */
+/** The limits of the service for the images of a prompt: their number, the bytes of each and of all, and the types. */
 const MAX_IMAGES = 8;
 const MAX_BYTES = 3_750_000;
 const MAX_ALL_BYTES = 8_500_000;
 const TYPES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
-/** Pixels of the longer side of a preview. */
+/** The longer side of a preview, in pixels. */
 const PREVIEW = 64;
 
 export class Images {
   /**
-   * @param {HTMLElement} place a list for the previews.
-   * @param {object} on `fault(text)`; `changed()`.
+   * @param {HTMLElement} place the list of previews.
+   * @param {object} on callbacks: `fault(text)` shows an error; `changed()` after images were added or removed.
    */
   constructor(place, on) {
     this.place = place;
@@ -26,20 +26,21 @@ export class Images {
     return this.files.length;
   }
 
-  /** Take the images of a paste, a drop or a field. Returns whether there were any files. */
+  /** Add the images that a person has pasted or dropped. Return true if there were any files. */
   add(files) {
     for (const file of files) {
       const all = this.files.reduce((sum, { size }) => sum + size, 0);
       if (!TYPES.includes(file.type)) this.on.fault(`Images are PNG, JPEG, GIF or WebP: ${file.name} is none.`);
       else if (file.size > MAX_BYTES) this.on.fault(`${file.name} has more than ${MAX_BYTES / 1e6} MB.`);
-      else if (this.count >= MAX_IMAGES || all + file.size > MAX_ALL_BYTES) this.on.fault("That is enough for one prompt.");
-      else this.files.push(file);
+      else if (this.count >= MAX_IMAGES || all + file.size > MAX_ALL_BYTES) {
+        this.on.fault(`A prompt may have ${MAX_IMAGES} images of ${MAX_ALL_BYTES / 1e6} MB together.`);
+      } else this.files.push(file);
     }
     this.draw();
     return files.length > 0;
   }
 
-  /** Give the images away, as the service takes them. */
+  /** Remove all images, and return them as the JSON of a prompt. */
   async take() {
     const taken = this.files;
     this.files = [];

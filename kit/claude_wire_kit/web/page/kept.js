@@ -1,22 +1,22 @@
-// The entries of a conversation that the page keeps. Above a limit, entries far from view are removed. They are loaded again when a
-// person scrolls there.
+// The entries of a conversation that are in the page. Above a limit, entries far from the view are removed. The page loads them again
+// when a person scrolls there.
 
 import { make } from "./text.js";
 
 /** Limits of entries and of characters. */
 const MAX_ENTRIES = 1_000;
 const MAX_CHARS = 16 * 1024 * 1024;
-/** Entries to keep at the end while a person reads far above. */
+/** How many entries at the end stay while a person reads far above. */
 const AT_END = 100;
-/** Entries to remove at once: finding their positions takes as long for one as for many. */
+/** How many entries are removed together: the browser's layout takes as long for one as for many. */
 const AT_ONCE = 50;
 
 export class Kept {
   /**
    * @param {HTMLElement} log the element with the entries.
-   * @param {object} on callbacks: `forget(entry)` before an entry is removed; `isAtEnd()`: the end is in view; `isBelow(entry)`: the
-   *   entry is far below the view; `isOpen(slot)`: the slot is the place of an open question; `older()` and `newest()`: a person
-   *   asks for older entries, or for the newest.
+   * @param {object} on callbacks. `forget(entry)` is called before an entry is removed. `isAtEnd()` returns true if the end is in
+   *   view, `isBelow(entry)` if the entry is far below the view, `isOpen(slot)` if the slot is the place of an open question.
+   *   `older()` and `newest()` are called when a person asks for older entries, or for the newest.
    */
   constructor(log, on) {
     this.log = log;
@@ -25,7 +25,7 @@ export class Kept {
   }
 
   clear() {
-    /** The entries in the log, in order: the `entry`, its `chars`, and the `id` of the first event that it shows. */
+    /** The entries in the log, in order. Each has the `entry`, its `chars`, and the `id` of the first event that it shows. */
     this.all = [];
     this.chars = 0;
     this.left = 0;
@@ -36,7 +36,7 @@ export class Kept {
     this.top = this.gap = null;
   }
 
-  /** Show at the top whether there are older entries. */
+  /** Show or remove the line about older entries at the top. */
   mark() {
     if (this.before === null && !this.left) {
       this.top?.remove();
@@ -56,7 +56,7 @@ export class Kept {
     this.words.textContent = this.before === null ? `${this.left.toLocaleString("en")} older entries are not shown.` : "";
   }
 
-  /** Add an entry that is at the end of the log. */
+  /** Count a new entry at the end of the log. */
   count(entry, chars, id) {
     const one = { entry, chars: 0, id };
     entry.kept = one;
@@ -98,7 +98,7 @@ export class Kept {
     this.all.splice(at, 1);
   }
 
-  /** Put entries of older events before all others. */
+  /** Put older entries before all others. `before` is the id for still older events, or null. */
   prepend(other, before) {
     const mine = this.all;
     this.all = other.all.concat(mine);
@@ -110,7 +110,7 @@ export class Kept {
     this.charge(0, null);
   }
 
-  /** Remove entries: those between the view and the end, or else the oldest. */
+  /** Remove some entries: between the view and the end if possible, otherwise the oldest. */
   shrink() {
     const between = this.on.isAtEnd() ? null : this.between();
     if (between !== null) {
@@ -121,7 +121,7 @@ export class Kept {
     }
   }
 
-  /** Remove the oldest entries, with all entries of the same event: they are loaded together. */
+  /** Remove the oldest entries, and further entries of the last event among them: an event is loaded as a whole. */
   removeFirst(count) {
     const { id } = this.all[count - 1];
     while (count < this.all.length && id && this.all[count].id === id) count += 1;
@@ -131,7 +131,7 @@ export class Kept {
     this.mark();
   }
 
-  /** Find entries to remove that are neither in view nor at the end: next to the gap, if there is one. Returns [from, count]. */
+  /** Return the range [from, count] of entries to remove between the view and the end, next to the gap; null if there is none. */
   between() {
     const end = this.all.length - AT_END;
     const at = this.gap === null ? end : this.gapAt;
@@ -158,7 +158,7 @@ export class Kept {
         this.on.forget(entry);
         entries += 1;
       } else if (this.on.isOpen(entry)) {
-        entry.kept = undefined; // the slot stays: its question moves here when it is settled
+        entry.kept = undefined; // keep the slot, because its question moves here when it is settled
         continue;
       }
       entry.remove();
@@ -167,7 +167,7 @@ export class Kept {
     return entries;
   }
 
-  /** Show that there is a gap. */
+  /** Show a line where entries were removed. */
   split() {
     if (this.gap !== null) return;
     this.gap = make("div", "gap hint", "Entries between are not shown. ");
@@ -178,7 +178,7 @@ export class Kept {
     this.all[this.splitAt].entry.before(this.gap);
   }
 
-  /** Close the gap when the end is in view again: remove everything before it, which can be loaded again. */
+  /** Close the gap after the end has come into view: remove the entries before it. The page can load them again. */
   close() {
     if (this.gap === null) return;
     const count = this.gapAt;

@@ -3,7 +3,7 @@
 export class Manage {
   /**
    * @param {HTMLDialogElement} dialog
-   * @param {object} on `post(what, body)` sends an act for the session that is shown; `done()` when the list has changed.
+   * @param {object} on callbacks: `post(what, body)` sends "rename", "stop" or "remove" for the shown session; `done(what)` follows.
    */
   constructor(dialog, on) {
     this.dialog = dialog;
@@ -33,7 +33,7 @@ export class Manage {
     this.dialog.querySelector('[role="alert"]').textContent = text;
   }
 
-  /** What was said cannot be brought back, so the button is pressed twice. */
+  /** Delete the session at the second press of the button, because that cannot be undone. */
   delete() {
     if (this.isSure) {
       this.act("remove");

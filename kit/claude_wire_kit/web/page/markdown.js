@@ -1,5 +1,5 @@
-// Markdown of others as elements: CommonMark and GFM, with highlighted code. No text of it makes an element of its own:
-// HTML stays text, links lead to the web or nowhere, and what the parser makes goes through a sanitizer.
+// Turn Markdown (CommonMark and GFM) from the model into elements, with highlighted code. The Markdown is not trusted: HTML in
+// it stays text, a link may only lead to http, https or mailto, and a sanitizer checks the parser's HTML.
 // html/markdown.py makes the same elements in Python.
 
 import hljs from "./vendor/highlight.js";
@@ -9,9 +9,9 @@ import { copier, make } from "./text.js";
 
 /** Code with more characters is not highlighted. */
 const MAX_HIGHLIGHTED = 20_000;
-/** Milliseconds between two looks at a text that is being written. */
+/** Milliseconds between two updates of a text that is being written. */
 const LOOK = 40;
-/** A block that is being written is set anew with each look up to this many characters; above it, when it has grown by an eighth. */
+/** An unfinished block of at most this many characters is parsed anew at each update; a larger one only when it has grown by 1/8. */
 const SMALL = 4_000;
 
 const SANITIZER = {
@@ -41,7 +41,7 @@ parser.core.ruler.push("ours", ({ tokens, Token }) => {
 });
 parser.renderer.rules.table_open = () => '<div class="table" tabindex="0"><table>\n';
 parser.renderer.rules.table_close = () => "</table></div>\n";
-/** A picture is named: the page loads nothing from elsewhere. */
+/** Show the name of a picture instead of the picture, because the page loads nothing from other hosts. */
 parser.renderer.rules.image = (tokens, at) => {
   const { escapeHtml } = parser.utils;
   const [url, words] = [tokens[at].attrGet("src"), tokens[at].content];
@@ -53,7 +53,7 @@ function highlight(code, language) {
   return hljs.highlight(code, { language, ignoreIllegals: true }).value;
 }
 
-/** The policy of the page allows no styles within a document. */
+/** Replace the style of a table cell by a class, because the Content-Security-Policy forbids inline styles. */
 function align(token) {
   const style = token.attrGet("style");
   if (style === null) return;
@@ -61,7 +61,7 @@ function align(token) {
   token.attrSet("class", style.replace("text-align:", ""));
 }
 
-/** A link leads to the web. One to a file has nowhere to lead to, so it only says where the file is. */
+/** Open web links in a new tab. Turn a link to a file into a span with the path as its title: the page cannot open files. */
 function links(tokens) {
   const open = [];
   for (const token of tokens) {
@@ -95,7 +95,7 @@ function task(item, { children }, Token) {
 
 function draw(tokens) {
   const drawn = DOMPurify.sanitize(parser.renderer.render(tokens, parser.options, {}), SANITIZER);
-  // Not before: while a document is parsed, each child of such a block would cost a look at all that came before it.
+  // Set dir only now: while the browser parses HTML, dir="auto" makes it search the whole block again for each new child.
   for (const block of drawn.querySelectorAll(BLOCKS)) block.dir = "auto";
   for (const code of drawn.querySelectorAll("pre")) {
     code.tabIndex = 0;
@@ -106,27 +106,27 @@ function draw(tokens) {
   return drawn;
 }
 
-/** Markdown as elements. */
+/** Return a Markdown text as elements. */
 export function markdown(text) {
   return draw(parser.parse(text, {}));
 }
 
 /**
- * A text as it is written. Blocks that are finished are set once; only the one that is open is set anew, so a piece costs
- * the same wherever in a text it comes.
+ * Shows a Markdown text that arrives in pieces. Finished blocks are drawn once, and only the last block is drawn again. So a
+ * piece takes the same time at the beginning and at the end of a long text.
  */
 export class Writer {
-  /** @param {HTMLElement} element where the blocks go. */
+  /** @param {HTMLElement} element the parent of the blocks. */
   constructor(element) {
     this.element = element;
-    /** Holds the open block, and behind it what came since that was set. */
+    /** The unfinished block as last drawn, and the text that arrived since then. */
     this.open = make("div", "open");
     this.tail = document.createTextNode("");
     this.block = make("div", "open");
     this.open.append(this.block, this.tail);
     element.append(this.open);
     this.finished = [];
-    /** What came since the end of the last finished block, and how much of that is set. */
+    /** The text after the last finished block, and how many characters of it are drawn. */
     this.rest = "";
     this.drawn = 0;
     this.code = null;
@@ -139,7 +139,7 @@ export class Writer {
     return this.finished.join("") + this.rest;
   }
 
-  /** Add a piece. It is shown soon: many pieces may come at once. */
+  /** Add a piece. The next update shows it, together with other pieces. */
   add(piece) {
     let text = this.isReturn ? `\r${piece}` : piece;
     this.isReturn = text.endsWith("\r");
@@ -148,12 +148,12 @@ export class Writer {
     this.timer ??= setTimeout(() => this.show(), LOOK);
   }
 
-  /** Show at once what waits to be shown. */
+  /** Show pieces that wait for the next update now. */
   flush() {
     if (this.timer !== null) this.show();
   }
 
-  /** Show all that came. */
+  /** Show all pieces so far. */
   show() {
     clearTimeout(this.timer);
     this.timer = null;
@@ -168,7 +168,7 @@ export class Writer {
     const tokens = parser.parse(this.rest, env);
     this.hasReferences ||= Object.keys(env.references ?? {}).length > 0;
     const blocks = tokens.map((token, at) => ({ at, token })).filter(({ token }) => token.level === 0 && token.map);
-    // The last line may yet become another one. So a block is finished when a complete line stands in a block behind it.
+    // The last line may be incomplete. So a block is finished only if a later block has a complete line.
     const line = lastLine(this.rest);
     const last = blocks.findLast(({ token }) => token.map[0] <= line);
     if (last !== undefined && last !== blocks[0]) {
@@ -184,7 +184,7 @@ export class Writer {
     if (last !== undefined && last === blocks.at(-1)) this.follow(last.token);
   }
 
-  /** Code that is still being written grows as a text, and is highlighted when it is there. */
+  /** If the last block is an unfinished code block, append its further text without highlighting it, until it ends. */
   follow(token) {
     const fence = token.type === "fence" && /^ {0,3}(`{3,}|~{3,})[^\n]*\n/.exec(this.rest);
     if (!fence) return;
@@ -197,7 +197,7 @@ export class Writer {
     this.goOn();
   }
 
-  /** Whether the code has ended. */
+  /** Show further text of the code block. Return true if the block has ended. */
   goOn() {
     const { text, end } = this.code;
     let shown = "";
@@ -213,7 +213,7 @@ export class Writer {
       this.code.at = next + 1;
     }
     this.code.looked = this.rest.length;
-    // The line that is being written may become the end of the code.
+    // Hold an incomplete line back while it may become the closing fence.
     const begun = this.rest.slice(this.code.at);
     if (begun.length > 100 || !/^ {0,3}([`~]|$)/.test(begun)) {
       shown += begun;
@@ -228,7 +228,7 @@ export class Writer {
     clearTimeout(this.timer);
   }
 
-  /** No more comes. */
+  /** Draw the rest: the text is complete. */
   finish() {
     this.stop();
     if (this.isReturn) this.rest += "\n";
@@ -241,13 +241,13 @@ export class Writer {
   }
 }
 
-/** The number of the last line that is complete and not blank; -1 for none. */
+/** Return the number, from 0, of the last line that is complete and not blank; -1 if there is none. */
 function lastLine(text) {
   const complete = text.slice(0, text.lastIndexOf("\n") + 1).trimEnd();
   return complete === "" ? -1 : complete.split("\n").length - 1;
 }
 
-/** Where a line begins. */
+/** Return the offset at which a line begins. */
 function startOf(text, line) {
   let from = 0;
   for (let count = 0; count < line; count++) from = text.indexOf("\n", from) + 1;

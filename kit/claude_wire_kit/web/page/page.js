@@ -1,4 +1,4 @@
-// The page: which session is shown, what is sent to it, and how the parts stand together.
+// The page: it lists the sessions, shows one of them, sends prompts and answers, and connects the other modules.
 
 import { Attention } from "./attention.js";
 import { Complete } from "./complete.js";
@@ -16,9 +16,9 @@ import { foreign, make } from "./text.js";
 
 /** Milliseconds between two requests for the list of sessions. */
 const LOOK = 4_000;
-/** Events to load when a session opens, and in each page of older events. */
+/** How many events to load when a session opens, and in each page of older events. */
 const LAST = 200;
-/** Characters of a prompt that a browser sends when its page is gone: it takes 64 KiB, and each has up to 6 bytes. */
+/** A shorter prompt is sent with keepalive. Browsers allow 64 KiB for that, and a character in JSON has up to 6 bytes. */
 const MAX_KEPT_ALIVE = 10_000;
 const LIVES = {
   starting: "starting",
@@ -42,27 +42,27 @@ const places = {
   agentList: at("agent-list"),
 };
 
-/** The session that is shown; null for none. */
+/** The id of the shown session; null if none is shown. */
 let shown = null;
 let stream = null;
-/** Whether all that there was is shown: before, nothing is read aloud. */
+/** True after the first events were shown. Before that, a screen reader reads nothing aloud. */
 let isLevel = false;
 function level(is) {
   isLevel = is;
   at("log").setAttribute("aria-busy", String(!is));
 }
-/** The session that was resumed here, until the prompt can be written. */
+/** The id of the session that this page is resuming; null when its CLI runs. */
 let resumed = null;
-/** Ends when all prompts that were sent have their replies. */
+/** Resolves when the service has replied to all prompts. */
 let repliesToPrompts = Promise.resolve();
 let sessions = [];
-/** The time of the last list of sessions; null before the first. */
+/** The time when the list of sessions was loaded; null before the first time. */
 let lookedAt = null;
 let isAtEnd = true;
-/** Whether the focus goes to the prompt as soon as one can write there. */
+/** True if the prompt should get the focus as soon as it is enabled. */
 let isPromptWanted = false;
 
-/** Show the end of the conversation, and keep it in view. */
+/** Scroll to the end of the conversation, and stay there when it grows. */
 function toEnd() {
   isAtEnd = true;
   conversation.kept.close();
@@ -95,7 +95,7 @@ const settings = new Settings(
 const manage = new Manage(at("manage"), {
   async post(what, body) {
     const session = shown;
-    if (what === "remove") stream.close(); // it would look for a session that is gone
+    if (what === "remove") stream.close(); // or it would try to reconnect to a removed session
     try {
       await call("POST", urlOf(session, what), body);
     } catch (error) {
@@ -150,7 +150,7 @@ const search = new Search(at("search"), {
   fault,
 });
 
-/** A session of the CLI on disk that is shown in place of one of the supervisor; null for none. */
+/** The session on disk that is shown; null if a session of the supervisor is shown, or none. */
 let read = null;
 new Past(at("past"), { list: () => call("GET", "past"), open: openPast, fault });
 
@@ -191,7 +191,7 @@ function urlOf(id, what) {
   return `sessions/${encodeURIComponent(id)}/${what}`;
 }
 
-/** Trade the token of the URL for a cookie, and take it out of the URL. */
+/** Get a cookie for the token in the URL, and remove the token from the URL. */
 async function enter() {
   const given = new URLSearchParams(location.hash.slice(1));
   const token = given.get("token");
@@ -268,10 +268,10 @@ function list() {
   at("sessions").replaceChildren(...rows);
   if (focus) at("sessions").querySelector(`[data-id="${CSS.escape(focus)}"]`)?.focus();
   at("no-sessions").hidden = rows.length > 0;
-  at("no-sessions").textContent = sessions.length ? "No session has that." : "There is no session yet.";
+  at("no-sessions").textContent = sessions.length ? "No session has this text." : "There is no session yet.";
 }
 
-/** What a session does. The conversation knows it sooner than the list. */
+/** Return the state of a session. For the shown session, use its events, which are newer than the list. */
 function lifeOf(info) {
   if (info.id !== shown || !isLevel) return info.life === "idle" && attention.isDone(info.id) ? "done" : info.life;
   if (conversation.ended !== null) return "ended";
@@ -303,16 +303,16 @@ function attend() {
       if (info.id !== shown || !isLevel) {
         return { id: info.id, name, count: info.life === "asking" ? 1 : 0, question: "", isBusy: isWorking, isLevel: false };
       }
-      // Work that began before the first event here is known only from the list.
+      // The list also knows of work that began before the first loaded event.
       const goesOn = isBusy || queue.count > 0 || (isWorking && conversation.ended === null);
       return { id: info.id, name, count: questions.count, question: questions.words, isBusy: goesOn, isLevel };
     }),
   );
 }
 
-// --- the session that is shown
+// --- the shown session
 
-/** Show a session on disk, to be read. Resume makes it one of the supervisor. */
+/** Show a session on disk. A person can read and resume it. */
 async function openPast(session) {
   try {
     const { events, before } = await call("GET", `past/${encodeURIComponent(session.id)}/events?last=${LAST}`);
@@ -334,7 +334,7 @@ async function openPast(session) {
   }
 }
 
-/** The session that is shown is not there any more. */
+/** Show no session. */
 function leave() {
   stream?.close();
   stream = shown = read = null;
@@ -371,7 +371,7 @@ function show(id) {
   list();
   stream = new Stream(urlOf(id, `events?details=1&last=${LAST}`), {
     event(event, place) {
-      if (event.type === "session_state" && event.ended) resumed = null; // it has ended again, or not begun
+      if (event.type === "session_state" && event.ended) resumed = null; // the resumed CLI has ended again
       conversation.add(event, place);
       follow(event);
       if (event.type === "session_state" && !isLevel) {
@@ -400,7 +400,7 @@ function show(id) {
   changed();
 }
 
-/** What an event means for the parts around the conversation. */
+/** Update the settings and the queue after an event. */
 function follow(event) {
   if (event.type === "session_state") {
     settings.state(event);
@@ -408,7 +408,7 @@ function follow(event) {
   } else if (event.type === "user_prompt") {
     queue.remove(event.id);
   } else if (event.type === "turn_complete") {
-    // A CLI that repeats no prompts does not say which it has taken: the next one.
+    // A CLI that does not repeat prompts does not name the prompt of its next turn. Take the oldest one.
     const next = queue.takeUntold();
     if (next) conversation.prompt(next.uuid, next.text);
   }
@@ -425,7 +425,7 @@ function fault(text) {
 
 let isChangeDue = false;
 let wasBusy = false;
-/** Update everything around the conversation, once for many events. */
+/** Update everything around the conversation soon, once for many events. */
 function changed() {
   if (isChangeDue) return;
   isChangeDue = true;
@@ -478,11 +478,12 @@ function topOf(entry) {
   return entry.getBoundingClientRect().top - at("main").getBoundingClientRect().top;
 }
 
-/** Older entries are being loaded; or that has failed, or they found no room: then the person has to ask again. */
+/** True while older entries are being loaded. */
 let isOlderDue = false;
+/** True if loading older entries has failed, or they were removed again for lack of room. Then a person must press the button. */
 let hasOlderFailed = false;
 
-/** Load older entries when the view is near the first entries. The view does not move. */
+/** Load older entries if the view is near the first entry, or a person has asked. The view does not move. */
 async function older(isAsked = false) {
   const session = shown ?? read;
   const main = at("main");
@@ -506,7 +507,7 @@ async function older(isAsked = false) {
   }
 }
 
-/** Change the conversation outside of the view, without moving the view. */
+/** Change entries above the view, and scroll so that the view does not move. */
 function stay(change) {
   const main = at("main");
   const isInView = ({ entry }) => entry.isConnected && entry.nodeType === Node.ELEMENT_NODE && topOf(entry) >= 0;
@@ -517,7 +518,7 @@ function stay(change) {
   else if (entry?.isConnected) main.scrollTop += topOf(entry) - before;
 }
 
-// --- what is sent
+// --- sending
 
 async function send() {
   const text = at("prompt").value;
@@ -534,7 +535,7 @@ async function send() {
   conversation.isInTurn = true;
   fault("");
   changed();
-  // It is sent also if the page is left at once; the CLI repeats it in the events.
+  // keepalive sends the prompt even if the person leaves the page now.
   const body = taken.length ? { text, uuid, images: taken } : { text, uuid };
   const keepalive = text.length < MAX_KEPT_ALIVE && !taken.length;
   const reply = call("POST", urlOf(session, "prompts"), body, { keepalive });
@@ -565,7 +566,7 @@ async function answer(requestId, allow, option, more) {
 
 async function stop() {
   const session = shown;
-  await repliesToPrompts; // an interrupt that overtakes a prompt would end nothing
+  await repliesToPrompts; // an interrupt that arrives before its prompt would have no effect
   try {
     await call("POST", urlOf(session, "interrupt"));
     at("say").textContent = "Stopping.";
@@ -574,7 +575,7 @@ async function stop() {
   }
 }
 
-/** Have a CLI go on with a session on disk. */
+/** Resume a session on disk, as a new session of the supervisor. */
 async function goOn({ id }) {
   try {
     const info = await call("POST", `past/${encodeURIComponent(id)}/resume`);
@@ -587,7 +588,7 @@ async function goOn({ id }) {
   }
 }
 
-/** Have a CLI go on with the session that has ended. The supervisor has its environment, unless that was started anew. */
+/** Resume the shown session. If a restarted supervisor no longer has its environment, use that of the only profile. */
 async function resume(profile) {
   if (read !== null) {
     await goOn(read);
@@ -661,7 +662,7 @@ at("prompt").addEventListener("paste", (event) => {
 for (const type of ["dragover", "drop"]) {
   document.addEventListener(type, (event) => {
     if (!event.dataTransfer?.types.includes("Files")) return;
-    event.preventDefault(); // the browser would leave the page for the file
+    event.preventDefault(); // or the browser would open the file instead of the page
     if (type === "drop" && !at("prompt").disabled) images.add(event.dataTransfer.files);
   });
 }

@@ -1,11 +1,11 @@
-// The sessions that the CLI keeps on disk: listed when one looks, opened to be read, and resumed.
+// The list of sessions that the CLI keeps on disk. It is loaded when a person opens it; a click shows a session.
 
 import { foreign, make } from "./text.js";
 
 export class Past {
   /**
-   * @param {HTMLDetailsElement} place with a list.
-   * @param {object} on `list()` gets the sessions; `open(session)` shows one; `fault(text)`.
+   * @param {HTMLDetailsElement} place the element that opens, with a list in it.
+   * @param {object} on callbacks: `list()` gets the sessions; `open(session)` shows one; `fault(text)` shows an error.
    */
   constructor(place, on) {
     this.list = place.querySelector("ul");
@@ -17,7 +17,7 @@ export class Past {
     try {
       const { sessions } = await this.on.list();
       this.list.replaceChildren(...sessions.map((session) => this.row(session)));
-      if (!sessions.length) this.list.append(make("li", "hint", "There are none in the folders of the profiles."));
+      if (!sessions.length) this.list.append(make("li", "hint", "The folders of the profiles have no sessions on disk."));
     } catch (error) {
       this.on.fault(error.message);
     }

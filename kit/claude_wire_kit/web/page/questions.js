@@ -1,28 +1,29 @@
-// Permission questions. An open question is above the prompt; a settled one moves to where it was asked.
+// Permission questions. An open question is above the prompt. When it is settled, it moves to its place in the conversation.
 
 import { choicesOf } from "./choices.js";
 import { exact, fill, foreign, make } from "./text.js";
 
 const REASONS = { withdrawn: "Withdrawn", answered: "Answered", dropped: "Dropped" };
 const DECISIONS = new Map([[true, ["Allowed", "allowed"]], [false, ["Denied", "denied"]]]);
-/** The fields of a tool's input that are shown at once; the others are counted. */
+/** Limit for the fields of a tool's input to show. */
 const MAX_FIELDS = 12;
-/** The most outcomes to keep of questions that are not shown. */
+/** Limit for the outcomes to keep of questions that are not loaded. */
 const MAX_UNKNOWN = 1_000;
 
 export class Questions {
   /**
-   * @param {HTMLElement} dock where open questions stand.
-   * @param {object} on `answer(requestId, allow, option, more)` sends an answer and returns a promise of
-   *   `{counts, over, words}`; `more` has the `message` of a denial, or the `answers` to choices: whether it counts, else whether the question is settled, and what to say;
-   *   `ask(text)` tells a screen reader; `settled(slot, entry)` puts a question where it was asked; `find(selector)` finds one
-   *   there; `left()` when a question that had the focus is gone.
+   * @param {HTMLElement} dock the element for open questions.
+   * @param {object} on callbacks:
+   *   `answer(requestId, allow, option, more)` sends an answer. `more` has the `message` of a denial, or the `answers` to choices.
+   *   It returns a promise of `{counts, over, words}`: the answer was accepted, or the question was settled before, or an error;
+   *   `ask(text)` is for a screen reader; `settled(slot, entry)` puts a question where it was asked; `find(selector)` finds one
+   *   there; `left()` is called after a question that had the focus was settled.
    */
   constructor(dock, on) {
     this.dock = dock;
     this.on = on;
     this.open = new Map();
-    /** Outcomes of questions that were asked before the first shown event. */
+    /** Key -> the outcome of a question that was asked before the first event that is loaded. */
     this.unknown = new Map();
   }
 
@@ -32,7 +33,7 @@ export class Questions {
     this.dock.replaceChildren();
   }
 
-  /** The words of the last question. */
+  /** The text of the last open question, for a notification. */
   get words() {
     return [...this.open.values()].at(-1)?.words ?? "";
   }
@@ -41,7 +42,7 @@ export class Questions {
     return this.open.size;
   }
 
-  /** Whether a place in the conversation waits for its question. */
+  /** Return true if a slot in the conversation is the place of an open question. */
   isOpen(slot) {
     return [...this.open.values()].some((one) => one.slot === slot);
   }
@@ -109,7 +110,7 @@ export class Questions {
     return button;
   }
 
-  /** Numbers answer, and arrows go from answer to answer, while the focus is in a question. */
+  /** Handle a key while the focus is in a question: a digit presses that button, arrows move between buttons. */
   key(pressed, question) {
     if (pressed.ctrlKey || pressed.altKey || pressed.metaKey || pressed.isComposing) return;
     if (pressed.target.matches("input")) {
@@ -156,13 +157,13 @@ export class Questions {
     if (choices) choices.disabled = !is;
   }
 
-  /** A question needs no answer any more. How it was answered elsewhere is often known only with the tool's result. */
+  /** Settle a question that another client or the CLI has settled. `allowed` often comes later, with the tool's result. */
   cancel({ requestId, reason, allowed }) {
     const [words, outcome] = DECISIONS.get(allowed) ?? [REASONS[reason] ?? "Settled", reason];
     const key = keyOf(requestId);
     const question = this.open.get(key);
     if (question?.isSent) {
-      question.told = [words, outcome]; // the answer that was sent may come too late, which the service says
+      question.told = [words, outcome]; // used if the service replies that our answer came too late
     } else if (question) {
       this.settle(question, words, outcome);
     } else {
@@ -176,7 +177,7 @@ export class Questions {
     }
   }
 
-  /** Take over the questions of older events, and settle those with an outcome known here. */
+  /** Join with the questions of older events: settle those whose outcome is known here, and move those that are open. */
   join(older) {
     for (const [key, question] of [...older.open]) {
       const here = this.open.get(key);
@@ -193,7 +194,7 @@ export class Questions {
     }
   }
 
-  /** Only these are open. */
+  /** Settle all questions except these, because the service says that only these are open. */
   keep(ids, hasEnded) {
     const open = new Set(ids.map(keyOf));
     for (const [key, question] of this.open) {
@@ -203,7 +204,7 @@ export class Questions {
     }
   }
 
-  /** A button for the input of a settled question: its tool call is next to it. */
+  /** Return a button that shows the input of a settled question. It is hidden first, because the tool call next to it shows it. */
   unfold({ card }) {
     const button = make("button", "more", "Show input");
     button.type = "button";
@@ -218,7 +219,7 @@ export class Questions {
 
   settle(question, words, outcome) {
     if (!this.open.delete(keyOf(question.event.requestId))) return;
-    // The button that was pressed is disabled by now, and has lost the focus.
+    // The pressed button is disabled by now, so it has lost the focus.
     const hadFocus = question.isSent || question.card.contains(document.activeElement);
     question.options.remove();
     question.reason.remove();
@@ -234,7 +235,7 @@ export class Questions {
 }
 Questions.made = 0;
 
-/** Ids are strings or numbers, which are different. */
+/** Return a key for a request id. The number 1 and the string "1" are different ids. */
 function keyOf(id) {
   return JSON.stringify(id);
 }
@@ -243,7 +244,7 @@ function sentence(text) {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** The input of a tool: its description, and then its fields, one below the other. */
+/** Return an element with the fields of a tool's input, one below the other. */
 function inputOf({ input, description }) {
   const list = make("dl", "input");
   const fields = Object.entries(input).filter(([name, value]) => name !== "description" || value !== description);

@@ -1,14 +1,15 @@
-// Prompts that wait for the turn under way: seen, and taken back to be changed.
+// The list of prompts that wait until the present turn ends. A person can remove them, or edit them again.
 
 import { foreign, make } from "./text.js";
 
-/** Characters of a prompt that are shown. */
+/** Limit for the characters of a prompt in the list. */
 const MAX_SHOWN = 300;
 
 export class Queue {
   /**
-   * @param {HTMLElement} place a list.
-   * @param {object} on `withdraw(uuid)` takes a prompt back; `edit(prompt)` gives it to be changed; `fault(text)`; `changed()`.
+   * @param {HTMLElement} place the list element.
+   * @param {object} on callbacks: `withdraw(uuid)` removes a prompt from the CLI's queue; `edit(prompt)` puts it into the prompt
+   *   field; `fault(text)` shows an error; `changed()` after the list has changed.
    */
   constructor(place, on) {
     this.place = place;
@@ -25,13 +26,13 @@ export class Queue {
     return this.waiting.size;
   }
 
-  /** A prompt that was sent here while a turn goes on. */
+  /** Add a prompt that this page has sent during a turn. */
   add(uuid, text, images = []) {
     this.waiting.set(uuid, { text, images, isTold: false });
     this.draw();
   }
 
-  /** The ids that wait, according to the service. A prompt of another tab has no text here. */
+  /** Set the ids of the waiting prompts, as the service names them. The text of another client's prompt is not known here. */
   state(ids) {
     const told = new Set(ids);
     for (const id of told) {
@@ -42,12 +43,12 @@ export class Queue {
     this.draw();
   }
 
-  /** The CLI has taken a prompt, or it was not sent. */
+  /** Remove a prompt because the CLI has started its turn, or it could not be sent. */
   remove(uuid) {
     if (this.waiting.delete(uuid)) this.draw();
   }
 
-  /** The oldest prompt that the service does not know, taken out; undefined if there is none. */
+  /** Remove and return the oldest prompt that the service has never named as waiting; undefined if there is none. */
   takeUntold() {
     for (const [uuid, { text, isTold }] of this.waiting) {
       if (isTold) continue;
@@ -66,7 +67,7 @@ export class Queue {
   row(uuid, { text, images }) {
     const row = make("li", "queued");
     row.dataset.id = uuid;
-    const words = text === null ? "A prompt that was sent elsewhere" : text || `${images.length} images`;
+    const words = text === null ? "A prompt from another client" : text || `${images.length} images`;
     row.append(foreign("span", "text", words.slice(0, MAX_SHOWN)));
     if (text !== null) row.append(this.button("Edit", uuid, true));
     row.append(this.button("Remove", uuid, false));
@@ -85,7 +86,7 @@ export class Queue {
     try {
       await this.on.withdraw(uuid);
     } catch (error) {
-      this.on.fault(error.error === "taken" ? "It is too late: the prompt is being answered." : error.message);
+      this.on.fault(error.error === "taken" ? "It is too late: Claude is already answering this prompt." : error.message);
       if (error.error === "taken") this.remove(uuid);
       return;
     }

@@ -1,11 +1,12 @@
-// Search in the list of sessions: names and folders at once, and what was said in them when Enter is pressed.
+// Search the sessions: names and folders while a person types, and the conversations when the person presses Enter.
 
 import { foreign } from "./text.js";
 
 export class Search {
   /**
    * @param {HTMLInputElement} input
-   * @param {object} on `find(text)` searches what was said; `changed()` when other rows are wanted; `say(text)`; `fault(text)`.
+   * @param {object} on callbacks: `find(text)` searches the conversations; `changed()` when the list must be drawn again;
+   *   `say(text)` for a screen reader; `fault(text)` shows an error.
    */
   constructor(input, on) {
     this.input = input;
@@ -23,20 +24,20 @@ export class Search {
     });
   }
 
-  /** What was found is of another text. */
+  /** Forget the results, because the text has changed. */
   clear() {
     this.asked += 1;
     this.found = null;
     this.on.changed();
   }
 
-  /** Whether a session is to be listed. */
+  /** Return true if a session has the text. */
   has({ id, name, cwd }) {
     const text = this.input.value.trim().toLowerCase();
     return !text || Boolean(this.found?.has(id)) || `${name ?? ""}\n${cwd}`.toLowerCase().includes(text);
   }
 
-  /** Where the text was found in a session. */
+  /** Return elements with the excerpts of a session that have the text. */
   excerpts(id) {
     return (this.found?.get(id) ?? []).map((text) => foreign("span", "excerpt", text));
   }
@@ -49,7 +50,7 @@ export class Search {
       const { found, cut } = await this.on.find(text.slice(0, 200));
       if (count !== this.asked) return;
       this.found = new Map(found.map(({ id, excerpts }) => [id, excerpts]));
-      this.on.say(`${found.length} sessions${cut ? " in the newest of what was said" : ""}`);
+      this.on.say(`${found.length} sessions${cut ? ", in the newest conversations" : ""}`);
       this.on.changed();
     } catch (error) {
       this.on.fault(error.message);

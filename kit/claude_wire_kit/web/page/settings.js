@@ -1,14 +1,14 @@
-// The model and the permission mode of the session that is shown.
+// The menus for the model and the permission mode of the shown session.
 
 import { make } from "./text.js";
 
-/** The modes that the service lets a page switch to. */
+/** The permission modes that the service lets a client choose -> their labels. */
 export const MODES = { default: "Ask before changes", acceptEdits: "Edit without asking", plan: "Plan first" };
 
 export class Settings {
   /**
    * @param {object} places the elements `settings`, `model` and `mode`.
-   * @param {object} on `abilities()` gets the models and commands; `set(body)` sends a change; `fault(text)`.
+   * @param {object} on callbacks: `abilities()` gets the models and commands; `set(body)` sends a change; `fault(text)` shows an error.
    */
   constructor(places, on) {
     this.places = places;
@@ -27,7 +27,7 @@ export class Settings {
     this.places.settings.hidden = true;
   }
 
-  /** Take over what the service says. */
+  /** Show the settings of a `session_state`. If `abilities` has changed, get the models and commands. */
   async state({ ended, model, permissionMode, abilities }) {
     this.model = model ?? null;
     this.mode = permissionMode ?? null;
@@ -39,7 +39,7 @@ export class Settings {
       ({ models: this.models, commands: this.commands } = await this.on.abilities());
       this.draw();
     } catch {
-      this.known = 0; // it is asked again with the next state
+      this.known = 0; // so the next state asks again
     }
   }
 
@@ -55,13 +55,13 @@ export class Settings {
     try {
       await this.on.set(change);
     } catch (error) {
-      this.on.fault(`It stays as it was: ${error.message}`);
+      this.on.fault(`The setting was not changed: ${error.message}`);
       this.draw();
     }
   }
 }
 
-/** Fill a select. A value that is none of the options is one more. */
+/** Fill a <select> with options, and select a value. If no option has this value, add one. */
 function fillSelect(select, value, options, none) {
   const all = options.some((one) => one.value === value) ? options : [{ value, name: value || none, title: "" }, ...options];
   const key = JSON.stringify(all);

@@ -1,17 +1,17 @@
-// The events of a session, for as long as the page shows it. After a lost connection it continues after the last event.
+// Receive the events of a session. After a lost connection, connect again and continue after the last event.
 
-/** Milliseconds without a byte after which a connection is taken for lost. The service gives a sign of life each 15 s. */
+/** A connection without a byte for this many milliseconds counts as lost. The service sends a comment every 15 s. */
 const SILENT = 40_000;
-/** Milliseconds before another try: the first time, and at most. */
+/** Milliseconds before the first attempt to reconnect, and the limit for later ones. */
 const [SOON, LATE] = [500, 10_000];
-/** Milliseconds that events may hold up the page at once. */
+/** Handle events for this many milliseconds, then let the browser draw. */
 const SLICE = 12;
 
 export class Stream {
   /**
-   * @param {string} url of the events.
-   * @param {object} on `event(event, id)`, `state(state, words)` where state is "connecting", "live", "lost" or
-   *   "refused", `alive()` whenever anything arrives, and `anew()` before all events come again from the first.
+   * @param {string} url the URL of the events.
+   * @param {object} on callbacks: `event(event, id)`; `state(state, words, status)`, where state is "connecting", "live", "lost" or
+   *   "refused"; `alive()` whenever a byte arrives; `anew(reason)` before all events are sent again from the first.
    */
   constructor(url, on) {
     this.url = url;
@@ -61,7 +61,7 @@ export class Stream {
     }
   }
 
-  /** The answer of the service; null if it will stay the same, and false if the next one will be another. */
+  /** Connect. Return the response; null if the service refuses for good; false if the next attempt begins with the first event. */
   async open() {
     this.abort = new AbortController();
     this.listen();
@@ -136,7 +136,7 @@ export class Stream {
 
 class Refused extends Error {}
 
-/** What the service says of a refusal. */
+/** Return the message of a refusal. */
 export async function words(answer) {
   try {
     return (await answer.json()).message || answer.statusText;

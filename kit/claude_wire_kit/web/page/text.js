@@ -1,10 +1,11 @@
-// Text of others as elements of ours. Whatever a text holds, it becomes text nodes and nothing else.
+// Make elements with text from the model, tools and users. Such text becomes text nodes only, so it cannot become HTML.
 
-/** Characters of a text that are shown at once, and with each press of its button. */
+/** Characters of a long text that are shown first. */
 export const FIRST = 20_000;
+/** Further characters that one press of "Show more" adds. */
 export const MORE = 100_000;
 
-/** An element with a class, and text within that is isolated from what stands around it. */
+/** Return a new element with a class and a text of the page itself. */
 export function make(tag, className = "", text = null) {
   const element = document.createElement(tag);
   if (className) element.className = className;
@@ -12,14 +13,14 @@ export function make(tag, className = "", text = null) {
   return element;
 }
 
-/** The same for text of others. */
+/** Return a new element with text from outside. CSS and dir="auto" keep its writing direction from affecting its surroundings. */
 export function foreign(tag, className, text) {
   const element = make(tag, `foreign ${className}`, text);
   element.dir = "auto";
   return element;
 }
 
-/** Where a text may be cut near a place: not within a pair of surrogates. */
+/** Return where to cut a text near a place: not between the two halves of a surrogate pair. */
 export function cutAt(text, place) {
   if (place >= text.length) return text.length;
   const code = text.charCodeAt(place - 1);
@@ -27,12 +28,12 @@ export function cutAt(text, place) {
 }
 
 /**
- * Controls, separators, what nobody assigned, and what Unicode has drawn as nothing; behind that blanks which it does not name.
- * support/text.py has the same rule.
+ * Characters that are drawn as nothing or as a blank: Unicode's controls, separators, unassigned and default-ignorable characters,
+ * and some that Unicode does not list as such, like the empty Braille pattern. support/text.py has the same rule.
  */
 const UNSEEN = /(?![\n\t ])[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800\u{13441}\u{13442}\u{16fe4}\u{1d159}]/gu;
 
-/** Characters that are not seen, or that change the order of others, as escapes: for texts that a person decides on. */
+/** Write invisible characters, and those that reorder text, as escapes such as \u202e. For text on which a person decides. */
 export function exact(text) {
   return text.replace(UNSEEN, (one) => {
     const code = one.codePointAt(0).toString(16);
@@ -40,7 +41,7 @@ export function exact(text) {
   });
 }
 
-/** Fill an element with a text. A long one is cut, and a button shows more of it. */
+/** Fill an element with a text. Show the first characters of a long text, and a button for more. */
 export function fill(element, text, { isExact = false } = {}) {
   const written = isExact ? exact : (piece) => piece;
   const shown = cutAt(text, FIRST);
@@ -48,7 +49,7 @@ export function fill(element, text, { isExact = false } = {}) {
   unfolder(element, text, shown, written);
 }
 
-/** A button behind what is shown of a text that gives more of it, unless all is shown. */
+/** Append a button that shows more of a text, unless all of it is shown. The first `from` characters are shown already. */
 export function unfolder(element, text, from, written = (piece) => piece) {
   let shown = from;
   if (shown === text.length) return;
@@ -68,7 +69,7 @@ export function unfolder(element, text, from, written = (piece) => piece) {
   element.append(button);
 }
 
-/** A button that copies a text. */
+/** Return a button that copies the text that `give()` returns. */
 export function copier(label, give) {
   const button = make("button", "copy");
   button.type = "button";
@@ -89,7 +90,7 @@ export function copier(label, give) {
   return button;
 }
 
-/** Whether a text could be copied. Without TLS, and from another machine, browsers only take the old way. */
+/** Copy a text; return whether that worked. navigator.clipboard needs TLS or localhost; without it, try execCommand. */
 async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);

@@ -1,4 +1,4 @@
-// Light, dark, or as the system has it. The choice is kept in this browser.
+// The theme: light, dark, or the system's. The browser keeps the choice in localStorage.
 
 const KEY = "claude_wire_theme";
 
