@@ -115,7 +115,8 @@ fn expected_of(model: &mut oracle::Filter, lines: &[&[u8]], max_line: usize) -> 
     found
 }
 
-/// Feeds one chunk, `data[at..end]`, and returns the lines that come out. Asserts the places of the steps.
+/// Feeds one chunk, `data[at..end]`, and returns the lines that come out. Asserts that each step reports its place in the
+/// stream correctly.
 fn fed(
     buffer: &mut Buffer,
     filter: &mut Filter,

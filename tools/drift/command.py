@@ -58,26 +58,26 @@ WORDS: dict[str, Iterable[str]] = {
     "--record", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="Keep the sessions there."
 )
 def drift(cli_path: Path, typings: Path | None, structs: bool, as_json: bool, record: Path | None) -> None:
-    """Run another CLI offline, and list what it says that this version does not know.
+    """Run another CLI offline, and list everything in its protocol that this version does not know.
 
-    The CLI runs in a network namespace that has only a loopback interface, with an empty home, hardly any environment,
-    and a Messages API of ours that plays scripts: it reaches nobody and costs nothing. Where no such namespace can be
-    made (it takes Linux, unshare, and leave to use it) the CLI is not started.
+    The CLI runs in a network namespace that has only a loopback interface, with an empty home, a minimal environment
+    and a fake Messages API that plays scripts. So it has no network and costs nothing. If such a namespace cannot be
+    made (it needs Linux, unshare and the permission to use it), the CLI is not started.
 
-    It is driven through sessions with partial messages, permissions, hooks, MCP, interrupts, every control request,
-    structured output, subagents, tasks, compaction and errors. What it writes is compared, and the transcripts that it
-    leaves on disk. Listed are types, subtypes, blocks, fields by path, requests, hook events, flags and their words
-    that are new, and what the CLI refuses that this version has. What did not come up is no drift. It takes about a
-    minute.
+    The sessions have partial messages, permissions, hooks, MCP, interrupts, every control request, structured output,
+    subagents, tasks, compaction and errors. The command compares the CLI's output and its transcripts with this
+    version. It lists new types, subtypes, blocks, fields (by path), requests, hook events, flags and their words; and
+    requests and flags of this version that the CLI refuses. Anything that did not occur in the sessions is not
+    listed. It takes about a minute.
 
-    --structs prints a module with a Struct for each new thing, and with the fields that Structs lack. The types are
-    those of the values seen: look at each before you move it to its place.
+    --structs prints a module with a Struct for each new type, and with the new fields of known types. Their types are
+    those of the recorded values: review each before you use it.
 
-    The last rows are the sources: how much each gave, and the least that it has to give. A source that gave less is an
-    error, since what was not seen was not compared.
+    The last rows are the sources of the comparison, with the count of each and its floor. A count below the floor is
+    an error, because the comparison then was not complete.
 
-    Exit code: 0 if nothing differs and all scenarios came to their end, 1 if not, 2 if the CLI cannot be run so or a
-    source gave too little.
+    Exit code: 0 if nothing differs and all scenarios succeeded, 1 if not, 2 if the CLI cannot be run in this way or a
+    source is below its floor.
 
     \b
     --json prints {"cli": str, "version": str, "protocol": "2.1.332", "drift": [DRIFT...],

@@ -1,6 +1,6 @@
 """Generate all files of the folder ``protocol`` as text."""
 
-# Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
+# JSON values are Any; after isinstance, pyright still sees partially unknown types.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations

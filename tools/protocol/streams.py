@@ -61,7 +61,7 @@ def _nested(depth: int) -> bytes:
 
 
 STREAMS: list[Case] = [
-    # --- where lines end
+    # --- the ends of lines
     _stream("two lines", _valid(_ALIVE), b"\n", _valid(_TEXT % b"Hello"), b"\n"),
     _stream("the last line has no line feed", _valid(_ALIVE), b"\n", _valid(_ALIVE)),
     _stream("nothing at all"),
@@ -78,7 +78,7 @@ STREAMS: list[Case] = [
         _valid(_TEXT % rb"e\u000bf\fg"),
         b"\n",
     ),
-    # --- lines that are cut
+    # --- lines that are cut off
     _stream("torn at the end", _valid(_ALIVE), b"\n", _as(b'{"type":"keep_al', "truncated")),
     _stream("torn within a character", _as((_TEXT % "€".encode())[:-12], "truncated")),
     _stream("torn within an escape", _as((_TEXT % rb"\ud83d\ude00")[:-11], "truncated")),
@@ -107,7 +107,7 @@ STREAMS: list[Case] = [
     _stream("Latin-1", _as(_TEXT % b"caf\xe9", "not_utf8"), b"\n", _valid(_ALIVE), b"\n"),
     _stream("a character in too many bytes", _as(_TEXT % b"\xc0\xaf", "not_utf8"), b"\n"),
     _stream("not UTF-8 where nobody reads", _as(b'{"type":"keep_alive","a":"\xff"}', "not_utf8"), b"\n"),
-    # --- what is no JSON
+    # --- lines that are not JSON
     _stream(
         "a log between lines", _valid(_ALIVE), b"\n", _as(b"npm WARN deprecated", "not_json"), b"\n", _valid(_ALIVE)
     ),
@@ -123,7 +123,7 @@ STREAMS: list[Case] = [
     _stream("Infinity", _as(b'{"type":"result","duration_ms":-Infinity}', "not_json"), b"\n"),
     _stream("a number with a zero before it", _as(b'{"type":"result","duration_ms":01}', "not_json"), b"\n"),
     _stream("a number out of range", _as(b'{"type":"result","duration_ms":1e400}', "number"), b"\n"),
-    # --- JSON that is no object
+    # --- JSON that is not an object
     _stream("null", _as(b"null", "null"), b"\n"),
     _stream("a list", _as(b"[" + _ALIVE + b"]", "not_object"), b"\n"),
     _stream("a text", _as(b'"keep_alive"', "not_object"), b"\n"),
@@ -140,7 +140,7 @@ STREAMS: list[Case] = [
         b"\n",
     ),
     _stream("another key given twice", _as(b'{"type":"result","result":"a","result":"b"}', {"type": "result"}), b"\n"),
-    # --- what is unusual, and valid
+    # --- unusual but valid lines
     _stream("the type at the end", _valid(b'{"session_id":"s","result":"done","type":"result"}'), b"\n"),
     _stream("a type within a text", _valid(_TEXT % rb"\"type\":\"result\""), b"\n"),
     _stream("1.0 is a whole number", _valid(b'{"type":"result","num_turns":1.0,"duration_ms":1}'), b"\n"),

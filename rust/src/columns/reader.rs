@@ -118,9 +118,9 @@ pub struct Report {
     pub decoded: u64,
     /// Lines without a row because they are not JSON objects, are too long, or have too many blocks.
     pub invalid: u64,
-    /// For each column, the lone surrogates in its strings.
+    /// For each column, the number of lone surrogates in its strings.
     pub surrogates: Vec<u64>,
-    /// For each column, the values that did not fit.
+    /// For each column, the number of values that did not fit its type.
     pub misfits: Vec<u64>,
     /// The first problems, with their places.
     pub cases: Vec<Case>,
@@ -164,7 +164,7 @@ impl Report {
 pub enum Failure {
     /// Opening or reading the source with this index failed.
     Io(io::Error, usize),
-    /// A line has this problem, and the plan is strict.
+    /// A line has this problem. Only a plan with [`Plan::strict`] fails for it.
     Strict(Case),
     /// The decoder failed.
     Decoder,

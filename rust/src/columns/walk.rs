@@ -38,9 +38,9 @@ pub enum Form {
 pub struct Value {
     /// The type of the value.
     pub form: Form,
-    /// The index of its first byte. For a string, of the byte after its opening quote.
+    /// The index of its first byte. For a string, the index after its opening quote.
     pub start: usize,
-    /// The index after its last byte. For a string, of its closing quote.
+    /// The index after its last byte. For a string, the index of its closing quote.
     pub end: usize,
 }
 

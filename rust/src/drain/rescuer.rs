@@ -205,7 +205,7 @@ impl Rescuer {
         loop {
             // If more streams are readable than fit, epoll returns the others first at the next look.
             let room = work.found.capacity().min(EVENTS);
-            // This fails only if other code of the process has closed our epoll instance. The readers then have to read alone.
+            // This fails only if other code of the process has closed our epoll instance. From then on, only the readers read.
             let Ok(events) = self.wait(&mut events[..room], sleep) else {
                 return;
             };

@@ -42,7 +42,7 @@ pub enum Rescued {
     Paused,
 }
 
-/// What the rescuer does with the bytes that it reads.
+/// The destination of the bytes that the rescuer reads.
 pub enum Sink {
     /// Queue them for the reader.
     Queue(Overflow),

@@ -270,7 +270,7 @@ unsafe extern "C" fn release_array(array: *mut ArrowArray) {
 #[derive(Debug)]
 pub(super) enum Ended {
     NoMemory,
-    /// Any other reason, in words for the user.
+    /// Any other reason: an error text for the user.
     Because(String),
 }
 
@@ -339,7 +339,7 @@ unsafe fn parts<'a>(stream: *mut ArrowArrayStream) -> &'a StreamParts {
 ///
 /// [`ArrowArrayStream::of`] made `stream`, and it is not released during the call. `out` is writable.
 unsafe extern "C" fn stream_schema(stream: *mut ArrowArrayStream, out: *mut ArrowSchema) -> c_int {
-    // SAFETY: the caller guarantees that the stream is ours and alive during the call.
+    // SAFETY: the caller guarantees that this library made the stream, and that it is not released during the call.
     let columns = unsafe { &parts(stream).columns };
     match catch_unwind(AssertUnwindSafe(|| ArrowSchema::of(columns))) {
         Ok(Ok(schema)) => {
@@ -358,7 +358,7 @@ unsafe extern "C" fn stream_schema(stream: *mut ArrowArrayStream, out: *mut Arro
 ///
 /// [`ArrowArrayStream::of`] made `stream`, and it is not released during the call. `out` is writable.
 unsafe extern "C" fn stream_next(stream: *mut ArrowArrayStream, out: *mut ArrowArray) -> c_int {
-    // SAFETY: the caller guarantees that the stream is ours and alive during the call.
+    // SAFETY: the caller guarantees that this library made the stream, and that it is not released during the call.
     let parts = unsafe { parts(stream) };
     let Ok(mut reading) = parts.batches.try_lock() else {
         return EBUSY;
@@ -394,7 +394,7 @@ unsafe extern "C" fn stream_next(stream: *mut ArrowArrayStream, out: *mut ArrowA
 ///
 /// [`ArrowArrayStream::of`] made `stream`, and it is not released while the text is used.
 unsafe extern "C" fn stream_error(stream: *mut ArrowArrayStream) -> *const c_char {
-    // SAFETY: the caller guarantees that the stream is ours and alive during the call.
+    // SAFETY: the caller guarantees that this library made the stream, and that it is not released during the call.
     let parts = unsafe { parts(stream) };
     if let Some(error) = parts.error.get() {
         return error.as_ptr();

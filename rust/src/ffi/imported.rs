@@ -67,7 +67,7 @@ impl Imported {
             large: Vec::new(),
         };
         if imported.stream.release.is_none() {
-            return Err("its stream was read already".into());
+            return Err("its stream was already read".into());
         }
         let mut schema = ArrowSchema::empty();
         let get = imported.stream.get_schema.ok_or("it has no schema")?;
@@ -99,7 +99,7 @@ impl Imported {
             _ if format.starts_with("tsu:") => Type::Time,
             _ => {
                 return Err(Ended::Because(format!(
-                    "its column {name} is of the Arrow format {format}, not as scan() gives it"
+                    "its column {name} is of the Arrow format {format}, which scan() does not write"
                 )))
             }
         };
@@ -127,7 +127,7 @@ impl Imported {
         // SAFETY: the interface guarantees that the array has the stream's schema. The table below owns both the array
         // and the views, so no view outlives it.
         let views = unsafe { self.views(&array, &mut columns) };
-        views.ok_or("its rows are not of its schema, or have more than 1 GiB of text")?;
+        views.ok_or("its rows do not match its schema, or a column has more than 1 GiB of text")?;
         let rows = usize::try_from(array.length).unwrap_or(0);
         Ok(Some(Table {
             columns,

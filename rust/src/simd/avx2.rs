@@ -52,7 +52,7 @@ fn chunk(data: &[u8], at: usize) -> Option<&[u8; WIDTH]> {
 
 #[inline(always)]
 fn load(_: Avx2, data: &[u8; WIDTH]) -> __m256i {
-    // SAFETY: `data` is a reference to 32 bytes; the instruction needs no alignment. The first argument proves AVX2.
+    // SAFETY: `data` is a reference to 32 bytes; the instruction needs no alignment. A value of `Avx2` proves that the processor has AVX2.
     unsafe { _mm256_loadu_si256(data.as_ptr().cast()) }
 }
 
@@ -60,7 +60,7 @@ fn load(_: Avx2, data: &[u8; WIDTH]) -> __m256i {
 #[inline(always)]
 fn special_mask(engine: Avx2, data: &[u8; WIDTH]) -> u32 {
     let bytes = load(engine, data);
-    // SAFETY: `engine` proves AVX2; these instructions work on registers only.
+    // SAFETY: a value of `Avx2` proves that the processor has AVX2. These instructions only use registers.
     unsafe {
         let quote = _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(0x22));
         let backslash = _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(0x5c));
@@ -73,7 +73,7 @@ fn special_mask(engine: Avx2, data: &[u8; WIDTH]) -> u32 {
 /// Returns the high bit of each byte. After a comparison, it is set in the bytes that were equal; in text, in those that are not ASCII.
 #[inline(always)]
 fn mask(_: Avx2, bytes: __m256i) -> u32 {
-    // SAFETY: the first argument proves AVX2; this instruction works on registers only.
+    // SAFETY: a value of `Avx2` proves that the processor has AVX2. This instruction only uses registers.
     #[allow(clippy::cast_sign_loss)]
     unsafe {
         _mm256_movemask_epi8(bytes) as u32
@@ -82,7 +82,7 @@ fn mask(_: Avx2, bytes: __m256i) -> u32 {
 
 #[inline(always)]
 fn zero(_: Avx2) -> __m256i {
-    // SAFETY: the first argument proves AVX2; this instruction works on registers only.
+    // SAFETY: a value of `Avx2` proves that the processor has AVX2. This instruction only uses registers.
     unsafe { _mm256_setzero_si256() }
 }
 
@@ -96,13 +96,13 @@ fn index(base: usize, bits: u64) -> u16 {
 
 #[inline(always)]
 fn or(_: Avx2, one: __m256i, other: __m256i) -> __m256i {
-    // SAFETY: the first argument proves AVX2; this instruction works on registers only.
+    // SAFETY: a value of `Avx2` proves that the processor has AVX2. This instruction only uses registers.
     unsafe { _mm256_or_si256(one, other) }
 }
 
 #[inline(always)]
 fn is_zero(_: Avx2, bytes: __m256i) -> bool {
-    // SAFETY: the first argument proves AVX2; this instruction works on registers only.
+    // SAFETY: a value of `Avx2` proves that the processor has AVX2. This instruction only uses registers.
     unsafe { _mm256_testz_si256(bytes, bytes) == 1 }
 }
 
@@ -110,7 +110,7 @@ fn is_zero(_: Avx2, bytes: __m256i) -> bool {
 #[inline(always)]
 fn differing(engine: Avx2, one: &[u8; WIDTH], other: &[u8; WIDTH]) -> __m256i {
     let (one, other) = (load(engine, one), load(engine, other));
-    // SAFETY: `engine` proves AVX2; this instruction works on registers only.
+    // SAFETY: a value of `Avx2` proves that the processor has AVX2. This instruction only uses registers.
     unsafe { _mm256_xor_si256(one, other) }
 }
 
@@ -145,7 +145,7 @@ fn last_block(rest: &[u8]) -> [[u8; WIDTH]; 2] {
 #[inline(always)]
 fn equal(engine: Avx2, block: &[__m256i; 2], byte: u8) -> u64 {
     let mask = |bytes| {
-        // SAFETY: `engine` proves AVX2; these instructions work on registers only.
+        // SAFETY: a value of `Avx2` proves that the processor has AVX2. These instructions only use registers.
         #[allow(clippy::cast_possible_wrap)]
         let found = unsafe { _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(byte as i8)) };
         u64::from(mask(engine, found))
@@ -278,8 +278,8 @@ impl Engine for Avx2 {
                 return Plain.container_end(data, at);
             }
             in_string = 0_u64.wrapping_sub(strings >> 63);
-            // Setting bit 5 makes `{` of `[` and `}` of `]`, so two comparisons find all four brackets.
-            // SAFETY: `self` proves AVX2; these instructions work on registers only.
+            // Setting bit 5 turns `[` into `{` and `]` into `}`, so two comparisons find all four brackets.
+            // SAFETY: a value of `Avx2` proves that the processor has AVX2. These instructions only use registers.
             let lower = block.map(|half| unsafe { _mm256_or_si256(half, _mm256_set1_epi8(0x20)) });
             let opens = equal(self, &lower, b'{') & !strings;
             let closes = equal(self, &lower, b'}') & !strings;
@@ -427,7 +427,7 @@ impl Engine for Avx2 {
     ) -> (usize, bool) {
         while let Some(bytes) = chunk(data, at) {
             let vector = load(self, bytes);
-            // SAFETY: the caller guarantees room for the remaining bytes and 32 more, so a vector fits at `to`. `self` proves AVX2.
+            // SAFETY: the caller guarantees room for the remaining bytes and 32 more, so a vector fits at `to`. A value of `Avx2` proves that the processor has AVX2.
             #[allow(clippy::cast_possible_wrap)] // `also` keeps its bits as an `i8`.
             let others = unsafe {
                 _mm256_storeu_si256(to.cast(), vector);

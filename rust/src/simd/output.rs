@@ -542,8 +542,8 @@ impl<const UTF8: bool> Operation for Long<'_, UTF8> {
     fn run<E: Engine>(self, engine: E) -> *mut u8 {
         let Self { bytes, mut to } = self;
         let mut at = 0;
-        // SAFETY: the caller of `new` guarantees 6 bytes per byte, and a vector. Each byte consumed so far took at most 6, so as
-        // much is left for the remaining bytes.
+        // SAFETY: the caller of `new` guarantees room for 6 bytes per byte of the string, and for a vector. Each byte so far took at
+        // most 6, so the rest of the room is enough for the rest of the string.
         unsafe {
             loop {
                 let (next, is_special) = engine.copy_plain(bytes, at, to, also::<UTF8>());
@@ -564,8 +564,8 @@ impl<const UTF8: bool> Operation for Long<'_, UTF8> {
 /// There is room at `to` for 6 bytes per byte from `at` on, and for one vector more.
 #[inline(never)]
 unsafe fn escape_from<const UTF8: bool>(bytes: &[u8], mut at: usize, mut to: *mut u8) -> *mut u8 {
-    // SAFETY: the caller guarantees 6 bytes per remaining byte, and a vector. Each byte takes at most 6. A store may write up to one
-    // vector beyond that.
+    // SAFETY: the caller guarantees room for 6 bytes per remaining byte of the string, and for a vector. Each byte takes at most 6,
+    // and a store writes at most one vector beyond that.
     unsafe {
         loop {
             let (block, count) = match vector(bytes, at) {

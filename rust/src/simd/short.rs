@@ -205,7 +205,8 @@ pub fn copy_plain(
     Some((data.len(), true))
 }
 
-/// The number of bytes after which [`string_end`] calls the function with wider vectors.
+/// A string with more bytes than this is searched with the widest vectors of the processor. For shorter strings, calling that function
+/// costs more time than it saves.
 const LONG: usize = 256;
 
 /// The [`Operation`] that finishes [`string_end`] for a long string.
