@@ -86,7 +86,7 @@ class Text(str):
 
 def test_peek_is_a_function_like_any_other() -> None:
     assert (peek.__name__, peek.__module__) == ("peek", "claude_wire.codec.kinds")
-    assert (peek.__doc__ or "").startswith("The kind of one line, with or without its line feed.")
+    assert (peek.__doc__ or "").startswith("Return the kind of one line, with or without its line feed.")
     assert list(inspect.signature(peek).parameters) == ["line"]
     assert pickle.loads(pickle.dumps(peek)) is peek
     assert copy.copy(peek) is peek

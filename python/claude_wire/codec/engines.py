@@ -134,12 +134,12 @@ class Engine:
 
 
 def native_feed(cls: type, feed: Callable[..., Any], take: Callable[..., Any], slot: str) -> Any:
-    """The native method ``feed`` for a class of decoders; the method in Python without a native library.
+    """Return the native method ``feed`` for a class of decoders; ``feed`` itself if msgspec has to decode.
 
     Args:
-        feed: the method in Python. The native method calls it for anything that it does not do itself.
-        take: the method that it calls with a chunk and its :data:`Rest`.
-        slot: the name of the attribute with the result of :attr:`Engine.new_feed`, or None.
+        feed: the method in Python. The native method calls it for every case that it cannot handle.
+        take: the method that the native method calls with a chunk and its :data:`Rest`.
+        slot: the name of the attribute that holds the result of :attr:`Engine.new_feed`, or None.
     """
     found = functions_if_any()
     if not found:
@@ -153,11 +153,11 @@ def native_feed(cls: type, feed: Callable[..., Any], take: Callable[..., Any], s
 
 
 def native_function(make: str, function: Callable[..., Any], parameter: str) -> Callable[..., Any]:
-    """Return the native version of a public function; the given function without a native library.
+    """Return the native version of a public function; ``function`` itself if msgspec has to decode.
 
     Args:
-        make: the native function that makes it.
-        function: the function in Python. The native function calls it for anything that it does not do itself.
+        make: the name of the native function that makes the native version, such as ``"new_peek"``.
+        function: the function in Python. The native version calls it for every case that it cannot handle.
         parameter: the name of its only parameter, for :func:`inspect.signature`.
     """
     found = functions_if_any()

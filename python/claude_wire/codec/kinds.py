@@ -1,8 +1,8 @@
 """Find the kind of a line, such as ``system/init``, without decoding it.
 
-The native library scans the structure of the line for its tags: keys such as ``type`` and ``subtype``. It finds a tag
-at any position among the keys, with any spacing and escapes, but never within a string or a nested value that only
-looks like one. The rules are in rust/src/kinds/scan.rs.
+The native library scans the structure of the line for its tags: the values of keys such as ``type`` and ``subtype``.
+It finds a tag at any position among the keys, with any spacing and escapes. It never takes a part of a string, or a key
+of another nested object, for a tag. The rules are in rust/src/kinds/scan.rs.
 """
 
 from __future__ import annotations
@@ -17,26 +17,27 @@ from claude_wire.native.library import error as library_error
 from claude_wire.native.library import ffi, lib
 from claude_wire.support.text import NAME_CHARS, one_line
 
-#: Most lines for one native call.
+#: Maximum number of lines in one native call.
 LINES = 4096
-#: Most different kinds in one native call.
+#: Maximum number of different kinds in one native call.
 KINDS = 64
 _ABSENT = 2**64 - 1
 
 
 class Kind(NamedTuple):
-    """The kind of a line, according to its tags. As a string, its parts joined by slashes: ``"system/init"``.
+    """The kind of a line, according to its tags. ``str(kind)`` joins the tags by slashes: ``"system/init"``.
 
-    ``only`` does not accept a Kind with a tag that is empty, has a slash, or follows a missing tag. All three are None
-    if the line is not a JSON object, has no ``type``, or has a tag with two different values.
+    All three tags are None if the line is not a JSON object, has no ``type``, or has a tag with two different values.
+    ``Decoder(only=)`` refuses a Kind with a tag that is empty, has a slash, or follows a tag that is None.
     """
 
     #: The line's ``type``.
     type: str | None = None
     #: ``event.type`` of a stream event, ``request.subtype`` of a control request, ``response.subtype`` of a control
-    #: response, else the line's ``subtype``.
+    #: response, ``subtype`` of any other line.
     subtype: str | None = None
-    #: Of a stream event, ``event.delta.type`` or else ``event.content_block.type``.
+    #: ``event.delta.type`` of a stream event, or ``event.content_block.type`` if the event has no delta with a type.
+    #: None for any other line.
     detail: str | None = None
 
     def __str__(self) -> str:
@@ -50,19 +51,20 @@ class Kind(NamedTuple):
 
 _NONE = Kind(None, None, None)
 _BOM = b"\xef\xbb\xbf"
-#: Cache: bytes of the tags -> kind. A process sees few kinds; MAX_KNOWN at most are kept.
+#: Cache: the tags as bytes of the line -> the kind. The native :func:`peek` has its own cache of the same objects.
 _known: dict[tuple[bytes | None, ...], Kind] = {}
+#: Maximum number of kinds in the cache.
 MAX_KNOWN = 1024
-#: Longest tags of a kind that is remembered, in bytes, all three together.
+#: Maximum length of the three tags of a kind in the cache together, in bytes.
 LONGEST_KNOWN = 256
 
 
 def peek(line: bytes | bytearray | memoryview | str) -> Kind:
-    """The kind of one line, with or without its line feed. The line is scanned, not checked or decoded. A byte order
-    mark at its start is skipped, as by :func:`~claude_wire.decode`.
+    """Return the kind of one line, with or without its line feed. The line is scanned, but not checked or decoded. A
+    byte order mark at its start is skipped, as by :func:`~claude_wire.decode`.
 
     Raises:
-        TypeError: neither bytes nor str.
+        TypeError: ``line`` is neither bytes nor str.
         ValueError: ``line`` is a view with gaps.
     """
     if isinstance(line, str):
@@ -77,10 +79,10 @@ if not TYPE_CHECKING:
 
 
 def peek_lines(block: bytes | bytearray | memoryview) -> list[Kind]:
-    """The kinds of the lines of a block, in order: one for each line, blank ones included.
+    """Return the kinds of the lines of a block: one kind for each line, also for a blank line.
 
-    Lines end with 0x0A; a last line without line feed counts, too. A byte order mark at the start of the block is
-    skipped, as at the start of a stream. ``block`` must not change until this returns: other threads run meanwhile.
+    A line ends with 0x0A. A last line without a line feed counts, too. A byte order mark at the start of the block is
+    skipped, as at the start of a stream. Other threads run during the call: they must not change ``block``.
 
     Raises:
         TypeError: ``block`` is not bytes.
@@ -92,7 +94,9 @@ def peek_lines(block: bytes | bytearray | memoryview) -> list[Kind]:
 def _peek_lines(
     data: bytes | bytearray | memoryview, *, taker: str = "peek_lines()", plain: bool = False
 ) -> list[Kind]:
-    """The kinds of the lines of ``data``. With ``plain``, the native code uses no vectors, for comparison in tests."""
+    """Return the kinds of the lines of ``data``. ``taker`` is the caller's name for error messages. With ``plain``, the
+    native code uses no vectors; tests compare both.
+    """
     source: bytes | memoryview
     if type(data) is bytes:
         source = chunk = data
@@ -102,10 +106,10 @@ def _peek_lines(
     length = len(source)
     kinds: list[Kind] = []
     try:
-        results = _results.pop()  # so that no other thread uses the same object
+        results = _results.pop()  # no other thread gets the same object
     except IndexError:
         results = _Results()
-    # decode(), and a Decoder at the start of its stream, skip a byte order mark, too.
+    # decode() skips a byte order mark, too, and so does a Decoder at the start of its stream.
     at = len(_BOM) if length and source[0] == _BOM[0] and source[: len(_BOM)] == _BOM else 0
     while at < length:
         status = lib.cw_peek_lines(chunk, length, at, plain, results.ids, LINES, results.kinds, KINDS, results.peeked)
@@ -122,7 +126,7 @@ def _peek_lines(
 
 
 class _Results:
-    """Memory for the results of a native call. Reused, because making it takes longer than scanning a line."""
+    """Memory for the results of a native call. It is used again: making it takes longer than scanning a line."""
 
     __slots__ = ("ids", "ids_bytes", "kinds", "kinds_bytes", "peeked", "peeked_bytes")
 
@@ -135,7 +139,7 @@ class _Results:
         self.peeked_bytes = ffi.buffer(self.peeked)
 
 
-#: Result objects that no thread uses at the moment.
+#: Objects that no thread uses now.
 _results: list[_Results] = []
 _PEEKED = struct.Struct("@3Q")
 _KIND = struct.Struct("@6Q")

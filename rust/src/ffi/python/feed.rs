@@ -1,6 +1,6 @@
-//! Turns a chunk into messages in one call: framing and reading without Python in between.
+//! Turns a chunk into messages in one native call: finds the lines and reads them.
 //!
-//! An unusual line comes back as a *fall*: the reader leaves the line to Python, or the line is over the limit.
+//! The call returns some lines as *falls*: lines that the reader cannot read, and lines over the limit. Python decodes or reports them.
 
 use std::collections::TryReserveError;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -14,22 +14,22 @@ use crate::lines::step::Place;
 use crate::simd::PAD;
 use crate::typed::{Line, Reader};
 
-/// A line that is left to Python, in its place among the messages.
+/// A line that Python has to decode or to report.
 pub struct Fall {
-    /// Its index among the messages.
+    /// The index of its `None` in the list of messages.
     index: usize,
-    /// Its bytes without the LF; only the head of a line over the limit.
+    /// The bytes of the line without the LF. Of a line over the limit only the head.
     line: Object,
-    /// Where it begins in the stream.
+    /// The place of the line in the stream.
     place: Place,
-    /// The class that would have to be planned to read it, or -1.
+    /// The number of the class to plan, so that the reader can read such lines; -1 if a plan does not help.
     wanted: i64,
-    /// Its length if it is over the limit, or -1.
+    /// The length of a line over the limit in bytes, without the LF; -1 for any other line.
     too_long: i64,
 }
 
 impl Fall {
-    /// The tuple for Python.
+    /// Returns the tuple that Python gets, `Fall` in engines.py.
     fn row(self) -> Option<Object> {
         tuple([
             int(number(self.index))?,
@@ -42,19 +42,19 @@ impl Fall {
     }
 }
 
-/// Collects the messages and falls of a chunk.
+/// Collects the messages and the falls of a chunk.
 struct Sink<'a> {
     messages: &'a mut Vec<Option<Object>>,
     falls: &'a mut Vec<Fall>,
     line_number: u64,
     unknown: u64,
     max_line_bytes: usize,
-    /// Something was lost because memory ran out.
+    /// True after a message or a fall was lost for lack of memory.
     is_full: bool,
 }
 
 impl Sink<'_> {
-    /// Adds a complete line with its LF.
+    /// Adds the result of a line. `line` has its LF.
     #[inline]
     fn put(&mut self, read: Line<Object>, line: &[u8], place: Place) {
         if self.messages.try_reserve(1).is_err() {
@@ -104,15 +104,15 @@ impl Sink<'_> {
 
 /// The result of a chunk.
 pub enum Fed {
-    /// A list of messages.
+    /// The list of messages, if the chunk has no falls.
     Messages(Object),
-    /// `(messages, falls)`: for each fall, the messages have a None in its place.
+    /// The tuple `(messages, falls)`. `messages` has a None in the place of each fall.
     Rest(Object),
-    /// Nothing of the chunk was taken: Python has to take it.
+    /// Nothing of the chunk was taken. Python has to take the chunk.
     Nothing,
 }
 
-/// Takes a chunk; `None` without memory.
+/// Feeds a chunk to the line buffer with this handle, and reads the lines that the chunk completes. Returns `None` without memory.
 pub fn feed(handle: u64, state: &mut State, data: &[u8]) -> Option<Fed> {
     let taken = BUFFERS.with(handle, |lines| {
         let before = lines.position.taken;
@@ -131,7 +131,7 @@ pub fn feed(handle: u64, state: &mut State, data: &[u8]) -> Option<Fed> {
         messages, falls, ..
     } = state;
     let result = match taken {
-        // The slow way says what is wrong.
+        // The handle was refused. The fallback raises the exception for the reason.
         Err(_) => Some(Fed::Nothing),
         Ok(Ok(true)) => fed(messages, falls),
         Ok(_) => None,
@@ -141,7 +141,7 @@ pub fn feed(handle: u64, state: &mut State, data: &[u8]) -> Option<Fed> {
     result
 }
 
-/// Make the result of a chunk; `None` without memory.
+/// Returns the result of a chunk; `None` without memory.
 fn fed(messages: &mut Vec<Option<Object>>, falls: &mut Vec<Fall>) -> Option<Fed> {
     let messages = list(messages.drain(..).map(|it| it.unwrap_or_else(none)))?;
     if falls.is_empty() {
@@ -152,7 +152,7 @@ fn fed(messages: &mut Vec<Option<Object>>, falls: &mut Vec<Fall>) -> Option<Fed>
     Some(Fed::Rest(tuple([messages, falls])?))
 }
 
-/// Reads the lines that a chunk completes, and keeps the rest of the chunk. Returns whether nothing was lost.
+/// Reads the lines that a chunk completes, and keeps the rest of the chunk. Returns false if a line was lost for lack of memory.
 fn take(lines: &mut Lines, state: &mut State, data: &[u8]) -> Result<bool, TryReserveError> {
     let Lines {
         buffer,
@@ -194,7 +194,7 @@ fn take(lines: &mut Lines, state: &mut State, data: &[u8]) -> Result<bool, TryRe
         position.taken += completed.consumed as u64;
         begun = Some(completed.too_long);
     }
-    // Most chunks are one line, or end with one.
+    // Most chunks are one line, or end at the end of a line.
     let end = if rest.ends_with(b"\n") {
         rest.len()
     } else {
@@ -242,7 +242,8 @@ fn take(lines: &mut Lines, state: &mut State, data: &[u8]) -> Result<bool, TryRe
     Ok(has_all)
 }
 
-/// Takes the line that `buffer` has completed. It ends at `end` of the stream; `too_long` is its length if it is over the limit.
+/// Reads the line that `buffer` has completed. `end` is the offset after the line in the stream. `too_long` is the length of a line over the
+/// limit.
 fn completed(
     buffer: &mut Buffer,
     filter: Option<&mut Filter>,
@@ -260,7 +261,7 @@ fn completed(
             let taken = filter.take(buffer.completed(), usize::MAX, place);
             taken.map_or_else(
                 |_| {
-                    // No memory for a copy of the line: drops it, as if it were over the limit.
+                    // Without memory for a copy, the line is dropped and reported as if it were over the limit.
                     filter.rest();
                     too_long = Some(buffer.drop_completed() as u64);
                     1
@@ -282,14 +283,14 @@ fn completed(
     }
 }
 
-/// Calls the reader, as long as it has not panicked.
+/// Calls the reader. After a panic of the reader, all lines fall through to Python.
 struct Reading<'a> {
     reader: &'a mut Reader<Python>,
     has_panicked: &'a mut bool,
 }
 
 impl Reading<'_> {
-    /// As [`Reader::padded`].
+    /// Calls [`Reader::padded`].
     fn padded(&mut self, data: &[u8], len: usize) -> Line<Object> {
         if *self.has_panicked {
             return Line::FallsThrough;
@@ -299,7 +300,7 @@ impl Reading<'_> {
         read.unwrap_or(Line::FallsThrough)
     }
 
-    /// Reads the complete lines in the first `len` bytes of `data`, which begins at `start` of the stream, into `sink`.
+    /// Reads the lines in the first `len` bytes of `data` into `sink`. The bytes end with an LF. `start` is their offset in the stream.
     fn lines(&mut self, sink: &mut Sink, data: &[u8], len: usize, start: u64) {
         let mut done = 0;
         let take = |sink: &mut Sink, done: &mut usize, read, line: &[u8]| {
@@ -319,20 +320,20 @@ impl Reading<'_> {
             }));
             *self.has_panicked = read.is_err();
         }
-        // The lines that a panic has left.
+        // After a panic, the remaining lines fall through.
         for line in data[done..len].split_inclusive(|&byte| byte == b'\n') {
             take(sink, &mut done, Line::FallsThrough, line);
         }
     }
 }
 
-/// Return true if a line has only white space.
+/// Returns true if a line has only white space.
 pub fn is_blank(line: &[u8]) -> bool {
     line.iter()
         .all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))
 }
 
-/// The index of the first LF. For a few bytes a loop is faster than a call of `memchr`.
+/// Returns the index of the first LF. For less than 8 bytes, a loop is faster than a call of `memchr`.
 #[inline]
 fn first_line_feed(data: &[u8]) -> Option<usize> {
     if data.len() < 8 {
@@ -342,12 +343,12 @@ fn first_line_feed(data: &[u8]) -> Option<usize> {
     }
 }
 
-#[allow(clippy::cast_possible_wrap)] // No stream is that long.
+#[allow(clippy::cast_possible_wrap)] // No stream has 2 to the power of 63 bytes.
 fn signed(number: u64) -> i64 {
     number as i64
 }
 
-/// Keeps the beginning of a line.
+/// Keeps the beginning of a line until the next chunk comes.
 fn keep(lines: &mut Lines, rest: &[u8]) -> Result<(), TryReserveError> {
     if !rest.is_empty() {
         lines.buffer.keep(rest, false)?;

@@ -1,7 +1,8 @@
-//! Functions that Python calls without cffi: calling a builtin function takes a tenth of the time.
+//! Builtin functions for CPython. Python calls them without cffi, which takes a tenth of the time of a call through cffi.
 //!
-//! `install` puts them into a dict. They never release the interpreter's lock, so one thread at a time uses a reader. But a
-//! garbage collection during a call may run other code. If that code uses the reader, it finds it busy.
+//! `install` puts the functions into a dict. They never release the interpreter's lock, so one thread at a time uses a reader. But making
+//! an object may start a garbage collection, which may run other code. If the other code uses the same reader, the reader is *busy*, and
+//! msgspec decodes the line.
 
 mod api;
 mod feed;
@@ -21,18 +22,18 @@ use self::feed::Fall;
 use self::object::{class_of, size, Object, Python, HEADER};
 use crate::typed::{Line, Reader};
 
-/// The state that the functions of a reader share.
+/// A reader, and the state that its functions share.
 struct State {
     reader: Reader<Python>,
     is_busy: bool,
-    /// `stop` was called: the reader is not used any more.
+    /// True after a call of `stop`. The reader reads nothing more.
     is_stopped: bool,
-    /// The reader has panicked, and is not used any more.
+    /// True after a panic in the reader. The reader reads nothing more.
     has_panicked: bool,
-    /// The messages of the chunk that is being read, `None` for each of `falls`. Both are empty between calls.
+    /// The messages of the present chunk, with `None` in the place of each of `falls`. Both are empty between calls.
     messages: Vec<Option<Object>>,
     falls: Vec<Fall>,
-    /// The class that has to be planned for the last line of `read_line`, or -1.
+    /// The number of the class to plan, so that the reader can read the last line of `read_line`; -1 if a plan does not help.
     wanted: i64,
 }
 
@@ -53,7 +54,7 @@ static SLOTS_OF: Method = Method {
     name: c"slots_of".as_ptr(),
     function: slots_of,
     flags: TAKES_ONE,
-    doc: c"slots_of((instance, words, values)) -> slots: the index of the word of the instance that holds each value.".as_ptr(),
+    doc: c"slots_of((instance, words, values)) -> slots: for each value, the index of the word of the instance that holds it, or -1.".as_ptr(),
 };
 
 static CHANGE_PLAN: Method = Method {
@@ -61,7 +62,7 @@ static CHANGE_PLAN: Method = Method {
     function: change_plan,
     flags: TAKES_ONE,
     doc:
-        c"change_plan(additions) -> bool: adds to the plan of the reader; False while it is in use."
+        c"change_plan(additions) -> bool: adds to the plan of the reader; False while the reader is busy."
             .as_ptr(),
 };
 
@@ -69,7 +70,7 @@ static READ_LINE: Method = Method {
     name: c"read_line".as_ptr(),
     function: read_line,
     flags: TAKES_ONE,
-    doc: c"read_line(line) -> message, or None if msgspec has to decode it. Bytes or str, with or without the line feed.".as_ptr(),
+    doc: c"read_line(line) -> message, or None if msgspec has to decode the line. Bytes or str, with or without the line feed.".as_ptr(),
 };
 
 static WANTED: Method = Method {
@@ -91,7 +92,7 @@ static NEW_FEED: Method = Method {
     name: c"new_feed".as_ptr(),
     function: new_feed,
     flags: TAKES_ONE,
-    doc: c"new_feed(handle) -> a capsule with which the method `feed` feeds this line buffer."
+    doc: c"new_feed(handle) -> a capsule for the method `feed`: it names this line buffer and this reader."
         .as_ptr(),
 };
 
@@ -99,7 +100,7 @@ static SERVE_DECODE: Method = Method {
     name: c"serve_decode".as_ptr(),
     function: serve_decode,
     flags: TAKES_NONE,
-    doc: c"serve_decode(): the function `decode` uses this reader from now on.".as_ptr(),
+    doc: c"serve_decode(): from now on the function `decode` uses this reader.".as_ptr(),
 };
 
 static READ_BLOCK: Method = Method {
@@ -110,13 +111,13 @@ static READ_BLOCK: Method = Method {
         .as_ptr(),
 };
 
-/// Puts the functions into the Python dict at this address. False without a known CPython.
+/// Puts the functions into the Python dict at the address `dict`. Returns false if the interpreter is not a known CPython.
 ///
 /// # Safety
 ///
-/// As of [`cw_python`](super::cw_python).
+/// `dict` is the address of a live dict of the interpreter of this process. This thread does not hold the interpreter's lock.
 pub unsafe fn install(dict: u64) -> bool {
-    // SAFETY: the lock is taken first; cffi has released it for the call.
+    // SAFETY: the lock is taken first. cffi has released it for this call.
     unsafe {
         let Some(lock) = api::lock() else {
             return false;
@@ -148,7 +149,7 @@ pub unsafe fn install(dict: u64) -> bool {
     }
 }
 
-/// Runs the body of a function that Python calls. If the body panics, or returns `None` without an exception, Python gets a
+/// Runs the body of a function that Python calls. If the body panics, or returns `None` without an exception, the function raises a
 /// `SystemError`.
 fn body(run: impl FnOnce() -> Option<Object>) -> Pointer {
     let result = catch_unwind(AssertUnwindSafe(run)).ok().flatten();
@@ -195,14 +196,14 @@ unsafe extern "C" fn new_reader(_: Pointer, _: Pointer) -> Pointer {
     })
 }
 
-/// A capsule that owns a value. `drop` frees it.
+/// Returns a capsule that owns a value. CPython calls `drop` with the capsule before it frees the capsule.
 fn capsule<T>(
     value: T,
     name: &'static CStr,
     drop: unsafe extern "C" fn(Pointer),
 ) -> Option<Object> {
     let value = Box::into_raw(Box::new(value));
-    // SAFETY: see `api`; if no capsule was made, the value is still ours.
+    // SAFETY: see `api`. If CPython made no capsule, it does not own the value.
     unsafe {
         let capsule = (api().PyCapsule_New)(value.cast(), name.as_ptr(), Some(drop));
         let capsule = Object::owned(capsule);
@@ -213,20 +214,20 @@ fn capsule<T>(
     }
 }
 
-/// A function that is bound to a capsule.
+/// Returns a builtin function that is bound to a capsule: CPython passes the capsule as the first argument.
 fn bound(method: &'static Method, capsule: &Object) -> Option<Object> {
-    // SAFETY: see `api`; the function keeps the capsule.
+    // SAFETY: see `api`. The function keeps the capsule alive.
     unsafe {
         let function = (api().PyCFunction_NewEx)(method, capsule.pointer(), null_mut());
         Object::owned(function)
     }
 }
 
-/// The value of a capsule.
+/// Returns the address of the value that a capsule owns.
 ///
 /// # Safety
 ///
-/// [`capsule`] made it, with a value of this type, and it is alive while the value is used.
+/// [`capsule`] has made the capsule, with a value of type `T` and this name. The capsule lives as long as the value is used.
 unsafe fn value_of<T>(capsule: Pointer, name: &'static CStr) -> *mut T {
     // SAFETY: see `api`.
     unsafe {
@@ -245,19 +246,19 @@ unsafe extern "C" fn drop_reader(capsule: Pointer) {
     unsafe { drop(Box::from_raw(value_of::<State>(capsule, READER))) }
 }
 
-/// Calls `run` with the state; `otherwise` if the reader is busy or stopped, or has panicked. A panic may leave the reader in a wrong
-/// state, so it is not used again.
+/// Calls `run` with the state. Calls `otherwise` instead if the reader is busy or stopped, or has panicked. A panic may leave the reader
+/// in a wrong state, so after one the reader is not used again.
 ///
 /// # Safety
 ///
-/// The state is alive, and only this function uses it.
+/// The state is alive, and only this function uses its reader.
 #[inline]
 unsafe fn with_reader<T>(
     state: *mut State,
     otherwise: impl FnOnce() -> T,
     run: impl FnOnce(&mut State) -> T,
 ) -> T {
-    // SAFETY: `is_busy` lets one caller in at a time.
+    // SAFETY: because of `is_busy`, one caller at a time runs `run`.
     let state = unsafe { &mut *state };
     if state.is_busy || state.is_stopped || state.has_panicked {
         return otherwise();
@@ -299,7 +300,7 @@ unsafe extern "C" fn read_line(capsule: Pointer, line: Pointer) -> Pointer {
     })
 }
 
-/// The message of one line, given as bytes or str, with or without its LF. `None` if msgspec has to decode it.
+/// Reads one line, given as bytes or str, with or without its LF. Returns `None` if msgspec has to decode the line.
 ///
 /// # Safety
 ///
@@ -319,7 +320,7 @@ unsafe fn read_one(state: &mut State, line: Pointer) -> Option<Object> {
 }
 
 unsafe extern "C" fn wanted(capsule: Pointer, _: Pointer) -> Pointer {
-    // SAFETY: as above; this runs no other code that could use the state.
+    // SAFETY: as above. Nothing here runs other code, which might use the state.
     body(|| unsafe {
         let state = value_of::<State>(capsule, READER);
         let wanted = std::mem::replace(&mut (*state).wanted, -1);
@@ -335,17 +336,17 @@ unsafe extern "C" fn stop(capsule: Pointer, _: Pointer) -> Pointer {
     })
 }
 
-/// What `Decoder.feed` needs to feed a line buffer.
+/// The line buffer and the reader that a native `Decoder.feed` uses.
 struct Feed {
     /// The handle of the line buffer.
     handle: u64,
     reader: *mut State,
-    /// The capsule that owns the reader.
+    /// The capsule that owns `reader`.
     _owner: Object,
 }
 
 unsafe extern "C" fn new_feed(capsule: Pointer, handle: Pointer) -> Pointer {
-    // SAFETY: as above; any number is a valid argument of `feed`, which looks it up.
+    // SAFETY: as above. Any number is a valid handle: `feed` looks it up in the table.
     body(|| unsafe {
         let feed = Feed {
             handle: (api().PyLong_AsUnsignedLongLong)(handle),
@@ -369,7 +370,7 @@ unsafe extern "C" fn serve_decode(capsule: Pointer, _: Pointer) -> Pointer {
     })
 }
 
-/// Reads a block, and returns the result of `read_block`; `None` without memory, after raising `MemoryError`.
+/// Reads a block. Returns the result of `read_block`. Without memory, raises `MemoryError` and returns `None`.
 fn read_lines(state: &mut State, data: &[u8]) -> Option<Object> {
     let mut messages = Vec::new();
     let mut falls = Vec::new();
@@ -415,9 +416,9 @@ fn read_lines(state: &mut State, data: &[u8]) -> Option<Object> {
     result
 }
 
-/// The index of the word of an instance that holds each of these objects; -1 unless exactly one does.
+/// Returns for each of some objects the index of the word of an instance that holds the object; -1 if no word or several words do.
 unsafe extern "C" fn slots_of(_: Pointer, argument: Pointer) -> Pointer {
-    // SAFETY: CPython calls this with an argument that is alive; the instance has as many words as Python says.
+    // SAFETY: CPython calls this with an argument that is alive. The instance has as many words as the argument says.
     body(|| unsafe {
         let argument = Object::borrowed(argument);
         let (instance, words) = (plan::item(&argument, 0)?, plan::index_at(&argument, 1)?);
@@ -446,14 +447,14 @@ fn none() -> Object {
     unsafe { Object::borrowed(api()._Py_NoneStruct) }
 }
 
-#[allow(clippy::unnecessary_wraps)] // It is the result of functions that return `None`.
+#[allow(clippy::unnecessary_wraps)] // It is the result of functions that return Python's None.
 fn nothing() -> Option<Object> {
     Some(none())
 }
 
 #[inline]
 fn bool(value: bool) -> Object {
-    // SAFETY: both are always alive.
+    // SAFETY: True and False are always alive.
     unsafe {
         Object::borrowed(if value {
             api()._Py_TrueStruct
@@ -475,7 +476,7 @@ fn int(value: i64) -> Option<Object> {
 
 fn tuple(items: impl IntoIterator<Item = Object, IntoIter: ExactSizeIterator>) -> Option<Object> {
     let items = items.into_iter();
-    // SAFETY: see `api`; each index is one of the new tuple's, and its reference is handed over.
+    // SAFETY: see `api`. Each index is within the new tuple, which takes over the reference.
     unsafe {
         let tuple = Object::owned((api().PyTuple_New)(size(items.len())))?;
         for (index, item) in items.enumerate() {
@@ -487,7 +488,7 @@ fn tuple(items: impl IntoIterator<Item = Object, IntoIter: ExactSizeIterator>) -
 
 fn list(items: impl IntoIterator<Item = Object, IntoIter: ExactSizeIterator>) -> Option<Object> {
     let items = items.into_iter();
-    // SAFETY: see `api`; each index is one of the new list's, and its reference is handed over.
+    // SAFETY: see `api`. Each index is within the new list, which takes over the reference.
     unsafe {
         let list = Object::owned((api().PyList_New)(size(items.len())))?;
         for (index, item) in items.enumerate() {
@@ -497,14 +498,14 @@ fn list(items: impl IntoIterator<Item = Object, IntoIter: ExactSizeIterator>) ->
     }
 }
 
-/// The bytes of a `bytes`; `None` for any other object, and for derived classes.
+/// Returns the contents of a `bytes` object; `None` for an object of any other class, also of a class that derives from `bytes`.
 ///
 /// # Safety
 ///
 /// `object` is alive for `'a`.
 #[inline]
 unsafe fn bytes_of<'a>(object: Pointer) -> Option<&'a [u8]> {
-    // SAFETY: see `api`; bytes do not change.
+    // SAFETY: see `api`. The contents of a `bytes` object do not change.
     unsafe {
         if class_of(object) != api().PyBytes_Type {
             return None;
@@ -521,24 +522,25 @@ unsafe fn bytes_of<'a>(object: Pointer) -> Option<&'a [u8]> {
     }
 }
 
-/// A buffer that is released when it is dropped, also after a panic.
+/// A buffer of a Python object. Dropping it releases the buffer, also after a panic.
 struct Held(Buffer);
 
 impl Drop for Held {
     fn drop(&mut self) {
-        // SAFETY: the buffer comes from `PyObject_GetBuffer`, and is released once.
+        // SAFETY: the buffer comes from `PyObject_GetBuffer`, and only this releases it.
         unsafe { (api().PyBuffer_Release)(&raw mut self.0) }
     }
 }
 
-/// Calls `run` with the bytes of an object; `None` with an exception if it has no buffer.
+/// Calls `run` with the bytes of an object that has the buffer protocol. Raises an exception and returns `None` for any other object.
 ///
 /// # Safety
 ///
 /// `object` is alive.
 unsafe fn with_bytes<T>(object: Pointer, run: impl FnOnce(&[u8]) -> T) -> Option<T> {
     let mut buffer = std::mem::MaybeUninit::<Buffer>::uninit();
-    // SAFETY: see `api`; the bytes stay until the buffer is released. The caller of the function promises not to write to them meanwhile.
+    // SAFETY: see `api`. The bytes stay in memory until the buffer is released. Python code that calls us promises not to change them
+    // during the call.
     unsafe {
         if (api().PyObject_GetBuffer)(object, buffer.as_mut_ptr(), 0) != 0 {
             return None;
@@ -552,14 +554,15 @@ unsafe fn with_bytes<T>(object: Pointer, run: impl FnOnce(&[u8]) -> T) -> Option
     }
 }
 
-/// Calls `run` with the bytes of a line, given as bytes or str. `None` without an exception for any other object.
+/// Calls `run` with the bytes of a line, given as bytes or str. Returns `None` without an exception for any other object, and for a str
+/// with a surrogate.
 ///
 /// # Safety
 ///
 /// `line` is alive.
 #[inline]
 unsafe fn with_line<T>(line: Pointer, run: impl FnOnce(&[u8]) -> Option<T>) -> Option<T> {
-    // SAFETY: see `api`; the bytes live as long as the object.
+    // SAFETY: see `api`. The bytes live as long as `line`.
     unsafe {
         if let Some(line) = bytes_of(line) {
             return run(line);
@@ -567,7 +570,6 @@ unsafe fn with_line<T>(line: Pointer, run: impl FnOnce(&[u8]) -> Option<T>) -> O
         let result = if class_of(line) == api().PyUnicode_Type {
             let mut len = 0;
             let data = (api().PyUnicode_AsUTF8AndSize)(line, &raw mut len).cast::<u8>();
-            // Null for a str with a surrogate.
             (!data.is_null()).then(|| run(std::slice::from_raw_parts(data, len.unsigned_abs())))
         } else {
             with_bytes(line, run)

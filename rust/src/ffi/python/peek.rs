@@ -1,4 +1,4 @@
-//! The public function `peek`.
+//! The public function `peek`: scans a line for its tags, and returns the `Kind` object of an earlier line with the same tags.
 
 use std::collections::HashMap;
 use std::panic::catch_unwind;
@@ -12,18 +12,18 @@ use super::{body, with_line, TAKES_ONE};
 use crate::kinds::scan::{KindSpans, ScanLine};
 use crate::simd::{run, Level};
 
-/// The most kinds to remember, as `MAX_KNOWN` in kinds.py.
+/// Maximum number of kinds to remember. The same as `MAX_KNOWN` in kinds.py.
 const MAX_KNOWN: usize = 1024;
-/// The longest tags of a kind to remember, in bytes, all three together, as `LONGEST_KNOWN` in kinds.py.
+/// Maximum length of the three tags of a remembered kind together, in bytes. The same as `LONGEST_KNOWN` in kinds.py.
 const LONGEST_KNOWN: usize = 256;
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// The state of `peek`.
 struct State {
-    /// `peek` in Python.
+    /// `peek`, written in Python.
     fallback: Object,
-    /// The `Kind` objects that the fallback has returned, by their [`Tags`].
+    /// `Kind` objects that the fallback has returned, by their [`Tags`].
     known: HashMap<Vec<u8>, Object>,
 }
 
@@ -33,7 +33,7 @@ pub static NEW_PEEK: Method = Method {
     name: c"new_peek".as_ptr(),
     function: new_peek,
     flags: TAKES_ONE,
-    doc: c"new_peek((peek, module, doc)) -> the function `peek`, which calls the given one for a kind that it has not seen yet.".as_ptr(),
+    doc: c"new_peek((peek, module, doc)) -> the native function `peek`. It calls the given function for each kind that it does not know yet.".as_ptr(),
 };
 
 unsafe extern "C" fn new_peek(_: Pointer, argument: Pointer) -> Pointer {
@@ -48,8 +48,10 @@ unsafe extern "C" fn new_peek(_: Pointer, argument: Pointer) -> Pointer {
     })
 }
 
-/// The three tags of a kind, as a key of [`State::known`]: a quote, the contents of the tag as in the line, and an LF; for an absent tag
-/// an LF alone. A line has no LF, so each kind has another key.
+/// The three tags of a line, as a key of [`State::known`]: for each tag a quote, its bytes as in the line, and an LF. An absent tag is
+/// an LF alone. Within a line there is no LF, so lines of different kinds have different keys.
+///
+/// The key of `{"type":"system","subtype":"init"}` is `"system`, LF, `"init`, LF, LF.
 struct Tags {
     bytes: [u8; Self::MAX],
     len: usize,
@@ -58,7 +60,7 @@ struct Tags {
 impl Tags {
     const MAX: usize = LONGEST_KNOWN + 3 * 2;
 
-    /// The tags of a line; `None` if they are too long to remember.
+    /// Returns the tags of a line; `None` if they are longer than [`LONGEST_KNOWN`].
     fn of(line: &[u8], kind: &KindSpans) -> Option<Self> {
         let spans = [kind.name, kind.subtype, kind.detail];
         if spans.iter().flatten().map(|span| span.len).sum::<usize>() > LONGEST_KNOWN {
@@ -85,11 +87,11 @@ impl Tags {
     }
 }
 
-/// Find the tags of a line, which may begin with a byte order mark. `None` if the fallback has to find its kind.
+/// Returns the tags of a line, which may begin with a byte order mark. Returns `None` if the fallback has to find the kind.
 fn tags_of(line: &[u8]) -> Option<Tags> {
     let start = if line.starts_with(BOM) { BOM.len() } else { 0 };
     let found = run(Level::Fast, ScanLine(line, start));
-    // With an LF before the end, the argument is several lines.
+    // After an LF that is not the last byte, more lines follow. The fallback returns the kind without tags.
     if found.end == line.len() {
         Tags::of(line, &found.kind)
     } else {
@@ -104,8 +106,8 @@ unsafe extern "C" fn peek(
     count: Size,
     names: Pointer,
 ) -> Pointer {
-    // SAFETY: CPython calls this with `count` live positional arguments, followed by those of `names`. No reference to the state is
-    // kept while other code may run.
+    // SAFETY: CPython calls this with `count` live positional arguments, then one live argument for each of `names`. This function has
+    // no reference to the state while it calls the fallback or `with_line`, which may run other code.
     unsafe {
         let tags = if count == 1 && names.is_null() {
             with_line(*arguments, |line| catch_unwind(|| tags_of(line)).ok()?)

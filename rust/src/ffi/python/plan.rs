@@ -1,4 +1,5 @@
-//! Additions to a plan. Python gives them as tuples of tuples, in the order of the fields that they fill.
+//! Turns the tuples of plans.py into additions to the plan of a reader. The items of a tuple are in the order of the fields of the Rust
+//! struct.
 
 use super::api::{api, Size};
 use super::bytes_of;
@@ -9,16 +10,18 @@ use crate::typed::Reader;
 
 /// Adds `(classes, first_kind, kinds, shapes, tops, open_types, unknown)` to the plan of a reader:
 ///
-/// * `classes`: the number of classes from now on;
-/// * `first_kind`: the index of the first of `kinds`; kinds from there on that exist already are replaced;
-/// * `kinds`: for each new kind `(may_be, item, members, tag_key, words, unknown)`. A member is `(class, tag)`, a word
-///   `(bytes, string)`, and `unknown` is None or `(class, reason)`;
-/// * `shapes`: for each newly planned class `(class, None)` if its lines fall through, or `(class, (type, words, tag, fields, extra))`.
-///   A field is `(key, kind, slot, defaults)`. The kind is None for the tag; there are zero or one defaults. `extra` is the slot for
-///   all other keys, or None;
-/// * `tops`: for each new kind of line `(type, subtype, class)`; the subtype may be None;
-/// * `open_types`: types with subtypes that have a class for any other subtype;
-/// * `unknown`: None, or the class of unknown lines, the reason for an unknown type, and the reason for an unknown subtype.
+/// * `classes`: the new number of classes.
+/// * `first_kind`: the index of the first of `kinds`. These replace existing kinds from this index on.
+/// * `kinds`: for each new kind `(may_be, item, members, tag_key, words, unknown)`. A member is `(class, tag)`. A word is
+///   `(bytes, string)`. `unknown` is None or `(class, reason)`.
+/// * `shapes`: for each newly planned class `(class, (type, words, tag, fields, extra))`, or `(class, None)` if the lines of the class
+///   always fall through. A field is `(key, kind, slot, defaults)`. Its kind is None if the field is the tag. `defaults` has one item or
+///   none. `extra` is the slot of the dict with all other keys, or None.
+/// * `tops`: for each new class of a line `(type, subtype, class)`. The subtype may be None.
+/// * `open_types`: types such as `system`, which have a class for subtypes that are not in `tops`.
+/// * `unknown`: None or `(class of unknown lines, reason for an unknown type, reason for an unknown subtype)`.
+///
+/// Returns `None` for a tuple of another form.
 pub fn change(reader: &mut Reader<Python>, additions: &Object) -> Option<()> {
     let classes = index_at(additions, 0)?;
     let first_kind = index_at(additions, 1)?;
@@ -50,7 +53,7 @@ pub fn change(reader: &mut Reader<Python>, additions: &Object) -> Option<()> {
         plan.kinds.truncate(first_kind);
         plan.kinds.extend(kinds);
         for (id, shape) in shapes {
-            // A planned class stays: the reader remembers its fields by their indexes.
+            // The plan of a class never changes: the reader remembers fields by their indexes.
             if !matches!(plan.classes.get(id), Some(Class::Unplanned)) {
                 continue;
             }
@@ -106,7 +109,7 @@ fn kind(row: &Object) -> Option<Kind<Object>> {
 
 type ShapeParts = (StructClass, Vec<u8>, Vec<Field<Object>>, Option<usize>);
 
-#[allow(clippy::option_option)] // `None` is a wrong row, `Some(None)` a class that is refused.
+#[allow(clippy::option_option)] // `None` is a row of another form, `Some(None)` a class that plans.py has refused.
 fn shape(python: &mut Python, row: &Object) -> Option<Option<ShapeParts>> {
     let Some(row) = optional(row.clone()) else {
         return Some(None);
@@ -160,9 +163,9 @@ fn top(row: &Object) -> Option<Top> {
 
 // --- tuples
 
-/// An item of a tuple.
+/// Returns an item of a tuple; `None` if the tuple is shorter, or for any other object.
 pub fn item(tuple: &Object, index: Size) -> Option<Object> {
-    // SAFETY: see `api`; the tuple is alive, and so are its items.
+    // SAFETY: see `api`. The tuple is alive, and so are its items.
     unsafe {
         let item = (api().PyTuple_GetItem)(tuple.pointer(), index);
         if item.is_null() {
@@ -173,7 +176,7 @@ pub fn item(tuple: &Object, index: Size) -> Option<Object> {
     }
 }
 
-/// All items of a tuple.
+/// Returns all items of a tuple; `None` for any other object.
 pub fn items(tuple: &Object) -> Option<Vec<Object>> {
     // SAFETY: see `api`.
     let len = unsafe { (api().PyTuple_Size)(tuple.pointer()) };
@@ -185,7 +188,7 @@ pub fn items(tuple: &Object) -> Option<Vec<Object>> {
     (0..len).map(|index| item(tuple, index)).collect()
 }
 
-/// All items of the tuple at an index of a tuple.
+/// Returns all items of the tuple that is at an index of `tuple`.
 pub fn items_at(tuple: &Object, index: Size) -> Option<Vec<Object>> {
     items(&item(tuple, index)?)
 }
@@ -195,7 +198,7 @@ fn optional(object: Object) -> Option<Object> {
 }
 
 fn int(object: &Object) -> i64 {
-    // SAFETY: see `api`; for an object that is no int it returns -1 and raises.
+    // SAFETY: see `api`. For an object that is not an int, it raises an exception and returns -1.
     unsafe {
         let value = (api().PyLong_AsLongLong)(object.pointer());
         if value == -1 {
@@ -209,17 +212,17 @@ fn int_at(tuple: &Object, index: Size) -> Option<i64> {
     Some(int(&item(tuple, index)?))
 }
 
-/// The int at an index of a tuple, if it is not negative.
+/// Returns the int at an index of a tuple; `None` if it is negative or not an int.
 pub fn index_at(tuple: &Object, index: Size) -> Option<usize> {
     usize::try_from(int_at(tuple, index)?).ok()
 }
 
 fn bytes(object: &Object) -> Option<Vec<u8>> {
-    // SAFETY: the bytes are copied while the object is alive.
+    // SAFETY: the object is alive while its bytes are copied.
     unsafe { bytes_of(object.pointer()).map(<[u8]>::to_vec) }
 }
 
-/// The bytes at an index of a tuple.
+/// Returns a copy of the `bytes` at an index of a tuple.
 pub fn bytes_at(tuple: &Object, index: Size) -> Option<Vec<u8>> {
     bytes(&item(tuple, index)?)
 }

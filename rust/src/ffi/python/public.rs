@@ -1,8 +1,8 @@
-//! The public functions `Decoder.feed` and `decode`.
+//! The public functions `Decoder.feed` and `decode`, and tools to define more native functions: `peek`, `encode`.
 //!
-//! Each takes the place of a function in Python, its *fallback*. The native function calls the fallback, with the same arguments,
-//! for anything it does not do itself. The other way round, a Python function around a native one, would take as long as reading a
-//! short line.
+//! Each native function replaces a function written in Python, its *fallback*. For every case that the native function cannot handle,
+//! it calls the fallback with the same arguments. The reverse, a Python function that calls a native one, is slower: a call of a Python
+//! function takes as long as reading a short line.
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, CStr, CString};
@@ -16,17 +16,18 @@ use super::{
     body, bytes_of, value_of, with_bytes, with_reader, Feed, State, FEEDER, READER, TAKES_ONE,
 };
 
-/// `METH_FASTCALL | METH_KEYWORDS`: positional arguments in an array, then keyword arguments with their names.
+/// `METH_FASTCALL | METH_KEYWORDS`: the arguments come in one array, the positional arguments first. A tuple has the names of the keyword
+/// arguments.
 const TAKES_ANY: c_int = 0x80 | 0x02;
 
-/// The type of such a function.
+/// The C type of a function with the flags [`TAKES_ANY`].
 pub type TakesAny = unsafe extern "C" fn(Pointer, *const Pointer, Size, Pointer) -> Pointer;
 
-/// Describes a function that takes any arguments. CPython keeps the address of the description, so it is never freed.
+/// Returns a new `PyMethodDef` for a function with the flags [`TAKES_ANY`]. CPython keeps the address, so the memory is never freed.
 pub fn method(name: &'static CStr, function: TakesAny, doc: Vec<u8>) -> Option<&'static Method> {
     Some(Box::leak(Box::new(Method {
         name: name.as_ptr(),
-        // SAFETY: the flags tell CPython the real type.
+        // SAFETY: CPython calls the function by the type that belongs to the flags, which is `TakesAny`.
         function: unsafe {
             std::mem::transmute::<TakesAny, unsafe extern "C" fn(Pointer, Pointer) -> Pointer>(
                 function,
@@ -37,7 +38,7 @@ pub fn method(name: &'static CStr, function: TakesAny, doc: Vec<u8>) -> Option<&
     })))
 }
 
-/// A function of the module `arguments[1]` with the docstring `arguments[2]`.
+/// Returns a new builtin function. `arguments` is a tuple of the fallback, the name of its module, and the docstring.
 pub fn function(name: &'static CStr, function: TakesAny, arguments: &Object) -> Option<Object> {
     let module = item(arguments, 1)?;
     let method = method(name, function, bytes_at(arguments, 2)?)?;
@@ -51,10 +52,10 @@ pub fn function(name: &'static CStr, function: TakesAny, arguments: &Object) -> 
     }
 }
 
-/// The state of a function. It is a static: so the function is bound to no object, and can be pickled by name.
+/// The state of a native function, stored in a static. A function without a bound object can be pickled by its name.
 pub struct Cell<T>(pub UnsafeCell<Option<T>>);
 
-// SAFETY: it is used with the interpreter's lock held.
+// SAFETY: the value is read and written only while this thread holds the interpreter's lock.
 unsafe impl<T> Sync for Cell<T> {}
 
 impl<T> Cell<T> {
@@ -65,12 +66,12 @@ impl<T> Cell<T> {
 
 /// The state of `Decoder.feed`.
 struct FeedState {
-    /// The index of the word of a decoder that holds the capsule of `new_feed`. While the word holds anything else, or null, the
-    /// fallback takes the chunks.
+    /// Index of the word of a `Decoder` that holds the attribute `_feeder`: a capsule of `new_feed`. While the word holds any other
+    /// object, or null, the fallback takes the chunks.
     slot: usize,
-    /// `Decoder.feed` in Python.
+    /// `Decoder.feed`, written in Python.
     fallback: Object,
-    /// `Decoder._take`, for a chunk with falls.
+    /// `Decoder._take`. It gets each chunk with falls, and their messages.
     take: Object,
 }
 
@@ -78,9 +79,9 @@ static FEED: Cell<FeedState> = Cell::new();
 
 /// The state of `decode`.
 struct DecodeState {
-    /// The capsule of the reader, once there is one.
+    /// The capsule of the reader; `None` until a reader has called `serve_decode`.
     reader: Option<Object>,
-    /// `decode` in Python.
+    /// `decode`, written in Python.
     fallback: Object,
 }
 
@@ -90,14 +91,14 @@ pub static NEW_FEED_METHOD: Method = Method {
     name: c"new_feed_method".as_ptr(),
     function: new_feed_method,
     flags: TAKES_ONE,
-    doc: c"new_feed_method((class, slot, doc, feed, take)) -> the method `feed` of a class of decoders.".as_ptr(),
+    doc: c"new_feed_method((class, slot, doc, feed, take)) -> the native method `feed` for a class of decoders.".as_ptr(),
 };
 
 pub static NEW_DECODE: Method = Method {
     name: c"new_decode".as_ptr(),
     function: new_decode,
     flags: TAKES_ONE,
-    doc: c"new_decode((decode, module, doc)) -> the function `decode`, which calls the given one for everything until a reader serves it.".as_ptr(),
+    doc: c"new_decode((decode, module, doc)) -> the native function `decode`. Until `serve_decode` is called, it calls the given function for every line.".as_ptr(),
 };
 
 unsafe extern "C" fn new_feed_method(_: Pointer, argument: Pointer) -> Pointer {
@@ -118,7 +119,7 @@ unsafe extern "C" fn new_feed_method(_: Pointer, argument: Pointer) -> Pointer {
 }
 
 unsafe extern "C" fn new_decode(_: Pointer, argument: Pointer) -> Pointer {
-    // SAFETY: as above.
+    // SAFETY: CPython calls this with an argument that is alive.
     body(|| unsafe {
         let argument = Object::borrowed(argument);
         let state = DecodeState {
@@ -131,24 +132,24 @@ unsafe extern "C" fn new_decode(_: Pointer, argument: Pointer) -> Pointer {
     })
 }
 
-/// Makes `decode` use the reader of this capsule.
+/// Makes `decode` use the reader that `capsule` owns.
 ///
 /// # Safety
 ///
-/// The interpreter's lock is held.
+/// This thread holds the interpreter's lock.
 pub unsafe fn serve_decode(capsule: Object) {
-    // SAFETY: the caller promises it. Freeing the old reader may run other code, so that comes last.
+    // SAFETY: the caller promises it. Dropping the old capsule may run other code, so it is dropped last.
     let before = unsafe { (*DECODE.0.get()).as_mut() }.map(|state| state.reader.replace(capsule));
     drop(before);
 }
 
-/// Sets the state of a function.
+/// Replaces the state of a function.
 ///
 /// # Safety
 ///
-/// The interpreter's lock is held.
+/// This thread holds the interpreter's lock.
 pub unsafe fn replace<T>(cell: &Cell<T>, value: T) {
-    // SAFETY: the caller promises it. Freeing the old value may run other code, so that comes last.
+    // SAFETY: the caller promises it. Dropping the old state may run other code, so it is dropped last.
     let before = unsafe { (*cell.0.get()).replace(value) };
     drop(before);
 }
@@ -160,8 +161,8 @@ unsafe extern "C" fn feed(
     count: Size,
     names: Pointer,
 ) -> Pointer {
-    // SAFETY: CPython calls this with an instance of the class, which has the slot, and with `count` live positional arguments,
-    // followed by those of `names`.
+    // SAFETY: CPython calls this with an instance of the class, and an instance has the slot. `arguments` has `count` live positional
+    // arguments, then one live argument for each of `names`.
     unsafe {
         let Some(state) = (*FEED.0.get()).as_ref() else {
             return null_mut();
@@ -195,13 +196,14 @@ unsafe extern "C" fn feed(
     }
 }
 
-/// Calls a function with `count` positional arguments, followed by those of `names`. Returns its result, or null with an exception.
+/// Calls a function with `count` positional arguments and one keyword argument for each of `names`. Returns the result; null after the
+/// function has raised an exception.
 ///
-/// `PyObject_Vectorcall` does the same, but CPython 3.10 does not export it.
+/// `PyObject_Vectorcall` does the same, but CPython 3.10 does not export this function.
 ///
 /// # Safety
 ///
-/// `names` is null or a tuple of names. There are `count` arguments and one for each name, all alive.
+/// `names` is null or a tuple of strings. `arguments` has `count` positional arguments, then one for each name. All of them are alive.
 pub unsafe fn call(
     function: &Object,
     arguments: *const Pointer,
@@ -233,19 +235,19 @@ pub unsafe fn call(
     }
 }
 
-/// Feeds a decoder natively, if possible; `None` without memory.
+/// Feeds a chunk to the line buffer of `feeder`. Returns [`Fed::Nothing`] if the fallback has to take the chunk, and `None` without memory.
 ///
 /// # Safety
 ///
 /// `feeder` is alive or null; `chunk` is alive.
 #[inline]
 unsafe fn feed_one(feeder: Pointer, chunk: Pointer) -> Option<Fed> {
-    // SAFETY: the caller promises it; a capsule of this name owns a `Feed`.
+    // SAFETY: the caller promises it. A capsule with the name `FEEDER` owns a `Feed`.
     unsafe {
         if feeder.is_null() || class_of(feeder) != api().PyCapsule_Type {
             return Some(Fed::Nothing);
         }
-        // Other code may replace the capsule meanwhile.
+        // A garbage collection may run code that replaces the attribute. This reference keeps the capsule alive.
         let feeder = Object::borrowed(feeder);
         let Feed { handle, reader, .. } = *value_of::<Feed>(feeder.pointer(), FEEDER);
         with_reader(
@@ -255,7 +257,7 @@ unsafe fn feed_one(feeder: Pointer, chunk: Pointer) -> Option<Fed> {
                 Some(data) => feed::feed(handle, state, data),
                 None => {
                     with_bytes(chunk, |data| feed::feed(handle, state, data)).unwrap_or_else(|| {
-                        // The fallback raises the right exception.
+                        // The fallback raises an exception with a better text.
                         (api().PyErr_Clear)();
                         Some(Fed::Nothing)
                     })
@@ -272,7 +274,7 @@ unsafe extern "C" fn decode(
     count: Size,
     names: Pointer,
 ) -> Pointer {
-    // SAFETY: as above.
+    // SAFETY: CPython calls this with `count` live positional arguments, then one live argument for each of `names`.
     unsafe {
         let Some(DecodeState { reader, fallback }) = (*DECODE.0.get()).as_ref() else {
             return null_mut();
