@@ -76,7 +76,7 @@ impl Drain {
                 end: None,
                 paused: false,
                 spill_failed: false,
-                say_budget: false,
+                report_budget: false,
                 signalled: false,
                 watching: false,
                 watched: false,
@@ -178,8 +178,8 @@ impl Drain {
                 let _ = epoll::delete(&state.poll, &state.pipe);
             }
             state.sink = Sink::Nowhere;
-            state.say_budget = false;
-            state.settle(stream);
+            state.report_budget = false;
+            state.update_signals(stream);
             if state.paused {
                 stream.rescuer.kick();
             }

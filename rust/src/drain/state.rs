@@ -89,7 +89,7 @@ pub struct State {
     /// Whether making or writing a file has failed since the last resume.
     pub(super) spill_failed: bool,
     /// Whether the next read has to return [`Got::Budget`].
-    pub(super) say_budget: bool,
+    pub(super) report_budget: bool,
     /// Whether the eventfd is switched on in `poll`.
     pub(super) signalled: bool,
     /// Whether a descriptor is watched that has not become readable yet.
@@ -106,12 +106,12 @@ pub struct State {
 impl State {
     /// Reads for the reader: the waiting bytes if there are any, else the descriptor.
     pub(super) fn read(&mut self, stream: &Stream, out: &mut [u8]) -> Got {
-        if self.say_budget {
-            self.say_budget = false;
-            self.settle(stream);
+        if self.report_budget {
+            self.report_budget = false;
+            self.update_signals(stream);
             return Got::Budget;
         }
-        if self.waits() {
+        if self.has_waiting() {
             self.idle = false;
             return self.pop(stream, out);
         }
@@ -161,8 +161,8 @@ impl State {
             bytes = self.after.pop(out);
             stream.give_back(bytes);
         }
-        self.settle(stream);
-        if self.paused && self.may_go_on(stream.shared) {
+        self.update_signals(stream);
+        if self.paused && self.may_resume(stream.shared) {
             stream.rescuer.kick();
         }
         Got::Bytes(bytes)
@@ -216,7 +216,7 @@ impl State {
             }
             (Destination::Sink, _) => self.stats.discarded += bytes as u64,
         }
-        self.settle(stream);
+        self.update_signals(stream);
         if more {
             Rescued::Some(bytes)
         } else {
@@ -257,7 +257,7 @@ impl State {
             }
         }
         if room == 0 {
-            self.say_budget |= matches!(overflow, Overflow::Error);
+            self.report_budget |= matches!(overflow, Overflow::Error);
             return None;
         }
         Some(Destination::Memory(room))
@@ -299,8 +299,8 @@ impl State {
         self.end = Some(end);
         // A descriptor at its end stays readable, and would wake the rescuer again and again.
         stream.rescuer.delete(self.pipe.as_fd());
-        self.go_on(stream.shared);
-        self.settle(stream);
+        self.unpause(stream.shared);
+        self.update_signals(stream);
     }
 
     /// Stops reading the descriptor until [`Stream::resume`].
@@ -310,12 +310,12 @@ impl State {
         stream.shared.count_paused(true);
         // Remove the descriptor: an epoll instance reports a closed pipe even to a member that waits for no event.
         stream.rescuer.delete(self.pipe.as_fd());
-        self.settle(stream);
+        self.update_signals(stream);
         Rescued::Paused
     }
 
     /// Returns true if a paused stream has enough room to be read again.
-    pub(super) fn may_go_on(&self, shared: &Shared) -> bool {
+    pub(super) fn may_resume(&self, shared: &Shared) -> bool {
         match &self.sink {
             Sink::Queue(overflow) => {
                 let can_spill = matches!(overflow, Overflow::Spill { .. }) && !self.spill_failed;
@@ -328,7 +328,7 @@ impl State {
     }
 
     /// Marks the stream as not paused.
-    pub(super) fn go_on(&mut self, shared: &Shared) {
+    pub(super) fn unpause(&mut self, shared: &Shared) {
         if std::mem::take(&mut self.paused) {
             shared.count_paused(false);
         }
@@ -336,7 +336,7 @@ impl State {
     }
 
     /// Returns true if bytes are waiting for the reader, in memory or in the file.
-    fn waits(&self) -> bool {
+    fn has_waiting(&self) -> bool {
         !self.queue.is_empty() || self.file.is_some() || !self.after.is_empty()
     }
 
@@ -351,13 +351,13 @@ impl State {
     }
 
     /// Updates, after any change, whether the rescuer has to read the descriptor, and whether the eventfd wakes the reader.
-    pub(super) fn settle(&mut self, stream: &Stream) {
-        let waits = self.waits();
+    pub(super) fn update_signals(&mut self, stream: &Stream) {
+        let waits = self.has_waiting();
         let nobody_reads = !matches!(self.sink, Sink::Queue(_));
         stream
             .rescuer_reads
             .store(waits || nobody_reads, Ordering::Relaxed);
-        let signal = waits || self.end.is_some() || self.say_budget;
+        let signal = waits || self.end.is_some() || self.report_budget;
         if signal != self.signalled {
             self.signalled = signal;
             let flags = if signal {

@@ -83,13 +83,13 @@ impl Stream {
         };
         match guard.as_mut() {
             Some(state) if state.paused => {
-                if !state.may_go_on(self.shared) {
+                if !state.may_resume(self.shared) {
                     return Resumed::NotYet;
                 }
                 if self.rescuer.add(state.pipe.as_fd(), self.id).is_err() {
                     return Resumed::Failed;
                 }
-                state.go_on(self.shared);
+                state.unpause(self.shared);
                 Resumed::Done
             }
             _ => Resumed::Done,
@@ -105,7 +105,7 @@ impl Stream {
             // A forked child may have the same file open. Then closing the descriptor does not remove it from the epoll instance.
             self.rescuer.delete(state.pipe.as_fd());
             state.drop_waiting(self);
-            state.go_on(self.shared);
+            state.unpause(self.shared);
             self.shared.leave(self, || {
                 if let Ok(flags) = fcntl_getfl(&state.pipe) {
                     let _ = fcntl_setfl(&state.pipe, flags - OFlags::NONBLOCK);

@@ -103,7 +103,7 @@ const EINVAL: c_int = 22;
 /// vectors keep it on the heap.
 struct Parts<T, K> {
     /// The memory of the struct's own fields: a name or buffers.
-    keep: K,
+    owned: K,
     #[allow(dead_code)]
     // Dropping the vector releases the children that no consumer has moved out.
     children: Vec<T>,
@@ -112,11 +112,11 @@ struct Parts<T, K> {
 }
 
 impl<T, K> Parts<T, K> {
-    fn new(keep: K, mut children: Vec<T>) -> Result<Self, NoMemory> {
+    fn new(owned: K, mut children: Vec<T>) -> Result<Self, NoMemory> {
         let mut pointers = with_room(children.len())?;
         pointers.extend(children.iter_mut().map(ptr::from_mut));
         Ok(Self {
-            keep,
+            owned,
             children,
             pointers,
         })
@@ -178,7 +178,7 @@ impl ArrowSchema {
         let mut parts: SchemaParts = Parts::new(CString::new(bytes).unwrap_or_default(), children)?;
         let mut schema = Self::empty();
         schema.format = format.as_ptr();
-        schema.name = parts.keep.as_ptr();
+        schema.name = parts.owned.as_ptr();
         schema.flags = flags;
         schema.n_children = count(parts.pointers.len());
         schema.children = parts.pointers.as_mut_ptr();
@@ -242,8 +242,8 @@ impl ArrowArray {
         let mut array = Self::empty();
         array.length = count(rows);
         array.null_count = count(nulls);
-        array.n_buffers = count(parts.keep.0.len());
-        array.buffers = parts.keep.0.as_mut_ptr();
+        array.n_buffers = count(parts.owned.0.len());
+        array.buffers = parts.owned.0.as_mut_ptr();
         array.n_children = count(parts.pointers.len());
         array.children = parts.pointers.as_mut_ptr();
         array.private_data = boxed(parts)?.cast();
@@ -268,26 +268,26 @@ unsafe extern "C" fn release_array(array: *mut ArrowArray) {
 
 /// Why a stream failed before it was read to its end.
 #[derive(Debug)]
-pub(super) enum Ended {
+pub(super) enum StreamError {
     NoMemory,
     /// Any other reason: an error text for the user.
-    Because(String),
+    Other(String),
 }
 
-impl From<NoMemory> for Ended {
+impl From<NoMemory> for StreamError {
     fn from(NoMemory: NoMemory) -> Self {
         Self::NoMemory
     }
 }
 
-impl From<&str> for Ended {
+impl From<&str> for StreamError {
     fn from(reason: &str) -> Self {
-        Self::Because(reason.into())
+        Self::Other(reason.into())
     }
 }
 
 /// A function that returns the next batch of a stream, `None` at the end, or an error.
-pub(super) type Batches = Box<dyn FnMut() -> Result<Option<Batch>, Ended> + Send>;
+pub(super) type Batches = Box<dyn FnMut() -> Result<Option<Batch>, StreamError> + Send>;
 
 /// The state of an exported stream.
 ///
@@ -376,8 +376,8 @@ unsafe extern "C" fn stream_next(stream: *mut ArrowArrayStream, out: *mut ArrowA
             unsafe { out.write(array) };
             return 0;
         }
-        Ok(Err(Ended::NoMemory)) => (ENOMEM, NO_MEMORY.into()),
-        Ok(Err(Ended::Because(reason))) => {
+        Ok(Err(StreamError::NoMemory)) => (ENOMEM, NO_MEMORY.into()),
+        Ok(Err(StreamError::Other(reason))) => {
             let reason = CString::new(reason.replace('\0', "\u{fffd}"));
             (EINVAL, reason.unwrap_or_default().into())
         }

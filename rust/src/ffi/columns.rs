@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex};
 use std::{mem, ptr};
 
-use super::arrow::{ArrowArrayStream, Batches, Ended};
+use super::arrow::{ArrowArrayStream, Batches, StreamError};
 use super::forks::watch_forks;
 use super::imported::{Imported, Table};
 use super::{
@@ -236,8 +236,8 @@ pub unsafe extern "C" fn cw_scan_stream(handle: u64, out: *mut *mut c_void) -> i
         let batches: Batches = Box::new(move || {
             let next = reader.next_batch();
             next.map_err(|failure| match failure {
-                Failure::NoMemory => Ended::NoMemory,
-                failure => Ended::Because(message(&failure, &plan, &sources)),
+                Failure::NoMemory => StreamError::NoMemory,
+                failure => StreamError::Other(message(&failure, &plan, &sources)),
             })
         });
         out.write(give(ArrowArrayStream::of(columns, batches)));
@@ -382,10 +382,10 @@ pub unsafe extern "C" fn cw_scan_report(handle: u64, out: *mut u64, len: u64) ->
         })?;
         let report = lock(&report);
         let numbers = 6 + 2 * report.surrogates.len() + 5 * report.cases.len();
-        let (mut told, mut cases) = (with_room(numbers)?, with_room(report.cases.len())?);
-        told.extend([report.bytes, report.lines, report.skipped]);
-        told.extend([report.rows, report.decoded, report.invalid]);
-        told.extend(report.surrogates.iter().chain(&report.misfits));
+        let (mut list, mut cases) = (with_room(numbers)?, with_room(report.cases.len())?);
+        list.extend([report.bytes, report.lines, report.skipped]);
+        list.extend([report.rows, report.decoded, report.invalid]);
+        list.extend(report.surrogates.iter().chain(&report.misfits));
         cases.extend_from_slice(&report.cases);
         drop(report); // Counting lines reads files: the scan may go on meanwhile.
         let mut numbers = LineNumbers {
@@ -396,15 +396,15 @@ pub unsafe extern "C" fn cw_scan_report(handle: u64, out: *mut u64, len: u64) ->
         for case in &cases {
             let column = case.column.map_or(u64::MAX, |column| column as u64);
             let number = numbers.of(case);
-            told.extend([case.problem as u64, column, case.source as u64]);
-            told.extend([case.offset, number]);
+            list.extend([case.problem as u64, column, case.source as u64]);
+            list.extend([case.offset, number]);
         }
-        if out.is_null() || len < told.len() as u64 {
+        if out.is_null() || len < list.len() as u64 {
             return Err(CW_ERROR_ARGUMENT);
         }
         // SAFETY: `out` is not null, and the caller guarantees room for `len` numbers, of which these are at most `len`.
-        unsafe { ptr::copy_nonoverlapping(told.as_ptr(), out, told.len()) };
-        i32::try_from(told.len()).map_err(|_| CW_ERROR_ARGUMENT)
+        unsafe { ptr::copy_nonoverlapping(list.as_ptr(), out, list.len()) };
+        i32::try_from(list.len()).map_err(|_| CW_ERROR_ARGUMENT)
     })
 }
 
@@ -465,7 +465,7 @@ pub unsafe extern "C" fn cw_combine_add(
             let Err(error) = added else {
                 return Ok(CW_NOTHING);
             };
-            let Ended::Because(reason) = error else {
+            let StreamError::Other(reason) = error else {
                 return Err(CW_ERROR_MEMORY);
             };
             for (to, from) in out.iter_mut().zip(reason.bytes()) {
@@ -476,7 +476,7 @@ pub unsafe extern "C" fn cw_combine_add(
     })
 }
 
-fn add(combined: &mut Combined, mut imported: Imported) -> Result<(), Ended> {
+fn add(combined: &mut Combined, mut imported: Imported) -> Result<(), StreamError> {
     if combined.is_none() {
         let rows = Combine::new(&imported.columns);
         let rows = rows.ok_or("it lacks the column message_id or request_id")?;

@@ -19,7 +19,7 @@ use std::borrow::Cow;
 use std::ffi::{c_char, c_int, CStr};
 use std::slice;
 
-use super::arrow::{ArrowArray, ArrowArrayStream, ArrowSchema, Ended, ENOMEM};
+use super::arrow::{ArrowArray, ArrowArrayStream, ArrowSchema, StreamError, ENOMEM};
 use crate::columns::batch::{push, with_room, Cell, NoMemory, Type};
 use crate::columns::combine::Rows;
 
@@ -58,7 +58,7 @@ impl Imported {
     /// # Safety
     ///
     /// `stream` points to an `ArrowArrayStream` that obeys the Arrow C stream interface.
-    pub(super) unsafe fn new(stream: *mut ArrowArrayStream) -> Result<Self, Ended> {
+    pub(super) unsafe fn new(stream: *mut ArrowArrayStream) -> Result<Self, StreamError> {
         let mut imported = Self {
             // SAFETY: the caller guarantees that `stream` points to a valid struct. The interface allows moving it: copy
             // the struct, then clear `release` in the old place, as `empty` does.
@@ -90,7 +90,7 @@ impl Imported {
         Ok(imported)
     }
 
-    fn add_column(&mut self, name: &str, format: &str) -> Result<(), Ended> {
+    fn add_column(&mut self, name: &str, format: &str) -> Result<(), StreamError> {
         let kind = match format {
             "u" | "U" => Type::Text,
             "l" => Type::Int,
@@ -98,7 +98,7 @@ impl Imported {
             "b" => Type::Bool,
             _ if format.starts_with("tsu:") => Type::Time,
             _ => {
-                return Err(Ended::Because(format!(
+                return Err(StreamError::Other(format!(
                     "its column {name} is of the Arrow format {format}, which scan() does not write"
                 )))
             }
@@ -112,7 +112,7 @@ impl Imported {
     }
 
     /// Returns the next batch of rows; `None` at the end of the stream.
-    pub(super) fn next(&mut self) -> Result<Option<Table>, Ended> {
+    pub(super) fn next(&mut self) -> Result<Option<Table>, StreamError> {
         let next = self.stream.get_next.ok_or("it has no rows")?;
         let mut array = ArrowArray::empty();
         // SAFETY: `new` checked that the stream is alive, and only `drop` releases it; `array` is a local struct to write to.
@@ -137,15 +137,15 @@ impl Imported {
     }
 
     /// Returns why a call of the stream failed: its own error text, if it has one.
-    fn error(&mut self, status: c_int) -> Ended {
+    fn error(&mut self, status: c_int) -> StreamError {
         if status == ENOMEM {
-            return Ended::NoMemory;
+            return StreamError::NoMemory;
         }
         let last = self.stream.get_last_error;
         // SAFETY: the stream is alive. Its error text is valid until the next call of the stream, and is copied before that.
-        let told = last.map(|last| unsafe { text(last(&raw mut self.stream)) });
-        let told = told.filter(|told| !told.is_empty());
-        Ended::Because(told.unwrap_or("its stream failed".into()).into_owned())
+        let reason = last.map(|last| unsafe { text(last(&raw mut self.stream)) });
+        let reason = reason.filter(|reason| !reason.is_empty());
+        StreamError::Other(reason.unwrap_or("its stream failed".into()).into_owned())
     }
 
     /// Appends a view of each column of `array` to `views`; `None` if the array does not match the schema.

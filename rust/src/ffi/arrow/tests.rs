@@ -59,7 +59,7 @@ fn a_stream_ends_with_a_released_array_and_a_failure_with_its_words() {
             1 => Ok(Some(batch(3))),
             0 => Ok(None),
             -1 => panic!("provoked by a test"),
-            _ => Err(Ended::NoMemory),
+            _ => Err(StreamError::NoMemory),
         }
     });
     let mut stream = ArrowArrayStream::of(vec![("a".into(), Type::Time)], batches);

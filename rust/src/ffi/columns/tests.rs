@@ -59,7 +59,7 @@ fn wrong_arguments_are_refused() {
 }
 
 #[test]
-fn counts_and_cases_are_told() {
+fn counts_and_cases_are_reported() {
     let handle = new(SPEC, Some(refuse)).unwrap();
     // SAFETY: each pointer is null, or points to live memory of the given length.
     unsafe {
@@ -69,13 +69,13 @@ fn counts_and_cases_are_told() {
         let arrow = stream.cast::<ArrowArrayStream>();
         let mut array = ArrowArray::empty();
         assert_eq!((*arrow).get_next.unwrap()(arrow, &raw mut array), 0);
-        let mut told = [9; 20];
-        assert_eq!(cw_scan_report(handle, told.as_mut_ptr(), 20), 20);
+        let mut list = [9; 20];
+        assert_eq!(cw_scan_report(handle, list.as_mut_ptr(), 20), 20);
         let cases = [1, 1, 0, 0, 1, 2, u64::MAX, 0, 11, 2];
-        assert_eq!(told[..10], [14, 2, 0, 1, 1, 1, 0, 0, 0, 1]);
-        assert_eq!(told[10..], cases);
+        assert_eq!(list[..10], [14, 2, 0, 1, 1, 1, 0, 0, 0, 1]);
+        assert_eq!(list[10..], cases);
         assert_eq!(
-            cw_scan_report(handle, told.as_mut_ptr(), 19),
+            cw_scan_report(handle, list.as_mut_ptr(), 19),
             CW_ERROR_ARGUMENT
         );
         assert_eq!(
