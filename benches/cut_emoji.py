@@ -101,7 +101,7 @@ def outcome(reader: Callable[[Path], list[str | None]], data: bytes = LINES) -> 
             return reader(file)
         except ImportError:
             return "is not installed"
-        except Exception as error:  # each package has its own
+        except Exception as error:  # each package raises its own exceptions
             return f"refuses the file: {type(error).__name__}"
 
 

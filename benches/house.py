@@ -242,7 +242,7 @@ class House:
         return answer["id"], answer["pid"]
 
     def open(self, count: int, *, attached: bool) -> None:
-        """Open ``count`` more idle sessions: their CLIs have answered ``initialize``, and clients have the answer."""
+        """Open ``count`` more idle sessions, whose CLIs have answered ``initialize``; wait until all of it has arrived."""
         line = workloads.initialized("claude_wire_supervisor_initialize")
         opened = [ManagedSession(*self.create(["sleep", "1000000"])) for _ in range(count)]
         self.sessions += opened
@@ -292,7 +292,7 @@ def main(path: str, loop: str) -> None:
         import uvloop
 
         uvloop.run(run)
-    else:  # as "claude-wire supervisor start" runs it
+    else:  # the loop of ``claude-wire supervisor start``
         with closing(SupervisorLoop()) as own:
             own.run_until_complete(run)
     folder.release()

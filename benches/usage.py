@@ -139,7 +139,7 @@ def main() -> None:
                 with open(path, "ab") as file:
                     file.write(line)
             taken.setdefault("second look, ten files grew", []).append(in_process(look))
-            command()  # its own index
+            command()  # runs with the index that the command writes
             if peer:
                 taken.setdefault("ccusage", []).append(ccusage(peer, home)[0])
         size = sum(path.stat().st_size for path in projects.rglob("*.jsonl"))

@@ -87,7 +87,7 @@ def _named(field: dataclasses.Field[Any]) -> str:
 
 
 async def _drive(cli: Path, folder: Path, home: Path, refused: frozenset[str]) -> dict[str, str]:
-    """Go through all scenarios, and return why some did not come to their end."""
+    """Run all scenarios. Return the name of each scenario that failed, and why."""
     failed: dict[str, str] = {}
     limiter = anyio.CapacityLimiter(AT_ONCE)
 

@@ -427,7 +427,8 @@ impl Engine for Avx2 {
     ) -> (usize, bool) {
         while let Some(bytes) = chunk(data, at) {
             let vector = load(self, bytes);
-            // SAFETY: the caller guarantees room for the remaining bytes and 32 more, so a vector fits at `to`. A value of `Avx2` proves that the processor has AVX2.
+            // SAFETY: the caller guarantees room for the remaining bytes and 32 more, so a vector fits at `to`. A value of `Avx2` proves
+            // that the processor has AVX2.
             #[allow(clippy::cast_possible_wrap)] // `also` keeps its bits as an `i8`.
             let others = unsafe {
                 _mm256_storeu_si256(to.cast(), vector);
