@@ -242,7 +242,7 @@ class House:
         return answer["id"], answer["pid"]
 
     def open(self, count: int, *, attached: bool) -> None:
-        """Open ``count`` more idle sessions, whose CLIs have answered ``initialize``; wait until all of it has arrived."""
+        """Open ``count`` more idle sessions, whose CLIs have answered ``initialize``; wait for the answers."""
         line = workloads.initialized("claude_wire_supervisor_initialize")
         opened = [ManagedSession(*self.create(["sleep", "1000000"])) for _ in range(count)]
         self.sessions += opened

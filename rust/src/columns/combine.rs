@@ -1,4 +1,4 @@
-//! [`Combine`](crate::columns::combine::Combine): keeps one row of each response of the API in tables `usage`.
+//! [`Combine`]: keeps one row of each response of the API in tables `usage`.
 //!
 //! A response can have several rows, and adding their tokens would count it more than once. A response with several content blocks is
 //! several lines, each with the usage of the whole response. A forked session copies lines into another file. A recorded stream has

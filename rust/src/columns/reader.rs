@@ -1,4 +1,4 @@
-//! [`Reader`](crate::columns::reader::Reader): reads sources line by line into batches, and counts the values that did not fit.
+//! [`Reader`]: reads sources line by line into batches, and counts the values that did not fit.
 //!
 //! One buffer of 256 KiB serves all sources, so its bytes are still in the processor's cache when their lines are walked:
 //!

@@ -1,4 +1,4 @@
-//! [`Source`](crate::columns::source::Source): a file, a range of a file, or bytes, whose lines are read.
+//! [`Source`]: a file, a range of a file, or bytes, whose lines are read.
 //!
 //! A range owns the lines that begin in it: `start..stop`. So several readers can share a file without losing or repeating a line:
 //!

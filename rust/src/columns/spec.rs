@@ -1,4 +1,4 @@
-//! [`Spec`](crate::columns::spec::Spec): the columns of a table, and the rules that fill them.
+//! [`Spec`]: the columns of a table, and the rules that fill them.
 //!
 //! A table is described by a text, which Python writes. A line that begins with `!` selects lines of the input:
 //!

@@ -1,4 +1,4 @@
-//! [`Tree`](crate::columns::tree::Tree): the wanted keys of an object, and of the objects in it.
+//! [`Tree`]: the wanted keys of an object, and of the objects in it.
 //!
 //! The tree of the paths `type`, `message.id` and `message.usage`. Each key has a number, its *slot*, under which its value is stored:
 //!
