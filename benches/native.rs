@@ -13,9 +13,9 @@ use claude_wire::filter::Filter;
 use claude_wire::kinds::peek::peek_lines;
 use claude_wire::kinds::scan::KindSpans;
 use claude_wire::lines::buffer::{Bom, Buffer};
-use claude_wire::lines::frame;
-use claude_wire::lines::step::{Place, Step};
+use claude_wire::lines::place::Place;
 use claude_wire::simd::{Key, Level};
+use claude_wire::stream::{Sink, Stream};
 use claude_wire::typed::plan::{may_be, Class, Field, Kind, Member, Plan, Shape, Top};
 use claude_wire::typed::{Builder, Line, Reader};
 
@@ -40,11 +40,7 @@ type Case = fn(&Inputs) -> usize;
 
 /// The cases: name, whether the work uses vector instructions, and function.
 const CASES: &[(&str, bool, Case)] = &[
-    ("frame", true, |inputs| {
-        let found = frame::check(&inputs.like, usize::MAX);
-        found.lines + found.defects as usize
-    }),
-    ("buffer", true, buffer),
+    ("stream", true, stream),
     ("peek", true, |i| peek(&i.like, Level::Fast)),
     ("peek, plain", false, |i| peek(&i.like, Level::Plain)),
     ("peek, a line of 3 MB", true, |i| peek(&i.huge, Level::Fast)),
@@ -69,22 +65,33 @@ const CASES: &[(&str, bool, Case)] = &[
     }),
 ];
 
-fn buffer(inputs: &Inputs) -> usize {
-    let mut buffer = Buffer::new(usize::MAX, Bom::Skip);
-    let mut lines = 0;
-    for chunk in inputs.like.chunks(CHUNK) {
-        let mut at = 0;
-        while at < chunk.len() {
-            let (consumed, step) = buffer.next(&chunk[at..]).expect("memory");
-            at += consumed;
-            lines += match step {
-                Step::Body { lines, .. } => lines,
-                Step::Carry { .. } => 1,
-                _ => 0,
-            };
-        }
+/// Counts lines.
+struct Count(u64);
+
+impl Sink for Count {
+    const KEEPS_CARRIED: bool = false;
+
+    fn lines(&mut self, data: &[u8], len: usize, _: Place) -> u64 {
+        let lines = memchr::memchr_iter(b'\n', &data[..len]).count() as u64;
+        self.0 += lines;
+        lines
     }
-    lines
+    fn carried(&mut self, _: &[u8], _: usize, _: Place) {
+        self.0 += 1;
+    }
+    fn merged(&mut self, _: &[u8], _: usize, _: Place) {
+        self.0 += 1;
+    }
+    fn too_long(&mut self, _: &[u8], _: u64, _: Place) {}
+}
+
+fn stream(inputs: &Inputs) -> usize {
+    let mut stream = Stream::new(Buffer::new(usize::MAX, Bom::Skip), None);
+    let mut count = Count(0);
+    for chunk in inputs.like.chunks(CHUNK) {
+        stream.take(chunk, &mut count).expect("memory");
+    }
+    usize::try_from(count.0).expect("a count")
 }
 
 fn peek(data: &[u8], level: Level) -> usize {
@@ -117,10 +124,7 @@ fn filter(data: &[u8], mut filter: Filter) -> usize {
         while at < end {
             let taken = filter.take(&window[at..end], usize::MAX, Place::default());
             let taken = taken.expect("memory");
-            let merged = filter.close(|_, len, _| {
-                kept += len;
-                Ok(())
-            });
+            let merged = filter.close(|_, len, _| kept += len);
             merged.expect("memory");
             kept += taken.kept;
             at += taken.bytes + taken.kept;

@@ -15,11 +15,9 @@ import claude_wire
 import msgspec_by_hand
 import peers
 import workloads
-from claude_wire.codec.typed_lines import SUBTYPED, union_decoder
 from conftest import Contest
+from floor import floor
 
-#: msgspec's decoder for our classes, without our code around it.
-floor = union_decoder(SUBTYPED)
 #: msgspec's decoder for classes that an application would write.
 by_hand = msgspec_by_hand.decoder()
 

@@ -9,11 +9,8 @@ import claude_wire
 import msgspec_by_hand
 import peers
 import workloads
-from claude_wire.codec.typed_lines import SUBTYPED, union_decoder
 from conftest import Contest, Job
-
-#: msgspec's decoder for our classes, without our code around it.
-floor = union_decoder(SUBTYPED)
+from floor import floor
 
 
 def each_of(

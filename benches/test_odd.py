@@ -10,7 +10,8 @@ import claude_wire
 import peers
 import workloads
 from conftest import Contest
-from test_decode import aligned, by_hand, feeding, floor
+from floor import floor
+from test_decode import aligned, by_hand, feeding
 
 
 @pytest.mark.parametrize(

@@ -54,14 +54,17 @@ fn rows(table: &str, level: Level, data: &[u8], ranges: &[(u64, u64)]) -> Vec<Ve
         level,
         decode: Box::new(|_| Reply::Refused),
     });
-    let report = Arc::new(Mutex::new(Report::new(plan.spec.columns.len()).expect("there is memory")));
+    let report = Arc::new(Mutex::new(
+        Report::new(plan.spec.columns.len()).expect("there is memory"),
+    ));
     let sources = ranges.iter().map(|&(start, stop)| Source {
         input: Input::Bytes(Arc::new(data.to_vec())),
         name: None,
         start,
         stop,
     });
-    let mut reader = Reader::new(plan, Arc::new(sources.collect()), report).expect("there is memory");
+    let mut reader =
+        Reader::new(plan, Arc::new(sources.collect()), report).expect("there is memory");
     let mut rows = Vec::new();
     while let Some(batch) = reader.next_batch().expect("bytes are read") {
         for row in 0..batch.rows {

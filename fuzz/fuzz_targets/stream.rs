@@ -1,33 +1,78 @@
-//! Fuzzes a line buffer together with a filter: a stream in chunks of any sizes must give the same lines as the oracle after each chunk, with
-//! vectors and without.
+//! A stream cut anywhere, with and without a filter, against the oracle, chunk by chunk; with vectors and without.
 #![no_main]
 
 use claude_wire::filter::Filter;
 use claude_wire::lines::buffer::{Bom, Buffer, HEAD_BYTES};
-use claude_wire::lines::step::Step;
-use claude_wire::simd::Level;
+use claude_wire::lines::place::Place;
+use claude_wire::simd::{Level, PAD};
+use claude_wire::stream::{Sink, Stream};
 use libfuzzer_sys::fuzz_target;
 
 const ONLY: [&str; 3] = ["stream_event/content_block_delta", "result", "system/init"];
+const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// A line that came out: one that was kept, perhaps merged; or one over the limit, of which only the first bytes and the length are known.
-#[derive(Debug, PartialEq)]
-enum Found {
-    Kept(Vec<u8>),
-    TooLong(Vec<u8>, u64),
+/// A line that comes out: its bytes without the LF, or the head of a line above the limit; its length; and its place.
+type Line = (Vec<u8>, u64, Place);
+
+struct Found {
+    lines: Vec<Line>,
+    max_line: usize,
+}
+
+impl Found {
+    fn add(&mut self, line: &[u8], place: Place) {
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
+        if line.len() > self.max_line {
+            let head = line[..line.len().min(HEAD_BYTES)].to_vec();
+            self.lines.push((head, line.len() as u64, place));
+        } else if !oracle::is_blank(line) {
+            self.lines.push((line.to_vec(), line.len() as u64, place));
+        }
+    }
+}
+
+impl Sink for Found {
+    const KEEPS_CARRIED: bool = false;
+
+    fn lines(&mut self, data: &[u8], len: usize, place: Place) -> u64 {
+        assert_eq!(data[len - 1], b'\n');
+        let mut next = place;
+        for line in data[..len].split_inclusive(|&byte| byte == b'\n') {
+            self.add(line, next);
+            next.offset += line.len() as u64;
+            next.lines += 1;
+        }
+        next.lines - place.lines
+    }
+
+    fn carried(&mut self, data: &[u8], len: usize, place: Place) {
+        assert!(data.len() == len || data.len() == len + PAD);
+        assert!(data[len..].iter().all(|&byte| byte == b'\n'));
+        self.add(&data[..len], place);
+    }
+
+    fn merged(&mut self, data: &[u8], len: usize, place: Place) {
+        assert_eq!(data.len(), len + PAD);
+        self.add(&data[..len], place);
+    }
+
+    fn too_long(&mut self, head: &[u8], length: u64, place: Place) {
+        self.lines.push((head.to_vec(), length, place));
+    }
 }
 
 fuzz_target!(|input: &[u8]| {
-    // The first bytes are the options, the limit of a line, and two sizes of chunks that alternate.
+    // The first bytes say how: options, the limit, and two lengths of chunks that take turns.
     let [how, limit, one, other, data @ ..] = input else {
         return;
     };
     let names: Option<&[&str]> = (how & 1 == 0).then_some(&ONLY);
     let coalesce = how & 2 == 0;
-    let max_line = if *limit == 255 {
-        usize::MAX
-    } else {
-        64 + 4 * usize::from(*limit)
+    let on_bom = if how & 8 == 0 { Bom::Skip } else { Bom::Keep };
+    let max_line = match limit {
+        255 => usize::MAX,
+        _ if how & 16 == 0 => usize::from(*limit) + 1,
+        _ => 64 + 4 * usize::from(*limit),
     };
     let scale = if how & 4 == 0 { 1 } else { 16 };
     let mut sizes = [*one, *other]
@@ -37,168 +82,87 @@ fuzz_target!(|input: &[u8]| {
 
     let mut model = oracle::Filter::new(names, coalesce, max_line);
     let mut streams = [Level::Fast, Level::Plain].map(|level| {
-        let mut filter = Filter::new(names, coalesce, level);
-        filter.credit = u32::MAX / 2; // Enough credit that the filter never pauses merging.
-        (Buffer::new(max_line, Bom::Skip), filter)
+        let filter = (names.is_some() || coalesce).then(|| {
+            let mut filter = Filter::new(names, coalesce, level);
+            filter.credit = u32::MAX / 2; // so that it merges all that it may
+            filter
+        });
+        Stream::new(Buffer::new(max_line, on_bom), filter)
     });
-    // For each stream, the number of lines that its steps have passed.
-    let mut passed = [0; 2];
-    // The first line begins after a byte order mark.
-    let mut line_start = if data.starts_with(b"\xef\xbb\xbf") {
-        3
-    } else {
-        0
+    let mut place = Place {
+        offset: 0,
+        lines: 1,
     };
-    let mut at = 0;
+    if on_bom == Bom::Skip && data.starts_with(BOM) {
+        place.offset = 3;
+    }
+    let (mut at, mut line_start) = (0, usize::try_from(place.offset).unwrap());
     while at < data.len() {
         let end = data.len().min(at + sizes.next().unwrap());
-        let complete = data[..end]
-            .iter()
-            .rposition(|&byte| byte == b'\n')
-            .map_or(0, |at| at + 1);
-        let expected = if complete > line_start {
-            let mut lines: Vec<_> = data[line_start..complete]
-                .split(|&byte| byte == b'\n')
-                .collect();
-            lines.pop();
-            line_start = complete;
-            expected_of(&mut model, &lines, max_line)
-        } else {
-            Vec::new()
-        };
-        for ((buffer, filter), passed) in streams.iter_mut().zip(&mut passed) {
-            assert_eq!(fed(buffer, filter, data, at, end, passed), expected);
-            assert_eq!(*passed, oracle::lines(&data[..complete]).len());
+        let lines = oracle::lines(data.get(line_start..end).unwrap_or_default());
+        let expected = expected_of(&mut model, &lines, max_line, &mut place);
+        line_start += lines.iter().map(|line| line.len() + 1).sum::<usize>();
+        for stream in &mut streams {
+            let lines = Vec::new();
+            let mut found = Found { lines, max_line };
+            stream.take(&data[at..end], &mut found).unwrap();
+            assert_eq!(found.lines, expected);
+            assert_eq!(stream.position.taken, end as u64);
         }
         at = end;
     }
 
     let rest = data.get(line_start..).unwrap_or_default();
+    let length = rest.len() as u64;
     let expected = if rest.len() > max_line {
-        Some(Found::TooLong(
-            rest[..rest.len().min(HEAD_BYTES)].to_vec(),
-            rest.len() as u64,
-        ))
-    } else if rest.is_empty() || oracle::is_skipped(rest, names) {
-        None
+        vec![(rest[..rest.len().min(HEAD_BYTES)].to_vec(), length, place)]
+    } else if oracle::is_blank(rest) || oracle::is_skipped(rest, names) {
+        Vec::new()
     } else {
-        Some(Found::Kept(rest.to_vec()))
+        vec![(rest.to_vec(), length, place)]
     };
-    for (mut buffer, mut filter) in streams {
-        let found = match filter.end(&mut buffer).unwrap() {
-            Step::Nothing { .. } => None,
-            Step::Carry { line, .. } => Some(Found::Kept(line.to_vec())),
-            Step::TooLong { head, length, .. } => Some(Found::TooLong(head.to_vec(), length)),
-            step => panic!("{step:?}"),
-        };
-        if data.len() >= 3 || !b"\xef\xbb\xbf".starts_with(data) {
-            assert_eq!(found, expected);
-        }
+    for mut stream in streams {
+        let lines = Vec::new();
+        let mut found = Found { lines, max_line };
+        stream.end(&mut found).unwrap();
+        assert_eq!(found.lines, expected);
+        assert_eq!(stream.position.offset(), 0);
     }
 });
 
-/// Returns what must come out of the lines that a chunk completes. The filter does not see lines over the limit.
-fn expected_of(model: &mut oracle::Filter, lines: &[&[u8]], max_line: usize) -> Vec<Found> {
-    let mut found = Vec::new();
+/// Returns what comes out of the lines that a chunk completes. `place` is that of the first line, and is moved behind the last.
+/// Lines above the limit are not filtered.
+fn expected_of(
+    model: &mut oracle::Filter,
+    lines: &[&[u8]],
+    max_line: usize,
+    place: &mut Place,
+) -> Vec<Line> {
+    let places: Vec<_> = lines
+        .iter()
+        .map(|line| {
+            let start = *place;
+            place.offset += line.len() as u64 + 1;
+            place.lines += 1;
+            start
+        })
+        .collect();
+    let (mut found, mut first) = (Vec::new(), 0);
     for part in lines.split_inclusive(|line| line.len() > max_line) {
-        let (part, long) = match part {
-            [part @ .., long] if long.len() > max_line => (part, Some(long)),
-            part => (part, None),
+        let (short, long) = match part {
+            [short @ .., long] if long.len() > max_line => (short, Some(long)),
+            short => (short, None),
         };
-        let kept = model.feed(part).lines;
-        found.extend(kept.into_iter().map(|(_, line)| Found::Kept(line)));
+        let kept = model.feed(short).lines.into_iter();
+        found.extend(kept.map(|(index, line)| {
+            let length = line.len() as u64;
+            (line, length, places[first + index])
+        }));
+        first += part.len();
         found.extend(long.map(|long| {
             let head = long[..long.len().min(HEAD_BYTES)].to_vec();
-            Found::TooLong(head, long.len() as u64)
+            (head, long.len() as u64, places[first - 1])
         }));
     }
     found
-}
-
-/// Feeds one chunk, `data[at..end]`, and returns the lines that come out. Asserts that each step reports its place in the
-/// stream correctly.
-fn fed(
-    buffer: &mut Buffer,
-    filter: &mut Filter,
-    data: &[u8],
-    mut at: usize,
-    end: usize,
-    passed: &mut usize,
-) -> Vec<Found> {
-    let mut found = Vec::new();
-    let begin = at;
-    while at < end {
-        let start = at;
-        let (consumed, step) = filter.next(buffer, &data[at..end], at == begin).unwrap();
-        assert!(consumed > 0);
-        at += consumed;
-        let filtered = matches!(step, Step::Filtered { .. });
-        let (first, lines) = note(step, data, start, at, &mut found);
-        assert_eq!(oracle::lines(&data[..first]).len(), *passed);
-        for place in filter.places().iter().filter(|_| filtered) {
-            let before = &data[..first + usize::try_from(place.offset).unwrap()];
-            let number = *passed + usize::try_from(place.lines).unwrap();
-            assert_eq!(oracle::lines(before).len(), number);
-        }
-        *passed += lines;
-    }
-    found
-}
-
-/// Appends the lines of a step, which consumed `data[start..at]`, to `found`. Returns the start of the first line that it passed, and how many
-/// lines it passed.
-fn note(
-    step: Step,
-    data: &[u8],
-    start: usize,
-    at: usize,
-    found: &mut Vec<Found>,
-) -> (usize, usize) {
-    match step {
-        Step::Nothing { passed } => {
-            let lines = oracle::lines(&data[..at]).len();
-            let first = data[..at]
-                .split_inclusive(|&byte| byte == b'\n')
-                .take(lines - passed)
-                .map(<[u8]>::len)
-                .sum();
-            (first, passed)
-        }
-        Step::Carry { line, .. } => {
-            if !is_blank(line) {
-                found.push(Found::Kept(line[..line.len() - 1].to_vec()));
-            }
-            (at - line.len(), 1)
-        }
-        Step::Body { end, lines, .. } => {
-            let all = oracle::lines(&data[start..start + end]).into_iter();
-            let all = all.filter(|line| !is_blank(line));
-            found.extend(all.map(|line| Found::Kept(line.to_vec())));
-            (start, lines)
-        }
-        Step::Filtered {
-            block,
-            lines,
-            passed,
-            begun,
-            defects,
-        } => {
-            assert_eq!(
-                defects,
-                claude_wire::lines::frame::check_plain(block, usize::MAX).defects
-            );
-            let kept = oracle::lines(block);
-            assert_eq!(kept.len(), lines);
-            found.extend(kept.into_iter().map(|line| Found::Kept(line.to_vec())));
-            (start - begun, passed)
-        }
-        Step::TooLong { head, length } => {
-            found.push(Found::TooLong(head.to_vec(), length));
-            (at - usize::try_from(length).unwrap() - 1, 1)
-        }
-    }
-}
-
-fn is_blank(line: &[u8]) -> bool {
-    line.iter().all(|byte| b" \t\r\n".contains(byte))
 }

@@ -22,13 +22,6 @@ pub fn is_blank(line: &[u8]) -> bool {
     line.iter().all(|byte| b" \t\r".contains(byte))
 }
 
-/// Returns the defects of a line: 1 if it is not of the form `{…}`, plus 2 if it is not UTF-8; 0 if the line is clean.
-pub fn defects(line: &[u8]) -> u32 {
-    let bare = line.strip_suffix(b"\r").unwrap_or(line);
-    let framed = bare.len() > 1 && bare.starts_with(b"{") && bare.ends_with(b"}");
-    u32::from(!framed) + 2 * u32::from(std::str::from_utf8(line).is_err())
-}
-
 /// Splits a line into tokens: strings with their quotes, brackets, commas, colons, and the words between these. `None` if a string
 /// does not end.
 fn tokens(line: &[u8]) -> Option<Vec<&[u8]>> {

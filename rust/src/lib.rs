@@ -1,15 +1,14 @@
 //! The native core of `claude_wire`: it reads pipes, finds the lines in their bytes, and reads JSON lines by structure.
 //!
-//! Only `ffi/python` knows Python, and no module knows the meaning of a message. This crate finds every line feed and checks
-//! every line before a JSON parser reads it.
+//! Only `ffi/python` knows Python, and no module knows the meaning of a message. This crate finds every line feed.
 //!
 //! The modules, from the bottom up. A module uses only modules above it in this list:
 //!
 //! * [`simd`]: searches bytes with vector instructions, or with 8-byte words on processors that have none.
-//! * [`lines`]: turns chunks that are cut anywhere into blocks of complete lines, and checks in one pass whether a block can be
-//!   decoded by one call.
+//! * [`lines`]: keeps the line that a chunk leaves unfinished, and counts bytes and lines.
 //! * [`kinds`]: finds the kind of a line by its structure, and recognises a line that is like a recent one without a scan.
 //! * [`filter`]: lets lines of the wanted kinds through, and merges deltas.
+//! * [`stream`]: turns chunks that are cut anywhere into complete lines, with a buffer and a filter.
 //! * [`columns`]: reads lines into typed Arrow columns.
 //! * [`typed`]: reads lines into messages and writes messages as lines. The caller makes the objects.
 //! * [`drain`]: reads pipes while their reader is busy, so that they do not fill up. It knows only bytes.
@@ -38,5 +37,7 @@ mod oracle;
 mod samples;
 /// cbindgen:ignore
 pub mod simd;
+/// cbindgen:ignore
+pub mod stream;
 /// cbindgen:ignore
 pub mod typed;

@@ -19,11 +19,10 @@ from claude_wire import Decoder, InvalidLine, InvalidLineError, Message, StreamE
 from claude_wire.accumulate.accumulator import Accumulator
 from claude_wire.codec.stats import DecoderStats
 from claude_wire.limits import BLOCK_BYTES, DEFAULT_MAX_LINE_BYTES
-from claude_wire.native.block import Block
 from claude_wire.native.line_buffer import LineBuffer
 from delta_lines import BASE, CLOSING, EARNING, MERGEABLE, NOT_MERGEABLE, TEXT_KEYS, block, delta
 from each import each
-from feeding import blocks, cut, earned, fed, last_block, said, without_vectors
+from feeding import cut, earned, fed, said, without_vectors
 from long_tests import LONG
 from mutations import mutated
 from traffic import traffic
@@ -441,9 +440,8 @@ def test_whole_messages_are_the_same(text: Any) -> None:
 def lines_out(chunks: Iterable[bytes], **options: Any) -> list[bytes]:
     """The lines that come out of the native filter, before anything is decoded."""
     buffer = LineBuffer(options.get("max_line_bytes", DEFAULT_MAX_LINE_BYTES), only=options.get("only"), coalesce=True)
-    parts = [part for chunk in chunks for part in blocks(buffer, chunk)] + last_block(buffer)
-    kept = [bytes(part.data) for part in parts if isinstance(part, Block)]
-    return [line for part in kept for line in part.removesuffix(b"\n").split(b"\n")]
+    blocks = [block for chunk in chunks for block in buffer.feed(chunk)] + buffer.close()
+    return [line for data, *_, length in blocks if length < 0 for line in bytes(data).removesuffix(b"\n").split(b"\n")]
 
 
 def check_merging(chunks: list[bytes], type_: Any, **options: Any) -> None:

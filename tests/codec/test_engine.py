@@ -293,9 +293,7 @@ def test_planning_may_be_interrupted_at_any_place(native: Engine, at: int) -> No
     finally:
         sys.settrace(before)
     require_same(ASSISTANT * 3, native, 4096)
-    read = native.read(ASSISTANT)
-    assert read is not None
-    assert read[2] is None
+    assert native.read_line(ASSISTANT) is not None
 
 
 # --- what is shared, and what is kept ---------------------------------------------------------------------------------
@@ -405,34 +403,6 @@ def test_keys_of_a_peer_are_not_kept_for_ever(native: Engine) -> None:
     key = " ".join(["a", "key", "that", "the", "peer", "has", "made", "up"])
     # From Python 3.12 on, interned strings may live as long as the process.
     assert sys.intern(key) is key
-
-
-def test_without_memory_lines_fall_through_or_an_exception_says_so(native: Engine) -> None:
-    memory = pytest.importorskip("_testcapi", reason="this Python has no functions for tests of C")
-    block = ASSISTANT * 3 + b"".join(DELTA % (b"text%d" % number, b"u%d" % number) for number in range(4))
-    block += '{"type":"later","a":{"b":[1,"x",{"é":2.5}]}}\n'.encode() * 3
-    for _ in range(3):
-        fed(decoder(native), block, 4096)
-    complete = native.read(block)
-    assert complete is not None
-    gc.collect()
-    before = sys.getallocatedblocks()
-    for start in range(600):
-        for stop in (start + 1, 0):
-            memory.set_nomemory(start, stop)
-            try:
-                read = native.read(block)
-            except MemoryError:
-                continue
-            finally:
-                memory.remove_mem_hooks()
-            assert read is not None
-            for one, other in zip(read[0], complete[0], strict=True):
-                assert one is None or are_same(one, other)
-            del read
-    gc.collect()
-    assert sys.getallocatedblocks() - before < 300
-    require_same(block, native, 4096)
 
 
 def test_without_memory_a_chunk_gives_all_of_its_lines_or_an_exception_says_so(native: Engine) -> None:
@@ -553,8 +523,7 @@ def test_a_difference_is_noticed_and_ends_the_use_of_the_reader(
     (message,) = decoder(native).feed(DELTA % (b"x", b"u"))
     assert "messages are decoded with msgspec: the native reader makes another StreamEvent" in caplog.text
     assert message.session_id == "s"
-    assert native.read(DELTA) is None
-    assert engine_of(MESSAGES).read is not native.read
+    assert real(DELTA % (b"x", b"u")) is None
 
 
 def test_after_a_bug_msgspec_decodes_and_nothing_is_lost(

@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 
 from claude_wire.errors import HandleError, LineTooLongError
 from claude_wire.limits import BLOCK_BYTES, DEFAULT_MAX_LINE_BYTES
-from claude_wire.native.block import Block, LongLine
-from claude_wire.native.line_buffer import COPY_BYTES, LineBuffer
+from claude_wire.native.block import Block
+from claude_wire.native.line_buffer import LineBuffer
 from claude_wire.native.line_splitter import LineSplitter
 from each import each
-from feeding import blocks, last_block
 from interrupts import at_each_line, interrupted
 
 BOM = b"\xef\xbb\xbf"
@@ -76,9 +75,10 @@ def in_pieces(data: bytes, size: int) -> Iterator[bytes]:
     return (data[start : start + size] for start in range(0, len(data), size))
 
 
-def blocks_of(chunks: Iterable[bytes], buffer: LineBuffer) -> list[Block | LongLine]:
-    """All blocks of a stream, with their data copied out while it is lent."""
-    return [block for chunk in chunks for block in blocks(buffer, chunk)] + last_block(buffer)
+def blocks_of(chunks: Iterable[bytes], buffer: LineBuffer) -> list[Block]:
+    """All blocks of a stream."""
+    blocks = [block for chunk in chunks for block in buffer.feed(chunk)] + buffer.close()
+    return [(bytes(data), *place) for data, *place in blocks]
 
 
 # --- LineSplitter: the same lines at every chunking -------------------------------------------------------------------
@@ -391,105 +391,43 @@ def test_no_line_bytes_are_in_the_text_of_the_error() -> None:
 # --- LineBuffer: what a block says ------------------------------------------------------------------------------------
 
 
-def test_a_chunk_of_whole_lines_is_lent_as_it_is() -> None:
+def test_a_chunk_of_whole_lines_is_one_block_and_is_not_copied() -> None:
     chunk = b'{"a":1}\n{}\n'
-    (block,) = blocks(LineBuffer(), chunk)
-    assert isinstance(block, Block)
-    assert block.data is chunk
-    assert block[1:] == (2, True, 0, 1, True, False)
+    ((data, *place),) = LineBuffer().feed(chunk)
+    assert data is chunk
+    assert place == [0, 1, -1]
 
 
 def test_blocks_of_a_chunk_cut_at_both_ends() -> None:
-    buffer = LineBuffer()
-    assert blocks_of([b'{"a"', b":1}\r\n{}\n\n{", b"}"], buffer) == [
-        Block(b'{"a":1}\r\n', 1, True, 0, 1, True),
-        Block(b"{}\n\n", 2, False, 9, 2, True),
-        Block(b"{}", 1, True, 13, 4, False),
+    assert blocks_of([b'{"a"', b":1}\r\n{}\n\n{", b"}"], LineBuffer()) == [
+        (b'{"a":1}\r\n', 0, 1, -1),
+        (b"{}\n\n", 9, 2, -1),
+        (b"{}", 13, 4, -1),
     ]
-
-
-def test_only_what_is_clean_is_called_clean() -> None:
-    clean = [b"{}\n", b"{}\r\n", '{"é\u2028"}\n'.encode(), b'{"a":1}{"b":2}\n']
-    dirty = [
-        b"\n",
-        b"[]\n",
-        b" {}\n",
-        b"{} \n",
-        b"{}\r\r\n",
-        b"{\xff}\n",
-        b"{\n",
-        b"}\n",
-        b"null\n",
-        b"{\xed\xa0\xbd}\n",
-    ]
-    for line in clean + dirty:
-        for stream in (line, b"{}\n" + line, line + b"{}\n"):
-            for size in (1, 2, len(stream)):
-                found = blocks_of(in_pieces(stream, size), LineBuffer())
-                assert all(isinstance(block, Block) and block.clean for block in found) == (line in clean), stream
 
 
 def test_blocks_are_64_kib_of_lines_or_one_longer_line() -> None:
     long = b"{" + b"x" * KIB64 + b"}\n"
     stream = b"{}\n" * 50_000 + long + b"{}\n" + long + long
     found = blocks_of([stream], LineBuffer())
-    assert b"".join(bytes(block.data) for block in found if isinstance(block, Block)) == stream
-    offset, line_number = 0, 1
-    for block in found:
-        assert isinstance(block, Block)
-        assert len(block.data) <= BLOCK_BYTES or block.lines == 1
-        assert (block.offset, block.line_number) == (offset, line_number)
-        assert block.lines == bytes(block.data).count(b"\n")
-        offset += len(block.data)
-        line_number += block.lines
+    assert len(found) == 3 + 4
+    assert b"".join(data for data, *_ in found) == stream
+    at, number = 0, 1
+    for data, offset, line_number, length in found:
+        assert len(data) <= BLOCK_BYTES or data.count(b"\n") == 1
+        assert (offset, line_number, length) == (at, number, -1)
+        at += len(data)
+        number += data.count(b"\n")
 
 
 @pytest.mark.parametrize("size", [1, 3, 1000])
 def test_numbers_and_offsets_count_everything(size: int) -> None:
     stream = BOM + b"{}\n\n123456789\n\r\n{}\n1234567890"
     found = blocks_of(in_pieces(stream, size), LineBuffer(max_line_bytes=8))
-    for block in found:
-        number, offset = block.line_number, block.offset
+    for _, offset, number, _ in found:
         assert offset == 3 or stream[:offset].endswith(b"\n")
         assert number == stream[:offset].count(b"\n") + 1
-    assert [block for block in found if isinstance(block, LongLine)] == [
-        LongLine(b"123456789", 9, 7, 3),
-        LongLine(b"1234567890", 10, 22, 6),
-    ]
-
-
-def test_lent_memory_cannot_be_read_after_it_was_handled() -> None:
-    buffer = LineBuffer()
-    line = b'{"":"' + b"x" * COPY_BYTES + b'"}\n'  # a shorter one is copied
-    blocks(buffer, line[:-2])
-    lent: list[Any] = []
-    read: list[bytes] = []
-
-    def handle(block: Block | LongLine) -> None:
-        assert isinstance(block, Block)
-        lent.append(block.data)
-        read.append(bytes(block.data))
-
-    buffer.feed(line[-2:] + b"{}\n", handle)
-    assert read == [line, b"{}\n"]
-    with pytest.raises(ValueError, match="released"):
-        bytes(lent[0])
-
-
-@pytest.mark.parametrize("rest", [b"", b"{}\n", b'{"a":1}\n' * 50_000], ids=["nothing", "a line", "blocks"])
-def test_who_handles_a_block_and_raises_leaves_the_stream_in_step(rest: bytes) -> None:
-    buffer = LineBuffer()
-
-    def handle(_: Block | LongLine) -> None:
-        raise KeyError
-
-    blocks(buffer, b"{")
-    chunk = b"}\n" + rest + b"{"
-    with pytest.raises(KeyError):
-        buffer.feed(chunk, handle)
-    before = b"{" + chunk[:-1]
-    expected = Block(b"{}\n", 1, True, len(before), before.count(b"\n") + 1, True)
-    assert blocks_of([b"}\n"], buffer) == [expected]
+    assert [block for block in found if block[3] >= 0] == [(b"123456789", 7, 3, 9), (b"1234567890", 22, 6, 10)]
 
 
 # --- Cost -------------------------------------------------------------------------------------------------------------
@@ -503,7 +441,7 @@ def test_work_is_linear_at_any_chunking(size: int, line: bytes) -> None:
     stream = line * (1 + 100_000 // len(line))
     buffer = LineBuffer()
     for chunk in in_pieces(stream, size):
-        blocks(buffer, chunk)
+        buffer.feed(chunk)
     searched, copied, _ = buffer.stats()
     assert searched == len(stream)
     assert copied <= 3 * len(stream)  # once in, and moved at most twice where capacity doubles
@@ -512,8 +450,8 @@ def test_work_is_linear_at_any_chunking(size: int, line: bytes) -> None:
 def test_whole_lines_are_not_copied() -> None:
     buffer = LineBuffer()
     for _ in range(10):
-        blocks(buffer, b"{}\n" * 1000)
-    assert buffer.stats() == (30_000, 0, 0)
+        buffer.feed(b"{}\n" * 1000)
+    assert buffer.stats()[:2] == (30_000, 0)
 
 
 @pytest.mark.parametrize("size", [KIB64, 10**6])
@@ -522,19 +460,19 @@ def test_memory_of_a_huge_line_goes_back(size: int, closed: bool) -> None:
     buffer = LineBuffer()
     held = 0
     for chunk in in_pieces(b"x" * 10_000_000, size):
-        blocks(buffer, chunk)
+        buffer.feed(chunk)
         held = max(held, buffer.stats().held)
     assert held >= 10_000_000
-    assert len(last_block(buffer) if closed else blocks(buffer, b"\n")) == 1
+    assert len(buffer.close() if closed else buffer.feed(b"\n")) == 1
     assert buffer.stats().held <= KIB64
 
 
 def test_a_line_too_long_is_dropped_in_bounded_memory() -> None:
     buffer = LineBuffer(max_line_bytes=100_000)
     for _ in range(1000):
-        assert blocks(buffer, b"x" * 10_000) == []
+        assert buffer.feed(b"x" * 10_000) == []
         assert buffer.stats().held <= 2 * 100_000
-    assert blocks(buffer, b"\n") == [LongLine(b"x" * 1024, 10_000_000, 0, 1)]
+    assert buffer.feed(b"\n") == [(b"x" * 1024, 0, 1, 10_000_000)]
 
 
 # --- One user at a time -----------------------------------------------------------------------------------------------
@@ -554,24 +492,6 @@ def test_an_exception_passes_through_the_context_manager() -> None:
         raise KeyError
 
 
-def test_a_buffer_refuses_to_be_used_inside_its_own_loop() -> None:
-    buffer = LineBuffer()
-    blocks(buffer, b"{")
-    handled: list[bytes] = []
-
-    def handle(block: Block | LongLine) -> None:
-        for call in (lambda: blocks(buffer, b"x"), lambda: last_block(buffer), buffer.free):
-            with pytest.raises(HandleError, match="from inside its own loop"):
-                call()
-        assert isinstance(block, Block)
-        handled.append(bytes(block.data))
-
-    buffer.feed(b"}\n{}\n", handle)
-    assert handled == [b"{}\n"] * 2
-    buffer.free()
-    buffer.free()
-
-
 def test_block_size_is_that_of_the_documentation() -> None:
     assert BLOCK_BYTES == KIB64
     assert DEFAULT_MAX_LINE_BYTES == 128 * 1024 * 1024
@@ -582,9 +502,9 @@ def test_block_size_is_that_of_the_documentation() -> None:
 def test_an_idle_buffer_holds_little_after_a_carried_line_of_any_length(size: int, rest: bytes) -> None:
     buffer = LineBuffer()
     for _ in range(3):
-        blocks(buffer, b"{" + b"x" * size)
-        blocks(buffer, b"}\n" + rest)
-        blocks(buffer, b"}\n" if rest.endswith(b"{") else b"")
+        buffer.feed(b"{" + b"x" * size)
+        buffer.feed(b"}\n" + rest)
+        buffer.feed(b"}\n" if rest.endswith(b"{") else b"")
         assert buffer.stats().held <= BLOCK_BYTES
 
 
@@ -594,9 +514,9 @@ def test_a_huge_line_leaves_nothing_behind_in_a_filter(only: frozenset[str], las
     buffer = LineBuffer(only=only, coalesce=True)
     line = b'{"type":"assistant","text":"' + b"x" * 10_000_000 + b'"}'
     for at in range(0, len(line), 100_000):
-        assert blocks(buffer, line[at : at + 100_000]) == []
+        assert buffer.feed(line[at : at + 100_000]) == []
     assert buffer.stats().held >= 10_000_000
-    kept = sum(block.lines for block in blocks(buffer, last) if isinstance(block, Block))
+    kept = sum(bytes(data).count(b"\n") for data, *_ in buffer.feed(last))
     assert kept == (only == {"assistant"}) + last.endswith(b"}\n")
     assert buffer.stats().held <= 2 * BLOCK_BYTES
 
@@ -609,18 +529,19 @@ def test_the_unfinished_line_is_what_came_after_the_last_line_feed(name: str) ->
         for at in range(len(stream) + 1):
             unfinished = stream[:at].rpartition(b"\n")[2]
             assert buffer.unfinished() == (None if len(unfinished) > limit else unfinished)
-            blocks(buffer, stream[at : at + 1])
+            buffer.feed(stream[at : at + 1])
 
 
 def test_the_unfinished_line_remains() -> None:
     buffer = LineBuffer()
     assert buffer.unfinished() == b""
-    assert [block.data for block in blocks(buffer, b"{}\n{") if isinstance(block, Block)] == [b"{}\n"]
+    assert buffer.feed(b"{}\n{") == [(b"{}\n", 0, 1, -1)]
     assert buffer.unfinished() == buffer.unfinished() == b"{"
-    assert [block.data for block in blocks(buffer, b"}\n") if isinstance(block, Block)] == [b"{}\n"]
-    blocks(buffer, b"{")
-    last_block(buffer)
+    assert buffer.feed(b"}\n") == [(b"{}\n", 3, 2, -1)]
+    buffer.feed(b"{")
+    buffer.close()
     assert buffer.unfinished() == b""
+    buffer.free()
     buffer.free()
     with pytest.raises(HandleError):
         buffer.unfinished()

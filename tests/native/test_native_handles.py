@@ -21,7 +21,6 @@ from claude_wire.native import library as _library
 from claude_wire.native.library import ffi, lib
 from claude_wire.native.line_buffer import LineBuffer
 from claude_wire.native.line_splitter import LineSplitter
-from feeding import blocks, last_block
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
@@ -36,10 +35,9 @@ def new_handle(max_line_bytes: int = 2**40) -> int:
 def uses(handle: int) -> dict[str, int]:
     """The status of every use that can be made of a handle."""
     return {
-        "next": lib.cw_buffer_next(handle, b"{}\n", 3, ffi.new("CwSteps *")),
-        "drop": lib.cw_buffer_drop(handle, b"{}\n", 3, ffi.new("CwSteps *")),
-        "unfinished": lib.cw_buffer_unfinished(handle, ffi.new("CwStep *")),
-        "close": lib.cw_buffer_close(handle, ffi.new("CwStep *")),
+        "take": lib.cw_buffer_take(handle, b"{}\n", 3, ffi.new("CwBlocks *")),
+        "unfinished": lib.cw_buffer_unfinished(handle, ffi.new("CwBlocks *")),
+        "close": lib.cw_buffer_close(handle, ffi.new("CwBlocks *")),
         "stats": lib.cw_buffer_stats(handle, ffi.new("CwStats *")),
         "free": lib.cw_buffer_free(handle),
     }
@@ -92,7 +90,7 @@ def test_a_freed_handle_is_refused_when_its_slot_is_used_again() -> None:
     new = new_handle()
     assert old % 2**16 == new % 2**16, "the slot that was freed last is used first"
     assert set(uses(old).values()) == {lib.CW_ERROR_STALE}
-    assert uses(new)["next"] == 1
+    assert uses(new)["take"] == 1
 
 
 @given(st.integers(0, 2**64 - 1))
@@ -126,10 +124,9 @@ def test_a_handle_in_use_by_another_thread_is_refused() -> None:
     searched: set[int] = set()
 
     def search() -> None:
-        out = ffi.new("CwSteps *")
+        out = ffi.new("CwBlocks *")
         for _ in range(1000):
-            out.at = 0
-            searched.add(lib.cw_buffer_next(handle, data, len(data), out))
+            searched.add(lib.cw_buffer_take(handle, data, len(data), out))
             if refused.is_set():
                 break
 
@@ -144,28 +141,9 @@ def test_a_handle_in_use_by_another_thread_is_refused() -> None:
     thread.join()
     assert refused.is_set()
     assert counted <= {lib.CW_NOTHING, lib.CW_ERROR_IN_USE}
-    assert searched <= {1, lib.CW_ERROR_IN_USE}
+    assert searched <= {0, lib.CW_ERROR_IN_USE}
     assert lib.cw_buffer_stats(handle, out) == lib.CW_NOTHING
     assert lib.cw_buffer_free(handle) == lib.CW_NOTHING
-
-
-def test_two_threads_in_one_loop_are_refused() -> None:
-    buffer = LineBuffer()
-    inside, done = threading.Barrier(2), threading.Barrier(2)
-
-    def wait(_: object) -> None:
-        inside.wait()
-        done.wait()
-
-    thread = threading.Thread(target=lambda: buffer.feed(b"{}\n", wait))
-    thread.start()
-    inside.wait()
-    for use in (lambda: blocks(buffer, b"{}\n"), lambda: last_block(buffer), buffer.free):
-        with pytest.raises(HandleError, match="two threads at the same time"):
-            use()
-    done.wait()
-    thread.join()
-    assert len(blocks(buffer, b"{}\n")) == 1
 
 
 def run_in_child(body: str) -> None:
@@ -241,17 +219,6 @@ def test_a_forked_child_may_drop_what_it_inherited() -> None:
 
 
 @needs_fork
-def test_a_child_forked_within_a_loop_is_refused_as_forked() -> None:
-    run_in_child(
-        """
-        buffer = LineBuffer()
-        again = lambda: refused(lambda: buffer.feed(b"{}\\n", print))
-        buffer.feed(b"{}\\n", lambda block: in_fork(again))
-        """
-    )
-
-
-@needs_fork
 def test_a_fork_while_a_thread_is_in_the_library_leaves_the_child_no_lock() -> None:
     run_in_child(
         """
@@ -288,7 +255,7 @@ def test_objects_alive_at_the_end_of_the_interpreter_do_no_harm() -> None:
         splitter = LineSplitter()
         splitter.feed(b"{")
         buffer = LineBuffer()
-        buffer.feed(b"{}\\n{}", print)
+        buffer.feed(b"{}\\n{}")
         """
     )
 
@@ -316,18 +283,18 @@ def test_more_buffers_than_slots_can_be_made_one_after_another() -> None:
 def test_wrong_pointers_and_ranges_are_refused() -> None:
     handle = new_handle()
     null = ffi.NULL
-    step = ffi.new("CwSteps *")
+    out = ffi.new("CwBlocks *")
     assert {
         lib.cw_buffer_new(1, 0, b"", 0, null),
         lib.cw_buffer_new(1, lib.CW_FILTER_ONLY, b"\xff", 1, ffi.new("uint64_t *")),
-        lib.cw_buffer_next(handle, null, 1, step),
-        lib.cw_buffer_next(handle, b"{}\n", 3, ffi.new("CwSteps *", {"at": 4})),
-        lib.cw_buffer_next(handle, b"{}\n", 2**64 - 1, step),
-        lib.cw_buffer_next(handle, b"{}\n", 3, null),
+        lib.cw_buffer_take(handle, null, 1, out),
+        lib.cw_buffer_take(handle, b"{}\n", 2**64 - 1, out),
+        lib.cw_buffer_take(handle, b"{}\n", 3, null),
         lib.cw_buffer_close(handle, null),
+        lib.cw_buffer_unfinished(handle, null),
         lib.cw_buffer_stats(handle, null),
     } == {lib.CW_ERROR_ARGUMENT}
-    assert lib.cw_buffer_next(handle, null, 0, step) == 1
+    assert lib.cw_buffer_take(handle, null, 0, out) == 0
     assert lib.cw_buffer_free(handle) == lib.CW_NOTHING
 
 
@@ -376,39 +343,6 @@ def test_every_error_status_has_its_exception() -> None:
         assert str(error)
 
 
-# --- The check -------------------------------------------------------------------------------------------------------
-
-lines = st.lists(
-    st.sampled_from([b"{", b"}", b"\n", b"\r", b" ", b"\xc3", b"\xa9", b"{}\n", b'{"a":1}\r\n', "{é😀}\n".encode()])
-    | st.binary(max_size=40)
-).map(b"".join)
-
-
-def frame(data: bytes) -> tuple[int, int, int]:
-    handle = ffi.new("uint64_t *")
-    assert lib.cw_buffer_new(2**64 - 1, lib.CW_KEEP_BOM, b"", 0, handle) == lib.CW_NOTHING
-    out = ffi.new("CwSteps *")
-    assert lib.cw_buffer_next(handle[0], data, len(data), out) == 1
-    assert lib.cw_buffer_free(handle[0]) == lib.CW_NOTHING
-    step = out.steps[0]
-    return step.lines, step.bytes, step.defects
-
-
-@given(lines)
-def test_the_check_agrees_with_its_definition(data: bytes) -> None:
-    *complete, rest = data.split(b"\n")
-    bare = [line.removesuffix(b"\r") for line in complete]
-    defects = 0
-    if not all(len(line) >= 2 and line[:1] == b"{" and line[-1:] == b"}" for line in bare):
-        defects |= lib.CW_DEFECT_SHAPE
-    try:
-        b"\n".join(complete).decode()
-    except UnicodeDecodeError:
-        defects |= lib.CW_DEFECT_UTF8
-    expected = (len(complete), len(data) - len(rest), defects)
-    assert frame(data) == expected
-
-
 # --- The wrong library ------------------------------------------------------------------------------------------------
 
 
@@ -426,7 +360,7 @@ def import_library(monkeypatch: pytest.MonkeyPatch, native: types.ModuleType | N
     return module
 
 
-def native_with(abi: int | None, size: int = 64) -> types.ModuleType:
+def native_with(abi: int | None, size: int = _library.BLOCK.size) -> types.ModuleType:
     native = types.ModuleType("claude_wire.native._native")
     functions = {} if abi is None else {"cw_abi_version": lambda: abi}
     vars(native).update(ffi=types.SimpleNamespace(sizeof=lambda _: size), lib=types.SimpleNamespace(**functions))
@@ -438,7 +372,7 @@ def native_with(abi: int | None, size: int = 64) -> types.ModuleType:
     [
         (native_with(_library.ABI_VERSION + 1), _library.ABI_VERSION + 1),
         (native_with(None), 0),
-        (native_with(_library.ABI_VERSION, size=63), _library.ABI_VERSION),
+        (native_with(_library.ABI_VERSION, size=47), _library.ABI_VERSION),
     ],
     ids=["other number", "no number", "other struct"],
 )

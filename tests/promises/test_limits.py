@@ -10,7 +10,6 @@ import pytest
 import what_is_kept
 from claude_wire import Accumulator, Decoder, InvalidLine, decode, peek
 from claude_wire.codec import kinds
-from claude_wire.codec import typed_lines as _decoding
 from claude_wire.process.exchange import Exchange, prompts_of
 from claude_wire.support.ids import DIGEST_BYTES, LONGEST_ID, Ids, key_of
 from folders import ROOT
@@ -209,7 +208,6 @@ ROWS: dict[str, dict[str, list[str]]] = {
             "tests/native/test_draining_budget.py",
             "tests/streams/test_plain_pipe.py",
         ],
-        "types of lines that no table knows": ["unknown_types"],
         "what the native reader has met": ["tests/codec/test_engine.py"],
         "kinds that were seen by `peek`": ["unknown_types"],
         "messages of an `Accumulator`": ["accumulated_text", "accumulated_pieces"],
@@ -300,7 +298,6 @@ def test_the_numbers_of_the_pages_are_those_of_the_code() -> None:
         f"{_ids.MAX_IDS:,}; an id of more than {LONGEST_ID} characters",
         f"{control.MAX_WAITING_BYTES >> 20} MiB in a session, and {control.MAX_TASKS:,} tasks",
         f"{_control.MAX_OPEN:,} in a session",
-        f"{_decoding.MAX_LEARNED} in a process, of at most {_decoding.LONGEST_LEARNED} characters",
         f"{tracing.MAX_BYTES >> 10} KiB with its name",
         f"{kinds.MAX_KNOWN:,} in a process, of at most {kinds.LONGEST_KNOWN} bytes",
     ):

@@ -9,11 +9,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from claude_wire import Decoder
-from claude_wire.native.block import Block, LongLine
 from claude_wire.native.line_buffer import LineBuffer
 from delta_lines import EARNING, TEXT_KEYS, block
 
-__all__ = ["blocks", "cut", "earned", "fed", "last_block", "said", "without_vectors"]
+__all__ = ["cut", "earned", "fed", "said", "without_vectors"]
 
 
 def cut(data: bytes, *sizes: int) -> list[bytes]:
@@ -93,22 +92,3 @@ def _key(message: Any) -> tuple[Any, ...] | None:
         return None
     owner = [json.dumps(message.get(name)) for name in ("session_id", "parent_tool_use_id")]
     return (*owner, json.dumps(event.get("index")), inner["type"])
-
-
-def blocks(buffer: LineBuffer, chunk: bytes) -> list[Block | LongLine]:
-    """What the next bytes of a stream complete, copied out while it is lent."""
-    found: list[Block | LongLine] = []
-    buffer.feed(chunk, lambda block: found.append(copied(block)))
-    return found
-
-
-def last_block(buffer: LineBuffer) -> list[Block | LongLine]:
-    """What the end of a stream completes."""
-    found: list[Block | LongLine] = []
-    buffer.close(lambda block: found.append(copied(block)))
-    return found
-
-
-def copied(block: Block | LongLine) -> Block | LongLine:
-    """The same with its data in memory of its own, unless that is the caller's."""
-    return block._replace(data=bytes(block.data)) if isinstance(block, Block) else block

@@ -15,9 +15,9 @@ MODULES = (
     "codec/lines.py",
     "codec/objects.py",
     "codec/typed_lines.py",
-    "native/block.py",
     "native/line_buffer.py",
     "native/line_splitter.py",
+    "native/block.py",
 )
 #: Interrupts are dealt with after calls and jumps: never right before one of these lines.
 UNINTERRUPTED = ("try:", "return", "self._busy = False")

@@ -14,7 +14,7 @@ KEEP_ALIVE = b'{"type":"keep_alive"}'
 INIT = b'{"type":"system","subtype":"init","cwd":"/"}'
 RESULT = b'{"type":"result","subtype":"success"}'
 
-#: Types that no table has; they are few because a process remembers only so many.
+#: Types that no table has.
 TYPES = ["of_tomorrow", "von_übermorgen", 'with "quotes" and \\']
 
 

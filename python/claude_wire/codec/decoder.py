@@ -16,17 +16,16 @@ from claude_wire.codec.engines import Fall, Rest, engine_of, native_feed, native
 from claude_wire.codec.follower import Follower
 from claude_wire.codec.kind_names import kind_names
 from claude_wire.codec.kinds import Kind
-from claude_wire.codec.lines import Bad, Lines, is_utf8
+from claude_wire.codec.lines import Lines
 from claude_wire.codec.objects import REFUSED, BadLine
 from claude_wire.codec.stats import DecoderStats
-from claude_wire.codec.typed_lines import TypedLines, one_line_decoder
+from claude_wire.codec.typed_lines import TypedLines, union_decoder
 from claude_wire.errors import HandleError, InvalidLineError
 from claude_wire.limits import DEFAULT_MAX_LINE_BYTES
 from claude_wire.messages import InvalidLine, Message, UnknownMessage
 from claude_wire.messages.invalid import InvalidKind
 from claude_wire.messages.union import MESSAGES
 from claude_wire.messages.vocabulary import Family, is_family, vocabulary_of
-from claude_wire.native.block import Block, LongLine, bare_line, line_starts, split_lines
 from claude_wire.native.line_buffer import LineBuffer
 from claude_wire.native.line_splitter import LineSplitter
 from claude_wire.support.arguments import require_function, shown, type_of
@@ -322,12 +321,10 @@ class Decoder(Generic[T]):
             self._feeder = None
             held = bool(self._ready)
             invalid = self._invalid
-            if read is not None:
-                self._ready = self._complete(*read)
-            elif ending:
-                self._buffer.close(self._decode)
-            else:
-                self._buffer.feed(data, self._decode)
+            if read is None:
+                read = self._lines.read(self._buffer.close() if ending else self._buffer.feed(data))
+                self._messages += len(read[0]) - len(read[1])
+            self._ready += self._complete(*read, ending=ending)
             if self._on_invalid == "return" or not (held or self._invalid != invalid):
                 ready, self._ready = self._ready, []
                 return ready
@@ -337,79 +334,30 @@ class Decoder(Generic[T]):
             if not self._ready:
                 self._feeder = self._native_feeder
 
-    def _complete(self, messages: list[Any], falls: list[Fall]) -> list[Any]:
-        """Decode the lines that the native reader has left."""
+    def _complete(self, messages: list[Any], falls: list[Fall], *, ending: bool) -> list[Any]:
+        """Decode the lines that were left."""
         lines = self._lines
         for index, line, offset, line_number, wanted, length in falls:
             if length >= 0:
-                messages[index] = self._too_long(LongLine(line, length, offset, line_number))
+                messages[index] = self._too_long(line, offset, line_number, length)
                 continue
             try:
                 messages[index] = lines.fallen(line, wanted)
                 self._messages += 1
             except BadLine as bad:
                 self._invalid += 1
-                messages[index] = InvalidLine(line, line_number, offset, bad.reason, kind=bad.kind)
+                reason = f"truncated: {bad.reason}" if ending else bad.reason
+                kind = "truncated" if ending else bad.kind
+                messages[index] = InvalidLine(line, line_number, offset, reason, kind=kind)
         lines.engine.stop_if_broken()
         return messages
 
-    def _decode(self, block: Block | LongLine) -> None:
-        if type(block) is not Block:
-            self._ready.append(self._too_long(block))
-            return
-        data, lines, clean, _, _, terminated, _ = block
-        if not (clean and terminated):
-            self._one_by_one(block)
-            return
-        messages = self._lines.block(data, lines)
-        self._messages += lines
-        if self._lines.bad:
-            self._put_invalid(messages, block)
-        if len(self._ready) < len(messages):
-            messages[:0] = self._ready  # a chunk's first block is often a single line
-            self._ready = messages
-        else:
-            self._ready += messages
-
-    def _put_invalid(self, messages: list[Any], block: Block) -> None:
-        """Replace each :class:`Bad` of a decoded block by an :class:`InvalidLine`, with its line and position."""
-        lines, place = split_lines(bytes(block.data)), self._places(block)
-        for index, message in enumerate(messages):
-            if type(message) is Bad:
-                offset, line_number = place(index)
-                messages[index] = InvalidLine(lines[index], line_number, offset, message.reason, kind=message.kind)
-        self._messages -= self._lines.bad
-        self._invalid += self._lines.bad
-        self._lines.bad = 0
-
-    def _one_by_one(self, block: Block) -> None:
-        place: Callable[[int], tuple[int, int]] | None = None
-        for index, line in enumerate(split_lines(bytes(block.data))):
-            if bare := bare_line(line):
-                try:
-                    self._ready.append(self._lines.line(bare))
-                    self._messages += 1
-                except BadLine as bad:
-                    self._invalid += 1
-                    place = place or self._places(block)
-                    offset, line_number = place(index)
-                    reason = bad.reason if block.terminated else f"truncated: {bad.reason}"
-                    kind = bad.kind if block.terminated else "truncated"
-                    self._ready.append(InvalidLine(line, line_number, offset, reason, kind=kind))
-
-    def _places(self, block: Block) -> Callable[[int], tuple[int, int]]:
-        """A function from the index of a line in a block to its offset and line number."""
-        if block.filtered:
-            return self._buffer.places(block).__getitem__
-        starts = line_starts(block.data, block.lines)
-        return lambda index: (block.offset + starts[index], block.line_number + index)
-
-    def _too_long(self, line: LongLine) -> InvalidLine:
+    def _too_long(self, head: bytes, offset: int, line_number: int, length: int) -> InvalidLine:
         self._invalid += 1
-        over = line.length > self._buffer.max_line_bytes
+        over = length > self._buffer.max_line_bytes
         reason = "longer than max_line_bytes" if over else "more than there is memory for"
         kind: InvalidKind = "too_long" if over else "no_memory"
-        return InvalidLine(line.head, line.line_number, line.offset, reason, line.length, kind)
+        return InvalidLine(head, line_number, offset, reason, length, kind)
 
     def _without_invalid(self) -> list[T]:
         """Raise for the first invalid line, or call back for each. After an exception, the next call continues."""
@@ -440,18 +388,6 @@ if not TYPE_CHECKING:
     Decoder.feed = native_feed(Decoder, Decoder.feed, Decoder._take, "_feeder")
 
 
-def _decode_first(line: bytes | bytearray | memoryview | str) -> Any:
-    # Built on first use, not at import: building takes tens of milliseconds.
-    global _decode_one
-    _decode_one = one_line_decoder(MESSAGES)
-    return _decode_one(line)
-
-
-# msgspec refuses what derives from str with a TypeError.
-_NOT_THIS_WAY = (AttributeError, TypeError, *REFUSED)
-_decode_one: Callable[[bytes | bytearray | memoryview | str], Any] = _decode_first
-
-
 def decode(line: bytes | bytearray | memoryview | str) -> Message:
     """Decode one line, with or without its line feed. It may be a str, as a drop-in for ``json.loads``.
 
@@ -462,10 +398,8 @@ def decode(line: bytes | bytearray | memoryview | str) -> Message:
     engine = engine_of(MESSAGES)
     engine.serve_decode()
     try:
-        # Check UTF-8 first: msgspec does not check the bytes of fields that it skips.
-        is_sound = line.isascii() or is_utf8(line)  # type: ignore[union-attr]  # a memoryview has no isascii()
-        message: Message = _decode_one(line) if is_sound else _decode_carefully(line)
-    except _NOT_THIS_WAY:
+        message: Message = union_decoder()(line)
+    except (TypeError, UnicodeError, *REFUSED):  # TypeError for a class derived from str
         message = _decode_carefully(line)
     engine.plan_for(line, message)
     return message

@@ -6,13 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from claude_wire.codec.lines import Bytes, Lines, is_utf8
-from claude_wire.codec.objects import decode_dict_lines
-from claude_wire.native.block import split_lines
+from claude_wire.codec.lines import Lines
+from claude_wire.codec.objects import decode_dict
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -27,28 +24,26 @@ class DictLines(Lines):
         if loads is not None:
             self._refusals = (Exception,)  # `loads` may raise anything, and no line may be lost
 
+    def _decoder(self) -> Callable[[bytes], Any]:
+        return decode_dict if self._loads is None else self._loaded
+
     def fresh(self) -> Self:
         return type(self)("keep" if self.keep else "replace", self._loads)
 
-    def _several(self, data: Bytes, count: int) -> list[dict[str, Any]]:
-        objects = decode_dict_lines(data) if self._loads is None else self._loaded(bytes(data))
-        if len(objects) != count:
-            raise msgspec.DecodeError("not one object on each line")
-        return objects
-
     def line(self, line: bytes) -> dict[str, Any]:
-        if self._loads is not None and is_utf8(line):
+        if self._loads is not None:
             try:
-                return self._loaded(line)[0]
+                return self._loaded(line)
             except self._refusals:
                 pass
         return self.object(line)
 
-    def _loaded(self, data: bytes) -> list[dict[str, Any]]:
-        """Read lines by ``loads``. Raises ValueError if it returns no dict, or might not replace surrogates."""
-        if not self.keep and b"\\u" in data:
+    def _loaded(self, line: bytes) -> dict[str, Any]:
+        """Read a line by ``loads``. Raises ValueError if that returns no dict, or might not be as strict as msgspec."""
+        str(line, "utf-8")  # raises UnicodeDecodeError
+        if not self.keep and b"\\u" in line:
             raise ValueError("surrogates, perhaps, which are to be replaced")
-        values = list(map(cast("Callable[[bytes], Any]", self._loads), split_lines(data)))
-        if not all(issubclass(cls, dict) for cls in set(map(type, values))):
+        value = self._loads(line.removesuffix(b"\n"))  # type: ignore[misc]
+        if not isinstance(value, dict):
             raise ValueError("not an object")
-        return values
+        return value

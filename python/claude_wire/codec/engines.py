@@ -31,10 +31,6 @@ Fall = tuple[int, bytes, int, int, int, int]
 #: The result of a chunk with lines that were not read: messages, with None in the places of these lines; and the lines.
 Rest = tuple[list[Any], list[Fall]]
 
-#: Messages of a block, the number of lines with unknown content, and for each line that was not read
-#: ``(index, start, end, class)``. ``class`` is the class to plan, or -1.
-Read = tuple[list[Any], int, list[tuple[int, int, int, int]] | None]
-
 #: The class that the native reader wants after a bug.
 _BROKEN = -2
 
@@ -44,17 +40,15 @@ def read_nothing(data: object) -> None:
 
 
 class Engine:
-    """Reads blocks of lines of one vocabulary, or lines as dicts. All streams share it.
+    """Reads lines of one vocabulary, or lines as dicts. All streams share it.
 
     Args:
         vocabulary: None for dicts.
         functions: those of :func:`functions`.
     """
 
-    __slots__ = ("_halt", "_planning", "_plans", "_wanted", "_why_not", "new_feed", "read", "read_line", "serve_decode")
+    __slots__ = ("_halt", "_planning", "_plans", "_wanted", "_why_not", "new_feed", "read_line", "serve_decode")
 
-    #: Reads a block; None while another thread uses the reader, or if msgspec has to decode it.
-    read: Callable[[bytes | memoryview], Read | None]
     #: Reads one line, with or without its line feed; None if msgspec has to decode it.
     read_line: Callable[[Any], Any]
     #: Takes the handle of a line buffer. Returns the object with which the native ``Decoder.feed`` feeds this buffer;
@@ -72,13 +66,13 @@ class Engine:
             self._why_not = (
                 f"${ENGINE_VARIABLE} says so" if asked else "the native reader does not know this interpreter"
             )
-            self.read = self.read_line = read_nothing
+            self.read_line = read_nothing
             self._wanted = lambda: -1
             self.new_feed = read_nothing
             self.serve_decode = lambda: None
             return
         of_reader = functions["new_reader"]()
-        change_plan, self.read, self.read_line, self._wanted, self._halt, self.new_feed, self.serve_decode = of_reader
+        change_plan, self.read_line, self._wanted, self._halt, self.new_feed, self.serve_decode = of_reader
         if vocabulary is not None:
             self._plans = Plans(vocabulary, change_plan, functions["slots_of"])
 

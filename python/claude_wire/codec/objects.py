@@ -31,9 +31,7 @@ class BadLine(Exception):
         self.reason = reason
 
 
-_dict_decoder = msgspec.json.Decoder(dict[str, Any])
-decode_dict: Callable[[Any], dict[str, Any]] = _dict_decoder.decode
-decode_dict_lines: Callable[[Any], list[dict[str, Any]]] = _dict_decoder.decode_lines
+decode_dict: Callable[[Any], dict[str, Any]] = msgspec.json.Decoder(dict[str, Any]).decode
 _BLANK = b" \t\r\n"
 _decode_any = msgspec.json.Decoder().decode
 _encoder = msgspec.json.Encoder()

@@ -13,10 +13,10 @@ from typing import Any, Protocol, cast
 from claude_wire.support.errors import ByteBudgetError, HandleError
 
 #: This package needs a native library with this ABI version.
-ABI_VERSION = 15
+ABI_VERSION = 16
 
-#: The C struct CwStep. Unpacking all fields at once costs as much as reading two of them through cffi.
-STEP = struct.Struct("@Pq7Q")
+#: The C struct CwBlock. Unpacking all fields at once costs as much as reading two of them through cffi.
+BLOCK = struct.Struct("@5Qq")
 
 
 class Library(Protocol):
@@ -24,11 +24,6 @@ class Library(Protocol):
 
     CW_ABI_VERSION: int
     CW_NOTHING: int
-    CW_CARRY: int
-    CW_BODY: int
-    CW_TOO_LONG: int
-    CW_FILTERED: int
-    CW_LINE_BYTES: int
     CW_KEEP_BOM: int
     CW_FILTER_ONLY: int
     CW_FILTER_COALESCE: int
@@ -43,8 +38,6 @@ class Library(Protocol):
     CW_ERROR_BUDGET: int
     CW_ERROR_UNSUPPORTED: int
     CW_ERROR_SYSTEM: int
-    CW_DEFECT_SHAPE: int
-    CW_DEFECT_UTF8: int
     CW_DRAIN_END: int
     CW_DRAIN_PAUSED: int
     CW_DRAIN_WATCHED: int
@@ -61,11 +54,9 @@ class Library(Protocol):
     def cw_buffer_new(self, max_line_bytes: int, options: int, names: bytes, length: int, out: Any, /) -> int: ...
     def cw_buffer_free(self, handle: int, /) -> int: ...
     def cw_buffer_free_owned(self, handle: Any, /) -> int: ...
-    def cw_buffer_next(self, handle: int, data: Any, length: int, out: Any, /) -> int: ...
-    def cw_buffer_drop(self, handle: int, data: Any, length: int, out: Any, /) -> int: ...
+    def cw_buffer_take(self, handle: int, data: Any, length: int, out: Any, /) -> int: ...
     def cw_buffer_close(self, handle: int, out: Any, /) -> int: ...
     def cw_buffer_unfinished(self, handle: int, out: Any, /) -> int: ...
-    def cw_buffer_places(self, handle: int, out: Any, count: int, /) -> int: ...
     def cw_buffer_stats(self, handle: int, out: Any, /) -> int: ...
     def cw_peek_lines(
         self,
@@ -80,7 +71,6 @@ class Library(Protocol):
         out: Any,
         /,
     ) -> int: ...
-    def cw_line_starts(self, data: Any, length: int, starts: Any, count: int, /) -> int: ...
     def cw_drain_new(
         self, fd: int, overflow: int, limit: int, directory: Any, directory_length: int, out: Any, /
     ) -> int: ...
@@ -150,7 +140,7 @@ def _load() -> tuple[FFI, Library]:
         found = lib.cw_abi_version()
     except AttributeError:  # a library so old that it has no version function
         found = 0
-    if found != ABI_VERSION or ffi.sizeof("CwStep") != STEP.size:
+    if found != ABI_VERSION or ffi.sizeof("CwBlock") != BLOCK.size:
         raise ImportError(
             f"the native library of claude_wire has ABI {found}, but its Python code needs ABI {ABI_VERSION}: "
             "rebuild it with `maturin develop --release`, or reinstall claude-wire"

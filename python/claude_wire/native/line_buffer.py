@@ -1,62 +1,32 @@
 """Split a stream of bytes into lines: chunks cut anywhere go in, blocks of complete lines come out.
 
-The decoder uses :class:`LineBuffer`. The native library finds and checks the lines, and copies only lines that a chunk
-cuts.
+The native library finds the lines, and keeps only the line that a chunk leaves unfinished. It also keeps the position
+in the stream, an offset and a line number: the native reader takes chunks without this module (see
+:mod:`claude_wire.codec.engines`).
 
-The native library keeps the position in the stream, an offset and a line number. So the native reader may take chunks
-by itself, where nothing else is to be done with their lines (see :mod:`claude_wire.codec.engines`).
-
-The rules of a line: it ends with 0x0A and nothing else (U+2028, U+0085 and a lone CR are ordinary bytes of
-JSON text); a UTF-8 byte order mark at the very start of a stream is not part of it; a line above ``max_line_bytes``
-is dropped while it arrives, with its length and its first 1,024 bytes kept.
-
-Costs (CPython 3.11, two cores, lines of 279 bytes, one run): a chunk that is one whole line 0.92 µs, of which
-0.38 are the one call into the library; a chunk of 64 KiB about 4 µs, of which 2.4 are the check of its lines. That
-is one call, too, though it gives two blocks, the line that the chunk completes and everything else; two calls
-took 0.4 µs more.
+A line ends with 0x0A and nothing else (U+2028, U+0085 and a lone CR are ordinary bytes of JSON text). A UTF-8 byte
+order mark at the very start of a stream is not part of a line. A line above ``max_line_bytes`` is dropped while it
+arrives; its length and its first 1,024 bytes are kept.
 """
 
 from __future__ import annotations
 
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from claude_wire.limits import BLOCK_BYTES, DEFAULT_MAX_LINE_BYTES
-from claude_wire.native.block import Block, LongLine, byte_view
-from claude_wire.native.library import STEP, checked, ffi, lib
+from claude_wire.limits import DEFAULT_MAX_LINE_BYTES
+from claude_wire.native.block import Block, byte_view
+from claude_wire.native.library import BLOCK, checked, ffi, lib
 from claude_wire.native.library import error as library_error
 from claude_wire.support.arguments import require_int
 from claude_wire.support.errors import HandleError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable
 
-#: A carried line up to this length is copied, which takes less time than making a view.
-COPY_BYTES = lib.CW_LINE_BYTES
-
-
-_KEEP_BOM = lib.CW_KEEP_BOM
-_ONLY = lib.CW_FILTER_ONLY
-_COALESCE = lib.CW_FILTER_COALESCE
-_PLAIN = lib.CW_FILTER_PLAIN
-_CARRY = lib.CW_CARRY
-_BODY = lib.CW_BODY
-_TOO_LONG = lib.CW_TOO_LONG
-_FILTERED = lib.CW_FILTERED
-_next = lib.cw_buffer_next
-_unpack_from = STEP.unpack_from
-_SIZE = STEP.size
-#: Where the native result has its first step, and the copy of a short line, after two steps.
-_FIRST = 8
-_LINE = _FIRST + 2 * _SIZE
-#: The indexes of the steps in a result, by their number.
-_STEPS = ((), (0,), (0, 1))
-_buffer = ffi.buffer
-# The constructor of a NamedTuple takes three times as long.
-_new = cast(
-    "Callable[[type[Block], tuple[Any, ...]], Block]",
-    tuple.__new__,  # pyright: ignore[reportUnknownMemberType]  # of a tuple of anything
-)
+#: Native memory that is lent up to this size, or for up to this many blocks, is given back with the next chunk.
+LENT_BYTES = 8 * 1024
+LENT_BLOCKS = 32
 
 
 class Stats(NamedTuple):
@@ -83,6 +53,12 @@ class Counts(NamedTuple):
 
 _NO_COUNTS = Counts()
 
+_KEEP_BOM = lib.CW_KEEP_BOM
+_ONLY = lib.CW_FILTER_ONLY
+_COALESCE = lib.CW_FILTER_COALESCE
+_PLAIN = lib.CW_FILTER_PLAIN
+_take = lib.cw_buffer_take
+
 
 class LineBuffer:
     """A native line buffer, and its position in the stream. It belongs to one thread at a time and to its process.
@@ -99,7 +75,7 @@ class LineBuffer:
             or after :meth:`free`.
     """
 
-    __slots__ = ("__weakref__", "_busy", "_counts", "_out", "_owned", "_steps", "handle", "max_line_bytes")
+    __slots__ = ("__weakref__", "_busy", "_counts", "_out", "_owned", "handle", "max_line_bytes")
 
     def __init__(
         self,
@@ -122,12 +98,11 @@ class LineBuffer:
         self._counts = _NO_COUNTS
         # Frees the buffer when this object dies; None once it is freed. weakref.finalize would take 1 µs and 500 bytes.
         self._owned: Any = ffi.gc(handle, lib.cw_buffer_free_owned)
-        # The native library itself refuses concurrent calls. But also between two calls, while the caller reads memory
-        # that the first one lent, nobody else may make the second.
+        # The native library itself refuses concurrent calls. But while a call copies lent memory, nobody else may make
+        # the next call.
         self._busy = False
-        # Where the native library writes what it finds. The native reader needs none, so this is made on first use.
+        # Where the native library says what it lends. The native reader needs none, so this is made on first use.
         self._out: Any = None
-        self._steps: Any = None
         #: The limit for a line, in bytes without its line feed.
         self.max_line_bytes: int = max_line_bytes
 
@@ -142,120 +117,56 @@ class LineBuffer:
         counts = self.counts()
         return counts.fed > counts.start
 
-    def feed(self, data: bytes | bytearray | memoryview, handle: Callable[[Block | LongLine], None]) -> None:
-        """Take the next bytes of the stream, and call ``handle`` with each block or too long line that they complete.
+    def feed(self, data: bytes | bytearray | memoryview) -> list[Block]:
+        """Take the next bytes of the stream, and return the lines that they complete.
 
-        ``data`` must not change meanwhile; a bytearray cannot be resized. All of it is taken, also when ``handle``
-        raises, or a ``KeyboardInterrupt`` comes: then lines are lost.
+        All of ``data`` is taken, also after a ``KeyboardInterrupt`` or a ``MemoryError``: then lines are lost.
 
         Raises:
             TypeError: ``data`` is a str, or has no bytes.
             ValueError: ``data`` is a view with gaps.
             MemoryError: no memory for the head of an unfinished line, or for the filter.
         """
-        source: bytes | memoryview
-        if type(data) is bytes:
-            source = chunk = data
-        else:
-            source = byte_view(data)
-            chunk = ffi.from_buffer("uint8_t[]", source)
-        if self._busy:
-            raise self.refusal()
-        out: Any = None
-        at = 0
-        try:
-            self._busy = True
-            out = self._result()
-            steps = self._steps
-            length = len(source)
-            huge = False
-            while True:
-                count = _next(self.handle, chunk, length, out)
-                if count < 0:
-                    raise library_error(count)
-                for step in _STEPS[count]:
-                    _, kind, size, end, lines, defects, extra, offset, number = _unpack_from(
-                        steps, _FIRST + step * _SIZE
-                    )
-                    if kind == _BODY:
-                        part = source if size == length else memoryview(source)[at : at + size]
-                        handle(_new(Block, (part, lines, not defects, offset, number, True, False)))
-                    elif kind == _TOO_LONG:
-                        head = bytes(_buffer(out.steps[step].lent, size))
-                        handle(LongLine(head, extra, offset, number))
-                    elif kind:
-                        place = lines, not defects, offset, number, True, kind == _FILTERED
-                        if size <= COPY_BYTES and not step:
-                            handle(_new(Block, (steps[_LINE : _LINE + size], *place)))
-                        else:
-                            with _lent(out.steps[step].lent, size) as view:
-                                handle(_new(Block, (view, *place)))
-                            huge = huge or size > BLOCK_BYTES // 4  # its memory may be twice as large
-                    at = end
-                if at == length:
-                    break
-            if huge:
-                source = b""  # all of it is taken
-                self._release()
-        except BaseException as error:
-            if not isinstance(error, HandleError):
-                # What was not taken yet is dropped, and counted.
-                if out is None:
-                    out = ffi.new("CwSteps *")
-                lib.cw_buffer_drop(self.handle, ffi.from_buffer("uint8_t[]", source), len(source), out)
-            part = source = chunk = b""  # the traceback of an exception must not refer to the caller's memory
-            raise
-        finally:
-            self._busy = False
+        chunk = data if type(data) is bytes else bytes(byte_view(data))
+        return self._blocks(_take, chunk, self.handle, chunk, len(chunk))
 
-    def close(self, handle: Callable[[Block | LongLine], None]) -> None:
-        """End the stream, and call ``handle`` with its last line if that has no line feed. A new stream begins."""
-        if self._busy:
-            raise self.refusal()
-        try:
-            self._busy = True
-            out = self._result()
-            checked(lib.cw_buffer_close(self.handle, out.steps))
-            _, kind, size, _, _, defects, length, offset, number = _unpack_from(self._steps, _FIRST)
-            if kind == _CARRY:
-                with _lent(out.steps[0].lent, size) as line:
-                    handle(Block(line, 1, not defects, offset, number, False))
-            elif kind == _TOO_LONG:
-                handle(LongLine(bytes(_buffer(out.steps[0].lent, size)), length, offset, number))
-            self._release()
-        finally:
-            self._busy = False
-
-    def _result(self) -> Any:
-        """Return the place for what a chunk gives, of which nothing is taken yet. ``_steps`` has its bytes."""
-        if self._out is None:
-            self._out = ffi.new("CwSteps *")
-            self._steps = ffi.buffer(self._out)
-        self._out.at = 0
-        return self._out
-
-    def _release(self) -> None:
-        """Give lent memory back."""
-        _next(self.handle, b"", 0, self._result())
-
-    def places(self, block: Block) -> list[tuple[int, int]]:
-        """Return the offset and line number of each line of a filtered block. Valid while the block is handled."""
-        out = ffi.new("uint64_t[]", 2 * block.lines)
-        checked(lib.cw_buffer_places(self.handle, out, block.lines))
-        numbers = ffi.unpack(out, 2 * block.lines)
-        return [
-            (block.offset + offset, block.line_number + lines)
-            for offset, lines in zip(numbers[::2], numbers[1::2], strict=True)
-        ]
+    def close(self) -> list[Block]:
+        """End the stream, and return its last line if that has no line feed. A new stream begins."""
+        return self._blocks(lib.cw_buffer_close, b"", self.handle)
 
     def unfinished(self) -> bytes | None:
         """Return a copy of the unfinished line so far. None if it exceeds the limit and is being dropped."""
+        for line, _, _, length in self._blocks(lib.cw_buffer_unfinished, b"", self.handle):
+            return bytes(line) if length < 0 else None
+        return b""
+
+    def _blocks(self, function: Callable[..., int], chunk: bytes, *arguments: Any) -> list[Block]:
+        """Call a native function, and return its blocks; those that it lends as copies."""
         if self._busy:
             raise self.refusal()
-        out = self._result()
-        checked(lib.cw_buffer_unfinished(self.handle, out.steps))
-        _, kind, size, *_ = _unpack_from(self._steps, _FIRST)
-        return None if kind == _TOO_LONG else _buffer(out.steps[0].lent, size)[:]
+        try:
+            self._busy = True
+            if self._out is None:
+                self._out = ffi.new("CwBlocks *")
+            out = self._out
+            count = checked(function(*arguments, out))
+            if not count:
+                return []
+            blocks: list[Block] = []
+            lent_bytes = 0
+            view = memoryview(chunk)
+            for lent, start, size, *place in BLOCK.iter_unpack(ffi.buffer(out.blocks, count * BLOCK.size)):
+                if lent:
+                    lent_bytes += size
+                    data = ffi.buffer(ffi.cast("uint8_t *", lent), size)[:]
+                else:
+                    data = chunk if size == len(chunk) else view[start : start + size]
+                blocks.append((data, *place))
+            if lent_bytes > LENT_BYTES or count > LENT_BLOCKS:
+                _take(self.handle, b"", 0, out)
+            return blocks
+        finally:
+            self._busy = False
 
     def stats(self) -> Stats:
         """Count the work done, so that a test can see that it is linear."""
@@ -291,14 +202,3 @@ class LineBuffer:
         except HandleError as error:
             return error
         return library_error(lib.CW_ERROR_IN_USE)
-
-
-@contextmanager
-def _lent(pointer: Any, size: int) -> Generator[memoryview, None, None]:
-    """Make a view of native memory, for as long as the memory is lent."""
-    view = memoryview(_buffer(pointer, size))
-    try:
-        yield view
-    finally:
-        with suppress(BufferError):  # the traceback of an exception may still refer to a part of it, which nobody reads
-            view.release()

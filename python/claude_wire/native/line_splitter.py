@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
+from io import BytesIO
 from typing import TYPE_CHECKING
 
 from claude_wire.limits import DEFAULT_MAX_LINE_BYTES
-from claude_wire.native.block import Block, LongLine, bare_line
+from claude_wire.native.block import Block, bare_line
 from claude_wire.native.functions import functions_if_any
 from claude_wire.native.line_buffer import LineBuffer
 from claude_wire.support.errors import HandleError, LineTooLongError
@@ -36,7 +37,7 @@ class LineSplitter:
         self._keepends = keepends
         # Lines that were split but not returned yet. `_long`: each line that was too long, with the lines before it.
         # `_lines`: the lines after the last such line.
-        self._long: deque[tuple[list[bytes], LongLine]] = deque()
+        self._long: deque[tuple[list[bytes], Block]] = deque()
         self._lines: list[bytes] = []
         # True while a call uses the splitter, as in a Decoder.
         self._busy = False
@@ -83,37 +84,29 @@ class LineSplitter:
             raise self._buffer.refusal()
         try:
             self._busy = True
-            if ending:
-                self._buffer.close(self._handle)
-            else:
-                self._buffer.feed(data, self._handle)
+            for block in self._buffer.close() if ending else self._buffer.feed(data):
+                data, _, _, length = block
+                if length >= 0:
+                    self._long.append((self._lines, block))
+                    self._lines = []
+                else:
+                    self._lines += _lines_with_ends(data) if self._keepends else _bare_lines(data)
             if self._long:
-                before, (head, length, offset, line_number) = self._long.popleft()
-                raise LineTooLongError(before, head, length, line_number, offset)
+                before, (head, offset, line_number, length) = self._long.popleft()
+                raise LineTooLongError(before, bytes(head), length, line_number, offset)
             lines = self._lines
             self._lines = []
             return lines
         finally:
             self._busy = False
 
-    def _handle(self, block: Block | LongLine) -> None:
-        if isinstance(block, LongLine):
-            self._long.append((self._lines, block))
-            self._lines = []
-        else:
-            data = block.data
-            self._lines += _lines_with_ends(data) if self._keepends else _bare_lines(data)
-
 
 def _lines_with_ends(block: bytes | memoryview) -> list[bytes]:
-    lines = bytes(block).split(b"\n")
-    last = lines.pop()
-    lines = [line + b"\n" for line in lines]
-    return [*lines, last] if last else lines
+    return list(BytesIO(block))
 
 
 def _bare_lines(block: bytes | memoryview) -> list[bytes]:
-    return [bare for line in bytes(block).split(b"\n") if (bare := bare_line(line))]
+    return [bare for line in BytesIO(block) if (bare := bare_line(line))]
 
 
 if not TYPE_CHECKING:

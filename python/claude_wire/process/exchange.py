@@ -12,7 +12,6 @@ import msgspec
 
 from claude_wire.errors import HandleError, ProcessError, UnfinishedTurnError
 from claude_wire.messages import CommandLifecycleMessage, InitMessage, ResultMessage
-from claude_wire.native.block import split_lines
 from claude_wire.process.child import Child, Settings
 from claude_wire.protocol.run import ENDING, OPENING, Run
 from claude_wire.support.errors import describe_end
@@ -42,7 +41,7 @@ _LOOKED_AT = ENDING | OPENING
 
 def prompts_of(lines: bytes) -> Iterator[str | None]:
     """Yield the uuid of each prompt among lines for an agent; None for a prompt without a uuid."""
-    for line in split_lines(lines):
+    for line in lines.split(b"\n"):
         with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # not a prompt; sent unchanged
             sent = _decode_sent(line)
             if sent.type == "user" or sent.method == "run":

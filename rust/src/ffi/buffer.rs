@@ -1,19 +1,18 @@
 //! The C functions of line buffers (`cw_buffer_…`), with or without a filter.
 //!
-//! A caller passes each chunk to [`cw_buffer_next`] until it is consumed, and reads the lines of each step. At the end of the
-//! stream [`cw_buffer_close`] returns the last line if it has no LF. The steps are described in [`step`](super::step).
+//! A caller passes each chunk to [`cw_buffer_take`], and reads the lines that it completes. At the end of the stream
+//! [`cw_buffer_close`] returns the last line if it has no LF.
 
-use std::collections::TryReserveError;
-use std::ptr;
+use std::mem::MaybeUninit;
 
 use super::forks::watch_forks;
-use super::step::{CwStep, CwSteps, CW_LINE_BYTES};
 use super::{bytes, guard, place, CW_ERROR_ARGUMENT, CW_ERROR_MEMORY, CW_NOTHING};
 use crate::ffi::handle::Table;
 use crate::filter::Filter;
-use crate::lines::buffer::{Bom, Buffer};
-use crate::lines::step::{Place, Position, Step};
+use crate::lines::buffer::{Bom, Buffer, HEAD_BYTES};
+use crate::lines::place::Place;
 use crate::simd::Level;
+use crate::stream::{Sink, Stream};
 
 /// An option of a buffer: keep a byte order mark at the start of the stream as a part of the first line. Without this option it is
 /// skipped.
@@ -49,17 +48,48 @@ pub struct CwStats {
     pub unknown: u64,
 }
 
+/// Successive lines of a stream, at least one; or the head of a line over the limit.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CwBlock {
+    /// The address of the first byte, in memory of the buffer. 0 for complete lines within the chunk.
+    pub lent: u64,
+    /// Where the lines begin in the chunk, if `lent` is 0.
+    pub start: u64,
+    /// Bytes of the lines with their LFs: one line, or at most 64 KiB.
+    pub bytes: u64,
+    /// Bytes of the stream before the first line.
+    pub offset: u64,
+    /// The number of the first line in the stream, from 1.
+    pub line_number: u64,
+    /// The length, without the LF, of a line over the limit, of which `bytes` are the head. -1 for lines.
+    pub length: i64,
+}
+
+/// The blocks of a chunk.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CwBlocks {
+    /// The first block. This array and the memory of the blocks are lent until the next call with the handle.
+    pub blocks: *const CwBlock,
+}
+
 /// The value behind a buffer's handle.
 #[derive(Debug)]
 pub(super) struct Lines {
-    pub(super) buffer: Buffer,
-    pub(super) filter: Option<Box<Filter>>,
-    pub(super) position: Position,
+    pub(super) stream: Stream,
+    blocks: Blocks,
     /// Lines that the reader in [`python`](super::python) decoded to messages.
     pub(super) messages: u64,
     /// Those of the lines in `messages` that had unknown content.
     pub(super) unknown: u64,
 }
+
+/// The size limit of a block of more than one line: the caller copies one block at a time.
+const BLOCK_BYTES: usize = 64 * 1024;
+/// Blocks and bytes for which memory is kept for the next chunk.
+const KEEP_BLOCKS: usize = 32;
+const KEEP_COPIES: usize = 2 * 1024;
 
 pub(super) static BUFFERS: Table<Lines> = Table::new();
 
@@ -103,9 +133,8 @@ pub unsafe extern "C" fn cw_buffer_new(
         let max_line_bytes = usize::try_from(max_line_bytes).unwrap_or(usize::MAX);
         watch_forks();
         let handle = BUFFERS.insert(Lines {
-            buffer: Buffer::new(max_line_bytes, on_bom),
-            filter: filter.map(Box::new),
-            position: Position::default(),
+            stream: Stream::new(Buffer::new(max_line_bytes, on_bom), filter),
+            blocks: Blocks::default(),
             messages: 0,
             unknown: 0,
         })?;
@@ -136,202 +165,203 @@ pub unsafe extern "C" fn cw_buffer_free_owned(handle: *const u64) -> i32 {
     handle.map_or(CW_ERROR_ARGUMENT, |&handle| cw_buffer_free(handle))
 }
 
-/// Takes the next step through the chunk of `len` bytes at `data`, from byte `out->at` on, and returns the number of steps
-/// taken: 1 or 2.
-///
-/// It takes a second step if the first is `CW_CARRY` and a part of the chunk is left. Most chunks consist of the end of a
-/// line and of whole lines, so this saves a call for each chunk. Memory lent by the previous call is no longer valid. The
-/// caller repeats the call until `next` of the last step is `len`.
-///
-/// # Safety
-///
-/// `data` is null with `len` 0, or points to `len` readable bytes that no thread writes during the call. `out` is null, or is
-/// readable and writable. The caller does not read lent memory after the next call with the same handle.
-#[no_mangle]
-pub unsafe extern "C" fn cw_buffer_next(
-    handle: u64,
-    data: *const u8,
-    len: u64,
-    out: *mut CwSteps,
-) -> i32 {
-    guard(|| {
-        // SAFETY: the caller guarantees `len` readable bytes at `data`.
-        let data = unsafe { bytes(data, len) }?;
-        if out.is_null() {
-            return Err(CW_ERROR_ARGUMENT);
-        }
-        // SAFETY: `out` is not null, and the caller guarantees that the whole struct is readable and writable. The three places
-        // are different fields of it. Only `at` is initialised, so only `at` becomes a reference.
-        let (at, steps, line) = unsafe {
-            let steps = ptr::addr_of_mut!((*out).steps).cast::<CwStep>();
-            let line = ptr::addr_of_mut!((*out).line).cast::<u8>();
-            (&mut *ptr::addr_of_mut!((*out).at), steps, line)
-        };
-        let start = usize::try_from(*at).map_err(|_| CW_ERROR_ARGUMENT)?;
-        let rest = data.get(start..).ok_or(CW_ERROR_ARGUMENT)?;
-        BUFFERS.with(handle, |lines| {
-            let is_filtered = lines.filter.is_some();
-            let (consumed, step, place) =
-                lines.next(rest, start == 0).map_err(|_| CW_ERROR_MEMORY)?;
-            let next = start + consumed;
-            *at = next as u64;
-            if let Step::Carry { line: lent, .. } | Step::Filtered { block: lent, .. } = step {
-                if lent.len() <= CW_LINE_BYTES {
-                    // SAFETY: `line` has room for `CW_LINE_BYTES`. It belongs to the caller, so it does not overlap the buffer's
-                    // memory.
-                    unsafe { line.copy_from_nonoverlapping(lent.as_ptr(), lent.len()) };
-                }
-            }
-            // SAFETY: `steps` points to two steps in the caller's struct.
-            unsafe { steps.write(CwStep::new(step, next, place)) };
-            if is_filtered || next == data.len() || !matches!(step, Step::Carry { .. }) {
-                return Ok(1);
-            }
-            // Without memory the second step consumes nothing. The next call then takes it as its first step and returns
-            // the error.
-            let Ok((consumed @ 1.., step)) = lines.buffer.follow(&data[next..]) else {
-                return Ok(1);
-            };
-            let place = lines.position.pass(consumed, &step);
-            *at = (next + consumed) as u64;
-            // SAFETY: `steps` points to two steps in the caller's struct; this is the second.
-            unsafe {
-                steps
-                    .add(1)
-                    .write(CwStep::new(step, next + consumed, place));
-            };
-            Ok(2)
-        })?
-    })
+/// Collects the lines of a chunk for the caller.
+#[derive(Debug, Default)]
+struct Blocks {
+    all: Vec<CwBlock>,
+    /// Lines and heads that the buffer does not keep: the memory of blocks whose `lent` is still to be set.
+    copies: Vec<u8>,
+    /// Length of the chunk.
+    len: usize,
+    max_line_bytes: usize,
+    is_full: bool,
 }
 
-/// Consumes the rest of a chunk, from byte `out->at` on, and drops the lines that it completes. Without memory for an unfinished
-/// line at its end, that line is lost.
-///
-/// # Safety
-///
-/// The same as for [`cw_buffer_next`].
-#[no_mangle]
-pub unsafe extern "C" fn cw_buffer_drop(
-    handle: u64,
-    data: *const u8,
-    len: u64,
-    out: *mut CwSteps,
-) -> i32 {
-    guard(|| {
-        // SAFETY: the caller guarantees `len` readable bytes at `data`.
-        let data = unsafe { bytes(data, len) }?;
-        if out.is_null() {
-            return Err(CW_ERROR_ARGUMENT);
-        }
-        // SAFETY: `out` is not null, and the caller guarantees that it is readable and writable.
-        let at = unsafe { &mut *ptr::addr_of_mut!((*out).at) };
-        let start = usize::try_from(*at).map_err(|_| CW_ERROR_ARGUMENT)?;
-        let mut rest = data.get(start..).ok_or(CW_ERROR_ARGUMENT)?;
-        BUFFERS.with(handle, |lines| {
-            *at = len;
-            while !rest.is_empty() {
-                let Ok((consumed @ 1.., ..)) = lines.next(rest, false) else {
-                    lines.position.lose(rest);
-                    break;
-                };
-                rest = &rest[consumed..];
-            }
-        })?;
-        Ok(CW_NOTHING)
-    })
-}
+/// The `lent` of a block in `copies`, which may still move.
+const COPIED: u64 = 1;
 
-impl Lines {
-    /// Takes the next step through `data`. Returns the bytes that it consumed, the step, and its place in the stream. `is_start`
-    /// says whether `data` is the start of a chunk.
-    fn next<'a>(
-        &'a mut self,
-        data: &'a [u8],
-        is_start: bool,
-    ) -> Result<(usize, Step<'a>, Place), TryReserveError> {
-        let (consumed, step) = match &mut self.filter {
-            Some(filter) => filter.next(&mut self.buffer, data, is_start)?,
-            None => self.buffer.next(data)?,
-        };
-        let place = self.position.pass(consumed, &step);
-        Ok((consumed, step, place))
+impl Blocks {
+    /// Ends the loan of the last call, and frees memory above a small amount.
+    fn begin(&mut self, len: usize, max_line_bytes: usize) {
+        self.all.clear();
+        self.copies.clear();
+        self.all.shrink_to(KEEP_BLOCKS);
+        self.copies.shrink_to(KEEP_COPIES);
+        (self.len, self.max_line_bytes, self.is_full) = (len, max_line_bytes, false);
+    }
+
+    fn push(&mut self, block: CwBlock) {
+        if self.all.try_reserve(1).is_ok() {
+            self.all.push(block);
+        } else {
+            self.is_full = true;
+        }
+    }
+
+    /// Adds a copy of a line or head.
+    fn copy(&mut self, data: &[u8], place: Place, length: i64) {
+        if self.copies.try_reserve(data.len()).is_err() {
+            self.is_full = true;
+            return;
+        }
+        self.push(CwBlock::new(
+            COPIED,
+            self.copies.len(),
+            data.len(),
+            place,
+            length,
+        ));
+        self.copies.extend_from_slice(data);
+    }
+
+    /// Lends all blocks. Returns how many there are.
+    fn lend(&mut self, out: &mut MaybeUninit<CwBlocks>) -> Result<i32, i32> {
+        if self.is_full {
+            return Err(CW_ERROR_MEMORY);
+        }
+        let copies = address(&self.copies);
+        for block in self.all.iter_mut().filter(|block| block.lent == COPIED) {
+            block.lent = copies + block.start;
+        }
+        out.write(CwBlocks {
+            blocks: self.all.as_ptr(),
+        });
+        i32::try_from(self.all.len()).map_err(|_| CW_ERROR_MEMORY)
+    }
+
+    fn held(&self) -> usize {
+        self.all.capacity() * size_of::<CwBlock>() + self.copies.capacity()
     }
 }
 
-/// Ends the stream. The step is the last line if it has no LF (`CW_CARRY` or `CW_TOO_LONG`), otherwise `CW_NOTHING`. After that the
-/// buffer is ready for a new stream.
-///
-/// # Safety
-///
-/// `out` is null or writable. The caller does not read lent memory after the next call with the same handle.
-#[no_mangle]
-pub unsafe extern "C" fn cw_buffer_close(handle: u64, out: *mut CwStep) -> i32 {
-    guard(|| {
-        // SAFETY: the caller guarantees that `out` is null or writable.
-        let out = unsafe { place(out) }?;
-        BUFFERS.with(handle, |lines| {
-            let last = match &mut lines.filter {
-                Some(filter) => filter.end(&mut lines.buffer),
-                None => lines.buffer.close(),
-            };
-            let last = last.map_err(|_| CW_ERROR_MEMORY)?;
-            out.write(CwStep::new(last, 0, lines.position.end(&last)));
-            Ok(CW_NOTHING)
-        })?
-    })
+fn address(data: &[u8]) -> u64 {
+    data.as_ptr() as u64
 }
 
-/// Lends the bytes of the unfinished line that have arrived so far, and leaves them in the buffer.
-///
-/// The step is `CW_CARRY`, or `CW_NOTHING` if no line is unfinished. If the line is already over the limit, the step is
-/// `CW_TOO_LONG` and has only its length. The line is not checked for defects.
-///
-/// # Safety
-///
-/// `out` is null or writable. The caller does not read lent memory after the next call with the same handle.
-#[no_mangle]
-pub unsafe extern "C" fn cw_buffer_unfinished(handle: u64, out: *mut CwStep) -> i32 {
-    guard(|| {
-        // SAFETY: the caller guarantees that `out` is null or writable.
-        let out = unsafe { place(out) }?;
-        BUFFERS.with(handle, |lines| {
-            let step = match lines.buffer.unfinished() {
-                Ok([]) => Step::NOTHING,
-                Ok(line) => Step::Carry { line, defects: 0 },
-                Err(length) => Step::TooLong { head: &[], length },
-            };
-            out.write(CwStep::new(step, 0, Place::default()));
-            Ok(CW_NOTHING)
-        })?
-    })
-}
-
-/// Writes the places in the stream of the first `count` lines of the last `CW_FILTERED` block. Each place is two numbers: the bytes
-/// and the lines of the stream between the step's first line and this line. Returns `CW_ERROR_ARGUMENT` if the block has fewer
-/// lines.
-///
-/// # Safety
-///
-/// `out` is null or has room for `2 * count` numbers.
-#[no_mangle]
-pub unsafe extern "C" fn cw_buffer_places(handle: u64, out: *mut u64, count: u64) -> i32 {
-    guard(|| {
-        if out.is_null() {
-            return Err(CW_ERROR_ARGUMENT);
+impl CwBlock {
+    fn new(lent: u64, start: usize, bytes: usize, place: Place, length: i64) -> Self {
+        Self {
+            lent,
+            start: start as u64,
+            bytes: bytes as u64,
+            offset: place.offset,
+            line_number: place.lines,
+            length,
         }
-        let count = usize::try_from(count).map_err(|_| CW_ERROR_ARGUMENT)?;
-        BUFFERS.with(handle, |lines| {
-            let places = lines.filter.as_ref().map_or(&[][..], |it| it.places());
-            let places = places.get(..count).ok_or(CW_ERROR_ARGUMENT)?;
-            for (index, place) in places.iter().enumerate() {
-                // SAFETY: `out` is not null, `index` is below `count`, and the caller guarantees room for `2 * count` numbers.
-                unsafe {
-                    out.add(2 * index).write(place.offset);
-                    out.add(2 * index + 1).write(place.lines);
+    }
+}
+
+impl Sink for Blocks {
+    const KEEPS_CARRIED: bool = true;
+
+    fn lines(&mut self, data: &[u8], len: usize, place: Place) -> u64 {
+        let start = self.len - data.len();
+        let (mut line, mut from) = (place, 0);
+        // The block that is still open: where it begins.
+        let mut open = None;
+        for at in memchr::memchr_iter(b'\n', &data[..len]) {
+            let length = at - from;
+            let is_too_long = length > self.max_line_bytes;
+            if let Some((first, begin)) = open {
+                if is_too_long || at - begin >= BLOCK_BYTES {
+                    self.push(CwBlock::new(0, start + begin, from - begin, first, -1));
+                    open = None;
                 }
             }
-            Ok(CW_NOTHING)
+            if is_too_long {
+                let head = &data[from..at.min(from + HEAD_BYTES)];
+                self.too_long(head, length as u64, line);
+            } else {
+                open.get_or_insert((line, from));
+            }
+            from = at + 1;
+            line.offset = place.offset + from as u64;
+            line.lines += 1;
+        }
+        if let Some((first, begin)) = open {
+            self.push(CwBlock::new(0, start + begin, len - begin, first, -1));
+        }
+        line.lines - place.lines
+    }
+
+    fn carried(&mut self, data: &[u8], len: usize, place: Place) {
+        self.push(CwBlock::new(address(data), 0, len, place, -1));
+    }
+
+    fn merged(&mut self, data: &[u8], len: usize, place: Place) {
+        self.copy(&data[..len], place, -1);
+    }
+
+    #[allow(clippy::cast_possible_wrap)] // No stream is that long.
+    fn too_long(&mut self, head: &[u8], length: u64, place: Place) {
+        self.copy(head, place, length as i64);
+    }
+}
+
+/// Takes a chunk of `len` bytes at `data`, and lends the lines that it completes. Returns the number of blocks.
+///
+/// # Safety
+///
+/// `data` is null with `len` 0, or points to `len` readable bytes that no thread writes during the call. `out` is null or writable.
+/// The caller does not read lent memory after the next call with the same handle.
+#[no_mangle]
+pub unsafe extern "C" fn cw_buffer_take(
+    handle: u64,
+    data: *const u8,
+    len: u64,
+    out: *mut CwBlocks,
+) -> i32 {
+    guard(|| {
+        // SAFETY: the caller guarantees `len` readable bytes at `data`, and that `out` is null or writable.
+        let (data, out) = unsafe { (bytes(data, len)?, place(out)?) };
+        BUFFERS.with(handle, |lines| {
+            let max_line_bytes = lines.stream.buffer.max_line_bytes();
+            lines.blocks.begin(data.len(), max_line_bytes);
+            let taken = lines.stream.take(data, &mut lines.blocks);
+            taken.map_err(|_| CW_ERROR_MEMORY)?;
+            lines.blocks.lend(out)
+        })?
+    })
+}
+
+/// Ends the stream, and lends its last line if that has no LF. Returns the number of blocks. The next bytes begin a new stream.
+///
+/// # Safety
+///
+/// `out` is null or writable. The caller does not read lent memory after the next call with the same handle.
+#[no_mangle]
+pub unsafe extern "C" fn cw_buffer_close(handle: u64, out: *mut CwBlocks) -> i32 {
+    guard(|| {
+        // SAFETY: the caller guarantees that `out` is null or writable.
+        let out = unsafe { place(out) }?;
+        BUFFERS.with(handle, |lines| {
+            lines.blocks.begin(0, 0);
+            let ended = lines.stream.end(&mut lines.blocks);
+            ended.map_err(|_| CW_ERROR_MEMORY)?;
+            lines.blocks.lend(out)
+        })?
+    })
+}
+
+/// Lends the bytes of the unfinished line so far, as one block, and returns 1. Returns 0 if no line is unfinished. For a line that is being
+/// dropped, the block has only the length.
+///
+/// # Safety
+///
+/// `out` is null or writable. The caller does not read lent memory after the next call with the same handle.
+#[no_mangle]
+pub unsafe extern "C" fn cw_buffer_unfinished(handle: u64, out: *mut CwBlocks) -> i32 {
+    guard(|| {
+        // SAFETY: the caller guarantees that `out` is null or writable.
+        let out = unsafe { place(out) }?;
+        BUFFERS.with(handle, |lines| {
+            lines.blocks.begin(0, 0);
+            match lines.stream.buffer.unfinished() {
+                Ok([]) => {}
+                Ok(line) => lines.blocks.carried(line, line.len(), Place::default()),
+                Err(length) => lines.blocks.too_long(&[], length, Place::default()),
+            }
+            lines.blocks.lend(out)
         })?
     })
 }
@@ -347,15 +377,21 @@ pub unsafe extern "C" fn cw_buffer_stats(handle: u64, out: *mut CwStats) -> i32 
         // SAFETY: the caller guarantees that `out` is null or writable.
         let out = unsafe { place(out) }?;
         let stats = BUFFERS.with(handle, |lines| {
-            let (stats, filter) = (lines.buffer.stats(), lines.filter.as_ref());
+            let Stream {
+                buffer,
+                filter,
+                position,
+            } = &lines.stream;
+            let (stats, filter) = (buffer.stats(), filter.as_ref());
+            let held = lines.blocks.held() + filter.map_or(0, |filter| filter.held());
             CwStats {
                 searched: stats.searched,
                 copied: stats.copied,
-                held: stats.held + filter.map_or(0, |filter| filter.held() as u64),
+                held: stats.held + held as u64,
                 skipped: filter.map_or(0, |filter| filter.skipped),
                 merged: filter.map_or(0, |filter| filter.merged),
-                taken: lines.position.taken,
-                start: lines.position.start,
+                taken: position.taken,
+                start: position.start,
                 messages: lines.messages,
                 unknown: lines.unknown,
             }

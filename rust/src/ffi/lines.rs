@@ -1,11 +1,8 @@
-//! The C functions that look into a block of lines without a buffer: the kinds of its lines, and where they begin.
-
-use std::slice;
+//! The C function that finds the kinds of the lines in a block.
 
 use super::{bytes, bytes_mut, guard, place, CW_ERROR_ARGUMENT, CW_NOTHING};
 use crate::kinds::peek::peek_lines;
 use crate::kinds::scan::KindSpans;
-use crate::lines::frame;
 use crate::simd::Level;
 
 /// The most different kinds that one call of [`cw_peek_lines`] can find.
@@ -92,75 +89,4 @@ pub unsafe extern "C" fn cw_peek_lines(
         out.write(peeked);
         Ok(CW_NOTHING)
     })
-}
-
-/// Writes to `starts` the offsets at which the first `count` lines of the `len` bytes at `data` begin. Returns `CW_ERROR_ARGUMENT`
-/// if there are fewer lines.
-///
-/// # Safety
-///
-/// `data` is null with `len` 0, or points to `len` readable bytes that no thread writes during the call. `starts` is null or
-/// has room for `count` numbers.
-#[no_mangle]
-pub unsafe extern "C" fn cw_line_starts(
-    data: *const u8,
-    len: u64,
-    starts: *mut u64,
-    count: u64,
-) -> i32 {
-    guard(|| {
-        // SAFETY: the caller guarantees `len` readable bytes at `data`.
-        let data = unsafe { bytes(data, len) }?;
-        if starts.is_null() || !starts.is_aligned() || count > len {
-            return Err(CW_ERROR_ARGUMENT);
-        }
-        // SAFETY: `starts` is not null and is aligned, and the caller guarantees room for `count` numbers. `count` is at most
-        // `len`, the length of a real slice, so its 8 bytes per number do not overflow a pointer of 64 bits.
-        let starts = unsafe {
-            slice::from_raw_parts_mut(
-                starts,
-                usize::try_from(count).map_err(|_| CW_ERROR_ARGUMENT)?,
-            )
-        };
-        if frame::line_starts(data, starts) {
-            Ok(CW_NOTHING)
-        } else {
-            Err(CW_ERROR_ARGUMENT)
-        }
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use std::ptr;
-
-    use super::*;
-
-    #[test]
-    fn line_starts_are_written_or_refused() {
-        let data = b"{}\n{}\n";
-        let mut starts = [7_u64; 2];
-        let written = starts.as_mut_ptr();
-        // SAFETY: each pointer is null, or points to live memory of at least the given length.
-        unsafe {
-            assert_eq!(cw_line_starts(data.as_ptr(), 6, written, 2), CW_NOTHING);
-            assert_eq!(
-                cw_line_starts(data.as_ptr(), 3, written, 2),
-                CW_ERROR_ARGUMENT
-            );
-            assert_eq!(
-                cw_line_starts(data.as_ptr(), 6, ptr::null_mut(), 2),
-                CW_ERROR_ARGUMENT
-            );
-            assert_eq!(
-                cw_line_starts(data.as_ptr(), 6, written, u64::MAX),
-                CW_ERROR_ARGUMENT
-            );
-            assert_eq!(
-                cw_line_starts(ptr::null(), 6, written, 2),
-                CW_ERROR_ARGUMENT
-            );
-        }
-        assert_eq!(starts, [0, 3]);
-    }
 }

@@ -14,9 +14,9 @@
 //! behaviour. The caller must only guarantee that the other pointers are valid; each function states this under *Safety*.
 //!
 //! * This file: the statuses, and the helpers that every function uses.
-//! * [`buffer`]: line buffers; [`step`]: the structs that they return.
+//! * [`buffer`]: line buffers.
 //! * `python`: functions that Python calls directly, without cffi, and that make Python objects.
-//! * [`lines`]: the kinds and places of the lines in a block.
+//! * [`lines`]: the kinds of the lines in a block.
 //! * [`columns`]: reads transcripts into Arrow columns; `arrow`: exports Arrow structs; `imported`: reads those of other
 //!   libraries.
 //! * [`drain`]: drains and their common budget; `shared`: the state that all drains of a process share.
@@ -31,7 +31,6 @@ use std::slice;
 
 use crate::columns::batch::NoMemory;
 use crate::ffi::handle::Refused;
-use crate::lines::frame;
 
 /// cbindgen:ignore
 mod arrow;
@@ -53,13 +52,12 @@ pub mod lines;
 mod python;
 #[cfg(target_os = "linux")]
 mod shared;
-pub mod step;
 
 /// The version of this ABI, incremented with every change of a function, a struct or a constant in this folder. Python compares it
 /// when it loads the library, because an editable install may leave an old library behind.
-pub const CW_ABI_VERSION: u32 = 15;
+pub const CW_ABI_VERSION: u32 = 16;
 
-/// The status of success. As a kind of step: no line was completed.
+/// The status of success.
 pub const CW_NOTHING: i32 = 0;
 
 /// A pointer is null that must not be, or a length or an option is out of range.
@@ -72,7 +70,7 @@ pub const CW_ERROR_FORKED: i32 = -3;
 pub const CW_ERROR_IN_USE: i32 = -4;
 /// The call panicked, which is a bug in this library. The caller can only free the handle.
 pub const CW_ERROR_PANIC: i32 = -5;
-/// The call had no memory. It consumed nothing; if the buffer has a filter, lines may be lost.
+/// The call had no memory. Lines of the chunk may be lost.
 pub const CW_ERROR_MEMORY: i32 = -6;
 /// Too many handles are alive (see `handle::SLOTS`).
 pub const CW_ERROR_FULL: i32 = -7;
@@ -82,13 +80,6 @@ pub const CW_ERROR_BUDGET: i32 = -8;
 pub const CW_ERROR_UNSUPPORTED: i32 = -9;
 /// A system call failed. The status is this number minus the errno: -1002 for `ENOENT`.
 pub const CW_ERROR_SYSTEM: i32 = -1000;
-
-/// A defect of lines: a line does not begin with `{`, does not end with `}`, or is blank.
-pub const CW_DEFECT_SHAPE: u32 = 1;
-/// A defect of lines: bytes that are not valid UTF-8.
-pub const CW_DEFECT_UTF8: u32 = 2;
-
-const _: () = assert!(CW_DEFECT_SHAPE == frame::SHAPE && CW_DEFECT_UTF8 == frame::UTF8);
 
 impl From<NoMemory> for i32 {
     fn from(NoMemory: NoMemory) -> Self {

@@ -11,7 +11,7 @@ use std::collections::TryReserveError;
 use crate::filter::delta::Delta;
 use crate::kinds::string::Span;
 use crate::kinds::template::hash_bytes;
-use crate::lines::step::Place;
+use crate::lines::place::Place;
 use crate::simd::PAD;
 
 /// The most open groups.
@@ -169,7 +169,7 @@ impl Groups {
     /// When memory cannot be had. Nothing comes of some groups then.
     pub fn close(
         &mut self,
-        mut each: impl FnMut(&[u8], usize, Place) -> Result<(), TryReserveError>,
+        mut each: impl FnMut(&[u8], usize, Place),
     ) -> Result<(), TryReserveError> {
         let open = self.open;
         self.abandon();
@@ -179,7 +179,7 @@ impl Groups {
             group.write(&mut self.made);
             let len = self.made.len();
             self.made.resize(len + PAD, b'\n');
-            each(&self.made, len, group.place)?;
+            each(&self.made, len, group.place);
         }
         Ok(())
     }

@@ -45,19 +45,16 @@ mod pass;
 
 use std::collections::TryReserveError;
 
-use self::group::{append, Groups, Order, Parts};
+use self::group::{Groups, Order, Parts};
 use self::names::Names;
 use self::pass::Take;
 use crate::kinds::scan::{Scan, ScanLine};
 use crate::kinds::template::Templates;
-use crate::lines::buffer::{Buffer, KEEP_BYTES};
-use crate::lines::frame;
-use crate::lines::step::{Place, Step};
+use crate::lines::buffer::KEEP_BYTES;
+use crate::lines::place::Place;
 use crate::simd::{run, Level};
 
 /// Bytes of memory that each part keeps for the next lines.
-const KEEP_BLOCK_BYTES: usize = KEEP_BYTES / 8;
-const KEEP_PLACES: usize = KEEP_BYTES / 16 / size_of::<Place>();
 const KEEP_GROUP_BYTES: usize = KEEP_BYTES / 4;
 const KEEP_SCRATCH_BYTES: usize = KEEP_BYTES / 16;
 const KEEP_TEMPLATE_BYTES: usize = KEEP_BYTES;
@@ -90,13 +87,6 @@ pub struct Filter {
     /// The key of the last delta that was scanned.
     key: Vec<u8>,
     scratch: delta::Scratch,
-    /// The merged lines of a [step](Self::next), and where their first deltas were.
-    block: Vec<u8>,
-    places: Vec<Place>,
-    /// Bytes of the kept lines that the next steps lend.
-    kept: usize,
-    /// The filter does nothing with the lines of this chunk.
-    is_idle: bool,
     /// Credit for scans. Where few deltas are merged, most lines are kept without a scan. Tests set it.
     pub credit: u32,
     /// Lines skipped since the filter was made.
@@ -141,10 +131,6 @@ impl Filter {
             templates: Templates::default(),
             key: Vec::new(),
             scratch: delta::Scratch::default(),
-            block: Vec::new(),
-            places: Vec::new(),
-            kept: 0,
-            is_idle: false,
             credit: MAX_CREDIT,
             skipped: 0,
             merged: 0,
@@ -190,10 +176,7 @@ impl Filter {
     /// # Errors
     ///
     /// When memory cannot be had. Some groups are lost then.
-    pub fn close(
-        &mut self,
-        each: impl FnMut(&[u8], usize, Place) -> Result<(), TryReserveError>,
-    ) -> Result<(), TryReserveError> {
+    pub fn close(&mut self, each: impl FnMut(&[u8], usize, Place)) -> Result<(), TryReserveError> {
         if self.groups.open() == 0 {
             return Ok(());
         }
@@ -218,147 +201,10 @@ impl Filter {
         }
     }
 
-    /// Takes the next step through `data`, the rest of the caller's chunk, as [`Buffer::next`] does. `is_start`: `data` is the whole
-    /// chunk.
-    ///
-    /// # Errors
-    ///
-    /// When memory cannot be had. Lines of `data` may be lost then.
-    pub fn next<'a>(
-        &'a mut self,
-        buffer: &'a mut Buffer,
-        data: &'a [u8],
-        is_start: bool,
-    ) -> Result<(usize, Step<'a>), TryReserveError> {
-        self.rest();
-        self.block.clear();
-        self.places.clear();
-        self.block.shrink_to(KEEP_BLOCK_BYTES);
-        self.places.shrink_to(KEEP_PLACES);
-        buffer.release();
-        if let Some(consumed) = buffer.skip_bom(data)? {
-            return Ok((consumed, Step::NOTHING));
-        }
-        if data.is_empty() {
-            return Ok((0, Step::NOTHING));
-        }
-        if self.kept > 0 {
-            return self.follow(buffer, data);
-        }
-        let (mut at, mut begun) = (0, 0);
-        let mut place = Place::default();
-        if is_start {
-            self.is_idle = !self.is_for(data);
-        }
-        if self.is_idle {
-            return buffer.next(data);
-        }
-        if buffer.is_unfinished() {
-            let Some(completed) = buffer.complete(data)? else {
-                return Ok((data.len(), Step::NOTHING));
-            };
-            at = completed.consumed;
-            if let Some(length) = completed.too_long {
-                let head = buffer.completed();
-                return Ok((at, Step::TooLong { head, length }));
-            }
-            let len = buffer.completed().len();
-            if self.keeps(len) {
-                let line = buffer.completed();
-                let defects = frame::check(line, usize::MAX).defects;
-                return Ok((at, Step::Carry { line, defects }));
-            }
-            let Ok(taken) = self.take(buffer.completed(), usize::MAX, place) else {
-                // No memory for a copy of the line: drops it, as if it were over the limit.
-                self.rest();
-                let length = buffer.drop_completed() as u64;
-                let head = buffer.completed();
-                return Ok((at, Step::TooLong { head, length }));
-            };
-            if taken.kept > 0 {
-                let line = buffer.completed();
-                let defects = frame::check(line, usize::MAX).defects;
-                return Ok((at, Step::Carry { line, defects }));
-            }
-            buffer.release(); // a group has a copy of it
-            begun = len - at;
-            place = Place {
-                offset: len as u64,
-                lines: 1,
-            };
-        }
-        let end = memchr::memrchr(b'\n', &data[at..]).map_or(at, |found| at + found + 1);
-        let taken = self.take(&data[at..end], buffer.max_line_bytes(), place)?;
-        if at + taken.bytes == 0 {
-            if taken.kept == 0 {
-                buffer.keep(data, false)?;
-                return Ok((data.len(), Step::NOTHING));
-            }
-            self.kept = taken.kept;
-            return self.follow(buffer, data);
-        }
-        self.kept = taken.kept;
-        buffer.count_searched(taken.bytes);
-        at += taken.bytes;
-        let passed = taken.lines + usize::from(place.lines > 0);
-        let Self { block, places, .. } = self;
-        places.try_reserve(self.groups.open())?;
-        self.closed += 1;
-        self.groups.close(|line, len, place| {
-            places.push(place);
-            append(block, &line[..len])
-        })?;
-        let step = match self.places.len() {
-            0 => Step::Nothing { passed },
-            lines => Step::Filtered {
-                block: &self.block,
-                lines,
-                passed,
-                begun,
-                defects: frame::check(&self.block, usize::MAX).defects,
-            },
-        };
-        Ok((at, step))
-    }
-
-    /// Lends the next kept lines.
-    fn follow<'a>(
-        &mut self,
-        buffer: &'a mut Buffer,
-        data: &'a [u8],
-    ) -> Result<(usize, Step<'a>), TryReserveError> {
-        let (consumed, step) = buffer.next(&data[..self.kept])?;
-        self.kept -= consumed;
-        Ok((consumed, step))
-    }
-
-    /// Ends the stream, as [`Buffer::close`] does.
-    ///
-    /// # Errors
-    ///
-    /// As [`Buffer::close`].
-    pub fn end<'a>(&mut self, buffer: &'a mut Buffer) -> Result<Step<'a>, TryReserveError> {
-        Ok(match buffer.close()? {
-            Step::Carry { line, .. } if !self.keeps_last(line) => Step::NOTHING,
-            step => step,
-        })
-    }
-
-    /// Where each line of the block of [`Step::Filtered`] began.
-    #[must_use]
-    pub fn places(&self) -> &[Place] {
-        &self.places
-    }
-
     /// Bytes of memory held.
     #[must_use]
     pub fn held(&self) -> usize {
-        self.block.capacity()
-            + self.places.capacity() * size_of::<Place>()
-            + self.groups.held()
-            + self.held_by_templates()
-            + self.scratch.held()
-            + self.key.capacity()
+        self.groups.held() + self.held_by_templates() + self.scratch.held() + self.key.capacity()
     }
 
     fn held_by_templates(&self) -> usize {

@@ -7,7 +7,7 @@ use super::group::{append, write_key, Groups, Parts, MAX_OPEN};
 use super::{Filter, Known, Taken, Verdict, MAX_CREDIT, SCAN};
 use crate::kinds::scan::{scan, Scan};
 use crate::kinds::template::{Fitting, Gaps, Visit};
-use crate::lines::step::Place;
+use crate::lines::place::Place;
 use crate::simd::{Engine, Operation};
 
 /// Takes lines, for [`Filter::take`].

@@ -4,7 +4,6 @@ use super::*;
 use crate::filter::delta::{MAX_BYTES, MAX_DEPTH, MAX_DIGITS};
 use crate::filter::group::MAX_OPEN;
 use crate::filter::pass::is_blank;
-use crate::lines::buffer::Bom;
 use crate::oracle::lines;
 use crate::oracle::Filter as Model;
 use crate::simd::PAD;
@@ -40,7 +39,6 @@ fn out(filter: &mut Filter, data: &[u8], max_line: usize) -> Vec<(Place, Vec<u8>
                 assert_eq!(line.len(), len + PAD);
                 assert!(len - 1 <= max_line);
                 found.push((place, line[..len - 1].to_vec()));
-                Ok(())
             })
             .unwrap();
         for line in lines(&rest[taken.bytes..taken.bytes + taken.kept]) {
@@ -329,74 +327,6 @@ proptest! {
         let skipped = Model::new(only, false, usize::MAX).feed(&lines(&data)).skipped;
         for level in levels() {
             prop_assert_eq!(Filter::new(only, false, level).keeps_last(line), skipped == 0);
-        }
-    }
-}
-
-/// The lines that come out of one chunk, as the C border takes the steps.
-fn stepped(filter: &mut Filter, buffer: &mut Buffer, chunk: &[u8]) -> Vec<Vec<u8>> {
-    let mut found = Vec::new();
-    let mut note = |step: Step, rest: &[u8]| match step {
-        Step::Nothing { .. } => (),
-        Step::Carry { line: block, .. } | Step::Filtered { block, .. } => {
-            let lines = lines(block).into_iter();
-            let lines = lines.filter(|line| !is_blank(line));
-            found.extend(lines.map(<[u8]>::to_vec));
-        }
-        Step::Body { end, .. } => {
-            let lines = lines(&rest[..end]).into_iter();
-            let lines = lines.filter(|line| !is_blank(line));
-            found.extend(lines.map(<[u8]>::to_vec));
-        }
-        Step::TooLong { .. } => panic!("there is no limit"),
-    };
-    let mut at = 0;
-    while at < chunk.len() {
-        let rest = &chunk[at..];
-        let (consumed, step) = filter.next(buffer, rest, at == 0).unwrap();
-        assert!(consumed > 0);
-        at += consumed;
-        note(step, rest);
-    }
-    found
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
-
-    #[test]
-    fn a_stream_cut_anywhere_is_filtered_chunk_by_chunk(
-        data in crate::samples::lines(30),
-        bom: bool,
-        cuts in proptest::collection::vec(any::<proptest::sample::Index>(), 0..6),
-        only in only(),
-    ) {
-        let bom: &[u8] = if bom { b"\xef\xbb\xbf" } else { b"" };
-        let data = [bom, &data].concat();
-        let mut cuts: Vec<_> = cuts.iter().map(|cut| cut.index(data.len() + 1)).collect();
-        cuts.extend([0, data.len()]);
-        cuts.sort_unstable();
-        let only = only.as_deref();
-        for level in levels() {
-            let mut filter = unsparing(only, true, level);
-            let mut model = Model::new(only, true, usize::MAX);
-            let mut buffer = Buffer::new(usize::MAX, Bom::Skip);
-            let mut begin = bom.len();
-            for cut in cuts.windows(2) {
-                let complete = data.get(begin..cut[1]).unwrap_or_default();
-                let end = complete.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-                let expected = model.feed(&lines(&complete[..end])).lines;
-                let expected: Vec<_> = expected.into_iter().map(|(_, line)| line).collect();
-                prop_assert_eq!(stepped(&mut filter, &mut buffer, &data[cut[0]..cut[1]]), expected);
-                begin += end;
-            }
-            let last = match filter.end(&mut buffer).unwrap() {
-                Step::Carry { line, .. } => line.to_vec(),
-                _ => Vec::new(),
-            };
-            let rest = &data[begin..];
-            let skipped = crate::oracle::is_skipped(rest, only);
-            prop_assert_eq!(&last[..], if skipped { b"" } else { rest });
         }
     }
 }

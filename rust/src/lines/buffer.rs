@@ -1,41 +1,26 @@
-//! The incremental line buffer: chunks cut anywhere go in, blocks of complete lines come out.
+//! Keeps the unfinished line of a stream: the piece of each chunk after its last LF.
 //!
 //! # Goals
 //!
 //! 1. Linear cost at any chunking: one byte at a time, 64 KiB at a time, or one line of 100 MB in small pieces.
-//! 2. No needless copy: lines that are complete within the caller's chunk stay there.
-//! 3. Memory lent to the caller does not change, move or go away before the caller's next call.
-//! 4. Bounded memory: a line longer than the limit is dropped while it arrives, and a huge line leaves nothing behind. A line
-//!    for which there is no memory is dropped, too, and the lines around it are unharmed.
+//! 2. Bounded memory: a line longer than the limit is dropped while it arrives, and a huge line leaves nothing behind. A line for which
+//!    there is no memory is dropped, too, and the lines around it are unharmed.
 //!
-//! # Plan
+//! # Memory
 //!
-//! The caller pulls: it passes the rest of its chunk to `Buffer::next` until all is consumed, and gets one `Step` each time. Lines that are complete within the chunk come back as a range of it
-//! (`Step::Body`), at most `BLOCK_BYTES` of them at a time so that they are still in the cache when they are
-//! decoded. Only the piece after the last LF is copied, into `tail`. When its line is completed by a later chunk, `tail` and
-//! `lent` are swapped, and the line is lent from there (`Step::Carry`): the next piece is written to other memory.
-//! A chunk of 64 KiB thus costs two calls, one for the line that it completes and one for all others and the tail.
-//!
-//! `tail` never holds an LF: every byte in it was searched when it came, so it is not searched again.
+//! The unfinished line is in `tail`. When a chunk completes it, `tail` and `lent` are swapped, and the line stays in `lent` until the
+//! next chunk: the piece at the end of the chunk goes into the other half.
 //!
 //! # Costs
 //!
-//! Each byte is searched once; twice at worst, where a chunk longer than a block is cut into blocks within a line. Each
-//! byte of a carried line is copied once, and moved by growth twice at worst: capacity doubles, so the moves on the
-//! way to n bytes add up to less than n + n/2 + n/4 + …. An idle buffer holds at most 64 KiB, two times
-//! `KEEP_BYTES`. All of this is counted, see `Stats`.
+//! Each byte of a carried line is copied once, and moved by growth twice at worst: capacity doubles, so the moves on the way to n bytes
+//! add up to less than n + n/2 + n/4 + …. An idle buffer holds at most 64 KiB, two times `KEEP_BYTES`. [`Stats`] counts all of this.
 
 use std::collections::TryReserveError;
 use std::mem;
 
-use memchr::memchr;
-
-use super::frame;
-use super::step::Step;
 use crate::simd::PAD;
 
-/// The largest block of more than one line, in bytes.
-pub const BLOCK_BYTES: usize = 64 * 1024;
 /// Bytes to keep of a line over the limit.
 pub const HEAD_BYTES: usize = 1024;
 /// Bytes of memory that each of the two halves keeps for later at most.
@@ -44,16 +29,6 @@ pub const KEEP_BYTES: usize = 32 * 1024;
 const FIRST_BYTES: usize = 512;
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
-
-/// An unfinished line whose end has been found.
-pub(crate) struct Completed {
-    /// Bytes of the data up to its end.
-    pub(crate) consumed: usize,
-    /// Its length without LF, if it is over the limit.
-    pub(crate) too_long: Option<u64>,
-    /// Whether it is known to be ASCII.
-    pub(crate) ascii: bool,
-}
 
 /// Work done since the buffer was made, and memory held now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,8 +57,6 @@ pub struct Buffer {
     tail: Vec<u8>,
     /// The line lent by the last call.
     lent: Vec<u8>,
-    /// Whether the unfinished line is known to be ASCII so far.
-    ascii: bool,
     /// Length so far of the unfinished line, once it is over the limit.
     too_long: Option<u64>,
     /// How much of a BOM has been seen, until the first byte that is not part of one (`None`).
@@ -103,7 +76,6 @@ impl Buffer {
         Self {
             tail: Vec::new(),
             lent: Vec::new(),
-            ascii: true,
             too_long: None,
             bom: at_start(on_bom),
             max_line_bytes,
@@ -113,66 +85,20 @@ impl Buffer {
         }
     }
 
-    /// Takes the next step through `data`, the rest of the caller's chunk. Returns how many bytes of it were consumed: the next call
-    /// begins after them.
-    ///
-    /// Consumes at least one byte unless `data` is empty. Ends the loan of the previous call, also when
-    /// `data` is empty.
-    ///
-    /// # Errors
-    ///
-    /// There is no memory for the head of an unfinished line. Nothing is consumed, and the call may be repeated.
-    pub fn next<'a>(&'a mut self, data: &'a [u8]) -> Result<(usize, Step<'a>), TryReserveError> {
-        self.release();
-        if let Some(consumed) = self.skip_bom(data)? {
-            return Ok((consumed, Step::NOTHING));
-        }
-        if data.is_empty() {
-            return Ok((0, Step::NOTHING));
-        }
-        if self.is_unfinished() {
-            return self.carry(data);
-        }
-        self.body(data)
-    }
-
-    /// Takes the step that follows a [`Step::Carry`] through the rest of the same chunk, and leaves that line lent.
-    ///
-    /// # Errors
-    ///
-    /// As [`Buffer::next`].
-    pub fn follow<'a>(&mut self, data: &'a [u8]) -> Result<(usize, Step<'a>), TryReserveError> {
-        debug_assert!(self.tail.is_empty() && self.too_long.is_none() && self.bom.is_none());
-        if data.is_empty() {
-            return Ok((0, Step::NOTHING));
-        }
-        self.body(data)
-    }
-
-    /// Ends the stream: lends the last line if it has no LF, and begins a new stream.
+    /// Ends the stream, and moves its last line, which has no LF, to [`completed`](Self::completed). Returns the length of the line if it
+    /// is over the limit. The next bytes begin a new stream.
     ///
     /// # Errors
     ///
     /// There is no memory (for two bytes of an incomplete BOM). The stream then goes on.
-    pub fn close(&mut self) -> Result<Step<'_>, TryReserveError> {
+    pub(crate) fn close(&mut self) -> Result<Option<u64>, TryReserveError> {
         self.release();
         if let Some(seen) = self.bom.filter(|&seen| seen > 0) {
-            self.append(&BOM[..seen], false)?;
+            self.append(&BOM[..seen])?;
         }
         self.bom = at_start(self.on_bom);
-        let ascii = mem::replace(&mut self.ascii, true);
         mem::swap(&mut self.tail, &mut self.lent);
-        Ok(match self.too_long.take() {
-            Some(length) => Step::TooLong {
-                head: &self.lent,
-                length,
-            },
-            None if self.lent.is_empty() => Step::NOTHING,
-            None => Step::Carry {
-                line: &self.lent,
-                defects: frame::check_line(&self.lent, ascii),
-            },
-        })
+        Ok(self.too_long.take())
     }
 
     /// The unfinished line as far as it has come; or its length so far, once it is over the limit.
@@ -219,58 +145,22 @@ impl Buffer {
             self.bom = Some(seen + matched);
             return Ok(Some(matched));
         }
-        self.append(&BOM[..seen], false)?;
+        self.append(&BOM[..seen])?;
         self.bom = None;
         Ok(None)
     }
 
-    /// Goes on with the unfinished line.
-    fn carry<'a>(&'a mut self, data: &[u8]) -> Result<(usize, Step<'a>), TryReserveError> {
-        let Some(Completed {
-            consumed,
-            too_long,
-            ascii,
-        }) = self.complete(data)?
-        else {
-            return Ok((data.len(), Step::NOTHING));
-        };
-        let line = self.completed();
-        let step = match too_long {
-            Some(length) => Step::TooLong { head: line, length },
-            None => Step::Carry {
-                line,
-                defects: frame::check_line(&line[..line.len() - 1], ascii),
-            },
-        };
-        Ok((consumed, step))
-    }
-
-    /// Adds to the unfinished line. If `data` has an LF, the line ends at the first one, and [`completed`](Self::completed) lends
-    /// it. Otherwise all of `data` is kept.
-    pub(crate) fn complete(&mut self, data: &[u8]) -> Result<Option<Completed>, TryReserveError> {
-        let (at, ascii) = frame::line_end(data);
-        if at == data.len() {
-            self.keep(data, ascii)?;
-            return Ok(None);
-        }
-        self.complete_at(data, at, ascii).map(Some)
-    }
-
-    /// Ends the unfinished line at the first LF of `data`, which is at `at`; `ascii` says whether all before it is known to be ASCII.
-    pub(crate) fn complete_at(
-        &mut self,
-        data: &[u8],
-        at: usize,
-        ascii: bool,
-    ) -> Result<Completed, TryReserveError> {
-        self.append_line(&data[..=at])?;
-        self.searched += at as u64 + 1;
+    /// Ends the unfinished line with `piece`, whose last byte is its only LF, and moves it to [`completed`](Self::completed). Returns its
+    /// length if it is over the limit.
+    ///
+    /// # Errors
+    ///
+    /// There is no memory for the head of the line. It is still unfinished then.
+    pub(crate) fn complete(&mut self, piece: &[u8]) -> Result<Option<u64>, TryReserveError> {
+        self.append_line(piece)?;
+        self.searched += piece.len() as u64;
         mem::swap(&mut self.tail, &mut self.lent);
-        Ok(Completed {
-            consumed: at + 1,
-            too_long: self.too_long.take(),
-            ascii: mem::replace(&mut self.ascii, true) && ascii,
-        })
+        Ok(self.too_long.take())
     }
 
     /// The line that was completed last, with its LF; its head, if it is over the limit.
@@ -278,20 +168,21 @@ impl Buffer {
         &self.lent
     }
 
-    /// As above, followed by this many LFs, for readers that look at several bytes at a time; and its length. `None` without memory.
-    pub(crate) fn completed_and(&mut self, pad: usize) -> Option<(&[u8], usize)> {
-        let len = self.lent.len();
-        self.lent.try_reserve_exact(pad).ok()?;
-        self.lent.resize(len + pad, b'\n');
-        Some((&self.lent, len))
+    /// Adds [`PAD`] LFs to the line that was completed last, for readers that look at several bytes at a time. False without memory.
+    pub(crate) fn pad_completed(&mut self) -> bool {
+        let has_room = self.lent.try_reserve_exact(PAD).is_ok();
+        if has_room {
+            self.lent.resize(self.lent.len() + PAD, b'\n');
+        }
+        has_room
     }
 
     /// Keeps only the head of the line that was completed last. Returns its length without LF.
-    pub(crate) fn drop_completed(&mut self) -> usize {
+    pub(crate) fn drop_completed(&mut self) -> u64 {
         let length = self.lent.len() - 1;
         self.lent.truncate(length.min(HEAD_BYTES));
         self.lent.shrink_to(KEEP_BYTES);
-        length
+        length as u64
     }
 
     /// Whether a line is unfinished.
@@ -308,82 +199,24 @@ impl Buffer {
         self.searched += bytes as u64;
     }
 
-    /// Lends the lines at the start of `data`, which is the start of a line.
-    fn body<'a>(&mut self, data: &'a [u8]) -> Result<(usize, Step<'a>), TryReserveError> {
-        let window = &data[..data.len().min(BLOCK_BYTES)];
-        let found = frame::check(window, self.max_line_bytes);
-        if found.lines > 0 {
-            return self.block(data, window.len(), &found);
-        }
-        // The first line is longer than the limit or than the window: look further.
-        let end = found
-            .too_long
-            .or_else(|| memchr(b'\n', &data[window.len()..]).map(|at| window.len() + at));
-        let Some(end) = end else {
-            self.keep(data, data.is_ascii())?;
-            return Ok((data.len(), Step::NOTHING));
-        };
-        let line = &data[..end];
-        let consumed = end + 1;
-        self.searched += consumed as u64;
-        let step = if end > self.max_line_bytes {
-            Step::TooLong {
-                head: &line[..end.min(HEAD_BYTES)],
-                length: end as u64,
-            }
-        } else {
-            Step::Body {
-                end: consumed,
-                lines: 1,
-                defects: frame::check_line(line, false),
-            }
-        };
-        Ok((consumed, step))
-    }
-
-    /// Lends the block that was `found`. Keeps the rest of the chunk in the same call if it was `searched`.
-    fn block<'a>(
-        &mut self,
-        data: &'a [u8],
-        searched: usize,
-        found: &frame::Frame,
-    ) -> Result<(usize, Step<'a>), TryReserveError> {
-        let end = found.bytes;
-        let mut consumed = end;
-        if let Some(length) = found.too_long {
-            self.searched += (end + length + 1) as u64;
-        } else {
-            if searched == data.len() {
-                let rest = &data[end..];
-                self.append(rest, rest.is_ascii())?;
-                consumed = searched;
-            }
-            self.searched += searched as u64;
-        }
-        let step = Step::Body {
-            end,
-            lines: found.lines,
-            defects: found.defects,
-        };
-        Ok((consumed, step))
-    }
-
-    /// Keeps all of `data`, which has no LF. `ascii` says whether it is known to be ASCII.
-    pub(crate) fn keep(&mut self, data: &[u8], ascii: bool) -> Result<(), TryReserveError> {
-        self.append(data, ascii)?;
-        self.searched += data.len() as u64;
+    /// Adds a piece without LF to the unfinished line.
+    ///
+    /// # Errors
+    ///
+    /// There is no memory for the head of the line.
+    pub(crate) fn keep(&mut self, piece: &[u8]) -> Result<(), TryReserveError> {
+        self.append(piece)?;
+        self.searched += piece.len() as u64;
         Ok(())
     }
 
-    /// Adds a piece without LF to the unfinished line, or drops that if it is too long. `ascii` says whether the piece is known to
-    /// be ASCII.
-    fn append(&mut self, piece: &[u8], ascii: bool) -> Result<(), TryReserveError> {
+    /// Adds a piece without LF to the unfinished line, or drops the line if it is too long.
+    fn append(&mut self, piece: &[u8]) -> Result<(), TryReserveError> {
         let length = self.tail.len() + piece.len();
         if self.too_long.is_some() || length > self.max_line_bytes || self.grow(length).is_err() {
             return self.drop_line(piece);
         }
         self.push(piece);
-        self.ascii &= ascii || piece.is_empty();
         Ok(())
     }
 
@@ -443,6 +276,3 @@ fn at_start(on_bom: Bom) -> Option<usize> {
         Bom::Keep => None,
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,5 +1,4 @@
-//! Where lines end, and whether a block of lines may be decoded at once. This module knows bytes and line feeds, not JSON.
+//! Finds where lines end, and keeps what a chunk cuts. This module knows bytes and line feeds, not JSON.
 
 pub mod buffer;
-pub mod frame;
-pub mod step;
+pub mod place;

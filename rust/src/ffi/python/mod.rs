@@ -47,7 +47,7 @@ static NEW_READER: Method = Method {
     name: c"new_reader".as_ptr(),
     function: new_reader,
     flags: TAKES_NONE,
-    doc: c"new_reader() -> (change_plan, read_block, read_line, wanted, stop, new_feed, serve_decode): the functions of a new reader.".as_ptr(),
+    doc: c"new_reader() -> (change_plan, read_line, wanted, stop, new_feed, serve_decode): the functions of a new reader.".as_ptr(),
 };
 
 static SLOTS_OF: Method = Method {
@@ -101,14 +101,6 @@ static SERVE_DECODE: Method = Method {
     function: serve_decode,
     flags: TAKES_NONE,
     doc: c"serve_decode(): from now on the function `decode` uses this reader.".as_ptr(),
-};
-
-static READ_BLOCK: Method = Method {
-    name: c"read_block".as_ptr(),
-    function: read_block,
-    flags: TAKES_ONE,
-    doc: c"read_block(lines) -> (messages, unknown, falls), or None while the reader is in use."
-        .as_ptr(),
 };
 
 /// Puts the functions into the Python dict at the address `dict`. Returns false if the interpreter is not a known CPython.
@@ -184,7 +176,6 @@ unsafe extern "C" fn new_reader(_: Pointer, _: Pointer) -> Pointer {
         let capsule = capsule(state, READER, drop_reader)?;
         let methods = [
             &CHANGE_PLAN,
-            &READ_BLOCK,
             &READ_LINE,
             &WANTED,
             &STOP,
@@ -282,15 +273,6 @@ unsafe extern "C" fn change_plan(capsule: Pointer, additions: Pointer) -> Pointe
     })
 }
 
-unsafe extern "C" fn read_block(capsule: Pointer, lines: Pointer) -> Pointer {
-    // SAFETY: as above.
-    body(|| unsafe {
-        with_reader(value_of(capsule, READER), nothing, |state| {
-            with_bytes(lines, |data| read_lines(state, data))?
-        })
-    })
-}
-
 unsafe extern "C" fn read_line(capsule: Pointer, line: Pointer) -> Pointer {
     // SAFETY: as above.
     body(|| unsafe {
@@ -368,52 +350,6 @@ unsafe extern "C" fn serve_decode(capsule: Pointer, _: Pointer) -> Pointer {
         public::serve_decode(Object::borrowed(capsule));
         Some(none())
     })
-}
-
-/// Reads a block. Returns the result of `read_block`. Without memory, raises `MemoryError` and returns `None`.
-fn read_lines(state: &mut State, data: &[u8]) -> Option<Object> {
-    let mut messages = Vec::new();
-    let mut falls = Vec::new();
-    let mut unknown = 0;
-    let mut is_full = false;
-    state.reader.block(data, data.len(), |line, start, end| {
-        if messages.try_reserve(1).is_err() || falls.try_reserve(1).is_err() {
-            is_full = true;
-            return;
-        }
-        let wants = match line {
-            Line::Message(message, is_unknown) => {
-                unknown += i64::from(is_unknown);
-                messages.push(Some(message));
-                return;
-            }
-            Line::FallsThrough => -1,
-            Line::Wants(class) => number(class),
-        };
-        falls.push([number(messages.len()), number(start), number(end), wants]);
-        messages.push(None);
-    });
-    let result = || {
-        if is_full {
-            return None;
-        }
-        let falls = if falls.is_empty() {
-            none()
-        } else {
-            let rows = falls
-                .iter()
-                .map(|fall| tuple(fall.map(int).into_iter().collect::<Option<Vec<_>>>()?));
-            list(rows.collect::<Option<Vec<_>>>()?)?
-        };
-        let messages = list(messages.into_iter().map(|it| it.unwrap_or_else(none)))?;
-        tuple([messages, int(unknown)?, falls])
-    };
-    let result = result();
-    if result.is_none() {
-        // SAFETY: see `api`.
-        unsafe { (api().PyErr_NoMemory)() };
-    }
-    result
 }
 
 /// Returns for each of some objects the index of the word of an instance that holds the object; -1 if no word or several words do.

@@ -1,0 +1,18 @@
+"""The floor of decoding: msgspec alone, without checks, and without a second pass for types with subtypes."""
+
+from __future__ import annotations
+
+from typing import Any, Union
+
+import msgspec
+
+from claude_wire.messages.union import MESSAGES
+
+_subtyped = (
+    msgspec.defstruct("Subtyped", [("subtype", str)], tag_field="type", tag=tag, frozen=True, gc=False)
+    for tag in MESSAGES.by_subtype
+)
+_members = (*MESSAGES.by_type.values(), *_subtyped)
+
+#: Decodes all top-level types of a stream.
+floor: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Union[_members])

@@ -1,0 +1,223 @@
+//! A stream: chunks cut anywhere go in, lines come out, each with its place.
+//!
+//! A [`Buffer`] keeps the line that a chunk leaves unfinished, a [`Filter`] skips and merges lines, and a [`Position`] counts. The caller's
+//! [`Sink`] takes the lines: complete lines within a chunk stay there, and are taken in blocks that are as long as possible.
+
+use std::collections::TryReserveError;
+
+use crate::filter::Filter;
+use crate::lines::buffer::Buffer;
+use crate::lines::place::{Place, Position};
+use crate::simd::PAD;
+
+/// Takes the lines of a stream.
+pub trait Sink {
+    /// Whether the sink still needs a carried line after [`carried`](Self::carried), until the next chunk.
+    const KEEPS_CARRIED: bool;
+
+    /// Takes the complete lines in the first `len` bytes of `data`, which is the rest of the chunk. `place` is that of the first line.
+    /// Returns the number of lines. Some may be blank, or longer than the limit.
+    fn lines(&mut self, data: &[u8], len: usize, place: Place) -> u64;
+
+    /// Takes a line of `len` bytes with its LF that an earlier chunk has begun. At least [`PAD`] LFs follow the line. At the end of the
+    /// stream, the line has no LF, and nothing follows it.
+    fn carried(&mut self, data: &[u8], len: usize, place: Place);
+
+    /// Takes a line of `len` bytes with its LF that the filter has made of deltas. [`PAD`] LFs follow the line.
+    fn merged(&mut self, data: &[u8], len: usize, place: Place);
+
+    /// Takes the head of a line that was dropped while it arrived. `length` is that of the whole line without its LF.
+    fn too_long(&mut self, head: &[u8], length: u64, place: Place);
+}
+
+/// See the [module](self).
+#[derive(Debug)]
+pub struct Stream {
+    /// Keeps the unfinished line.
+    pub buffer: Buffer,
+    /// Skips and merges lines.
+    pub filter: Option<Box<Filter>>,
+    /// Counts bytes and lines.
+    pub position: Position,
+}
+
+impl Stream {
+    /// A stream at its start.
+    #[must_use]
+    pub fn new(buffer: Buffer, filter: Option<Filter>) -> Self {
+        Self {
+            buffer,
+            filter: filter.map(Box::new),
+            position: Position::default(),
+        }
+    }
+
+    /// Takes a chunk: gives `sink` the lines that it completes, and keeps the rest.
+    ///
+    /// # Errors
+    ///
+    /// There is no memory for the head of a line, or for the filter. The chunk counts as taken, but some of its lines are lost.
+    pub fn take(&mut self, data: &[u8], sink: &mut impl Sink) -> Result<(), TryReserveError> {
+        let before = self.position.taken;
+        let taken = self.take_lines(data, sink);
+        if taken.is_err() {
+            if let Some(filter) = &mut self.filter {
+                filter.rest();
+            }
+            #[allow(clippy::cast_possible_truncation)] // It is at most the length of a slice.
+            let taken = (self.position.taken - before) as usize;
+            self.position.lose(&data[taken..]);
+        }
+        taken
+    }
+
+    fn take_lines(&mut self, data: &[u8], sink: &mut impl Sink) -> Result<(), TryReserveError> {
+        let Self {
+            buffer,
+            filter,
+            position,
+        } = self;
+        buffer.release();
+        let mut rest = data;
+        while let Some(mark) = buffer.skip_bom(rest)? {
+            position.taken += mark as u64;
+            rest = &rest[mark..];
+            if rest.is_empty() {
+                return Ok(());
+            }
+        }
+        let mut filter = filter.as_deref_mut().filter(|filter| filter.is_for(rest));
+        if buffer.is_unfinished() && !rest.is_empty() {
+            let Some(end) = first_line_feed(rest) else {
+                return keep(buffer, position, rest);
+            };
+            let too_long = buffer.complete(&rest[..=end])?;
+            position.taken += end as u64 + 1;
+            rest = &rest[end + 1..];
+            completed(buffer, filter.as_deref_mut(), position, sink, too_long);
+        }
+        // Most chunks are one line, or end with one.
+        let end = if rest.ends_with(b"\n") {
+            rest.len()
+        } else {
+            memchr::memrchr(b'\n', rest).map_or(0, |at| at + 1)
+        };
+        let start = position.offset();
+        let mut at = 0;
+        while at < end {
+            let place = |at: usize, position: &Position| Place {
+                offset: start + at as u64,
+                lines: position.line,
+            };
+            let mut kept = end;
+            if let Some(filter) = &mut filter {
+                let max_line = buffer.max_line_bytes();
+                let taken = filter.take(&rest[at..end], max_line, place(at, position))?;
+                at += taken.bytes;
+                position.line += taken.lines as u64;
+                close_groups(filter, sink)?;
+                kept = taken.kept;
+            }
+            if kept > 0 {
+                position.line += sink.lines(&rest[at..], kept, place(at, position));
+                at += kept;
+            }
+        }
+        if let Some(filter) = filter {
+            close_groups(filter, sink)?;
+            filter.rest();
+        }
+        buffer.count_searched(end);
+        position.taken += end as u64;
+        keep(buffer, position, &rest[end..])
+    }
+
+    /// Ends the stream: gives `sink` the last line if it has no LF. The next bytes begin a new stream.
+    ///
+    /// # Errors
+    ///
+    /// There is no memory for two bytes of an incomplete byte order mark. The stream then goes on.
+    pub fn end(&mut self, sink: &mut impl Sink) -> Result<(), TryReserveError> {
+        let too_long = self.buffer.close()?;
+        let line = self.buffer.completed();
+        let place = self.position.end(too_long.unwrap_or(line.len() as u64));
+        if let Some(length) = too_long {
+            sink.too_long(line, length, place);
+        } else if !line.is_empty() {
+            let filter = self.filter.as_deref_mut();
+            if filter.is_none_or(|filter| filter.keeps_last(line)) {
+                sink.carried(line, line.len(), place);
+            } else {
+                self.buffer.release();
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Takes the line that `buffer` has completed. `too_long` is its length if it is over the limit.
+fn completed<S: Sink>(
+    buffer: &mut Buffer,
+    filter: Option<&mut Filter>,
+    position: &mut Position,
+    sink: &mut S,
+    mut too_long: Option<u64>,
+) {
+    let bytes = too_long.map_or(buffer.completed().len() as u64, |length| length + 1);
+    let place = Place {
+        offset: position.offset() - bytes,
+        lines: position.line,
+    };
+    position.line += 1;
+    let mut is_kept = true;
+    if let Some(filter) = filter {
+        if too_long.is_none() && !filter.keeps(buffer.completed().len()) {
+            if let Ok(taken) = filter.take(buffer.completed(), usize::MAX, place) {
+                is_kept = taken.kept > 0;
+            } else {
+                // No memory for a copy of the line: drops it, as if it were over the limit.
+                filter.rest();
+                too_long = Some(buffer.drop_completed());
+            }
+        }
+    }
+    if too_long.is_none() && is_kept && !buffer.pad_completed() {
+        too_long = Some(buffer.drop_completed());
+    }
+    if let Some(length) = too_long {
+        sink.too_long(buffer.completed(), length, place);
+    } else if is_kept {
+        let data = buffer.completed();
+        sink.carried(data, data.len() - PAD, place);
+    }
+    if !(S::KEEPS_CARRIED && is_kept) {
+        buffer.release();
+    }
+}
+
+/// Gives `sink` the merged lines of a filter.
+fn close_groups(filter: &mut Filter, sink: &mut impl Sink) -> Result<(), TryReserveError> {
+    filter.close(|line, len, place| sink.merged(line, len, place))
+}
+
+/// Keeps the beginning of a line.
+fn keep(buffer: &mut Buffer, position: &mut Position, rest: &[u8]) -> Result<(), TryReserveError> {
+    if !rest.is_empty() {
+        buffer.keep(rest)?;
+        position.taken += rest.len() as u64;
+    }
+    Ok(())
+}
+
+/// The index of the first LF. For a few bytes a loop is faster than a call of `memchr`.
+#[inline]
+fn first_line_feed(data: &[u8]) -> Option<usize> {
+    if data.len() < 8 {
+        data.iter().position(|&byte| byte == b'\n')
+    } else {
+        memchr::memchr(b'\n', data)
+    }
+}
+
+#[cfg(test)]
+mod tests;
