@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! …rows made… │ complete lines │ start of a line │ free
-//!             at           complete           filled
+//!             at               complete          filled
 //! ```
 //!
 //! When no complete line is left, the start of the next line moves to the front, and the free part is filled by one read. A line that is
