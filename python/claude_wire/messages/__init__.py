@@ -1,20 +1,19 @@
 """The protocol as msgspec Structs: one class for each message, block, event, request and hook.
 
-A class has the tag, the side that sends it and, for a request, the class of the answer. ``make generate`` writes
-everything else from the classes: the union of all messages, the names of all kinds and the public names in
-``registry``, and the table of the protocol in the reference.
+A class defines the tag, the side that sends the message and, for a request, the class of the answer. From the classes,
+``make generate`` writes ``registry`` (the union of all messages, the names of all kinds, the public names) and the
+table of the protocol in the reference. Field names are those on the wire.
 
-Field names are those on the wire.
-
-- ``conversation``: what the user and the model say, where a prompt comes from, results, objects of the Messages API
+- ``conversation``: messages of the user and the model, origins of prompts, results, objects of the Messages API
 - ``blocks``: the parts of a message's content
-- ``system``: what the CLI reports about itself
+- ``system``: reports of the CLI about itself
 - ``control``: the requests of both sides, their envelopes and answers, and the parts of these
-- ``hooks``: what a hook receives, and what it returns
-- ``notices``: the other messages; ``dialects``: messages of compatible agents only
-- ``unknown`` and ``invalid``: what fits no class
-- ``base``: the base classes; ``union`` and ``vocabulary``: which class a line has; ``tolerant``: how a line with
-  unknown parts becomes a message
+- ``hooks``: the input of a hook, and its output
+- ``notices``: all other messages of the CLI; ``dialects``: messages that only other agents send
+- ``unknown`` and ``invalid``: objects and lines without a class
+- ``base``: the base classes; ``union`` and ``vocabulary``: find the class of a line; ``tolerant``: builds a message
+from
+  a line with unknown parts
 """
 
 from __future__ import annotations

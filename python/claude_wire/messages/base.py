@@ -1,6 +1,6 @@
 """The base classes of all messages and their parts, and how a field distinguishes null, absent and a value.
 
-Presence, for a field that is not simply required:
+How to declare a field that may be null or absent:
 
 =====================  ==========================  =================================  =======================
 on the wire            annotation and default      decoded when absent / when null    encoded when ``None``
@@ -12,12 +12,12 @@ both, and they differ  ``T | None | UnsetType``    ``UNSET`` / ``None``         
 
 ``UNSET`` (from msgspec) is false in a condition, as ``None`` is.
 
-Declare fields in the order in which the CLI writes them, rare ones last. For each key, msgspec searches the fields
-from the last match on. A key out of order makes it go round all fields. A recorded ``result`` with 27 keys takes 106
-comparisons in this order, and took 549 in another.
+Declare fields in the order in which the CLI writes them, rare ones last: for each key, msgspec searches the fields from
+the last match on, and compares a key out of order with all fields. A recorded ``result`` with 27 keys takes 106
+comparisons in this order, and 549 in another order.
 """
 
-# Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
+# Plain JSON has no types: after isinstance(value, dict), pyright still does not know the type of the values.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ else:
     #: A JSON number as received: ``5432`` stays an int and ``5432.0`` a float.
     Number = int | float
 
-#: A repr shows at most this many characters of content, because logs are no place for prompts and tool output.
+#: Most characters of content in a repr, because prompts and tool output do not belong into logs.
 REPR_CHARS = 80
 
-#: The key of ``Wire.extra`` in what msgspec itself writes of a message. This library writes its items instead.
+#: The key that msgspec's own encoders write for ``Wire.extra``. This library writes the items of ``extra`` instead.
 EXTRA_KEY = "(extra)"
 
-#: A repr shows these fields last: ids, and tags that only repeat the class.
+#: Fields that a repr shows last: ids, and tags that only repeat the class.
 REPR_LAST = (
     "type",
     "subtype",
@@ -70,10 +70,10 @@ if TYPE_CHECKING:
 else:
 
     class Extra(dict):
-        """The type of ``Wire.extra`` for msgspec, which accepts no JSON value for it.
+        """The type of ``Wire.extra``, for which msgspec accepts no JSON value.
 
-        So a line that really has the key :data:`EXTRA_KEY` is refused, and then built piece by piece, as any line with
-        a key that no field has.
+        So msgspec refuses a line that really has the key :data:`EXTRA_KEY`. Such a line is then built piece by piece,
+        like all lines with a key that has no field.
         """
 
     Extra = Annotated[Extra, msgspec.Meta(extra_json_schema={"type": "object"})]
@@ -88,8 +88,8 @@ class _Short(reprlib.Repr):
         return "{" + ", ".join(shown) + (", ...}" if len(x) > self.maxdict else "}")
 
     def repr_instance(self, x: Any, level: int) -> str:
-        # The inherited method calls ``repr(x)``, which counts levels from the start again. That takes time exponential
-        # in the depth.
+        # The inherited method calls ``repr(x)``, which starts to count levels again. That takes exponential time in the
+        # depth.
         return _named(x, level - 1) if isinstance(x, Wire) else super().repr_instance(x, level)
 
 
@@ -126,24 +126,24 @@ def short_repr(name: str, fields: list[tuple[str, Any]], level: int = _short.max
 def constant(value: T) -> T:
     """Make a field that is always written, with this value.
 
-    ``omit_defaults`` leaves out a plain default, but not one that a factory makes.
+    ``omit_defaults`` leaves out a plain default, but not a default of a factory.
     """
     field: T = msgspec.field(default_factory=lambda: value)
     return field
 
 
 def null() -> Any:
-    """Make a field that is ``None`` by default, and then written as ``null``, because readers test for it."""
+    """Make a field that is ``None`` by default, and always written: ``None`` as ``null``, because readers expect it."""
     return constant(None)
 
 
 class ByHand(msgspec.StructMeta):
-    """The metaclass of messages that programs make. The error for a wrong argument names the field that was meant.
+    """The metaclass of messages that users construct. The error for a wrong argument suggests the right field.
 
     Calling such a class takes 0.7 µs more. Decoding does not call classes.
     """
 
-    if not TYPE_CHECKING:  # type checkers take the arguments from the fields
+    if not TYPE_CHECKING:  # type checkers read the arguments from the fields
 
         def __call__(cls, *args, **fields):
             try:
@@ -161,32 +161,31 @@ class ByHand(msgspec.StructMeta):
 
 
 class Wire(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, forbid_unknown_fields=True):
-    """The base of every message and of every part of one.
+    """The base class of all messages and their parts.
 
     Instances are immutable. The garbage collector does not track them, because decoded JSON is a tree and has no
-    cycles. Do not put a message into a list or dict inside that same message: such a cycle is never freed.
+    cycles. Do not put a message into a list or dict inside the same message: such a cycle is never freed.
 
-    A key that the class has no field for is kept in :attr:`extra`, in each object at every depth, and
-    :func:`~claude_wire.encode` and :meth:`to_dict` write it again. So the message of a newer CLI passes through a host
-    unharmed. msgspec's own functions do not know of this: its decoders refuse such a key, and its encoders write
-    ``extra`` as an object of its own.
+    Each object keeps the keys that have no field in :attr:`extra`, and :func:`~claude_wire.encode` and :meth:`to_dict`
+    write them again. So a host passes on the messages of a newer CLI without a loss. msgspec's own functions do not
+    support this: its decoders refuse such a key, and its encoders write ``extra`` as a nested object.
     """
 
     extra: Extra = msgspec.field(default=None, name=EXTRA_KEY)
-    """The keys without a field, as plain objects; None if there are none.
+    """The keys of the object that the class has no field for, as plain objects; None if there are none.
 
-    When encoded, they come after the fields, and a key that a field has written is not written again.
+    When encoded, they come after the fields. A key that a field has written is not written again.
     """
-    # msgspec evaluates the annotations of a base once for each subclass. That takes 5 ms for each one that is a string.
+    # msgspec evaluates a base's annotations again for each subclass, which takes 5 ms for each that is a string.
     __annotations__["extra"] = Extra
 
     if TYPE_CHECKING:
         repr_first: ClassVar[tuple[str, ...]]
         repr_unwraps: ClassVar[str]
 
-    #: Attributes that a repr shows first, for people who read a log.
+    #: Attributes that a repr shows first.
     repr_first = ()
-    #: A field that a repr leaves out, because attributes of :attr:`repr_first` show its content.
+    #: A field that a repr leaves out, because attributes in :attr:`repr_first` show its content; empty for none.
     repr_unwraps = ""
 
     def to_dict(self) -> dict[str, Any]:
@@ -204,10 +203,10 @@ def wire_fields(cls: type[Wire]) -> list[msgspec.structs.FieldInfo]:
 
 
 def to_plain(value: Any, *, keep_raw: bool = False) -> Any:
-    """Return plain Python objects for a value that may be or contain messages, each ``extra`` among the other keys.
+    """Convert a value, which may contain messages, to plain Python objects. Items of ``extra`` become keys.
 
     Args:
-        keep_raw: leave each ``msgspec.Raw`` as it is, which has no plain object.
+        keep_raw: do not convert ``msgspec.Raw`` objects.
     """
     plain = msgspec.to_builtins(value, builtin_types=(msgspec.Raw,) if keep_raw else ())
     _put_extra(value, plain)
@@ -215,12 +214,13 @@ def to_plain(value: Any, *, keep_raw: bool = False) -> Any:
 
 
 def _put_extra(value: Any, plain: Any) -> None:
-    """Move what msgspec wrote for each ``extra`` up into the object that it belongs to."""
+    """Move the items of each ``extra``, which msgspec wrote as a nested object, into the object around it."""
     pairs = [(value, plain)]
     while pairs:
         value, plain = pairs.pop()
         if isinstance(value, dict):
-            # By their places: a key may have become another. Where two became one, which is left cannot be told.
+            # Pair the values by their places, because msgspec converts keys. If two keys have become the same key, the
+            # pairs are unknown.
             if len(value) == len(plain):
                 pairs += zip(value.values(), plain.values(), strict=True)
         elif isinstance(value, (list, tuple, set, frozenset)):
@@ -230,7 +230,7 @@ def _put_extra(value: Any, plain: Any) -> None:
             keys, names = (value.__struct_encode_fields__, value.__struct_fields__) if is_struct else (plain, plain)
             at = zip(keys, names, strict=True)
             pairs += [(getattr(value, name), plain[key]) for key, name in at if key in plain]
-            # None in a class that writes defaults.
+            # `extra` is None in a class that writes defaults.
             extra = plain.pop(EXTRA_KEY, None) if isinstance(value, Wire) else None
             for key, item in extra.items() if isinstance(extra, dict) else ():
                 plain.setdefault(key, item)
@@ -241,7 +241,7 @@ Sender: TypeAlias = Literal["agent", "host", "both"]
 
 
 class MessageBase(Wire, tag_field="type", tag="", frozen=True):
-    """The base of every message, which is a line of its own. To add one, write a subclass, run ``make generate``.
+    """The base class of all messages. To add a message, write a subclass, and run ``make generate``.
 
     ``tag`` is the message's ``type``. Messages of type ``system`` and ``result`` derive from :class:`SystemMessage`
     and :class:`ResultMessage`, and have a ``subtype`` field with a :func:`constant`.
@@ -250,12 +250,12 @@ class MessageBase(Wire, tag_field="type", tag="", frozen=True):
     if TYPE_CHECKING:
         sent_by: ClassVar[Sender]
 
-    #: The side that sends it.
+    #: The side that sends the message.
     sent_by = "agent"
 
 
 class NoOther(Wire, tag_field="type", tag="", frozen=True):
-    """The second member of a union with one real class. msgspec checks tags only in unions with two members."""
+    """A second member for a union with only one class, because msgspec checks tags only in unions of two classes."""
 
     def __post_init__(self) -> None:
         raise ValueError("unknown type")

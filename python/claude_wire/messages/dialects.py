@@ -1,6 +1,6 @@
-"""Messages that only dialects of compatible agents have. The current Claude Code CLI has none of them.
+"""Messages that the current Claude Code CLI does not have, but dialects of other agents.
 
-Three dialects add messages: miriad-code's, the 2.1.7 CLI's and the ``permission_request`` dialect.
+Three dialects add messages: those of miriad-code and of CLI 2.1.7, and the ``permission_request`` dialect.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class ControlMessage(MessageBase, tag="control", kw_only=True, frozen=True):
 
 
 class QueuedMessage(SystemMessage, kw_only=True, frozen=True):
-    """A prompt came during a turn and waits in the queue at ``position``, in miriad-code's dialect."""
+    """A prompt that was sent during a turn waits in the queue at ``position``, in miriad-code's dialect."""
 
     subtype: Literal["queued"] = constant("queued")
     position: int
@@ -39,7 +39,7 @@ class QueuedMessage(SystemMessage, kw_only=True, frozen=True):
 class InjectedMessage(SystemMessage, kw_only=True, frozen=True):
     """Waiting prompts were put into the running turn, in miriad-code's dialect.
 
-    They are joined into one user message; ``message_count`` is how many they were.
+    They are joined into one user message; ``message_count`` is their number.
     """
 
     subtype: Literal["injected"] = constant("injected")
@@ -48,7 +48,7 @@ class InjectedMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class ConsolidationMessage(SystemMessage, kw_only=True, frozen=True):
-    """How many entries a consolidation made, changed and archived, in miriad-code's dialect."""
+    """The numbers of entries that a consolidation has created, changed and archived, in miriad-code's dialect."""
 
     subtype: Literal["consolidation"] = constant("consolidation")
     entries_created: int
@@ -60,7 +60,7 @@ class ConsolidationMessage(SystemMessage, kw_only=True, frozen=True):
 class InterruptedMessage(SystemMessage, kw_only=True, frozen=True):
     """The turn was interrupted, in miriad-code's dialect. The result that follows is a :class:`ResultCancelled`.
 
-    No document lists its fields. Keys without a field here are in ``extra``.
+    Its fields are not documented. Keys without a field here are in ``extra``.
     """
 
     subtype: Literal["interrupted"] = constant("interrupted")
@@ -68,7 +68,7 @@ class InterruptedMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class SystemToolResultMessage(SystemMessage, kw_only=True, frozen=True):
-    """What a tool call returned, as a ``system`` message, in two dialects.
+    """The result of a tool call as a ``system`` message, in two dialects.
 
     Miriad-code's has a block in ``tool_result``; the 2.1.7 CLI's has ``tool_use_id`` and ``content``, a string or a
     list of blocks. The current CLI sends a :class:`UserMessage`.
@@ -81,9 +81,9 @@ class SystemToolResultMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class SystemErrorMessage(SystemMessage, kw_only=True, frozen=True):
-    """Something went wrong, in two dialects.
+    """An error of the agent, in two dialects.
 
-    Miriad-code's has a ``message``, the ``permission_request`` dialect an ``error`` object.
+    It has a ``message`` in miriad-code's dialect, and an ``error`` object in the ``permission_request`` dialect.
     """
 
     subtype: Literal["error"] = constant("error")
@@ -95,8 +95,8 @@ class PermissionRequestMessage(SystemMessage, kw_only=True, frozen=True):
     """The agent asks whether it may use a tool, in the ``permission_request`` dialect.
 
     The host answers with a :class:`PermissionReply`. Only type and subtype are certain. The tool and its input are in
-    ``name`` and ``args``, or in ``tool_name`` and ``input``, or in an object of their own: see :attr:`call`. All other
-    keys are in ``extra``.
+    ``name`` and ``args``, or in ``tool_name`` and ``input``, or in a nested object: see :attr:`call`. All other keys
+    are in ``extra``.
     """
 
     subtype: Literal["permission_request"] = constant("permission_request")
@@ -144,7 +144,7 @@ class PermissionReply(MessageBase, tag=False, frozen=True):
 
 
 class ToolResultMessage(MessageBase, tag="tool_result", kw_only=True, frozen=True):
-    """What a tool call returned, as a message of its own, in the ``permission_request`` dialect.
+    """The result of a tool call as a separate message, in the ``permission_request`` dialect.
 
     It shares its tag with :class:`ToolResultBlock`, but the result is in ``result`` rather than ``content``: a content
     block, a string, or a list of blocks. ``is_error`` is true if the tool failed or was not allowed.

@@ -1,4 +1,4 @@
-"""``InvalidLine``, which a decoder returns for a line that is not one JSON object, and the exception with one."""
+"""``InvalidLine``, which a decoder returns for a line that is not one JSON object, and the exception for it."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ InvalidKind: TypeAlias = Literal[
 class InvalidLine:
     """A line that is not one JSON object. A decoder returns it instead of a message. Immutable.
 
-    It is not a message and cannot be encoded; ``raw`` has the bytes, to keep or print.
+    It is not a message and cannot be encoded; ``raw`` has the bytes of the line.
 
     Attributes:
         raw: the line's bytes without its line feed; only the first 1024 of a line above ``max_line_bytes``.
         line_number: 1 for the stream's first line; blank lines count.
         offset: the position of the line's first byte in the stream.
         reason: why the line is invalid, in English, without its content.
-        length: the line's true length in bytes, without its line feed.
-        kind: the reason for programs: ``not_json``, ``not_utf8``, ``not_object``, ``null``, ``number`` (out of range),
-            ``too_deep``, ``tags`` (one has two values), ``truncated`` (the stream ended in it), ``too_long`` or
+        length: the length of the whole line in bytes, without its line feed.
+        kind: the reason as a word: ``not_json``, ``not_utf8``, ``not_object``, ``null``, ``number`` (out of range),
+            ``too_deep``, ``tags`` (a tag has two values), ``truncated`` (the stream ended in the line), ``too_long`` or
             ``no_memory``.
     """
 
@@ -94,8 +94,8 @@ class InvalidLineError(ClaudeWireError, ValueError):
 
     Attributes:
         line: the :class:`~claude_wire.InvalidLine`, with its bytes, number, offset and reason.
-        messages: what the same call had decoded before it, in order; none from ``read()``, which yields them first.
-            Later messages are not lost: the next call of ``feed`` or ``close`` returns them.
+        messages: the messages before this line in the same call, in order; empty from ``read()``, which yields them
+            first. The next call of ``feed`` or ``close`` returns the later messages.
     """
 
     def __init__(self, line: InvalidLine, messages: list[Any] | None = None) -> None:

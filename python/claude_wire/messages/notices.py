@@ -1,4 +1,4 @@
-"""Messages with a type of their own that are neither conversation nor result nor ``system``."""
+"""Messages that are neither of the conversation nor results nor of the type ``system``."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class KeepAlive(MessageBase, tag="keep_alive", frozen=True):
 
 
 class SubagentRetry(Wire, kw_only=True, frozen=True):
-    """A subagent's request to the API failed and is tried again after ``retry_delay_ms`` milliseconds.
+    """A subagent's request to the API has failed, and is repeated after ``retry_delay_ms`` milliseconds.
 
-    A null ``error_status`` means that no HTTP answer came.
+    A null ``error_status`` means that there was no HTTP answer.
     """
 
     agent_id: str
@@ -74,7 +74,7 @@ class ToolUseSummaryMessage(MessageBase, tag="tool_use_summary", kw_only=True, f
 
 
 class UnifiedRateLimitWindow(Wire, kw_only=True, frozen=True):
-    """How far one window of the limits is used. ``resetsAt`` is Unix time; the other numbers are fractions."""
+    """How much of one window of the limits is used. ``resetsAt`` is Unix time; the other numbers are fractions."""
 
     utilization: Number
     resetsAt: Number
@@ -87,7 +87,7 @@ class RateLimitInfo(Wire, kw_only=True, frozen=True):
     """The rate limit that matters most now and how far it is used up; all keys are camelCase.
 
     ``resetsAt`` and ``overageResetsAt`` are Unix times; ``utilization`` and ``surpassedThreshold`` are fractions of the
-    limit. All named sets are open.
+    limit. The CLI may write other words than the listed ones.
     """
 
     # one of allowed, allowed_warning, rejected
@@ -127,9 +127,9 @@ class RateLimitEvent(MessageBase, tag="rate_limit_event", kw_only=True, frozen=T
 
 
 class PromptSuggestionMessage(MessageBase, tag="prompt_suggestion", kw_only=True, frozen=True):
-    """A guess at what the user might say next, after the result of a turn.
+    """A guess at the user's next prompt, after the result of a turn.
 
-    Sent only when the host asked for it, as with ``promptSuggestions`` in ``initialize``.
+    Sent only if the host asks for it, for example with ``promptSuggestions`` in ``initialize``.
     """
 
     suggestion: str
@@ -155,7 +155,7 @@ class ConversationResetMessage(MessageBase, tag="conversation_reset", kw_only=Tr
 
 
 class ActiveGoal(Wire, kw_only=True, frozen=True):
-    """The goal that the session works towards, and how often it has been checked.
+    """The goal of the session, and how often it was checked.
 
     ``tokens_at_start`` is the session's usage when the goal was set.
     """
@@ -168,7 +168,7 @@ class ActiveGoal(Wire, kw_only=True, frozen=True):
 
 
 class ActiveGoalMessage(MessageBase, tag="active_goal", kw_only=True, frozen=True):
-    """The session has a goal, or no goal any more (``value`` is null)."""
+    """The session has a new goal, or has no goal any more (``value`` is null)."""
 
     value: ActiveGoal | None = null()
     uuid: str | None = None
@@ -178,7 +178,7 @@ class ActiveGoalMessage(MessageBase, tag="active_goal", kw_only=True, frozen=Tru
 class CommandLifecycleMessage(MessageBase, tag="command_lifecycle", kw_only=True, frozen=True):
     """The state of a prompt with a ``uuid``, which is repeated here as ``command_uuid``.
 
-    ``state`` goes from ``queued`` to ``started`` to ``completed``, and is an open set.
+    ``state`` is first ``queued``, then ``started``, then ``completed``; or another word.
     """
 
     command_uuid: str | None = None

@@ -1,4 +1,4 @@
-"""``system`` messages: what the CLI reports about itself, its session and its work."""
+"""``system`` messages: reports of the CLI about itself, its session and its work."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from claude_wire.messages.conversation.usage import TaskUsage
 
 
 class SystemMessage(MessageBase, tag="system", kw_only=True, frozen=True):
-    """The base of every ``system`` message. Each ``subtype`` has a class of its own."""
+    """The base class of ``system`` messages. Each ``subtype`` has a subclass."""
 
     subtype: str
     uuid: str | None = None
@@ -23,7 +23,7 @@ class SystemMessage(MessageBase, tag="system", kw_only=True, frozen=True):
 
 
 class InitMcpServer(Wire, frozen=True):
-    """An MCP server at the start of the session; ``status`` is an open set."""
+    """An MCP server at the start of the session; ``status`` may have values not known today."""
 
     name: str
     status: str
@@ -60,10 +60,10 @@ class PluginError(Wire, kw_only=True, frozen=True):
 class InitMessage(SystemMessage, kw_only=True, frozen=True):
     """Describes the session: directory, model, tools, permission mode, commands and more.
 
-    It comes at the start of every turn, not once per process. The newest one counts, because model and session may
-    have changed. ``permissionMode`` and ``apiKeySource`` are camelCase and open sets. Older CLIs and dialects leave
-    out many fields; ``models`` is the 2.1.7 CLI's dialect, ``timestamp`` the ``permission_request`` dialect. The CLI
-    names its tools; dialects may describe them in objects: :attr:`tool_names` has the names of either.
+    The CLI sends it at the start of every turn. The newest one counts, because model and session may have changed.
+    Older CLIs and dialects leave out many fields. Only CLI 2.1.7 writes ``models``, and only the ``permission_request``
+    dialect ``timestamp``. In ``tools``, the CLI lists names, but dialects may list objects: :attr:`tool_names` has the
+    names in both cases.
     """
 
     subtype: Literal["init"] = constant("init")
@@ -145,7 +145,7 @@ class InitMessage(SystemMessage, kw_only=True, frozen=True):
 class PluginInstallMessage(SystemMessage, kw_only=True, frozen=True):
     """Progress of the installation of plugins at the start.
 
-    ``name`` is there when the message is about one plugin, ``error`` when it failed.
+    ``name`` is the plugin, if the message is about a single one; ``error`` says why it failed.
     """
 
     subtype: Literal["plugin_install"] = constant("plugin_install")
@@ -161,9 +161,9 @@ class PluginInstallMessage(SystemMessage, kw_only=True, frozen=True):
 class StatusMessage(SystemMessage, kw_only=True, frozen=True):
     """The CLI's current activity, or a new permission mode.
 
-    ``requesting`` comes before a request to the API, and its end is not reported. ``compacting`` ends with a null
-    ``status``, with the outcome in ``compact_result``. A change of permission mode comes with a null ``status`` too,
-    and ``permissionMode``. ``running`` and ``queued_messages`` answer a status request in miriad-code's dialect.
+    ``requesting`` is sent before a request to the API, and its end is not reported. The end of ``compacting`` is a null
+    ``status``, with the outcome in ``compact_result``. A change of the permission mode is a null ``status`` with
+    ``permissionMode``. ``running`` and ``queued_messages`` answer a status request in miriad-code's dialect.
     """
 
     subtype: Literal["status"] = constant("status")
@@ -182,10 +182,10 @@ class StatusMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class ControlRequestProgressMessage(SystemMessage, kw_only=True, frozen=True):
-    """A control request of the host, ``request_id``, is being worked on; its response is still to come.
+    """The CLI handles the host's control request ``request_id``, and has not answered it yet.
 
-    The retry fields come only with ``status`` ``api_retry``, and ``error_status`` is then null when no HTTP answer
-    came.
+    The fields about a retry are present only if ``status`` is ``api_retry``. A null ``error_status`` means that there
+    was no HTTP answer.
     """
 
     subtype: Literal["control_request_progress"] = constant("control_request_progress")
@@ -218,9 +218,9 @@ class ThinkingTokensMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class ElicitationCompleteMessage(SystemMessage, kw_only=True, frozen=True):
-    """An elicitation that an MCP server began is complete.
+    """An elicitation of an MCP server is complete.
 
-    ``elicitation_id`` is that of the request.
+    ``elicitation_id`` is the id in the :class:`ElicitationRequest`.
     """
 
     subtype: Literal["elicitation_complete"] = constant("elicitation_complete")
@@ -231,8 +231,8 @@ class ElicitationCompleteMessage(SystemMessage, kw_only=True, frozen=True):
 class PermissionDeniedMessage(SystemMessage, kw_only=True, frozen=True):
     """A tool call was refused without asking the host.
 
-    It comes before the tool result that tells the model, and is only a hint: ``permission_denials`` in the result is
-    complete.
+    It is sent before the tool result for the model. Not all refusals have such a message: ``permission_denials`` in the
+    result is complete.
     """
 
     subtype: Literal["permission_denied"] = constant("permission_denied")
@@ -251,8 +251,8 @@ class PermissionDeniedMessage(SystemMessage, kw_only=True, frozen=True):
 class SessionStateChangedMessage(SystemMessage, kw_only=True, frozen=True):
     """The session began to run, became idle, or waits for the host.
 
-    ``idle`` comes after the result, once background work is done too. Sent only when the host asks by environment
-    variable, ``CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS=1``.
+    ``idle`` is sent after the result, when the background work is done, too. The CLI sends these messages only if the
+    host sets the environment variable ``CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS=1``.
     """
 
     subtype: Literal["session_state_changed"] = constant("session_state_changed")
@@ -285,7 +285,7 @@ class CommandsChangedMessage(SystemMessage, kw_only=True, frozen=True):
 class NotificationMessage(SystemMessage, kw_only=True, frozen=True):
     """A short notice that the CLI would show in its own interface for a while.
 
-    Notices of the same sort have the same ``key``; ``timeout_ms`` is how long to show it, in milliseconds.
+    Notices of the same kind have the same ``key``; ``timeout_ms`` says how long to show the notice, in milliseconds.
     """
 
     subtype: Literal["notification"] = constant("notification")
@@ -355,7 +355,7 @@ class FilesPersistedMessage(SystemMessage, kw_only=True, frozen=True):
 class SessionWritesLostMessage(SystemMessage, kw_only=True, frozen=True):
     """The disk is full or over quota, and data that the CLI wanted to save is lost.
 
-    ``error_code`` and ``lost`` are open sets; ``lost`` names ``transcript`` or ``global_config``.
+    ``lost`` is ``transcript`` or ``global_config``; both it and ``error_code`` may have values not known today.
     """
 
     subtype: Literal["session_writes_lost"] = constant("session_writes_lost")
@@ -392,9 +392,9 @@ class MirrorKey(Wire, frozen=True):
 
 
 class MirrorErrorMessage(SystemMessage, kw_only=True, frozen=True):
-    """The host's own copy of the transcript could not be written.
+    """The host's copy of the transcript could not be written.
 
-    An SDK makes this message for its caller; the CLI never writes it.
+    The CLI never writes this message: an SDK makes it for its caller.
     """
 
     subtype: Literal["mirror_error"] = constant("mirror_error")
@@ -420,8 +420,8 @@ class McpResourceLink(Wire, kw_only=True, frozen=True):
 class TaskStartedMessage(SystemMessage, kw_only=True, frozen=True):
     """A task has begun: a subagent, a shell command or other work.
 
-    ``task_type`` is an open set, seen as ``local_agent`` and ``local_bash``. ``tool_use_id`` names the tool call that
-    began it; ``subagent_type`` and ``prompt`` come with subagents.
+    ``task_type`` is ``local_agent``, ``local_bash`` or another word. ``tool_use_id`` is the id of the tool call that
+    has started the task; ``subagent_type`` and ``prompt`` are present for subagents.
     """
 
     subtype: Literal["task_started"] = constant("task_started")
@@ -478,7 +478,7 @@ class TaskPatch(Wire, kw_only=True, frozen=True):
 class TaskUpdatedMessage(SystemMessage, kw_only=True, frozen=True):
     """A task has changed; a final status in ``patch`` ends it.
 
-    The end of a task may come in this message, in :class:`TaskNotificationMessage` or in both. The first one counts.
+    This message, :class:`TaskNotificationMessage` or both report the end of a task. The first report counts.
     """
 
     subtype: Literal["task_updated"] = constant("task_updated")
@@ -488,10 +488,10 @@ class TaskUpdatedMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class TaskNotificationMessage(SystemMessage, kw_only=True, frozen=True):
-    """A task has ended. Has its final status and its output.
+    """A task has ended, with its final status and its output.
 
-    ``output_file`` is a path on the CLI's machine, and empty when there is none; ``summary`` is text. The end of a
-    task may also come in :class:`TaskUpdatedMessage` alone.
+    ``output_file`` is a path on the CLI's machine; empty if there is no file. Some ends of tasks are reported only by a
+    :class:`TaskUpdatedMessage`.
     """
 
     subtype: Literal["task_notification"] = constant("task_notification")
@@ -528,7 +528,7 @@ class BackgroundTask(Wire, kw_only=True, frozen=True):
 class BackgroundTasksChangedMessage(SystemMessage, kw_only=True, frozen=True):
     """All tasks that are now running in the background. The list replaces the previous one.
 
-    It comes when a background task begins or ends, and is empty after the last one.
+    It is sent when a background task begins or ends. The list is empty after the end of the last task.
     """
 
     subtype: Literal["background_tasks_changed"] = constant("background_tasks_changed")
@@ -538,7 +538,7 @@ class BackgroundTasksChangedMessage(SystemMessage, kw_only=True, frozen=True):
 class BackgroundTaskSummary(Wire, kw_only=True, frozen=True):
     """A background task as the input of a ``Stop`` or ``SubagentStop`` hook lists it.
 
-    Which of the optional fields are there depends on ``type``.
+    ``type`` decides which of the optional fields are present.
     """
 
     id: str
@@ -570,10 +570,10 @@ class TaskListStatus(Wire, kw_only=True, frozen=True):
 
 
 class TaskListStatusesMessage(SystemMessage, kw_only=True, frozen=True):
-    """The CLI itself has changed statuses on the task list, so no call of TaskUpdate shows the change.
+    """The CLI has changed statuses on the task list without a call of the tool TaskUpdate.
 
-    A task that is not named keeps its last status. A later result of TaskUpdate wins. The CLI's public interface does
-    not declare this message; CLI 2.1.331 writes it to some hosts.
+    The status of tasks that are not listed is unchanged. A later result of TaskUpdate has precedence. The CLI's public
+    interface does not declare this message, but CLI 2.1.331 writes it to some hosts.
     """
 
     subtype: Literal["task_list_statuses"] = constant("task_list_statuses")
@@ -586,8 +586,8 @@ class TaskListStatusesMessage(SystemMessage, kw_only=True, frozen=True):
 class HookStartedMessage(SystemMessage, kw_only=True, frozen=True):
     """A hook begins to run; its :class:`HookResponseMessage` has the same ``hook_id``.
 
-    Asked for with ``--include-hook-events``, and about hooks that the CLI runs; a hook of the host is asked by
-    ``hook_callback`` instead. ``hook_name`` is the event with its matcher, such as ``SessionStart:startup``.
+    Sent only with ``--include-hook-events``, for hooks that the CLI runs. (Hooks of the host are called by
+    ``hook_callback``.) ``hook_name`` is the event with its matcher, such as ``SessionStart:startup``.
     """
 
     subtype: Literal["hook_started"] = constant("hook_started")
@@ -613,10 +613,9 @@ class HookProgressMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class HookResponseMessage(SystemMessage, kw_only=True, frozen=True):
-    """A hook has ended. Has its output, its exit code and its outcome.
+    """A hook has ended, with its output, its exit code and its outcome.
 
-    ``output`` is both streams together. The 2.1.7 CLI's dialect has ``hook_event`` and a ``response`` object and
-    nothing else of it.
+    ``output`` has the text of both streams. CLI 2.1.7 writes only ``hook_event`` and a ``response`` object.
     """
 
     subtype: Literal["hook_response"] = constant("hook_response")
@@ -636,9 +635,9 @@ class HookResponseMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class PreservedSegment(Wire, frozen=True):
-    """The successive messages that a compaction has kept, by the uuids of the first and the last.
+    """The uuids of the first and last of the successive messages that a compaction has kept.
 
-    ``anchor_uuid`` names the message before them now, which is the summary.
+    ``anchor_uuid`` is the uuid of the message that is now before them: the summary.
     """
 
     head_uuid: str
@@ -649,7 +648,7 @@ class PreservedSegment(Wire, frozen=True):
 class PreservedMessages(Wire, frozen=True):
     """The uuids of the messages that a compaction has kept.
 
-    ``anchor_uuid`` names the message before them now, which is the summary.
+    ``anchor_uuid`` is the uuid of the message that is now before them: the summary.
     """
 
     anchor_uuid: str
@@ -675,9 +674,10 @@ class CompactMetadata(Wire, kw_only=True, frozen=True):
 
 
 class CompactBoundaryMessage(SystemMessage, kw_only=True, frozen=True):
-    """From here on the model sees a summary instead of the earlier messages.
+    """After this message the model sees a summary instead of the earlier messages.
 
-    It follows a :class:`StatusMessage` that ends the compacting; the summary comes next, as a synthetic user message.
+    It follows the :class:`StatusMessage` for the end of the compaction. The summary follows as a synthetic user
+    message.
     """
 
     subtype: Literal["compact_boundary"] = constant("compact_boundary")
@@ -689,17 +689,16 @@ class CompactBoundaryMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class NoResponse(Wire, frozen=True):
-    """The API gave no answer for ``waited_ms``. The next attempt comes after ``retry_wait_ms``."""
+    """The API gave no answer for ``waited_ms`` milliseconds. The CLI tries again after ``retry_wait_ms``."""
 
     waited_ms: Number
     retry_wait_ms: Number
 
 
 class ApiRetryMessage(SystemMessage, kw_only=True, frozen=True):
-    """A request to the API failed and will be tried again after ``retry_delay_ms`` milliseconds.
+    """A request to the API has failed, and is repeated after ``retry_delay_ms`` milliseconds.
 
-    ``attempt`` counts from 1 up to ``max_retries``. A null ``error_status`` means that no HTTP answer came at all;
-    ``error`` is an open set.
+    ``attempt`` counts from 1 to ``max_retries``. A null ``error_status`` means that there was no HTTP answer.
     """
 
     subtype: Literal["api_retry"] = constant("api_retry")
@@ -713,10 +712,10 @@ class ApiRetryMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class ModelRefusalFallbackMessage(SystemMessage, kw_only=True, frozen=True):
-    """The model refused, and the session moved between it and a fallback model, as ``direction`` says.
+    """The model has refused. ``direction`` says whether the session changes to a fallback model, or back.
 
-    The messages named in ``retracted_message_uuids`` are withdrawn and should vanish from view. ``content`` is text
-    for display; ``api_refusal_category`` is an open set.
+    The messages in ``retracted_message_uuids`` are withdrawn, and a front end should hide them. ``content`` is a text
+    for the user.
     """
 
     subtype: Literal["model_refusal_fallback"] = constant("model_refusal_fallback")
@@ -738,7 +737,7 @@ class ModelRefusalFallbackMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class ModelRefusalNoFallbackMessage(SystemMessage, kw_only=True, frozen=True):
-    """The model refused and no fallback model took over; ``content`` is text for display."""
+    """The model has refused, and no fallback model answers instead. ``content`` is a text for the user."""
 
     subtype: Literal["model_refusal_no_fallback"] = constant("model_refusal_no_fallback")
     original_model: str
@@ -750,9 +749,9 @@ class ModelRefusalNoFallbackMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class ModelFallbackMessage(SystemMessage, kw_only=True, frozen=True):
-    """The model was not available, and the fallback model answers instead.
+    """The model is not available, and the fallback model answers instead.
 
-    It comes after the retries, before the fallback model's answer; ``trigger`` names the reason, such as
+    It is sent after the retries, and before the answer of the fallback model. ``trigger`` is the reason, such as
     ``overloaded``.
     """
 

@@ -1,13 +1,13 @@
-"""Builds a message from plain Python objects, piece by piece, for lines that msgspec refuses.
+"""Build a message from plain Python objects, piece by piece, for lines that msgspec refuses.
 
-msgspec refuses a whole line for one block of an unknown type. Here the smallest part that can be unknown (a block, an
-event, a delta, a request, …) becomes ``Unknown…`` and keeps its JSON object; everything around it is typed as usual.
-``1.0`` is accepted for an ``int``, because ``1`` and ``1.0`` are the same number in JSON.
+msgspec refuses a whole line for one block of an unknown type. In this module, the smallest part that can be unknown (a
+block, an event, a delta, a request, ...) becomes ``Unknown…`` and keeps its JSON object; all other parts are typed as
+usual. ``1.0`` is accepted for an ``int``, because ``1`` and ``1.0`` are the same number in JSON.
 
-This is slow. Most lines do not need it.
+This is slow, but most lines do not need it.
 """
 
-# Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
+# Plain JSON has no types: after isinstance(value, dict), pyright still does not know the type of the values.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
@@ -25,19 +25,20 @@ from claude_wire.messages.unknown import Unknown, unknown_class
 __all__ = ["Ambiguities", "Ambiguous", "Convert", "Findings", "Misfit", "build", "converter", "from_dict"]
 
 T = TypeVar("T")
-#: Turns a plain value into a typed one.
+#: A function that converts a plain value to a typed value.
 Convert = Callable[[Any, "Findings"], Any]
 
-#: ``id`` of a dict -> the dict, and some of its keys. The dict is kept here so that no other object gets its id.
+#: ``id()`` of a dict -> the dict, and some of its keys. The reference to the dict ensures that no other object gets its
+#: id.
 Ambiguities = dict[int, tuple[dict[str, Any], set[str]]]
 
 
 class Findings:
-    """Notes about one or more lines: ambiguous keys, which the reader of the JSON text found, and unknown parts.
+    """Notes about one or more lines: ambiguous keys, which the reader of the JSON text has found, and unknown parts.
 
     Attributes:
-        unknown: each ``Unknown`` value that was made, in order.
-        ambiguous: ``id`` of a ``dict`` -> that dict, and its keys that had two different values in the JSON text.
+        unknown: the ``Unknown`` values that were made, in order.
+        ambiguous: ``id()`` of a dict -> the dict, and its keys that had two different values in the JSON text.
     """
 
     __slots__ = ("ambiguous", "unknown")
@@ -47,7 +48,7 @@ class Findings:
         self.ambiguous: Ambiguities = {}
 
     def check_tag(self, value: dict[str, Any], key: str) -> None:
-        """Raise :class:`Ambiguous` if the tag ``key`` of ``value`` had two values: another reader may use the other."""
+        """Raise :class:`Ambiguous` if the tag ``key`` of ``value`` had two values, since readers would differ."""
         if id(value) in self.ambiguous and key in self.ambiguous[id(value)][1]:
             raise Ambiguous(key)
 
@@ -61,7 +62,7 @@ class Ambiguous(Exception):
 
 
 class Misfit(Exception):
-    """A value that does not fit its type; ``path`` leads to it from the root, ``problem`` says what is wrong there."""
+    """A value does not fit its type. ``path`` is its path from the root, ``problem`` says what is wrong."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(problem)
@@ -84,13 +85,13 @@ def build(value: Any, cls: type[T], findings: Findings) -> T:
         Misfit: the value does not fit, and no part of it may be unknown.
         Ambiguous: a tag has two values.
     """
-    hint: Any = cls  # typed as a class, which a union of classes is not; hashable either way
+    hint: Any = cls  # the cache accepts only hashable values; a union of classes is one, too
     built: T = _converter(hint)(value, findings)
     return built
 
 
 def from_dict(cls: type[T], value: dict[str, Any]) -> T:
-    """Build a message, or a part of one, from its JSON object: the counterpart of :meth:`Wire.to_dict`.
+    """Build a message, or a part of a message, from its JSON object: the counterpart of :meth:`Wire.to_dict`.
 
     Keys without a field are kept, and parts of unknown kinds become ``Unknown…``, as in a decoded line.
     ``from_dict(InitializeRequest, {"subtype": "initialize"})``
@@ -105,7 +106,7 @@ def from_dict(cls: type[T], value: dict[str, Any]) -> T:
 
 
 def converter(hint: Any) -> Convert:
-    """Return the function that turns a plain value into one of type ``hint``. It raises what :func:`build` raises."""
+    """Return the function that converts a plain value to the type ``hint``. It raises the errors of :func:`build`."""
     return _converter(hint)
 
 
@@ -207,10 +208,10 @@ def _struct(cls: type[Wire]) -> Convert:
 
     @cache
     def fields() -> tuple[dict[str, tuple[str, frozenset[type], Convert]], list[tuple[str, str, bool]]]:
-        # Looked up at the first use, because a type may contain itself.
+        # Computed on first use, because a type may contain itself.
         all_fields = wire_fields(cls)
         by_key = {f.encode_name: (f.name, _as_they_are(f.type), _converter(f.type)) for f in all_fields}
-        # The author of a message must give its id, but a received message may have none.
+        # The author of a message must pass its id, but a received message may lack the id.
         required = [(f.name, f.encode_name, msgspec.UnsetType in get_args(f.type)) for f in all_fields if f.required]
         return by_key, required
 
@@ -265,7 +266,7 @@ def _union(members: tuple[Any, ...]) -> Convert:
     expected = _any_of([*by_type, dict] if structs else [*by_type])
     if int in by_type and float not in by_type:
         by_type[float] = by_type[int]
-    if len(plain) == 1 and not structs and not nullable:  # the value, or absent
+    if len(plain) == 1 and not structs and not nullable:  # the union has only one type and UnsetType
         return by_type.popitem()[1]
     objects = _tagged(structs) if len(structs) > 1 else _converter(structs[0]) if structs else None
 
@@ -300,7 +301,7 @@ def _tagged(structs: list[type[Wire]]) -> Convert:
             reason = f"unknown {tag_field}" if isinstance(tag, str) else f"no {tag_field}"
         except Misfit as misfit:
             reason = misfit.reason
-        del findings.unknown[made:]  # the whole object is kept as received, with everything in it
+        del findings.unknown[made:]  # the whole object becomes unknown, so its unknown parts do not count
         findings.unknown.append(fallback.because(value, reason))
         return findings.unknown[-1]
 

@@ -1,4 +1,4 @@
-"""Finds the message class of a line, and checks that a value is a message."""
+"""Find the message class of a line, and check that a value is a message."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from claude_wire.messages.tolerant import Findings
 from claude_wire.messages.vocabulary import Vocabulary, by_subtype
 from claude_wire.support.arguments import type_of
 
-#: The classes of everything that a stream of messages can return.
+#: All classes of values that a stream of messages can give.
 _GIVEN: tuple[type, ...] = (*get_args(Message), InvalidLine)
 _GIVEN_SET = frozenset(_GIVEN)
 
 
 def require_message(taker: str, message: object) -> None:
-    """Raise an error for a value that is not a message, which ``taker`` would otherwise ignore silently.
+    """Check that a value is a message of a stream. Without this check, ``taker`` would ignore other values silently.
 
     Raises:
         TypeError: ``message`` is a dict, a list, a line, or a part of a message.
@@ -52,7 +52,7 @@ def message_class(value: dict[str, Any], findings: Findings) -> type[Wire] | str
     """Return the class for a top-level object by its type and subtype, or the reason why there is none.
 
     Raises:
-        Ambiguous: one of them has two values.
+        Ambiguous: the type or the subtype has two values.
     """
     return MESSAGES.class_of(value, findings)
 

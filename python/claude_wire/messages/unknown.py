@@ -1,4 +1,4 @@
-"""Messages, blocks, events and other parts that this library has no class for.
+"""Messages, blocks, events and other parts for which this library has no class.
 
 Each is a ``dict`` with the JSON object as received. Programs can read it, and encoding gives the same JSON again. A
 part is unknown if no class has its tag (a newer CLI sent it, or another agent), or if its fields do not fit the class;
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
 
 
 class Unknown(dict[str, Any]):
-    """The base of all unknown values: a JSON object as received, and the reason why it has no class of its own."""
+    """The base class of unknown values: a JSON object as received, and the reason why it has no class."""
 
     __slots__ = ("_reason",)
 
-    #: The keys that may hold the tag of such an object. The first that is present counts.
+    #: The keys that may hold the tag of such an object. The first one that is present counts.
     tag_fields: ClassVar[tuple[str, ...]] = ("type",)
 
     _reason: str
 
     @classmethod
     def because(cls, value: dict[str, Any], reason: str) -> Self:
-        """Make an unknown value from a JSON object. ``reason`` says why the object has no class of its own."""
+        """Make an unknown value from a JSON object. ``reason`` says why the object has no class."""
         unknown = cls(value)
         unknown._reason = reason
         return unknown
 
     @property
     def reason(self) -> str:
-        """Why this is unknown: ``"unknown type"`` (or subtype, …), or what did not fit and where."""
+        """Why the value is unknown: ``"unknown type"`` (or subtype, ...), or which part does not fit, and why."""
         return getattr(self, "_reason", "")
 
     @property
@@ -69,32 +69,32 @@ class UnknownMessage(Unknown):
 
 
 class UnknownBlock(Unknown):
-    """A content block of an unknown type, or one that does not fit its type."""
+    """A content block of an unknown type, or with a field that does not fit its type."""
 
     __slots__ = ()
 
 
 class UnknownEvent(Unknown):
-    """The ``event`` of a stream event, of an unknown type or one that does not fit its type."""
+    """The ``event`` of a stream event, of an unknown type, or with a field that does not fit its type."""
 
     __slots__ = ()
 
 
 class UnknownDelta(Unknown):
-    """The ``delta`` of a content block delta, of an unknown type or one that does not fit its type."""
+    """The ``delta`` of a content block delta, of an unknown type, or with a field that does not fit its type."""
 
     __slots__ = ()
 
 
 class UnknownRequest(Unknown):
-    """The ``request`` of a control request, of an unknown subtype or one that does not fit it."""
+    """The ``request`` of a control request, of an unknown subtype, or with a field that does not fit its type."""
 
     __slots__ = ()
     tag_fields: ClassVar[tuple[str, ...]] = ("subtype",)
 
 
 class UnknownHookInput(Unknown):
-    """The ``input`` of a hook callback, of an unknown event or one that does not fit it."""
+    """The ``input`` of a hook callback, of an unknown event, or with a field that does not fit its type."""
 
     __slots__ = ()
     tag_fields: ClassVar[tuple[str, ...]] = ("hook_event_name",)
@@ -129,8 +129,8 @@ else:
         A type checker sees the class of unknown values. msgspec refuses that class in a union of Structs, so at run
         time the union has only the other members, and :func:`unknown_class` returns the class.
 
-        ``A | OrUnknownBlock`` also makes the tag of ``A`` required. Otherwise msgspec would accept an ``A`` without
-        its tag, and write a tag that was not there.
+        ``A | OrUnknownBlock`` also makes the tag of ``A`` required. Otherwise msgspec would accept an ``A`` without its
+        tag, and encode it with a tag.
         """
 
         def __init__(self, cls: type[Unknown]) -> None:

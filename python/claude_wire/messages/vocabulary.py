@@ -1,6 +1,6 @@
-"""Finds the class of a line by its ``type`` and, if that type has several classes, by its ``subtype``.
+"""Find the class of a line by its ``type`` and, if the type has several classes, by its ``subtype``.
 
-``{"type": "system", "subtype": "init"}`` gives :class:`InitMessage`, for example. The messages of a stream are one
+For example, ``{"type": "system", "subtype": "init"}`` gives :class:`InitMessage`. The messages of a stream are one
 vocabulary (see ``union``), and the subclasses of each :class:`Family` are another.
 """
 
@@ -21,11 +21,11 @@ __all__ = ["Family", "Vocabulary", "by_subtype", "is_family", "vocabulary_of"]
 
 
 class Family(Wire, frozen=True):
-    """The base of a family of classes, for a stream of other lines than the CLI's messages.
+    """The base class for a family of classes, for a stream whose lines are not messages of the CLI.
 
-    ``Decoder(Records)`` decodes each line to a subclass of ``Records``, a direct subclass of this class. Only
-    subclasses without subclasses of their own count. Their tag is the ``type`` of a line. A subclass with a constant
-    field ``subtype`` is for lines of that subtype only.
+    ``Decoder(Records)`` decodes each line to a subclass of ``Records``, which is a direct subclass of this class. Only
+    subclasses without further subclasses are used. Their tag is the ``type`` of a line. A subclass with a constant
+    field ``subtype`` is only for lines of this subtype.
     """
 
 
@@ -33,9 +33,9 @@ class Vocabulary:
     """The classes of the lines of a stream, by their tags.
 
     Args:
-        typed: the classes of types that have one class.
-        subtyped: type -> subtype -> class, for types that have several classes.
-        others: type -> the class for all subtypes that have no class of their own.
+        typed: the classes for types with one class.
+        subtyped: type -> subtype -> class, for types with several classes.
+        others: type -> the class for all other subtypes.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class Vocabulary:
 
 
 def by_subtype(classes: Iterable[type[Wire]]) -> dict[str, type[Wire]]:
-    """Return the classes by the constant in their field ``subtype``. A class without such a constant is left out."""
+    """Return subtype -> class, by the constant in the field ``subtype``. A class without this constant is left out."""
     return {subtype: cls for cls in classes if (subtype := _subtype(cls)) is not None}
 
 
@@ -124,11 +124,11 @@ def is_family(value: object) -> TypeGuard[type[Family]]:
 
 @cache
 def vocabulary_of(family: type[Family]) -> Vocabulary:
-    """Return the vocabulary of a family. It has the subclasses that exist when this is first called.
+    """Return the vocabulary of a family. It has the subclasses that exist at the first call.
 
     Raises:
-        TypeError: the family has no subclass, or a subclass has no tag, or a field of its own named ``extra``, or it
-            or a part of it could not keep keys without a field.
+        TypeError: the family has no subclass; a subclass has no tag, or defines a field named ``extra``; or a subclass
+            or a part of it cannot keep keys without a field.
     """
     typed: list[type[Wire]] = []
     subtyped: dict[str, dict[str, type[Wire]]] = {}
@@ -147,7 +147,7 @@ def vocabulary_of(family: type[Family]) -> Vocabulary:
 
 
 def _require_keeping(hint: Any, seen: set[Any]) -> None:
-    """Raise TypeError for a class, or one of its parts, that has no place for keys without a field."""
+    """Raise TypeError if a class, or a class of its fields, cannot keep keys without a field in ``extra``."""
     if isinstance(hint, type) and issubclass(hint, Wire) and hint not in seen:
         seen.add(hint)
         config = hint.__struct_config__

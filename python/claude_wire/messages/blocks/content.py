@@ -31,7 +31,7 @@ from claude_wire.messages.unknown import OrUnknownBlock, OrUnknownObject
 
 
 class ThinkingBlock(Wire, tag_field="type", tag="thinking", frozen=True):
-    """The model's reasoning before it answers, with the signature that vouches for it.
+    """The model's reasoning before it answers, with a signature that proves its origin.
 
     ``signature`` must be sent back unchanged. ``thinking`` may be empty where the reasoning is not shown, and
     both are empty in a streamed block start.
@@ -69,7 +69,7 @@ class ToolUseBlock(Wire, tag_field="type", tag="tool_use", frozen=True):
 
 
 class ToolResultBlock(Wire, tag_field="type", tag="tool_result", frozen=True):
-    """What a tool call returned, inside a user message.
+    """The result of a tool call, inside a user message.
 
     The CLI writes this block after the tool has run or was refused. After a refusal ``is_error`` is true; on success
     ``is_error`` may be absent. ``content`` is a string, a list of blocks, null, or absent (``UNSET``). The
@@ -79,7 +79,7 @@ class ToolResultBlock(Wire, tag_field="type", tag="tool_result", frozen=True):
     tool_use_id: str
     """The id of the call that this is the result of."""
     content: str | list[ContentBlock] | UnsetType | None = UNSET
-    """What the tool returned: a text, or blocks."""
+    """The result: a text, or blocks."""
     is_error: bool | None = None
     """True if the tool failed or was refused."""
     cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
@@ -108,7 +108,7 @@ class CompactionBlock(Wire, tag_field="type", tag="compaction", kw_only=True, fr
 
 
 class FallbackInfo(Wire, frozen=True):
-    """Names one of the two models of a handover."""
+    """One of the two models of a :class:`FallbackBlock`."""
 
     model: str
 
@@ -116,8 +116,8 @@ class FallbackInfo(Wire, frozen=True):
 class FallbackBlock(Wire, tag_field="type", tag="fallback", rename={"from_": "from"}, frozen=True):
     """Marks where one model declined and another took over, in the middle of a message.
 
-    The model in ``to`` writes everything that follows. The wire key of ``from_`` is ``from``. The block streams
-    without deltas; ``trigger`` says why the first model gave way.
+    The model in ``to`` writes everything that follows. The wire key of ``from_`` is ``from``. The block has no
+    deltas; ``trigger`` says why the first model declined.
     """
 
     from_: FallbackInfo

@@ -1,4 +1,4 @@
-"""Images, documents and search results: blocks that bring material into the conversation."""
+"""Content blocks for images, documents and search results."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ImageSource: TypeAlias = Base64ImageSource | UrlImageSource | FileImageSource | 
 
 
 class ImageTransformations(Wire, frozen=True):
-    """Says what the API is to do with an image that is too large: refuse it or downsize it."""
+    """Tells the API to refuse or to downsize an image that is too large."""
 
     # one of error, downsize
     oversized_image: str | None = None

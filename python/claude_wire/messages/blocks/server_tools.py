@@ -42,8 +42,8 @@ Caller: TypeAlias = DirectCaller | ServerToolCaller | ServerToolCaller20260120 |
 class ServerToolUseBlock(Wire, tag_field="type", tag="server_tool_use", kw_only=True, frozen=True):
     """The model calls a tool that the API runs; its result follows as a later block of the same message.
 
-    ``name`` is an open set. The result block repeats ``id`` as ``tool_use_id``. While it streams, ``input`` starts as
-    ``{}``.
+    ``name`` may have values not known today. The result block repeats ``id`` as ``tool_use_id``. While it streams,
+    ``input`` starts as ``{}``.
     """
 
     id: str
@@ -69,7 +69,7 @@ class WebSearchResultBlock(Wire, tag_field="type", tag="web_search_result", kw_o
 
 
 class WebSearchToolResultError(Wire, tag_field="type", tag="web_search_tool_result_error", frozen=True):
-    """The web search failed; ``error_code`` says why and is an open set."""
+    """The web search failed; ``error_code`` says why, and may have values not known today."""
 
     # one of unavailable, invalid_tool_input, too_many_requests, max_uses_exceeded, query_too_long, request_too_large
     error_code: str
@@ -88,7 +88,7 @@ class WebSearchToolResultBlock(Wire, tag_field="type", tag="web_search_tool_resu
 
 
 class WebFetchToolResultError(Wire, tag_field="type", tag="web_fetch_tool_result_error", frozen=True):
-    """The fetch failed; ``error_code`` says why and is an open set."""
+    """The fetch failed; ``error_code`` says why, and may have values not known today."""
 
     # one of unavailable, invalid_tool_input, too_many_requests, url_too_long, url_not_allowed,
     # url_not_in_prior_context, url_not_accessible, unsupported_content_type, max_uses_exceeded, content_too_large
@@ -119,7 +119,7 @@ class WebFetchToolResultBlock(Wire, tag_field="type", tag="web_fetch_tool_result
 
 
 class AdvisorToolResultError(Wire, tag_field="type", tag="advisor_tool_result_error", frozen=True):
-    """The advisor model could not be asked. ``error_code`` says why and is an open set."""
+    """The advisor model could not be asked. ``error_code`` says why, and may have values not known today."""
 
     # one of overloaded, model_not_found, prompt_too_long, unavailable, too_many_requests, execution_time_exceeded,
     # max_uses_exceeded
@@ -161,7 +161,7 @@ class AdvisorToolResultBlock(Wire, tag_field="type", tag="advisor_tool_result", 
 
 
 class CodeExecutionToolResultError(Wire, tag_field="type", tag="code_execution_tool_result_error", frozen=True):
-    """The code could not be run; ``error_code`` says why and is an open set.
+    """The code could not be run; ``error_code`` says why, and may have values not known today.
 
     Code that ran and failed is a :class:`CodeExecutionResultBlock` with a non-zero ``return_code``.
     """
@@ -215,7 +215,7 @@ class CodeExecutionToolResultBlock(Wire, tag_field="type", tag="code_execution_t
 class BashCodeExecutionToolResultError(
     Wire, tag_field="type", tag="bash_code_execution_tool_result_error", frozen=True
 ):
-    """The shell command could not be run; ``error_code`` says why and is an open set."""
+    """The shell command could not be run; ``error_code`` says why, and may have values not known today."""
 
     # one of unavailable, invalid_tool_input, too_many_requests, execution_time_exceeded, output_file_too_large
     error_code: str
@@ -253,7 +253,7 @@ class BashCodeExecutionToolResultBlock(Wire, tag_field="type", tag="bash_code_ex
 class TextEditorCodeExecutionToolResultError(
     Wire, tag_field="type", tag="text_editor_code_execution_tool_result_error", frozen=True
 ):
-    """The file operation failed; ``error_code`` says why and is an open set.
+    """The file operation failed; ``error_code`` says why, and may have values not known today.
 
     ``error_message`` is null when there is nothing to add.
     """
@@ -333,7 +333,7 @@ class ToolReferenceBlock(Wire, tag_field="type", tag="tool_reference", frozen=Tr
 
 
 class ToolSearchToolResultError(Wire, tag_field="type", tag="tool_search_tool_result_error", frozen=True):
-    """The tool search failed; ``error_code`` says why and is an open set."""
+    """The tool search failed; ``error_code`` says why, and may have values not known today."""
 
     # one of unavailable, invalid_tool_input, too_many_requests, execution_time_exceeded
     error_code: str

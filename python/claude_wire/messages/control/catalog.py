@@ -1,7 +1,7 @@
-"""What a session offers: commands, subagents, models, plugins and the account.
+"""The commands, subagents, models and plugins of a session, and its account.
 
-Rows of the answers to ``initialize``, ``list_models``, ``reload_skills`` and ``reload_plugins``, and the
-definitions a host sends to add subagents and plugins. Member names are camelCase.
+The classes are the rows of the answers to ``initialize``, ``list_models``, ``reload_skills`` and ``reload_plugins``,
+and the definitions that a host sends to add subagents and plugins. Keys are camelCase.
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ from claude_wire.messages.unknown import OrUnknownObject
 class CanUseToolRequest(ControlRequestBody[PermissionResult], tag="can_use_tool", kw_only=True, frozen=True):
     """The CLI asks whether a tool may be used; the tool waits for the answer.
 
-    Comes after the assistant message with the ``tool_use`` block, and only when neither a rule nor the mode has
-    decided; the CLI must be launched with ``--permission-prompt-tool stdio``. Withdrawn by an interrupt. An answer
+    It comes after the assistant message with the ``tool_use`` block, and only when neither a rule nor the mode has
+    decided; the CLI must be launched with ``--permission-prompt-tool stdio``. An interrupt withdraws it. An answer
     that is neither :class:`PermissionResultAllow` nor :class:`PermissionResultDeny` counts as an error of the tool.
     The texts may hold terminal escapes.
     """
@@ -42,9 +42,9 @@ class CanUseToolRequest(ControlRequestBody[PermissionResult], tag="can_use_tool"
     input: dict[str, Any]
     """The input that the tool would run with."""
     description: str | None = None
-    """What the call is about, for people."""
+    """A description of the call, for people."""
     permission_suggestions: list[PermissionUpdate] | None = None
-    """Changes of permission to offer: give those that are accepted to :meth:`allow`."""
+    """Changes of permissions to offer to the user. Pass the accepted ones to :meth:`allow`."""
     decision_reason: str | None = None
     """Why the CLI asks, for people."""
     blocked_path: str | None = None
@@ -185,7 +185,7 @@ class UserDialogCompleted(Wire, tag_field="behavior", tag="completed", kw_only=T
 class UserDialogCancelled(Wire, tag_field="behavior", tag="cancelled", frozen=True):
     """The user has dismissed a dialog.
 
-    This settles it. Do not send it for a kind of dialog that the host cannot show; leave such a request unanswered.
+    The CLI does not ask again. For a kind of dialog that the host cannot show, send nothing.
     """
 
 
@@ -198,8 +198,8 @@ class RequestUserDialogRequest(
 ):
     """The CLI asks the host to show a dialog and waits for the user's choice.
 
-    Sent only for kinds that a host listed in :attr:`InitializeRequest.supportedDialogKinds`. ``dialog_kind`` is an
-    open set and decides the shape of ``payload``; a host that does not know the kind must not answer at all.
+    Sent only for kinds that the host listed in :attr:`InitializeRequest.supportedDialogKinds`. ``dialog_kind`` decides
+    the shape of ``payload``. It may have values not known today: a host that does not know one must not answer at all.
     """
 
     sent_by: ClassVar[Sender] = "agent"

@@ -16,8 +16,9 @@ from claude_wire.messages.conversation.usage import ContextMemoryFile, ExtraUsag
 class ContextCategory(Wire, kw_only=True, frozen=True):
     """One category of content in the context window.
 
-    Decide on ``id`` and ``kind``, both open sets; ``name`` is display text and ``color`` the name of a theme colour.
-    Rows of the kind ``deferred`` lie outside the window, ``free`` and ``buffer`` are not in use.
+    To tell categories apart, use ``id`` and ``kind``; both may have values not known today. ``name`` is text for
+    display, ``color`` the name of a theme colour. Rows of the kind ``deferred`` are outside the window; ``free`` and
+    ``buffer`` are parts of the window that nothing fills.
     """
 
     # one of skills, system_prompt, system_tools, mcp_tools, mcp_instructions, mcp_tools_deferred,
@@ -34,8 +35,8 @@ class ContextCategory(Wire, kw_only=True, frozen=True):
 class ContextGridCell(Wire, kw_only=True, frozen=True):
     """A square of the grid that ``/context`` draws.
 
-    ``tokens`` and ``percentage`` (0 to 100) are those of the whole category, ``squareFullness`` (0 to 1) is how much
-    of this square it fills.
+    ``tokens`` and ``percentage`` (0 to 100) are those of the whole category. ``squareFullness`` (0 to 1) is how much
+    of this square the category fills.
     """
 
     color: str
@@ -140,7 +141,7 @@ class ContextToolCalls(Wire, kw_only=True, frozen=True):
 
 
 class ContextMessageBreakdown(Wire, kw_only=True, frozen=True):
-    """The tokens of the conversation itself, by what they belong to."""
+    """The tokens of the conversation itself: tool calls, tool results, attachments and messages."""
 
     toolCallTokens: int
     toolResultTokens: int
@@ -245,7 +246,7 @@ class RateLimits(Wire, kw_only=True, frozen=True):
 class UsageBehavior(Wire, kw_only=True, frozen=True):
     """A habit that causes a part of the usage, such as long contexts or many subagents.
 
-    Treat ``key`` as an open set. ``pct`` is 0 to 100 of the usage by weight, ``count`` the number of
+    ``key`` may have values not known today. ``pct`` is 0 to 100 of the usage by weight, ``count`` the number of
     requests. Habits overlap: the shares do not add up to 100.
     """
 
@@ -272,8 +273,8 @@ class UsageRecommendation(Wire, kw_only=True, frozen=True):
 class UsageFix(Wire, kw_only=True, frozen=True):
     """User messages that a host may send to carry out recommendations.
 
-    Send each as a prompt of its own, in order and with priority ``later``; ``keys`` are the recommendations they
-    cover. Absent when the session can fix nothing.
+    Send each as a separate prompt, in order and with priority ``later``. ``keys`` are the keys of the recommendations
+    that they carry out. Absent when the session can fix nothing.
     """
 
     keys: list[str]
@@ -288,9 +289,9 @@ class UsageShare(Wire, kw_only=True, frozen=True):
 
 
 class UsagePeriod(Wire, kw_only=True, frozen=True):
-    """What caused the usage of one period.
+    """The causes of the usage in one period.
 
-    Drawn from the transcripts on this machine, so approximate and blind to other devices.
+    The CLI computes them from the transcripts on this machine: they are approximate, and leave out other devices.
     """
 
     request_count: int
@@ -305,16 +306,17 @@ class UsagePeriod(Wire, kw_only=True, frozen=True):
 
 
 class UsageBehaviors(Wire, kw_only=True, frozen=True):
-    """What caused the usage of the last 24 hours and of the last 7 days."""
+    """The causes of the usage in the last 24 hours and in the last 7 days."""
 
     day: UsagePeriod
     week: UsagePeriod
 
 
 class GetUsageResponse(Wire, kw_only=True, frozen=True):
-    """What the session has cost, and how far the limits of the plan are used.
+    """The cost of the session, and how much of the plan's limits is used.
 
-    Experimental: the shape may change. Members are snake_case, but the values of ``model_usage`` camelCase. With an
+    Experimental: the shape may change. Keys are snake_case, except inside the values of ``model_usage``, where they
+    are camelCase. With an
     API key ``subscription_type``, ``rate_limits`` and ``behaviors`` are null and ``rate_limits_available`` is false.
     """
 

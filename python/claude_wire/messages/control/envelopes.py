@@ -71,8 +71,8 @@ class ControlSuccess(Wire, tag_field="subtype", tag="success", kw_only=True, fro
 class ControlError(Wire, tag_field="subtype", tag="error", kw_only=True, frozen=True):
     """A request failed or was refused.
 
-    ``error`` is text for people, empty if it was absent. ``error_code`` is an open set, such as
-    ``unsupported_request``, and is often absent.
+    ``error`` is text for people, empty if it was absent. ``error_code`` may have values not known today. It is a word
+    such as ``unsupported_request``, and is often absent.
     """
 
     request_id: RequestId

@@ -55,7 +55,7 @@ class HookCallbackMatcher(Wire, kw_only=True, frozen=True):
 
 
 class InitializeResponse(Wire, kw_only=True, frozen=True):
-    """What the session offers, and which parts of the ``initialize`` request took effect.
+    """The commands, agents and models of the session, and which parts of the ``initialize`` request took effect.
 
     Each ``..._applied`` flag is absent when the request had no such part and when the CLI is too old to say. Any list
     may be missing. Requests that wait for an answer are not here, but in :class:`ControlSuccess`.
@@ -324,12 +324,12 @@ class FileSuggestionsRequest(
 
 
 class RewindFilesResponse(Wire, kw_only=True, frozen=True):
-    """What a rewind of files changed, or would change in a dry run.
+    """The files that a rewind changed, or would change in a dry run.
 
     A rewind that is not possible is also a success, with ``canRewind`` false and ``error``. If checkpoints are
     switched off, the request itself fails. None for ``canRewind`` means that the agent has only acknowledged the
-    request. ``skippedLinks`` counts files left alone because they are links, never in a dry run. Members are
-    camelCase.
+    request. ``skippedLinks`` counts the files that were not changed because they are links; a dry run does not count
+    them. Keys are camelCase.
     """
 
     canRewind: bool | None = None
@@ -446,7 +446,7 @@ class RegisterRepoRootRequest(ControlRequestBody[dict[str, Any]], tag="register_
 
 
 class ReloadPluginsResponse(Wire, kw_only=True, frozen=True):
-    """What the session offers after a reload of plugins.
+    """The commands, agents, plugins and MCP servers after a reload of plugins.
 
     With ``held`` true nothing was reloaded: the lists are as before and ``cache_impact`` says what a reload would
     change. ``held`` is absent unless the request asked for the check. Note the mix of ``mcpServers`` and
@@ -465,8 +465,9 @@ class ReloadPluginsResponse(Wire, kw_only=True, frozen=True):
 class ReloadPluginsRequest(ControlRequestBody[ReloadPluginsResponse], tag="reload_plugins", kw_only=True, frozen=True):
     """Loads the plugins from disk again.
 
-    With ``hold_on_cache_impact`` the reload is held when it would spoil the prompt cache; with ``refuse_if_busy`` it
-    fails with ``reload_plugins_busy`` during a turn. ``add_plugins`` need absolute paths.
+    With ``hold_on_cache_impact``, the CLI does not reload if that would make the prompt cache useless. With
+    ``refuse_if_busy`` the request fails with ``reload_plugins_busy`` during a turn. ``add_plugins`` need absolute
+    paths.
     """
 
     hold_on_cache_impact: bool | None = None
@@ -518,7 +519,7 @@ class McpToggleRequest(ControlRequestBody[dict[str, Any]], tag="mcp_toggle", kw_
 class SetHasSubscribersRequest(
     ControlRequestBody[dict[str, Any]], tag="set_has_subscribers", kw_only=True, frozen=True
 ):
-    """Says whether someone is watching the output.
+    """Tells the CLI whether someone is watching the output.
 
     Null means that the host does not know, and counts as true. It matters only when the CLI was started with the
     environment variables that make it hold stream events back.

@@ -106,8 +106,8 @@ class Diagnostics(Wire, frozen=True):
 class RefusalStopDetails(Wire, tag_field="type", tag="refusal", kw_only=True, frozen=True):
     """Why the model refused. Comes with the ``stop_reason`` ``refusal``.
 
-    ``category`` is an open set, and every field may be null. ``fallback_credit_token`` is opaque and short-lived;
-    ``recommended_model`` names a model worth a retry.
+    ``category`` may have values not known today, and every field may be null. ``fallback_credit_token`` is opaque and
+    short-lived; ``recommended_model`` names a model worth a retry.
     """
 
     # one of cyber, bio, frontier_llm, reasoning_extraction, general_harms

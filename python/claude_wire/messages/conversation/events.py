@@ -108,7 +108,7 @@ class ContentBlockStopEvent(Wire, tag_field="type", tag="content_block_stop", fr
 class MessageDelta(Wire, kw_only=True, frozen=True):
     """How the message ended: why it stopped and at which stop sequence.
 
-    ``stop_reason`` is an open set. On a streamed answer this is the only place that has it before the result.
+    ``stop_reason`` may have values not known today. In a streamed answer, nothing else has it before the result.
     """
 
     container: Container | UnsetType | None = UNSET
@@ -120,7 +120,7 @@ class MessageDelta(Wire, kw_only=True, frozen=True):
 
 
 class MessageDeltaEvent(Wire, tag_field="type", tag="message_delta", kw_only=True, frozen=True):
-    """The message is about to end. Has its stop reason and final token counts."""
+    """The message is about to end. The event has its stop reason and final token counts."""
 
     context_management: ContextManagementResponse | UnsetType | None = UNSET
     delta: MessageDelta

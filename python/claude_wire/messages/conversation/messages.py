@@ -48,23 +48,23 @@ class UserMessage(MessageBase, tag="user", kw_only=True, frozen=True, metaclass=
     session_id: str | None = None
     """The id of the session; empty in a prompt if it is not known yet."""
     uuid: str | None = None
-    """The id of this message. A prompt with a uuid that came before starts no turn."""
+    """The id of this message. A prompt starts no turn if an earlier one had the same uuid."""
     timestamp: str | None = None
     """When it was written, in ISO 8601."""
     tool_use_result: Any = None
-    """The result of the tool in its own structure, any JSON; the model reads ``content``."""
+    """The result as structured data, any JSON; its form depends on the tool. The model reads ``content`` instead."""
     tool_result_meta: Any = None
     isReplay: bool | None = None
     """True for a prompt, or the output of a local command, that the CLI sends back."""
     subagent_type: str | None = None
     """The type of that subagent."""
     task_description: str | None = None
-    """What that subagent is to do, in a few words."""
+    """The task of that subagent, in a few words."""
     isSynthetic: bool | None = None
-    """True for a text that the CLI wrote, and no user."""
+    """True for a text that the CLI wrote, not a user."""
     # one of now, next, later
     priority: str | None = None
-    """When a prompt that is sent during a turn is taken."""
+    """When the CLI handles a prompt that is sent during a turn."""
     origin: MessageOrigin | None = None
     """Where the prompt comes from, if no person typed it."""
     shouldQuery: bool | None = None
@@ -118,10 +118,11 @@ class UserMessage(MessageBase, tag="user", kw_only=True, frozen=True, metaclass=
 
 
 class AssistantMessage(MessageBase, tag="assistant", kw_only=True, rename={"model_": "model"}, frozen=True):
-    """A finished block of the model's answer, or text that the CLI wrote in the model's place.
+    """A finished block of the model's answer, or text that the CLI wrote instead of the model.
 
-    One line comes per block. ``error`` is an open set. It is beside ``message`` on lines that report an API failure;
-    some dialects put it, or ``model``, on the other level, or write null. Use :attr:`error_reason`.
+    The CLI writes one line per block. ``error`` may have values not known today. It is beside ``message`` on lines that
+    report an API failure; some dialects put it, or ``model``, on the other level, or write null. Use
+    :attr:`error_reason`.
     """
 
     repr_first: ClassVar[tuple[str, ...]] = ("content", "model", "error_reason")
@@ -152,7 +153,7 @@ class AssistantMessage(MessageBase, tag="assistant", kw_only=True, rename={"mode
     subagent_type: str | None = None
     """The type of that subagent."""
     task_description: str | None = None
-    """What that subagent is to do, in a few words."""
+    """The task of that subagent, in a few words."""
     local_command_outcome: dict[str, Any] | None = None
     aborted: bool | None = None
     """True for a block that an interrupt cut off."""

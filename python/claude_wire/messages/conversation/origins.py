@@ -39,7 +39,7 @@ class TaskNotificationOrigin(Wire, tag_field="kind", tag="task-notification", kw
     """A task or an event outside the conversation caused the message, not a person.
 
     The tag has a hyphen, ``task-notification``. On a result it marks a turn that the CLI began by itself, as when a
-    background task ended; ``subkind`` is an open set.
+    background task ended; ``subkind`` may have values not known today.
     """
 
     # one of scheduled-trigger, peer-send-message, projects-relay, session-inbox, external-event

@@ -54,7 +54,7 @@ class ErrorInfo(Wire, kw_only=True, frozen=True):
 
 
 class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
-    """Ends a turn, and reports its outcome, cost and duration. The base of every result.
+    """Ends a turn, and reports its outcome, cost and duration. The base class of all results.
 
     Read :attr:`ok`, not ``subtype``: API failures are ``success`` with ``is_error`` true, the text in ``result``
     and the HTTP status in ``api_error_status``, while errors of the CLI have ``errors`` and no ``result``.
@@ -412,7 +412,7 @@ class MaxBudgetError(TurnError):
 
 
 class StructuredOutputError(TurnError):
-    """The model gave no output that fits the JSON schema, in all its tries, or did not try.
+    """The model gave no output that fits the JSON schema, in any attempt, or made no attempt.
 
     The result is then a ``success`` without ``structured_output``, and its ``result`` is the model's text.
     """
@@ -502,7 +502,7 @@ def is_not_found(result: ResultMessage) -> bool:
 
 
 def words_of(result: ResultMessage) -> str:
-    """Return the CLI's own words about a failed turn. Other texts of a result may be the model's."""
+    """Return what the CLI says about a failed turn. Other texts of a result may be the model's."""
     if result.subtype == "success" and result.is_error and result.result:
         return result.result
     if result.error:

@@ -237,7 +237,7 @@ class UsageLimitScope(Wire, frozen=True):
 class UsageLimit(Wire, kw_only=True, frozen=True):
     """One usage limit of the plan and how far it is used up.
 
-    ``kind``, ``group`` and ``severity`` are open sets; ``resets_at`` is a time as text, or null.
+    ``kind``, ``group`` and ``severity`` may have values not known today; ``resets_at`` is a time as text, or null.
     """
 
     kind: str

@@ -98,7 +98,8 @@ class StopHookInput(HookInputBase, tag="Stop", kw_only=True, frozen=True):
 class StopFailureHookInput(HookInputBase, tag="StopFailure", kw_only=True, frozen=True):
     """The turn ended with an API error.
 
-    Comes in place of :class:`StopHookInput`; ``error`` is an open set, and there is no output for this event.
+    The CLI sends it instead of :class:`StopHookInput`. ``error`` may have values not known today. There is no output
+    for this event.
     """
 
     # one of those of AssistantMessage.error
@@ -302,7 +303,7 @@ class FileChangedHookInput(HookInputBase, tag="FileChanged", kw_only=True, froze
 
 
 class DirectoryAddedHookInput(HookInputBase, tag="DirectoryAdded", kw_only=True, frozen=True):
-    """A working directory has been added in mid-session.
+    """A working directory has been added during the session.
 
     ``source`` is ``register_repo_root`` for the control request of that name, ``slash_command`` for ``/add-dir``.
     """

@@ -105,7 +105,7 @@ PermissionDecision: TypeAlias = PermissionDecisionAllow | PermissionDecisionDeny
 class PermissionRequestHookSpecificOutput(_ForEvent, tag="PermissionRequest", kw_only=True, frozen=True):
     """A hook's answer to a permission question.
 
-    Leave the whole output out to leave the question to whoever else is asked, such as the host's ``can_use_tool``.
+    Without this output, the question goes on to the next one to decide, such as the host's ``can_use_tool``.
     """
 
     decision: PermissionDecision
@@ -183,7 +183,7 @@ class SetupHookSpecificOutput(_WithContext, tag="Setup", kw_only=True, frozen=Tr
 class StopHookSpecificOutput(_WithContext, tag="Stop", kw_only=True, frozen=True):
     """Feedback for the model instead of the end of its turn.
 
-    Any feedback makes the model continue, so with a hook that always gives some the turn never ends. Check
+    Any feedback makes the model continue. If the hook always gives feedback, the turn never ends: check
     ``stop_hook_active``.
     """
 
@@ -195,7 +195,7 @@ class SubagentStartHookSpecificOutput(_WithContext, tag="SubagentStart", kw_only
 class SubagentStopHookSpecificOutput(_WithContext, tag="SubagentStop", kw_only=True, frozen=True):
     """Feedback for a subagent instead of its end.
 
-    Any feedback makes the subagent continue, so with a hook that always gives some the turn never ends. Check
+    Any feedback makes the subagent continue. If the hook always gives feedback, its turn never ends: check
     ``stop_hook_active``.
     """
 
@@ -203,8 +203,8 @@ class SubagentStopHookSpecificOutput(_WithContext, tag="SubagentStop", kw_only=T
 class UserPromptExpansionHookSpecificOutput(_WithContext, tag="UserPromptExpansion", kw_only=True, frozen=True):
     """Text to add to a prompt that a command was expanded into.
 
-    ``suppressOriginalPrompt`` counts only together with ``decision`` ``block`` and keeps the prompt out of the
-    message about it.
+    ``suppressOriginalPrompt`` has an effect only if ``decision`` is ``block``: the message that reports the block then
+    does not show the prompt.
     """
 
     suppressOriginalPrompt: bool | None = None
@@ -213,8 +213,8 @@ class UserPromptExpansionHookSpecificOutput(_WithContext, tag="UserPromptExpansi
 class UserPromptSubmitHookSpecificOutput(_WithContext, tag="UserPromptSubmit", kw_only=True, frozen=True):
     """Text to add to a submitted prompt, and a title for the session.
 
-    ``suppressOriginalPrompt`` counts only together with ``decision`` ``block`` and keeps the prompt out of the
-    message about it.
+    ``suppressOriginalPrompt`` has an effect only if ``decision`` is ``block``: the message that reports the block then
+    does not show the prompt.
     """
 
     sessionTitle: str | None = None
@@ -268,14 +268,14 @@ class HookOutput(Wire, kw_only=True, rename={"continue_": "continue"}, frozen=Tr
     """Shown to the user when the turn is stopped."""
     # one of approve, block
     decision: str | None = None
-    """``block`` blocks what the event is about. ``approve`` is an old form."""
+    """``block`` stops the action that the event reports, such as a tool call. ``approve`` is an old form."""
     systemMessage: str | None = None
     """Shown to the user, not to the model."""
     terminalSequence: str | None = None
     reason: str | None = None
     """Why it is blocked."""
     hookSpecificOutput: HookSpecificOutput | None = None
-    """What only this event takes, such as ``permissionDecision`` of ``PreToolUse``."""
+    """The fields that only this kind of event has, such as ``permissionDecision`` of ``PreToolUse``."""
 
 
 class AsyncHookOutput(Wire, kw_only=True, rename={"async_": "async"}, frozen=True, metaclass=ByHand):
@@ -296,7 +296,8 @@ _SPECIFIC = {name for cls in get_args(HookSpecificOutput) for name in cls.__stru
 def ineffective(output: HookOutput | AsyncHookOutput | dict[str, Any]) -> str:
     """Describe the parts of a hook's answer that the CLI would ignore, and the remedy. Empty if there are none.
 
-    A hook whose answer is ignored guards nothing. An :class:`UnknownObject` is not checked: a later CLI may know it.
+    If the CLI ignored part of an answer, a hook that is to refuse a tool would not refuse it. An
+    :class:`UnknownObject` is not checked: a later CLI may know it.
     """
     given: dict[str, Any] = output if isinstance(output, dict) else asdict(output)
     misplaced = sorted(_SPECIFIC & given.keys())
