@@ -260,7 +260,7 @@ def filled(result: ResultMessage, given: dict[str, Any]) -> ResultMessage:
 
 
 def _has_rule(rules: set[str], name: str) -> bool:
-    """True if the rules have a tool, or the MCP server of the tool (``mcp__calc`` for ``mcp__calc__add``)."""
+    """True if the rules name the tool, or the tool's MCP server (``mcp__calc`` for ``mcp__calc__add``)."""
     return name in rules or any(rule.startswith("mcp__") and name.startswith(f"{rule}__") for rule in rules)
 
 

@@ -352,7 +352,7 @@ class Turn:
         await self._written()
         return prompts
 
-    # --- the rest
+    # --- costs and subagents
 
     def usage(
         self,

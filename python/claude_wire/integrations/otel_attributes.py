@@ -62,7 +62,7 @@ def name_of(text: str) -> str:
 
 
 def named(operation: str, about: Mapping[str, str | None]) -> dict[str, str]:
-    """Return a span's attributes below ``gen_ai``, without those that are None or empty."""
+    """Return a span's attributes. Names in ``about`` get the prefix ``gen_ai.``; None and empty values are left out."""
     known = {f"gen_ai.{key}": name_of(value) for key, value in about.items() if value}
     return {"gen_ai.operation.name": operation, "gen_ai.provider.name": "anthropic", **known}
 

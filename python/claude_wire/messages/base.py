@@ -41,7 +41,7 @@ else:
     #: A JSON number as received: ``5432`` stays an int and ``5432.0`` a float.
     Number = int | float
 
-#: Most characters of content in a repr, because prompts and tool output do not belong into logs.
+#: Most characters of content in a repr, because prompts and tool output do not belong in logs.
 REPR_CHARS = 80
 
 #: The key that msgspec's own encoders write for ``Wire.extra``. This library writes the items of ``extra`` instead.

@@ -70,8 +70,8 @@ class InterruptedMessage(SystemMessage, kw_only=True, frozen=True):
 class SystemToolResultMessage(SystemMessage, kw_only=True, frozen=True):
     """The result of a tool call as a ``system`` message, in two dialects.
 
-    Miriad-code's has a block in ``tool_result``; the 2.1.7 CLI's has ``tool_use_id`` and ``content``, a string or a
-    list of blocks. The current CLI sends a :class:`UserMessage`.
+    Miriad-code puts a block in ``tool_result``. CLI 2.1.7 writes ``tool_use_id`` and ``content``, a string or a list of
+    blocks. The current CLI sends a :class:`UserMessage` instead.
     """
 
     subtype: Literal["tool_result"] = constant("tool_result")

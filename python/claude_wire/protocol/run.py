@@ -508,7 +508,7 @@ class Run:
                 continue
             elif prompt.state is State.UNCERTAIN:
                 if not background:
-                    prompt.result = result  # the same as LATER, in a tenth of the time
+                    prompt.result = result  # does what Event.LATER does, in a tenth of the time
                 continue
             self._happens(prompt, event, result)
 

@@ -410,7 +410,7 @@ class Callbacks:
         try:
             return check_hook_output(name_of(hook.function), _event_of(request), output)
         except WrongAnswer as error:
-            # The function may have meant to refuse the action, so do not allow it.
+            # The wrong answer may have been meant as a refusal, so refuse the action.
             refused = refuse(hook.state.event, str(error)) if hook.on_failure is None else None
             if refused is None:
                 raise

@@ -190,7 +190,7 @@ class DialectAdapter:
         return ready
 
     async def receive(self, chunks: Chunks) -> bytes | memoryview | None:
-        """As :class:`~claude_wire.streams.receiver.Adapter`."""
+        """See :class:`~claude_wire.streams.receiver.Adapter`."""
         if not self.connection.result_may_be_missing:
             return await chunks.receive()
         with move_on_after(SILENCE_SECONDS):
@@ -199,7 +199,7 @@ class DialectAdapter:
         return None
 
     def adapt(self, batch: list[Any]) -> list[Any]:
-        """As :class:`~claude_wire.streams.receiver.Adapter`."""
+        """See :class:`~claude_wire.streams.receiver.Adapter`."""
         meant, self._missing = self._missing, []
         for message in batch:
             if not self._kept or isinstance(message, InvalidLine):

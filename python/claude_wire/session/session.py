@@ -1,4 +1,4 @@
-"""A live session with the CLI, or with any agent that speaks its protocol: the host's side.
+"""The host's side of a live session with the CLI, or with any other agent that speaks its protocol.
 
 A session sends prompts and requests, and answers the agent's requests with callbacks. It reads a
 :class:`~claude_wire.MessageStream` (such as a :class:`~claude_wire.Process`) and writes lines to the process, or

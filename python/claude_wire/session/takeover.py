@@ -230,7 +230,7 @@ class Takeover:
         self._reading.arrive(turn=cli.turn, subagents=cli.subagents, restarted=restarted)
 
     def pass_over(self, message: Any) -> None:
-        """Skip a replayed control message, but count the starts of the CLI."""
+        """Handle a replayed control message: ignore it, except that starts of the CLI are counted."""
         if self._answers_initialize(message):
             self._processes += 1
 

@@ -85,7 +85,8 @@ class Receiver(Generic[T]):
         self.ended: bool = False
         #: True after :meth:`forget`.
         self.closed: bool = False
-        # True: the source has failed; the source ended in the middle of a line; a task is in a step.
+        # In this order, true if the source has failed, if it ended in the middle of a line, and while a task is in a
+        # step.
         self._failed = self._cut = self._busy = False
         # Reads the chunks after the first take_over(); None before.
         self._ahead: ReadAhead | None = None

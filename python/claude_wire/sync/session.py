@@ -60,10 +60,10 @@ def ask(
 def open_session(options: ClaudeOptions | Sequence[StrPath], **arguments: Unpack[SessionArguments]) -> Session:
     """Run the CLI with a session: ``with open_session(ClaudeOptions(...)) as session``.
 
-    Entering the block starts a thread with an event loop, and the session in this thread. Leaving the block ends the
+    Entering the block starts a thread, whose event loop runs the session. Leaving the block ends the
     process and the thread. Ctrl-C (KeyboardInterrupt) in the block cancels the waiting method, and leaves the block
-    like any exception; a turn under way is interrupted. The thread closes a session that was dropped, or that is still
-    open at interpreter exit.
+    like any exception; a turn under way is interrupted. A session that is still open when it is garbage
+    collected, or at interpreter exit, is closed by the thread.
 
     Arguments and exceptions are those of :func:`claude_wire.open_session`. All callbacks run in the event loop's
     thread, also while no method waits. They must not call this session. An async callback can await the methods of

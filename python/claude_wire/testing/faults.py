@@ -38,7 +38,7 @@ class _Checked:
         for field in fields(self):
             value = getattr(self, field.name)
             if field.name in ("seconds", "size") and not 0 <= value < math.inf:
-                raise ValueError(f"{type(self).__name__} takes a finite {field.name} of at least 0")
+                raise ValueError(f"{type(self).__name__} takes {field.name} from 0 up")
             if field.name == "exit_code" and not 0 <= value <= 255:
                 raise ValueError(f"{type(self).__name__} takes an exit_code from 0 to 255")
 

@@ -140,7 +140,7 @@ def session_info(path: Path) -> SessionInfo:
         file.seek(begins)
         last = file.read(END_BYTES)
     if begins:
-        last = last.partition(b"\n")[2]  # the rest of a line
+        last = last.partition(b"\n")[2]  # the line before it is incomplete
     head, tail = _records(first), _records(last)
     entries = [record for record in head if isinstance(record, Entry)]
     tags = [record.label for record in head + tail if isinstance(record, TagRecord)]

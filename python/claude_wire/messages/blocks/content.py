@@ -150,7 +150,7 @@ ToolChange: TypeAlias = (
 
 
 class ToolAdditionBlock(Wire, tag_field="type", tag="tool_addition", frozen=True):
-    """From this point of the conversation on, the model is offered one more tool.
+    """The model has one more tool for the rest of the conversation.
 
     ``tool`` is a reference, or a whole tool definition, which decodes as an unknown object.
     """
@@ -160,7 +160,7 @@ class ToolAdditionBlock(Wire, tag_field="type", tag="tool_addition", frozen=True
 
 
 class ToolRemovalBlock(Wire, tag_field="type", tag="tool_removal", frozen=True):
-    """From this point of the conversation on, the model is no longer offered a tool."""
+    """The model no longer has a tool, for the rest of the conversation."""
 
     tool: ToolChange
     cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET

@@ -66,7 +66,7 @@ class ControlRequestBody(_Answered[A], tag_field="subtype", frozen=True):
 
     @classmethod
     def answer_type(cls) -> type[A]:
-        """Return ``A`` of the class's own ``ControlRequestBody[A]``."""
+        """Return the type of the answer: ``A`` in ``class ThisRequest(ControlRequestBody[A])``."""
         base: Any = cls.__dict__["__orig_bases__"][0]
         if get_origin(base) is not ControlRequestBody:
             raise TypeError(f"{cls.__name__} is no kind of request")

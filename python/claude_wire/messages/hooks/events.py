@@ -9,7 +9,7 @@ from claude_wire.messages.hooks.inputs import HookInput
 
 __all__ = ["HOOK_EVENTS", "hook_event"]
 
-#: The events by the CLI's names.
+#: The CLI's names of all hook events, such as ``PreToolUse``.
 HOOK_EVENTS: frozenset[str] = frozenset(str(cls.__struct_config__.tag) for cls in get_args(HookInput))
 #: Old name -> event. Early descriptions of the CLI write ``pre-tool-use``.
 _BY_KEBAB = {re.sub("(?<=[a-z])(?=[A-Z])", "-", event).lower(): event for event in HOOK_EVENTS}

@@ -84,9 +84,9 @@ class SessionEndHookInput(HookInputBase, tag="SessionEnd", kw_only=True, frozen=
 class StopHookInput(HookInputBase, tag="Stop", kw_only=True, frozen=True):
     """The model is about to end its turn; the hook may make it go on.
 
-    Comes before the result. ``stop_hook_active`` is true if the turn already goes on because of a stop hook. Check it,
-    or the turn may never end. Empty ``background_tasks`` and ``session_crons`` mean that nothing will wake the session
-    later.
+    It comes before the result. ``stop_hook_active`` is true if the turn already goes on because of a stop hook. Check
+    it, or the turn may never end. Empty ``background_tasks`` and ``session_crons`` mean that nothing will wake the
+    session later.
     """
 
     stop_hook_active: bool

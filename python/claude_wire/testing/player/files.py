@@ -62,7 +62,7 @@ def read_files(path: str) -> dict[str, bytes]:
     if "stdout.ndjson" not in files:
         within = [entry for entry in os.listdir(path) if os.path.isfile(os.path.join(path, entry, "stdout.ndjson"))]
         hint = f", but there is one in {min(within)!r}" if within else ""
-        raise FileNotFoundError(2, f"not a recording: there is no stdout.ndjson in it{hint}", path)
+        raise FileNotFoundError(2, f"no recording: there is no stdout.ndjson in it{hint}", path)
     return files
 
 
