@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
-import re
 import sys
 from typing import Any, TypeVar
 
@@ -26,6 +25,7 @@ from claude_wire.flags.flags import (
 )
 from claude_wire.flags.kinds import Path, is_path
 from claude_wire.process.find_cli import find_cli
+from claude_wire.process.stored_sessions import is_session_id
 from claude_wire.support.arguments import tells_where, type_of
 
 __all__ = [
@@ -69,9 +69,6 @@ PLACES = {
     "user": "open_session(ClaudeOptions(...), user=...)",
     "verbatim_prompts": "open_session(ClaudeOptions(...), verbatim_prompts=True)",
 }
-
-#: The CLI refuses session ids of any other form.
-_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 def _in_words(cls: type[T]) -> type[T]:
@@ -189,7 +186,7 @@ class ClaudeOptions(Flags):
                 raise ValueError(f"ClaudeOptions takes one of {name} and {name}_file, not both")
         resumes = self.resume is not None or "resume" in self.extra_args
         if self.session_id is not None:
-            if not _UUID.fullmatch(self.session_id):
+            if not is_session_id(self.session_id):
                 raise ValueError("ClaudeOptions.session_id must be a UUID, such as str(uuid.uuid4()) gives")
             if (resumes or self.continue_conversation) and not self.fork_session:
                 raise ValueError(

@@ -20,7 +20,7 @@ def projects_folder(env: Mapping[str, str]) -> Path | None:
 
 
 def is_session_id(text: str) -> bool:
-    """True if the CLI reads a text after ``--resume`` as a session id, and not as a name or the path of a file."""
+    """True if a text has the form of a session id, a UUID. ``--resume`` takes any other text as a name or a path."""
     return _UUID.fullmatch(text) is not None
 
 
