@@ -1,4 +1,4 @@
-"""Tokens and cost: of a stream, by its results; and of the sessions on disk, by the answers of the model."""
+"""Count tokens and cost: of a stream from its results, and of the sessions on disk from the answers of the model."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from claude_wire.support import later
 
-#: The module of each name that is imported when it is first used. A command that finds its sums in the index needs no
-#: message classes.
+#: The module of each name. A module is imported at the first use of one of its names, because a command that finds its
+#: sums in the index needs no message classes, which take long to import.
 _LATER = {
     "Answer": "answers",
     "AnswerTotals": "tokens",

@@ -1,4 +1,4 @@
-"""The rule by which the tokens in transcripts are counted: each answer of the model once.
+"""Count the tokens in transcripts so that each answer of the model counts once.
 
 ::
 
@@ -11,18 +11,18 @@
             answers.add(record)
     print(answers.models)
 
-A transcript has one line for each content block of an answer, and each line has the usage of the whole answer. A fork
-copies such lines into its own file. So:
+A transcript has one line for each content block of an answer, and each of these lines has the usage of the whole
+answer. A forked session has copies of such lines in its own file. So these rules apply:
 
-1. The key of an answer is its message id and its request id; without a request id the message id alone; without both
-   the line.
-2. In a file the last line of an answer counts: CLIs that write a line before the answer is over let ``output_tokens``
-   grow from line to line.
-3. Of several files the original counts before a copy, which has a ``requestSessionId``, and then the last file in the
-   order of the paths. An answer belongs to the session that it was asked in.
-4. Lines of the model ``<synthetic>`` are words of the CLI, not of a model. They are left out.
+1. An answer is identified by its message id and its request id. If the request id is missing, the message id alone
+   identifies it; if the message id is missing, the ``uuid`` of the line does.
+2. Within a file, the last line of an answer counts. Some CLIs write a line before the answer is complete, and then
+   ``output_tokens`` grows from line to line.
+3. If several files have the answer, the original counts and not a copy, which has a ``requestSessionId``. Among equals,
+   the last file in the order of the paths counts. An answer belongs to the session in which it was requested.
+4. Lines of the model ``<synthetic>`` do not count, because the CLI wrote them and not a model.
 
-Sans-IO: records go in, sums come out. :mod:`.prices` adds the cost.
+This module reads no files: it takes records and returns sums. :mod:`.prices` calculates the cost.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ KEY_BYTES = 16
 class Answer(NamedTuple):
     """The usage of an answer, according to one line of a transcript."""
 
-    #: A digest of the ids that rule 1 names. All lines and copies of the answer have the same key.
+    #: A digest of the ids that identify the answer. All its lines and copies have the same key.
     key: bytes
-    #: True if a fork copied the line.
+    #: True if the line is a copy in the file of a forked session.
     copied: bool
     #: The session in which the answer was requested. None if the line does not say.
     session: str | None
@@ -56,7 +56,7 @@ class Answer(NamedTuple):
     model: str
     #: The directory that the CLI worked in.
     cwd: str | None
-    #: The subagent that asked. None for the main loop.
+    #: The id of the subagent that requested the answer. None for the main loop.
     agent: str | None
     #: Seconds since 1970. None if the line has no valid time.
     time: float | None
@@ -72,7 +72,8 @@ class Answer(NamedTuple):
 def answer_of(record: Record | Message | InvalidLine) -> Answer | None:
     """Return the usage in a record, or None if the record has none.
 
-    Works also for records that have no class because something else in them is new or broken.
+    This also works for an assistant's record that was decoded as an :class:`UnknownMessage`, because a field of it is
+    new or invalid.
     """
     if isinstance(record, AssistantRecord):
         message, usage = record.message, record.message.usage
@@ -146,10 +147,10 @@ def _text(values: dict[str, Any], name: str) -> str | None:
 
 
 class Answers:
-    """Counts the answers of transcripts, each once, by the rule of this module.
+    """Counts the answers in transcripts, each once, by the rules of this module.
 
-    It takes about 1 KB of memory for each answer. A :class:`~claude_wire_kit.usage.UsageIndex` keeps the answers of a
-    whole folder on disk.
+    Each answer takes about 1 KB of memory. For a whole folder, use a :class:`~claude_wire_kit.usage.UsageIndex`, which
+    keeps the answers on disk.
     """
 
     def __init__(self) -> None:
@@ -162,7 +163,7 @@ class Answers:
         return iter(self._by_key.values())
 
     def add(self, record: Record | Message | InvalidLine) -> None:
-        """Add the next record of a file; records without usage are ignored. Files come in the order of their paths."""
+        """Add the next record. Records without usage are ignored. Add files in the sorted order of their paths."""
         answer = answer_of(record)
         if answer is not None:
             before = self._by_key.get(answer.key)
@@ -171,7 +172,7 @@ class Answers:
 
     @property
     def models(self) -> dict[str, AnswerTotals]:
-        """Return the sums by model."""
+        """Return the sums, by the name of the model."""
         models: dict[str, AnswerTotals] = {}
         for answer in self:
             models.setdefault(answer.model, AnswerTotals()).add(answer.tokens)
@@ -179,12 +180,12 @@ class Answers:
 
 
 def key_of(*ids: str | None) -> bytes:
-    """Return the key of an answer, made from its message id and request id, or from the one id of its line."""
+    """Return the key of an answer from its message id and request id, or from the ``uuid`` of its line."""
     return digest_of("\0".join(id or "" for id in ids).encode("utf-8", "surrogatepass"))
 
 
 def digest_of(ids: bytes) -> bytes:
-    """Return the key of joined ids."""
+    """Return the key for ids that are already joined."""
     return blake2b(ids, digest_size=KEY_BYTES).digest()
 
 
@@ -201,5 +202,5 @@ def _seconds(stamp: str | None) -> float | None:
 def _count(number: object) -> int:
     if isinstance(number, float) and number.is_integer():
         number = int(number)
-    # Columns of Arrow have 64 bits.
+    # Numbers that do not fit into 64 bits count as 0, as where records are read as Arrow columns.
     return min(max(number, 0), MAX_TOKENS) if isinstance(number, int) and number < 2**63 else 0

@@ -1,7 +1,7 @@
 """Detect a damaged usage index by digests. SQLite itself reports no error for a flipped bit in a number.
 
-The digest ``sums`` covers every value of the tables that each query reads. The table of answers is large, so the digest
-``answers`` covers only the sums for each file.
+The digest ``sums`` covers every value of the tables that are read for each query. The table of answers is large, so the
+digest ``answers`` covers only the sum of each column for each file.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ _QUERIES = {
 
 
 def write_digests(db: sqlite3.Connection) -> None:
-    """Write the digests of the index's current contents."""
+    """Store the digests of what the index contains now."""
     for name in _QUERIES:
         db.execute("INSERT OR REPLACE INTO checks VALUES (?, ?)", (name, _digest(db, name)))
 
 
 def check_digest(db: sqlite3.Connection, name: str) -> None:
-    """Compare the contents of an index with one of its digests.
+    """Compare what the index contains with the stored digest ``name``.
 
     Raises:
-        sqlite3.DatabaseError: the digest differs.
+        sqlite3.DatabaseError: the index is damaged.
     """
     if db.execute("SELECT digest FROM checks WHERE name = ?", (name,)).fetchone() != (_digest(db, name),):
         raise sqlite3.DatabaseError("the index is damaged: its digest differs")

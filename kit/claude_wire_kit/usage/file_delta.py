@@ -1,4 +1,4 @@
-"""Read what was added to a session's file since the last time, and remember where to go on."""
+"""Find the part of a transcript that was added since the file was last read."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from claude_wire.transcripts import CostStateRecord, Record
 from claude_wire.transcripts.files import open_regular, read_small
 from claude_wire_kit.usage.rows import answers_in
 
-#: If this many bytes before the old end are unchanged, the file has grown and was not replaced.
+#: If the last bytes that were read, this many, are still the same, the file has grown and was not replaced.
 TAIL_BYTES = 256
 
-#: The search from the end reads blocks: the first one of the first size, because a ``cost-state`` is mostly in the last
-#: lines. The last number is the size of the largest ``cost-state`` that is found.
+#: A file is searched from its end for a ``cost-state``, in blocks. The first block is small, because the last lines
+#: mostly have one. A ``cost-state`` of more than ``MAX_COST_BYTES`` may be missed.
 FIRST_BYTES, BLOCK_BYTES, MAX_COST_BYTES = 1 << 16, 1 << 20, 1 << 16
 
 #: A ``.meta.json`` above this size is not read.
@@ -31,7 +31,7 @@ class _ModelCost(msgspec.Struct, gc=False):
 
 
 class _CostState(msgspec.Struct, tag_field="type", tag="cost-state", gc=False):
-    """The fields of a ``CostStateRecord`` that count. A decoder of records takes ten times as long."""
+    """The fields of a ``CostStateRecord`` that are needed. Decoding the whole record takes ten times as long."""
 
     sessionId: str | None = None
     totalCostUSD: int | float | None = None
@@ -42,20 +42,25 @@ _COST_STATE = msgspec.json.Decoder(_CostState)
 
 
 class FileDelta:
-    """The part of a file that is new since it was read last.
+    """The part of a transcript that was added since the file was last read.
+
+    ``inode``, ``offset`` and ``tail`` are those of the ``state`` of the last time. If the file was replaced since then,
+    or was never read, all of it is new.
 
     Args:
         path: the file of a session, or of a subagent.
-        inode: the file's inode then. ``offset``: how many of its bytes were read. ``tail``: a digest of the last
-            of these bytes. If the file was replaced since, all of it is new.
+        inode: the inode that the file had.
+        offset: the number of bytes that were read.
+        tail: a digest of the last of these bytes.
 
     Attributes:
-        part: the new part. An unfinished last line is in it.
-        state: size, time, inode, offset and tail, for the next time. The offset is after the last complete line; 0 if
-            an unfinished last line counts, because more bytes may change what the line is.
-        cost: the last ``cost-state`` in the new part, as JSON: the total and those of the models, or None.
-        session: the session of ``cost``.
-        bytes_read: bytes that this object has read. Those of ``part`` that are read for answers are not counted.
+        part: the new part, with the last line even if it is incomplete.
+        state: size, modification time in nanoseconds, inode, offset and tail. The offset is the end of the last
+            complete line. It is 0 if an incomplete line after it has an answer: that line may read otherwise when it
+            is complete, so the whole file must be read again.
+        cost: the last ``cost-state`` in the new part, as the JSON ``[total, {model: cost}]``. None if there is none.
+        session: the id of the session of ``cost``.
+        bytes_read: the number of bytes read so far, without those that the caller reads from ``part``.
 
     Raises:
         OSError: the file cannot be read.
@@ -70,7 +75,7 @@ class FileDelta:
             status = os.fstat(self._file.fileno())
             self._size: int = status.st_size
             may_go_on = inode == status.st_ino and offset <= self._size
-            # One read for most files. With the old tail, it has all that is new.
+            # For most files this is the only read: the old tail and all that is new.
             known = offset - TAIL_BYTES if may_go_on else 0
             begin = max(known, self._size - FIRST_BYTES, 0)
             self._last, self._last_begin = b"", self._size
@@ -88,7 +93,7 @@ class FileDelta:
 
     @property
     def agent(self) -> str:
-        """Return the type of the subagent whose file this is, from the ``.meta.json`` beside it."""
+        """Return the type of the subagent that the file belongs to, from the ``.meta.json`` beside the file."""
         try:
             meta = json.loads(read_small(self._path.removesuffix(".jsonl") + ".meta.json", MAX_META_BYTES))
             return str(meta["agentType"])
@@ -107,7 +112,10 @@ class FileDelta:
         return blake2b(self._bytes(max(offset - TAIL_BYTES, 0), offset), digest_size=8).digest()
 
     def _blocks(self, stop: int, more: int) -> Iterator[tuple[int, bytes]]:
-        """Yield the new part in blocks, the last one first, each with ``more`` of the bytes after it."""
+        """Yield the new part up to ``stop`` as (offset, block), from the end. A block has ``more`` bytes after it too.
+
+        So a line that begins in a block is complete if it has no more than ``more`` bytes.
+        """
         size = FIRST_BYTES
         while stop > self._start:
             begin = max(stop - size, self._start)
@@ -123,7 +131,7 @@ class FileDelta:
     def _find_cost(self, end: int) -> None:
         for _, data in self._blocks(end, MAX_COST_BYTES):
             at = len(data)
-            # Within a JSON string the quote would be escaped, so this is a value or a key.
+            # Inside a JSON string the quotes would be escaped, so this is a whole value or key.
             while (at := data.rfind(b'"cost-state"', 0, at)) >= 0:
                 begin = data.rfind(b"\n", 0, at) + 1
                 state = _cost_state(data[begin : data.find(b"\n", at) + 1])
@@ -138,6 +146,7 @@ def _cost_state(line: bytes) -> _CostState | CostStateRecord | None:
     try:
         return _COST_STATE.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        # Another type, or something that only the decoder of records reads, such as a lone surrogate.
+        # This is another type of record, or it has something that only the decoder of records accepts, such as a lone
+        # surrogate.
         records = Decoder(Record).feed(line)
         return next((record for record in records if isinstance(record, CostStateRecord)), None)

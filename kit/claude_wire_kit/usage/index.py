@@ -1,8 +1,8 @@
 """Keep the usage of a folder of transcripts in an SQLite file, so that the next query reads only what was added.
 
-Each answer counts once, by the rule of :mod:`claude_wire_kit.usage.answers`. That several files may have the same
-answer is handled in SQL. The index has no text of a conversation: only paths, names of models and subagents, session
-ids, digests of answer ids, times and numbers.
+Each answer counts once, by the rules of :mod:`claude_wire_kit.usage.answers`. SQL decides which one counts of the
+copies that several files have. The index has no text of a conversation: only paths, names of models and subagents,
+session ids, digests of answer ids, times and numbers.
 """
 
 from __future__ import annotations
@@ -33,26 +33,28 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: What the sums are grouped by.
+#: What the sums can be grouped by.
 By: TypeAlias = Literal["day", "week", "month", "project", "model", "session", "subagent"]
 
-#: Groups of days, with the form of their names. A week begins on Monday, and is named as in ISO 8601.
+#: The groups that are periods of time, with the ``strftime`` format of their names. Weeks are those of ISO 8601: they
+#: begin on Monday.
 PERIODS = {"day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m"}
 
-#: The version of the tables below. An index of another version is built anew.
+#: The version of the tables below. An index of another version is rebuilt.
 VERSION = 2
 
-#: How many seconds to wait for another process that writes the index.
+#: How many seconds to wait while another process writes the index.
 BUSY_SECONDS = 30
 
-#: Times are stored in quarters of an hour, because all time zones differ by whole quarters. NO_TIME: none, or before
-#: 1970.
+#: A time is stored as the number of quarters of an hour since 1970, because time zones differ by whole quarters.
+#: ``NO_TIME`` stands for a missing time or one before 1970, and ``NEVER`` is after all times.
 QUARTER_SECONDS, NO_TIME, NEVER = 900, -1, 2**62
 
-#: Files are read together up to this many bytes. A pass over a file takes as long as one over 300 KB in a group.
+#: Files are read in groups of about this many bytes, because reading a file on its own takes as long as reading
+#: another 300 KB in a group.
 GROUP_BYTES = 64 * 1024 * 1024
 
-#: Subfolders are searched up to this depth.
+#: Transcripts are searched in subfolders up to this depth.
 MAX_LEVELS = 6
 
 _COUNTS = "input, output, written, written_5m, written_1h, read"
@@ -67,9 +69,9 @@ CREATE TABLE sums (file INT, session INT, model INT, quarter INT, step INT, answ
   PRIMARY KEY (file, session, model, quarter, step)) WITHOUT ROWID;
 PRAGMA user_version = {VERSION};
 """
-# Making this index after the first answers are inserted is faster.
+# This is not in the schema, because inserting the first answers is faster without it.
 _INDEX = "CREATE INDEX IF NOT EXISTS answers_by_key ON answers (key, file, copied)"
-# Within a file, an original counts before a copy, and then the last line of an answer.
+# Within a file, an original replaces a copy, and a later line replaces an earlier one.
 _INSERT = f"""
 INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?{f", min(max(coalesce(?, 0), 0), {MAX_TOKENS})" * 6})
 ON CONFLICT (file, key) DO UPDATE SET (copied, session, model, quarter, step, {_COUNTS}) = (excluded.copied,
@@ -77,7 +79,7 @@ ON CONFLICT (file, key) DO UPDATE SET (copied, session, model, quarter, step, {_
   {", ".join(f"excluded.{name}" for name in _COUNTS.split(", "))})
   WHERE excluded.copied <= copied
 """
-# An answer counts in one file only. A file with the original comes first, then a file that still exists, then the last.
+# An answer counts in one file only: preferably one with the original, then one that still exists, then the last one.
 _SUM = f"""
 INSERT INTO sums SELECT file, session, model, quarter, step, count(*),
   {", ".join(f"sum({name})" for name in _COUNTS.split(", "))}
@@ -88,10 +90,9 @@ FROM answers a WHERE file IN (SELECT file FROM touched) AND NOT EXISTS (
 GROUP BY 1, 2, 3, 4, 5
 """
 _SHARING = "SELECT DISTINCT b.file FROM answers a JOIN answers b ON b.key = a.key WHERE a.file = ?"
-#: An OperationalError with one of these words does not mean that the file is damaged.
+#: An OperationalError with one of these words in its text does not mean that the index is damaged.
 _NO_DAMAGE = ("locked", "busy", "readonly", "read-only", "disk", "full", "unable to open", "I/O", "interrupted")
-#: The columns to group by, in addition to model and price step. A project is that of the session, also for its
-#: subagents.
+#: The columns to group by, besides model and price step. The project of a subagent's file is that of its session.
 _GROUPS = {
     **dict.fromkeys(PERIODS, "s.quarter"),
     "project": "s.session, f.project",
@@ -108,10 +109,10 @@ class OwnCost(NamedTuple):
 
 
 class _Change(NamedTuple):
-    """A file in which something is new."""
+    """A file that is new or has changed."""
 
     path: bytes
-    #: What the index has of the file. None for a new one.
+    #: The row of the file in the index. None for a new file.
     row: tuple[Any, ...] | None
     news: FileDelta
 
@@ -121,7 +122,7 @@ class _Change(NamedTuple):
 
 
 class UsageIndex:
-    """The token usage of the transcripts below a folder. A context manager, for one thread.
+    """The token usage of the transcripts in a folder. It is a context manager, and only for one thread.
 
     ::
 
@@ -129,22 +130,26 @@ class UsageIndex:
             for day, models in index.sums("day").items():
                 print(day, {model: totals.output_tokens for model, totals in models.items()})
 
-    The index scans the folder at the first query, and at each :meth:`refresh`. It reads new files; of a file that has
-    grown it reads the new part; a file that shrank or was replaced it reads again as a whole. Deleted files stay in the
-    sums, because the CLI deletes old transcripts; :meth:`prune` removes them from the sums.
+    The folder is scanned at the first query and at each :meth:`refresh`. New files are read; of a file that has grown,
+    the new part is read; a file that has shrunk or was replaced is read again as a whole. Deleted files still count,
+    because the CLI deletes old transcripts. :meth:`prune` removes them from the sums.
 
     Args:
-        folder: the ``projects`` of the CLI's configuration folder, or another folder; all ``.jsonl`` files in it.
-        file: the index. None is :func:`default_file`; ``":memory:"`` keeps none.
+        folder: the folder ``projects`` in the CLI's configuration folder, or another one. All ``.jsonl`` files in it
+            and its subfolders are read.
+        file: the file of the index. The default is that of :func:`default_file`. With ``":memory:"`` nothing is stored.
         on_file: called before a file is read, with the number of files read so far and the number of files to read.
 
     Attributes:
-        file: the file of the index; None for an index in memory.
-        notes: problems with the index: damaged, of another version, or not writable. The sums are right all the same.
+        file: the file of the index. None if nothing is stored.
+        notes: texts that say that the index was damaged, of another version, or not writable. The sums are right
+            even then.
         unreadable: the files and folders that could not be read.
-        files_read: the number of files read, and ``bytes_read``, the number of bytes.
-        files: the number of all files, and ``bytes``, their size.
-        gone: paths of deleted files whose answers still count.
+        files_read: the number of files that were read, in whole or in part.
+        bytes_read: the number of bytes that were read.
+        files: the number of files in the folder.
+        bytes: the size of these files.
+        gone: the paths of deleted files whose answers still count.
 
     Raises:
         OSError: the folder cannot be read. Any method may raise this.
@@ -171,7 +176,7 @@ class UsageIndex:
         self._on_file = on_file
         self._is_fresh = False
         self._names: dict[str, int] = {}
-        #: The ids of names by their UTF-8, so that a name is decoded once.
+        #: The ids of names that are still UTF-8, so that each name is decoded only once.
         self._ids: dict[bytes, int] = {}
 
     def __enter__(self) -> Self:
@@ -184,7 +189,7 @@ class UsageIndex:
         return f"<UsageIndex: {self.files:,} files, {self.bytes:,} bytes>"
 
     def close(self) -> None:
-        """Close the index. A file that was being read is read again the next time."""
+        """Close the index. If a query was interrupted, what it read is read again the next time."""
         if self._db is not None:
             self._db.close()
             self._db = None
@@ -196,7 +201,7 @@ class UsageIndex:
         self._safely(lambda db: None)
 
     def prune(self) -> int:
-        """Remove deleted files from the sums. Returns how many there were."""
+        """Remove deleted files from the sums, and return their number."""
 
         def forget(db: sqlite3.Connection) -> int:
             db.execute("BEGIN IMMEDIATE")
@@ -223,15 +228,17 @@ class UsageIndex:
         zone: tzinfo | None = None,
         prices: Prices = PRICES,
     ) -> dict[str, dict[str, AnswerTotals]]:
-        """Return the sums by name, and within each by model. The names are sorted; ``""`` stands for unknown.
+        """Return the sums for each group, by the names of the groups and the models. The groups are sorted by name.
 
         Args:
-            by: a day is ``2026-11-23``, a week ``2026-W48``, a month ``2026-11``, a project the directory in which the
-                session began, a session its id, and a subagent its type; what the main loop used is ``main``.
-            since: the first day that counts, and ``until``, the last one.
-            project: the directory of the sessions that count. None for all.
-            zone: the time zone that days are of. None is the zone of this computer.
-            prices: for ``cost_usd``.
+            by: what to group by. A day has a name like ``2026-11-23``, a week ``2026-W48``, and a month ``2026-11``. A
+                project is named by the directory in which the session began, a session by its id, and a subagent by
+                its type; the main loop is ``main``. An unknown one is ``""``.
+            since: the first day to count.
+            until: the last day to count.
+            project: count only the sessions of this directory.
+            zone: the time zone in which days begin. The default is that of this computer.
+            prices: the prices from which ``cost_usd`` is calculated.
 
         Raises:
             ValueError: ``by`` is unknown, or the price of a model in the folder is invalid.
@@ -276,8 +283,8 @@ class UsageIndex:
         return found
 
     def own_costs(self) -> dict[str, OwnCost]:
-        """Return the costs reported by the CLI, by session id. Sessions without a report are missing."""
-        # If several files belong to a session, the last one counts, as with answers.
+        """Return the costs that the CLI itself stored, by session id. Sessions without a stored cost are left out."""
+        # Of several files of a session, the last one in this order counts, as with answers.
         query = (
             "SELECT n.name, f.cost FROM files f JOIN names n ON n.id = f.session WHERE f.cost IS NOT NULL "
             "ORDER BY f.gone DESC, f.path"
@@ -287,7 +294,7 @@ class UsageIndex:
         )
 
     def _namer(self, db: sqlite3.Connection, by: By, zone: tzinfo | None) -> Callable[..., str]:
-        """Return a function that makes a name of a row's group."""
+        """Return a function that takes the columns a row is grouped by, and returns the name of its group."""
         if by in ("model", "subagent"):
             return str
         if by in PERIODS:
@@ -308,13 +315,13 @@ class UsageIndex:
     # --- the file of the index ----------------------------------------------------------------------------------------
 
     def _safely(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Bring the index up to date, then run ``work``. A damaged index is built anew."""
+        """Bring the index up to date, then run ``work``. A damaged index is rebuilt, or done without."""
         for mend in (self._rebuild, self._do_without):
             try:
                 return work(self._refreshed())
             except sqlite3.ProgrammingError:  # another thread uses it, or it is closed
                 raise
-            # A damaged value is not UTF-8, not JSON, or of another type.
+            # A damaged value may be invalid UTF-8, invalid JSON, or of another type.
             except (sqlite3.Error, UnicodeDecodeError, json.JSONDecodeError, TypeError, OverflowError) as error:
                 mend(error)
         return work(self._refreshed())
@@ -325,7 +332,7 @@ class UsageIndex:
             return self._do_without(error)
         self.close()
         self.notes.append(f"the index {self.file} is built anew: {error}. What it had of files that are gone is lost")
-        # SQLite would apply a leftover journal to the new file.
+        # SQLite would apply the journal of the old file to the new one.
         for end in ("", "-journal", "-wal", "-shm"):
             with suppress(OSError):
                 os.unlink(f"{self.file}{end}")
@@ -340,14 +347,14 @@ class UsageIndex:
     def _opened(self) -> sqlite3.Connection:
         if self._db is None:
             if self.file is not None:
-                with suppress(OSError):  # SQLite gives a better error for whatever is in the way
+                with suppress(OSError):  # the error of SQLite below says more
                     self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                     os.close(os.open(self.file, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
             self._db = sqlite3.connect(self.file or ":memory:", timeout=BUSY_SECONDS, isolation_level=None)
             self._db.execute("PRAGMA synchronous = NORMAL")
         return self._db
 
-    # --- what is in it ------------------------------------------------------------------------------------------------
+    # --- reading the folder -------------------------------------------------------------------------------------------
 
     def _refreshed(self) -> sqlite3.Connection:
         db = self._opened()
@@ -369,7 +376,7 @@ class UsageIndex:
                         status = entry.stat()
                         if S_ISREG(status.st_mode):
                             yield name, (status.st_size, status.st_mtime_ns, status.st_ino)
-                    # This folder has many results of tools and no transcripts.
+                    # A folder tool-results has many files, and none of them is a transcript.
                     elif levels and entry.name != b"tool-results" and entry.is_dir(follow_symlinks=False):
                         yield from self._walk(name + b"/", levels - 1)
                 except FileNotFoundError:  # deleted meanwhile
@@ -444,8 +451,8 @@ class UsageIndex:
             db.execute(f"DELETE FROM {table} WHERE {column} = ?", (file,))
 
     def _look_at(self, path: bytes, row: tuple[Any, ...] | None) -> _Change | None:
-        """Find what is new in a file. None if the file cannot be read."""
-        from claude_wire_kit.usage.file_delta import FileDelta  # it imports all classes of transcripts
+        """Find what is new in a file. Return None if the file cannot be read."""
+        from claude_wire_kit.usage.file_delta import FileDelta  # imports all classes of records, which takes long
 
         try:
             return _Change(path, row, FileDelta(self._full(path), *(row[4:] if row is not None else ())))
@@ -454,14 +461,14 @@ class UsageIndex:
             return None
 
     def _answers(self, group: list[_Change]) -> Iterator[tuple[_Change, list[Row]]]:
-        """Read the answers of some files. A file that cannot be read is left out."""
+        """Yield the answers in the new part of each file. A file that cannot be read is left out."""
         from claude_wire_kit.usage.rows import answers_in
 
         none: list[Row] = []
         try:
             names = [os.fsencode(change.news.part.path) for change in group]
             found = answers_in([change.news.part for change in group])
-            if len(group) == 1:  # its path need not be UTF-8
+            if len(group) == 1:  # its path is not needed to find its answers, so it need not be UTF-8
                 yield group[0], next(iter(found.values()), none)
                 return
             for name in names:
@@ -475,7 +482,10 @@ class UsageIndex:
                 yield from self._answers([change])
 
     def _take(self, db: sqlite3.Connection, group: list[_Change], *, alone: bool) -> set[int]:
-        """Count what is new in some files. Returns the files whose sums change."""
+        """Store the answers in the new part of each file. Return the ids of the files whose sums change.
+
+        With ``alone``, the index has no other files that may have the same answers.
+        """
         touched: set[int] = set()
         ids: list[int] = []
         rows: list[tuple[Any, ...]] = []
@@ -535,7 +545,7 @@ class UsageIndex:
 
 
 def default_file(folder: str | os.PathLike[str]) -> Path:
-    """Return where the index of a folder is: in ``claude-wire`` below ``XDG_CACHE_HOME`` or ``~/.cache``."""
+    """Return the default path of a folder's index, in ``claude-wire`` below ``XDG_CACHE_HOME`` or ``~/.cache``."""
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     name = blake2b(os.path.realpath(os.fsencode(folder)), digest_size=8).hexdigest()
     return Path(cache, "claude-wire", f"usage-{name}.sqlite3")

@@ -1,4 +1,4 @@
-"""The usage of a stream of messages: tokens and cost, by turn, model and session.
+"""Measure the usage of a stream of messages: tokens and cost, by turn, model and session.
 
 ::
 
@@ -12,16 +12,16 @@
             print(turn.cost_usd, turn.tokens.output_tokens)
     print(meter.total.cost_usd, meter.total.models, meter.sessions)
 
-Adding up ``total_cost_usd`` or ``modelUsage`` of several results counts most of it twice: both are running totals of
-their session, and both go on when the session is resumed or forked. :class:`UsageMeter` adds up what each result says
-to have been used since the one before it.
+Do not add up ``total_cost_usd`` or ``modelUsage`` of several results: both are running totals of the session, which
+also go on when the session is resumed or forked, so most of the usage would count twice. A :class:`UsageMeter` adds up
+what each result has used since the result before it.
 
-``Session.ask()`` waits for the run, and gives its last result. If a turn of it failed, it raises a ``TurnError``, whose
-``result`` also counts: ``meter.add(error.result)``. A run in which subagents worked in the background has a result for
-each turn that their ends brought: ``ask()`` gives or raises one of them, and a meter counts no more than it is given.
-``receive_run()`` gives them all.
+``Session.ask()`` returns the last result of a run. If a turn has failed, it raises a ``TurnError``, whose ``result``
+also counts: ``meter.add(error.result)``. If subagents work in the background, each of them starts another turn when it
+ends, with a result of its own. ``ask()`` returns or raises only one of these results. ``receive_run()`` returns all of
+them, so use it if the meter has to count them all.
 
-Sans-IO. A meter takes at most 20 MB, whatever the stream contains.
+A meter does no input or output, and takes at most 20 MB of memory, whatever the stream contains.
 """
 
 from __future__ import annotations
@@ -38,23 +38,23 @@ from claude_wire_kit.usage.tokens import Tokens
 
 __all__ = ["MAX_MODELS", "MAX_SESSIONS", "OTHERS", "ModelTotals", "Tokens", "Totals", "UsageMeter", "models_of"]
 
-#: A meter counts at most this many sessions separately. All others count as :data:`OTHERS`.
+#: A meter counts at most this many sessions separately. All others are counted together as :data:`OTHERS`.
 MAX_SESSIONS = 1000
 
-#: Each sum has at most this many models. All others count as :data:`OTHERS`.
+#: Each sum has at most this many models. All others are counted together as :data:`OTHERS`.
 MAX_MODELS = 50
 
-#: The name of a model or session with more characters counts as :data:`OTHERS`.
+#: A model or session whose name has more characters is counted as :data:`OTHERS`.
 MAX_NAME_CHARS = 200
 
-#: A meter has at most this many rows, one for each model of each session. After that, a turn with a model that is new
-#: in its session counts as :data:`OTHERS`. The running totals of as many rows are remembered.
+#: A meter has at most this many rows, one for each model of each session. When it has them, a turn with a model that is
+#: new in its session is counted as :data:`OTHERS`. Running totals have the same limit.
 MAX_ROWS = 4096
 
-#: A number above this counts as this. So a row takes at most 2 KB.
+#: A larger number counts as this number, so that a row takes at most 2 KB.
 MAX_NUMBER = 2**53
 
-#: A meter remembers the uuids of this many results. If one of these results comes again, it is not counted again.
+#: A meter remembers the uuids of this many results, so that it does not count a repeated result again.
 MAX_RESULTS = 10_000
 
 N = TypeVar("N", int, float)
@@ -62,7 +62,7 @@ N = TypeVar("N", int, float)
 
 @dataclass
 class ModelTotals(Tokens):
-    """The use of one model, subagents included."""
+    """The usage of one model, including that of subagents."""
 
     #: In US dollars, as calculated by the CLI.
     cost_usd: float = 0.0
@@ -73,29 +73,29 @@ class ModelTotals(Tokens):
 
 @dataclass
 class Totals(Sums):
-    """The use of one turn, one session or a whole stream."""
+    """The usage of a turn, a session or a whole stream."""
 
     most_names: ClassVar[int] = MAX_MODELS
 
-    #: Results that were counted.
+    #: The number of results that were counted.
     turns: int = 0
-    #: The model's answers within the turns, as the results count them.
+    #: The sum of the results' ``num_turns``, which is the number of answers of the model.
     num_turns: int = 0
-    #: In US dollars, as calculated by the CLI, subagents included.
+    #: In US dollars, as calculated by the CLI, including subagents.
     cost_usd: float = 0.0
-    #: In milliseconds, waiting for permissions included.
+    #: The time of the turns in milliseconds, including the time spent waiting for permissions.
     duration_ms: float = 0.0
-    #: In milliseconds, in the API. The first turn of a resumed session includes earlier time: no field of a result says
-    #: how much.
+    #: The time of the requests to the API, in milliseconds. In the first turn of a resumed session, it includes the
+    #: time of earlier requests. No field of a result says how much that is.
     duration_api_ms: float = 0.0
-    #: By name of the model, subagents included.
+    #: The usage of each model, including subagents, by its name.
     models: dict[str, ModelTotals] = field(default_factory=lambda: dict[str, ModelTotals]())
-    #: Of the main loop alone, without subagents: ``usage`` of the results.
+    #: The sum of the results' ``usage``, which is that of the main loop without subagents.
     main_loop: Tokens = field(default_factory=Tokens)
 
     @property
     def tokens(self) -> Tokens:
-        """Return the tokens of all models together, subagents included."""
+        """Return the tokens of all models together, including subagents."""
         total = Tokens()
         for model in self.models.values():
             total.add(model)
@@ -105,28 +105,28 @@ class Totals(Sums):
 class UsageMeter:
     """Adds up the usage in the results of a stream.
 
-    Feed it every message, or only the results. It ignores other messages. Sessions may be mixed, as where several
-    processes write into one stream. A result that comes a second time, by its ``uuid``, is counted once. Subagents
-    are in the sums. A turn without a result, as at the end of a stream that was cut, is left out: what it has used is
-    not known.
+    Add every message, or only the results: other messages are ignored. The stream may have messages of several
+    sessions. A result with the ``uuid`` of an earlier one is not counted again. The sums include subagents. A turn
+    without a result, as at the end of a stream that was cut off, is not counted, because its usage is not known.
 
-    A result adds its ``model_usage_since_last_result``, which is also right after a resume or a fork. Results
-    of older CLIs and other dialects lack this field. Then it is the growth of the session's running totals since its
-    previous result. So with such a CLI, the first result of a resumed session includes all earlier use, unless the
-    same meter was fed the earlier stream. Totals that shrink have started again at zero.
+    The meter adds a result's ``model_usage_since_last_result``, which is also right when a session was resumed or
+    forked. Results of older CLIs and other dialects lack this field. For them, the meter adds the growth of the
+    session's running totals since its previous result. So with such a CLI the first result of a resumed session counts
+    all of the earlier usage, unless this meter has already counted it. If a running total has shrunk, the CLI has
+    started again at zero.
 
-    Side requests of the CLI that it bills are in the results, such as compaction and titles; they are in no transcript
-    on disk.
+    Results include requests of the CLI's own, such as for compaction and titles. Transcripts on disk do not have them.
 
     Attributes:
-        total: of everything fed.
-        sessions: by session id, in the order of their first results; None is for results without one.
+        total: the usage of all sessions.
+        sessions: the usage of each session by its id, in the order of their first results. None is the key for results
+            without a session id.
     """
 
     def __init__(self) -> None:
         self.total: Totals = Totals()
         self.sessions: dict[str | None, Totals] = {}
-        # By session, the running totals in its last result: cost, time in the API, and models.
+        # For each session, the running totals of its last result: cost, time in the API, and models.
         self._running: dict[Key | None, Totals] = {}
         # The number of models in all of `sessions`, and in all of `_running`.
         self._rows = self._running_rows = 0
@@ -138,14 +138,14 @@ class UsageMeter:
         return f"<UsageMeter: {total.turns} turns, {len(self.sessions)} sessions, ${total.cost_usd:.6f}>"
 
     def add(self, message: Message | InvalidLine) -> Totals | None:
-        """Take the next message.
+        """Count the next message.
 
         Returns:
-            The usage of the turn that this result ends. None for other messages, and for a result that was counted
-            before.
+            The usage of the turn, if ``message`` is the result of one. None for other messages, and for a result that
+            was counted before.
 
         Raises:
-            TypeError: ``message`` is a dict of ``Decoder(dict)``, a line, or a list of messages.
+            TypeError: ``message`` is not a message, but for example a dict of ``Decoder(dict)``, or a list.
         """
         if not isinstance(message, ResultMessage):
             require_message("a UsageMeter", message)
@@ -188,7 +188,7 @@ class UsageMeter:
             turn.models = _growth(models, before.models)
             turn.cost_usd = _grown(cost, before.cost_usd)
         turn.duration_api_ms = _grown(api_ms, before.duration_api_ms)
-        # After a failed start or a local command, the totals are zeros. Then the earlier totals still hold.
+        # After a failed start or a local command, the totals are zero. The earlier totals are kept then.
         now = Totals(
             cost_usd=cost or before.cost_usd,
             duration_api_ms=api_ms or before.duration_api_ms,
@@ -210,7 +210,7 @@ def _short(name: str) -> str:
 
 
 def models_of(usages: Mapping[str, ModelUsage] | None) -> dict[str, ModelTotals]:
-    """Convert a ``modelUsage``, within the limits of a meter."""
+    """Convert a ``modelUsage``, and apply the limits of a meter."""
     models: dict[str, ModelTotals] = {}
     for name, usage in (usages or {}).items():
         key = name_within(models, _short(name), MAX_MODELS)
@@ -245,7 +245,7 @@ def _tokens(usage: Usage) -> Tokens:
 
 
 def _growth(now: Mapping[str, ModelTotals], before: Mapping[str, ModelTotals]) -> dict[str, ModelTotals]:
-    """Return the growth of running totals. If a total has shrunk or is gone, all have started again at zero."""
+    """Return the growth of running totals. If one has shrunk or is missing, all have started again at zero."""
     empty = ModelTotals()
     anew = any(
         getattr(now.get(name, empty), each.name) < getattr(model, each.name)

@@ -1,7 +1,8 @@
-"""The prices of tokens: a small table with a date, or a file in LiteLLM's format.
+"""Calculate the cost of tokens by the small table of prices here, or by a file in LiteLLM's format.
 
-Prices are in US dollars for a million tokens. ``PRICES`` is the list by which CLI 2.1.331 calculates ``costUSD``. It
-has the standard tier of the API: no batch discount, no surcharge for the fast mode or a region, no web searches.
+Prices are in US dollars for a million tokens. ``PRICES`` has the prices by which CLI 2.1.331 calculates ``costUSD``.
+They are those of the API's standard tier, without batch discount, surcharges for the fast mode or a region, and web
+searches.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from typing import Any, NamedTuple, cast
 from claude_wire.support import NAME_CHARS, one_line
 from claude_wire_kit.usage.tokens import Tokens
 
-#: A prompt with more tokens than one of these may have higher prices.
+#: A model may have higher prices for a prompt with more than one of these numbers of tokens.
 PROMPT_STEPS = 100_000, 200_000
 
-#: A file of prices above this size is refused. LiteLLM's own has 1.6 MB.
+#: The largest file of prices that is read. LiteLLM's own file has 1.6 MB.
 MAX_BYTES = 64 * 1024 * 1024
 
 _DATE = re.compile(r"[-@](\d{8}|latest)$")
@@ -28,22 +29,22 @@ _PROVIDER = re.compile(r"^(?:(?:us|eu|apac|global)\.)?anthropic[./]|-v\d+(?::\d+
 
 
 class Price(NamedTuple):
-    """The prices of a model for a million tokens of each kind."""
+    """The prices of a model, for a million tokens of each kind."""
 
     input: float
     output: float
     cache_creation_5m: float
     cache_creation_1h: float
     cache_read: float
-    #: For long prompts: the number of tokens above which a prompt is long (one of :data:`PROMPT_STEPS`), and the prices
-    #: then.
+    #: The prices for long prompts, after the number of tokens above which a prompt is long. The number is one of
+    #: :data:`PROMPT_STEPS`.
     long: tuple[int, Price] | None = None
 
     def cost(self, tokens: Tokens, step: int = 0) -> float:
-        """Return the cost of requests whose prompts had more than ``step`` tokens, but no more than the next step."""
+        """Return the cost of ``tokens``, used by requests whose prompts all had the same :func:`step_of`."""
         if self.long is not None and step >= self.long[0]:
             return self.long[1].cost(tokens)
-        # CLIs that do not say how long the cache keeps the tokens used five minutes only.
+        # CLIs that do not report how long tokens stay in the cache kept them for five minutes.
         short = tokens.cache_creation_input_tokens - tokens.cache_creation_1h
         return (
             tokens.input_tokens * self.input
@@ -62,20 +63,19 @@ def step_of(prompt_tokens: int) -> int:
 
 
 class Prices(NamedTuple):
-    """A table of prices, and its name, which is shown with a sum."""
+    """A table of prices, and its name, which is shown with each sum."""
 
-    #: ``list prices of 2026-11-22``, or the name of the file and its date.
+    #: For example ``list prices of 2026-11-22``. For a file, its name and date.
     name: str
     models: Mapping[str, Price]
 
     def of(self, model: str) -> Price | None:
-        """Return the price of a model. The name may end with a date, or begin with the provider.
+        """Return the price of a model, or None for an unknown one.
 
-        Returns:
-            None for an unknown model. There is no price to fall back on.
+        The name may begin with a provider and end with a date.
 
         Raises:
-            ValueError: the table has a price for the model that is negative, not finite, or no number.
+            ValueError: a price of the model is negative, not finite, or not a number.
         """
         plain = _PROVIDER.sub("", model)
         names = model, plain, _DATE.sub("", plain)
@@ -88,15 +88,16 @@ class Prices(NamedTuple):
     def load(cls, path: str | os.PathLike[str]) -> Prices:
         """Read a file in the format of LiteLLM's ``model_prices_and_context_window.json``.
 
-        Used are, for each model, ``input_cost_per_token``, ``output_cost_per_token``,
-        ``cache_creation_input_token_cost``, ``cache_creation_input_token_cost_above_1hr`` (twice the input, if it is
-        missing), ``cache_read_input_token_cost``, and the same with ``_above_100k_tokens`` or ``_above_200k_tokens``.
-        A model that lacks one of the others, or has null there, has no price.
+        These fields of a model are used: ``input_cost_per_token``, ``output_cost_per_token``,
+        ``cache_creation_input_token_cost``, ``cache_read_input_token_cost``, and
+        ``cache_creation_input_token_cost_above_1hr``, which by default is twice the first one. The same fields with
+        ``_above_100k_tokens`` or ``_above_200k_tokens`` have the prices of long prompts. A model that lacks another
+        of these fields, or has null in it, has no price.
 
         Raises:
             OSError: the file cannot be read.
-            ValueError: it is no JSON object, or larger than 64 MiB, or one of these prices is no number from 0 to
-                below 1. The text names the model and the price.
+            ValueError: it is not a JSON object, or larger than 64 MiB, or one of these prices is not a number from 0
+                to below 1. The text names the model and the field.
         """
         with open(path, "rb") as file:
             data = file.read(MAX_BYTES + 1)
@@ -104,7 +105,7 @@ class Prices(NamedTuple):
         if len(data) > MAX_BYTES:
             raise ValueError(f"more than {MAX_BYTES:,} bytes")
         try:
-            # json accepts the NaN that it writes itself, so that the error below can name the model.
+            # A NaN is accepted here, so that the error for it can name the model.
             table = json.loads(data)
         except RecursionError as error:
             raise ValueError("it is nested too deeply") from error
@@ -137,7 +138,7 @@ def _listed_at(model: str, row: dict[str, Any], end: str) -> Price | None:
 
 
 def _million(model: str, name: str, value: Any) -> float | None:
-    """Return the price for a million tokens, or None if the file has none."""
+    """Convert the price for one token to that for a million. Return None if the file has no such price."""
     if value is None:
         return None
     if not _is_number(value) or not 0 <= value < 1:
@@ -147,7 +148,7 @@ def _million(model: str, name: str, value: Any) -> float | None:
 
 
 def _require_prices(model: str, price: Price) -> None:
-    """Refuse an invalid price, such as NaN or a text: text times a number of tokens is a very long text."""
+    """Raise a ValueError for an invalid price, such as NaN or a string."""
     for name, value in zip(Price._fields, price[:5], strict=False):
         if not _is_number(value) or not 0 <= value < inf:
             raise ValueError(f"{name} of {one_line(model)!r} is {_shown(value)}, and no price")

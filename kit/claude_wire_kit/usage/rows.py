@@ -1,7 +1,8 @@
-"""Read the answers in parts of files by columns, which is several times as fast as by records.
+"""Read the answers in parts of files as columns, which is several times as fast as reading records.
 
-The columns come in the structs of Arrow's C data interface. This module reads the three types of columns that it asks
-for. Texts stay bytes, because most are ids and names that have come before.
+The columns come in the structs of Arrow's C data interface. This module can read only the types of the columns that it
+asks for: strings, numbers and times. Strings are kept as bytes, because most of them are ids and names that were
+decoded before.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _SYNTHETIC = SYNTHETIC.encode()
 
 
 class Row(NamedTuple):
-    """An answer's usage, according to its last line in a part of a file. Texts are in UTF-8."""
+    """The usage of an answer, according to its last line in a part of a file. Strings are in UTF-8."""
 
     key: bytes
     #: The session in which a copied answer was requested. None for an original.
@@ -31,7 +32,8 @@ class Row(NamedTuple):
     cwd: bytes | None
     #: Microseconds since 1970.
     time: int | None
-    #: In the order of the fields of :class:`~claude_wire_kit.usage.Tokens`. None for a field that the line lacks.
+    #: The numbers of tokens, in the order of the fields of :class:`~claude_wire_kit.usage.Tokens`. A number that the
+    #: line lacks is None.
     counts: tuple[int | None, ...]
 
     @property
@@ -41,9 +43,9 @@ class Row(NamedTuple):
 
 
 def answers_in(parts: Sequence[Range]) -> dict[bytes, list[Row]]:
-    """Return the answers in parts of different files, each once, without made-up ones.
+    """Return the answers in parts of different files, each once. Answers that the CLI made up are left out.
 
-    The keys are the paths in UTF-8, with U+FFFD for bytes that are not UTF-8. Parts without an answer are missing.
+    The keys are the paths in UTF-8, with U+FFFD for bytes that are not UTF-8. A part without answers has no key.
 
     Raises:
         OSError: a file cannot be read.
@@ -59,9 +61,9 @@ def answers_in(parts: Sequence[Range]) -> dict[bytes, list[Row]]:
             answer = (id, request) if id is not None else uuid or offset
             before = answers.get(answer)
             if before is not None:
-                if before[4] is None and asked_in is not None:  # an original counts before a copy
+                if before[4] is None and asked_in is not None:  # a copy does not replace an original
                     continue
-                del answers[answer]  # the last line counts, in its place
+                del answers[answer]  # a later line replaces an earlier one, and comes at its own place
             answers[answer] = row
     return {path: [_row(*row) for row in answers.values()] for path, answers in files.items()}
 
@@ -113,7 +115,7 @@ _pointer_of.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 
 def _batches(capsule: object) -> Iterator[list[list[Any]]]:
-    """Yield the columns of each batch of a stream. The capsule releases the stream."""
+    """Yield the columns of each batch of a stream. The stream is released when the capsule is."""
     stream = _Stream.from_address(_pointer_of(capsule, b"arrow_array_stream"))
     while True:
         batch = _Array()

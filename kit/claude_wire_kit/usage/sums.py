@@ -1,4 +1,7 @@
-"""Numbers that can be added, alone and by name. The number of names is limited: a stream may make up any."""
+"""Sums of numbers, some of them by name.
+
+The number of names is limited, because a stream may have any number of different names.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-#: The name under which everything beyond a limit is counted.
+#: When there are too many names, everything with another name is counted under this one.
 OTHERS = "(others)"
 
 
@@ -20,13 +23,13 @@ def name_within(known: Mapping[Any, object], name: Any, most: int) -> Any:
 
 @dataclass
 class Sums:
-    """A dataclass of numbers, of other sums, and of dicts from names to either."""
+    """A dataclass whose fields are numbers, other sums, or dicts from names to either."""
 
     #: The limit for the number of names in each dict.
     most_names: ClassVar[int]
 
     def add(self, other: Self) -> None:
-        """Add another instance field by field. Fields that only ``other`` has are ignored."""
+        """Add each field of ``other``. Fields that only a subclass has are ignored."""
         for each in fields(self):
             mine, theirs = getattr(self, each.name), getattr(other, each.name)
             if isinstance(mine, Sums):

@@ -1,4 +1,4 @@
-"""Numbers of tokens, by their kind of price."""
+"""Numbers of tokens, for each kind that has a price of its own."""
 
 from __future__ import annotations
 
@@ -6,26 +6,27 @@ from dataclasses import dataclass
 
 from claude_wire_kit.usage.sums import Sums
 
-#: A number of tokens above this counts as this, so that no sum passes 64 bits.
+#: A larger number of tokens counts as this number, so that every sum fits into 64 bits.
 MAX_TOKENS = 2**40
 #: Ids, and names of models, sessions and folders, are cut to this many characters.
 MAX_CHARS = 1000
 
 
 def cut_name(name: str | None) -> str | None:
-    """A name with at most :data:`MAX_CHARS` characters. A lone surrogate has no UTF-8, and is replaced."""
+    """Cut a name to :data:`MAX_CHARS` characters, and replace lone surrogates, which have no UTF-8."""
     return None if name is None else name[:MAX_CHARS].encode("utf-8", "replace").decode()
 
 
 @dataclass
 class Tokens(Sums):
-    """Tokens by kind. ``input_tokens`` does not include the tokens written to or read from the cache."""
+    """Numbers of tokens. ``input_tokens`` does not include the tokens written to or read from the cache."""
 
     input_tokens: int = 0
     output_tokens: int = 0
     #: Tokens written to the cache, for five minutes or one hour.
     cache_creation_input_tokens: int = 0
-    #: Of the tokens written to the cache, those for five minutes. CLIs before 2.1.330 may not say this. Then it is 0.
+    #: Of the tokens written to the cache, those for five minutes. It is 0 if the CLI does not report it, as CLIs before
+    #: 2.1.330 may not.
     cache_creation_5m: int = 0
     #: Of the tokens written to the cache, those for one hour.
     cache_creation_1h: int = 0
@@ -39,10 +40,11 @@ class Tokens(Sums):
 
 @dataclass
 class AnswerTotals(Tokens):
-    """The sum of the model's answers in transcripts."""
+    """The usage of several answers of the model in transcripts."""
 
+    #: The number of answers.
     answers: int = 0
-    #: In US dollars, by a table of prices. Answers in ``unpriced`` are not included.
+    #: In US dollars, calculated from a table of prices, without the answers in ``unpriced``.
     cost_usd: float = 0.0
-    #: Answers of models that are not in the table of prices.
+    #: The number of answers of models that are not in the table of prices.
     unpriced: int = 0
