@@ -1,6 +1,5 @@
-"""Recognise words that look random, such as the key ``xK9mP2qL7vRt4wZn``, and words that encode a text.
-
-``aHVudGVyMnh5eg==`` encodes a text. An encoded text is base64, base32 or hex of readable characters.
+"""Recognise words that look random, such as the key ``xK9mP2qL7vRt4wZn``, and words that encode a readable text in
+base64, base32 or hex, such as ``aHVudGVyMnh5eg==``.
 """
 
 from __future__ import annotations
@@ -10,10 +9,10 @@ import re
 from collections.abc import Callable
 
 UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-#: Ids of the API and of the CLI, which tie the lines of a session together.
+#: Ids of the API and of the CLI. They are not secret, and connect the lines of a session.
 ID = re.compile(r"(?:msg|toolu|srvtoolu|mcptoolu|req|msgbatch|file|container)_[A-Za-z0-9_-]{8,40}")
 
-#: Length in characters. A longer base64 word is masked, whatever it encodes.
+#: A base64 word of at least this many characters is masked, whatever it encodes.
 LONG_WORD = 400
 
 _RUN = re.compile(r"[A-Za-z0-9]{12,}")
@@ -30,7 +29,7 @@ _READABLE = re.compile(r"[\x20-\x7e\t\r\n]{6,}")
 
 
 def looks_random(word: str) -> bool:
-    """True if small letters, capitals and digits alternate as often in a word as in a random key."""
+    """Return True if small letters, capitals and digits alternate in a word as often as in a random key."""
     return any(map(_run_looks_random, _RUN.findall(word))) or (len(word) >= 20 and _changes_often(word))
 
 
@@ -67,7 +66,7 @@ def _changes_often(word: str) -> bool:
 
 
 def decoded(word: str) -> str | None:
-    """The text that a word encodes in hex, base32 or base64; None if the word encodes no text."""
+    """Return the readable text that a word encodes in hex, base32 or base64; None if it encodes no such text."""
     bare = word.rstrip("=")
     if _HEX.fullmatch(bare):
         return _text(bytes.fromhex, bare)

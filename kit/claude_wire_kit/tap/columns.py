@@ -72,7 +72,7 @@ def _masked_inserts(text: str, mask: str, secrets: list[str]) -> str:
 
 
 def _is_head(cells: list[str], separator: str) -> bool:
-    """True for a line that may be the header of a table, and is not a line of code."""
+    """Return True for a line that may be the header of a table, and is not a line of code."""
     if separator != "|" and (cells[0][:1].isspace() or not cells[-1].strip()):
         return False
     return all(map(_CELL.fullmatch, cells))

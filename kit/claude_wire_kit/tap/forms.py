@@ -1,6 +1,6 @@
-"""Undo the disguises of a text: escapes of several languages, terminal colours and invisible characters.
+"""Undo what can hide a secret in a text: escapes of several languages, terminal colours, invisible characters.
 
-:func:`unescape` undoes one layer of all of these at once.
+:func:`unescape` undoes one layer of all of them.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _UNSEEN = re.compile(
     "[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-#: The seams of a token that is split over two lines or two string literals (``"abc" + "def"``).
+#: The text between the two parts of a token that is split over two lines or two string literals (``"abc" + "def"``).
 _SEAM = re.compile(
     r"(?<=[\w+/=~.-])\\?\r?\n[ \t]*(?=[\w+/=~.-])|(?<=[\w+/=~.-])[\"']\s{0,20}[+.]?\s{0,20}[\"'](?=[\w+/=~.-])"
 )
 _SQUEEZE = dict.fromkeys(map(ord, "\\\r\n\t \"'+."))
-#: Each escape or disguise contains one of these characters.
+#: Each escape and each other disguise contains one of these characters.
 _TRIGGER = re.compile(r"[^\n\r\t -$'-<>-\[\]-~]")
 
 
@@ -49,7 +49,7 @@ def unescape(text: str) -> str:
 
 
 def is_quoted_printable(text: str) -> bool:
-    """True if a text may be quoted-printable. This also holds for a URL such as ``?v=20``."""
+    """Return True if a text may be quoted-printable. Also True for a URL such as ``?v=20``."""
     return "=" in text and _QUOTED_PRINTABLE.search(text) is not None
 
 
@@ -59,7 +59,9 @@ def unescape_printable(text: str) -> str:
 
 
 def changed_parts(text: str) -> Iterator[str]:
-    """The parts of a text that :func:`unescape_printable` changes: runs of lines, each with its neighbours."""
+    """Yield the parts of a text that :func:`unescape_printable` changes: consecutive lines, with one line before and
+    after them.
+    """
     if not _TRIGGER.search(text):
         return
     lines = text.splitlines(keepends=True)
@@ -78,17 +80,17 @@ def changed_parts(text: str) -> Iterator[str]:
 
 
 def has_seams(text: str) -> bool:
-    """True if :func:`join_tokens` may change a text."""
+    """Return True if :func:`join_tokens` may change a text."""
     return "\n" in text or '"' in text or "'" in text
 
 
 def remove_seams(text: str) -> str:
-    """The text in lower case, without any character that a seam may have."""
+    """Return a text in lower case, without all characters that may be between two parts of a token."""
     return text.lower().translate(_SQUEEZE)
 
 
 def join_tokens(text: str) -> str:
-    """Join tokens that a line end or ``" + "`` splits."""
+    """Join the parts of tokens that are split by a line end or ``" + "``."""
     return _SEAM.sub("", text)
 
 

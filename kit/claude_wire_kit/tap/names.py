@@ -1,8 +1,8 @@
-"""Find secrets by the name beside them: ``DB_PASS=...``, ``"dbPass": ...``, ``x-auth: ...``, "the password is ...".
+"""Find secrets by their names: ``DB_PASS=...``, ``"dbPass": ...``, ``x-auth: ...``, "the password is ...".
 
-Separators, capitals and digits split a name into words. A name with one secret word is a secret name. To find names in
-a text fast, one pattern searches for :data:`STEMS`. Each hit is extended to the whole name, and only then do the other
-patterns search for a value around the name.
+Separators, capitals and digits split a name into words. A name with one secret word is a secret name. To be fast, one
+pattern first searches for :data:`STEMS`. Each hit is extended to the whole name. If the name is secret, other patterns
+search for its value around it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _GLUED = re.compile(
     rf"passw(?:or)?d|passphrase|passcode|credential|(?:{_KEYS.replace(' ', '|')})[_.-]?keys?(?![a-z])"
     r"|connectionstring|webhookurl|seedphrase|recoveryphrase|(?:recovery|backup)codes?|keymaterial|sharedaccess|bindpw"
 )
-#: A name that ends with one of these words describes a secret and holds none, such as ``token_type``.
+#: A name that ends with one of these words describes a secret but is not the name of one, such as ``token_type``.
 _ABOUT = frozenset("rate type policy length path file filename name field strength".split())
 #: A name of tokens with one of these words is a count, such as ``max_tokens``.
 _COUNTS = frozenset(
@@ -74,7 +74,8 @@ _CODE_NAME = re.compile(r"[A-Za-z][a-z]+(?:[A-Z][a-z]+)+")
 _DOTTED = re.compile(r"[A-Za-z_]{1,40}(?:\.[A-Za-z_]{1,40})+")
 _ENDING = re.compile(r"[\s,;:)\]}?]+$")
 
-#: Each secret name contains one of these. Few first letters keep the search fast: hence "heimnis" for "geheimnis".
+#: Each secret name contains one of these stems. The search is faster with few different first letters, so there is
+#: "heimnis" instead of "geheimnis".
 STEMS = (
     *("pass", "pwd", "pw", "psw", "secret", "token", "key", "cred", "auth", "bearer", "jwt", "otp", "pin", "cookie"),
     *("signature", "mnemonic", "phrase", "psk", "ssn", "cvv", "cvc", "dsn", "sid", "sess", "connection", "webhook"),
@@ -85,7 +86,7 @@ STEMS = (
 
 @lru_cache(4096)
 def is_secret_name(name: str) -> bool:
-    """True for the name of a field, a variable or a flag that holds a secret."""
+    """Return True for the name of a field, a variable or a flag whose value is a secret."""
     if not 1 < len(name) <= 200 or name.strip("$") in ("PWD", "OLDPWD"):
         return False
     words = [word.lower() for word in (_WORDS if name.isascii() else _ANY_WORDS).findall(name)]
@@ -104,7 +105,7 @@ def is_secret_name(name: str) -> bool:
 
 @lru_cache(1024)
 def counts_tokens(name: str) -> bool:
-    """True for a name such as ``input_tokens``, whose number is a count and no secret."""
+    """Return True for a name such as ``input_tokens``, whose value is a count."""
     words = [word.lower() for word in _WORDS.findall(name)]
     return words == ["tokens"] or (
         any(word in ("token", "tokens") for word in words)
@@ -113,7 +114,7 @@ def counts_tokens(name: str) -> bool:
 
 
 def is_plain_value(value: str, name: str = "") -> bool:
-    """True for a harmless value: ``none``, a type, ``$PASSWORD``, ``get_token()``. ``name`` is the field's name."""
+    """Return True for a harmless value of the field ``name``: ``none``, a type, ``$PASSWORD``, ``get_token()``."""
     whole = value.strip("\\\"'`")
     bare = _ENDING.sub("", whole)
     return (
@@ -137,7 +138,7 @@ _STEM = re.compile("|".join(map(re.escape, STEMS)))
 _ANY_STEM = re.compile(_STEM.pattern, re.I)
 _NAME = re.compile(r"[\w.$-]+")
 
-#: The following patterns match right after a name. Group ``s`` or ``t`` is the value.
+# The following patterns match right after a name. Group ``s`` or ``t`` is the value.
 _ASSIGNED = re.compile(
     r"(?!\)+:[ \t]*\n)(?:[ ](?:code|value|number|key|token|string|d'ordine))?"
     r"(?:\\*[\"'`]|[\])?!*]){0,6}[ \t]{0,20}(?:=>|:=|\?=|[!=]?==?|::(?=\s)|:(?![:?])|->)\s{0,40}"
@@ -172,7 +173,7 @@ _ARGUMENT = re.compile(r"(?<=[(=])[\"'](?P<s>(?=[^\"'\s]{0,100}\d)[^\"'\s]{5,100
 _SET = re.compile(r"[ \t]+[\"']?(?P<s>(?=[^\s\"']{0,100}\d)[^\s\"']{5,1000})")
 #: Values of several words: passphrases, and seeds or passwords in groups of four characters.
 _PHRASE, _GROUPS = re.compile(r"\w+(?:[ -]\w+)+"), re.compile(r"\w{4}(?:[ -]\w{4}){2,7}(?!\w)")
-#: The following patterns match the text before a name.
+# The following patterns match the text before a name.
 _IN_ELEMENT = re.compile(r"<(?:\w{1,40}:)?\Z")
 _IN_PROPERTY = re.compile(
     r"(?i:name|key|id|field|header|variable)\s{0,5}[=:]?\s{0,5}[\"']?(?:[\w/-]{0,40}/)?\Z|<(?:key|string)>\Z"
@@ -210,9 +211,9 @@ _COUNT = re.compile(r"[\d_.,^*kKMG~ ]{1,16}[\s,;:)\]}]*")
 
 
 def named_secrets(text: str) -> list[tuple[int, int]]:
-    """Find the values beside secret names. Returns (begin, end) positions in the text, in order."""
+    """Find the values of secret names in a text. Returns their (begin, end) positions, in order."""
     lowered = text.lower()
-    # The lower-case text may have another length. Then its positions are wrong for the text itself.
+    # If the lower-case text has another length, its positions do not fit the text.
     hits = _STEM.finditer(lowered) if len(lowered) == len(text) else _ANY_STEM.finditer(text)
     spans: list[tuple[int, int]] = []
     done = -1
@@ -241,7 +242,7 @@ def named_secrets(text: str) -> list[tuple[int, int]]:
 
 
 def _values(text: str, begin: int, name: str, end: int) -> Iterator[tuple[int, int]]:
-    """The values of one name. The first pattern with a value wins; cheap checks choose the patterns to try."""
+    """Yield the positions of a name's values. Cheap checks choose the patterns; the first one with a value counts."""
     if len(name) > MAX_NAME or not is_secret_name(name):
         return
     before = text[max(begin - 60, 0) : begin]
@@ -274,8 +275,7 @@ def _values(text: str, begin: int, name: str, end: int) -> Iterator[tuple[int, i
             if value and not is_plain_value(value, name) and not (counts_tokens(name) and _COUNT.fullmatch(value)):
                 yield found.start(group), _end(text, name, found, group)
                 is_found = True
-            # What was found may be a type (`password: str = "x"`) or an old value (`"x" -> "y"`), so search on after
-            # it.
+            # Search on, because this may be a type (`password: str = "x"`) or an old value (`"x" -> "y"`).
             if tail is _ASSIGNED:
                 found = _ASSIGNED.match(text, found.end()) or _ARGUMENT.match(text, found.end())
             else:
@@ -285,14 +285,14 @@ def _values(text: str, begin: int, name: str, end: int) -> Iterator[tuple[int, i
 
 
 def _end(text: str, name: str, found: re.Match[str], group: str) -> int:
-    """The end of a value, with the words of a passphrase or the groups of a seed."""
+    """Return the end of a value, including the further words of a passphrase or groups of a seed."""
     begin, end = found.span(group)
     more = (_PHRASE if "phrase" in name.lower() else _GROUPS).match(text, begin)
     return max(end, more.end()) if more else end
 
 
 def _is_said(sentence: re.Match[str]) -> bool:
-    """True if a sentence states a secret and is not about secrets."""
+    """Return True if a sentence states a secret. False if it is only about secrets."""
     if sentence["verb"] is None:
         value = sentence["t"] or sentence["u"]
         return not is_plain_value(value)

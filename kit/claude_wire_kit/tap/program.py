@@ -3,11 +3,11 @@
 The tap passes all bytes on unchanged, and does not look at lines. FOLDER is the folder for a recording, or empty. HOW
 is ``plain`` or ``redacted``.
 
-Python runs this file as a script, which imports only what the relay needs: importing the package takes 0.1 s, and every
-start of the CLI would wait for that. To record, the tap imports the package while the CLI starts.
+Python runs this file as a script, which imports only the modules that it needs for that: importing the package takes
+0.1 s, and every start of the CLI would wait for it. To record, the tap imports the package while the CLI starts.
 
-How the ways to pass bytes on compare (two cores, CPython 3.11, Linux 6.18, blocks of 64 KiB). The speed is relative to
-a bare pipe with 5.0 GB/s:
+A comparison of ways to pass bytes on (two cores, CPython 3.11, Linux 6.18, blocks of 64 KiB). The speed is relative to
+a pipe without a tap, at 5.0 GB/s:
 
 ==============================  =====  ================
 way                             speed  CPU seconds a GB
@@ -19,11 +19,12 @@ splice                          0.78   0.05
 splice, pipes of 1 MiB          0.86   0.04
 ==============================  =====  ================
 
-So without a recording the tap uses splice and pipes of 1 MiB, and takes 0.06 CPU seconds a GB in all. Recording takes
-0.4, of which the kernel takes 0.25 to 0.33 to write the file. For recording, on the same busy machine, ``tee`` and two
-splices (to the host and into the file) took 0.46 CPU seconds a GB, read and two writes 0.67, and a thread that writes
-the file 0.85. So large amounts at once are recorded with ``tee``, which takes 2.9 times the time of the bare pipe
-instead of 4.9 times.
+So without a recording, the tap uses splice and pipes of 1 MiB. Then it takes 0.06 CPU seconds a GB.
+
+A recording takes 0.4 CPU seconds a GB, of which the kernel takes 0.25 to 0.33 to write the file. Three ways to record,
+on the same busy machine: ``tee`` and two splices (to the host and into the file) took 0.46 CPU seconds a GB, a read and
+two writes 0.67, a thread that writes the file 0.85. So the tap records large amounts with ``tee``, which takes 2.9
+times the time of the pipe without a tap, instead of 4.9 times.
 """
 
 from __future__ import annotations
@@ -47,14 +48,15 @@ if TYPE_CHECKING:
 
 #: Limit in bytes for output that the host has not read. Above the limit the CLI waits, as with a full pipe.
 QUEUE_BYTES = 256 * 1024 * 1024
-#: If the host does not read for this long, the tap takes the CLI's output into memory, like a drain.
+#: If the host reads nothing for this many seconds, the tap reads the CLI's output into memory.
 RESCUE_SECONDS = 0.01
-#: Bytes of one read, and of one write to a descriptor that may block. A writable pipe has room for 4,096 bytes.
+#: Limit in bytes for one read.
 READ_BYTES = 256 * 1024
+#: Limit in bytes for one write to a descriptor that may block. A writable pipe has room for this many bytes.
 ATOMIC_BYTES = 4096
-#: After a read of this many bytes, the kernel copies the next bytes (``tee`` and ``splice``).
+#: If a read returns this many bytes, the next bytes are copied in the kernel (``tee`` and ``splice``).
 MUCH_BYTES = 64 * 1024
-#: Bytes of one splice, and the size of the CLI's pipes.
+#: Limit in bytes for one splice, and the size of the CLI's pipes.
 SPLICE_BYTES = 1024 * 1024
 
 #: Signals that the tap does not pass on: they end or stop the tap, report its own faults, or concern only this process.
@@ -63,14 +65,14 @@ OWN = [
     *("SEGV", "BUS", "FPE", "ILL", "TRAP", "ABRT", "SYS", "WINCH", "URG"),
 ]
 PASSED_ON = signal.valid_signals() - {getattr(signal, f"SIG{name}", 0) for name in OWN}
-#: ``si_code`` of a signal from the terminal. The CLI gets such a signal too, since it is in the same process group.
+#: ``si_code`` of a signal from the terminal. The CLI gets it itself, because it is in the same process group.
 FROM_KERNEL = 0x80
 PR_SET_PDEATHSIG = 1
 
-#: Environment variable that counts nested taps. A tap with a wrong ``--cli`` might start itself without end.
+#: The environment variable that counts nested taps, to stop a tap that starts itself because of a wrong ``--cli``.
 DEPTH = "CLAUDE_WIRE_TAP_DEPTH"
 MAX_DEPTH = 8
-#: The exit code of a shell for a program that cannot be run.
+#: The exit code that shells use for a program that cannot be run.
 CANNOT_RUN = 126
 
 
@@ -85,7 +87,7 @@ def main(argv: Sequence[str]) -> None:
     if flags in (["-v"], ["--version"]):  # SDKs ask for it before each session
         folder = ""
     while (spare := os.open(os.devnull, os.O_RDWR)) <= 2:
-        pass  # a standard stream was closed: a pipe must not take its number
+        pass  # fill the numbers of closed standard streams, so that no pipe gets such a number
     os.close(spare)
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON | {signal.SIGCHLD})
     began = monotonic()
@@ -101,7 +103,7 @@ def main(argv: Sequence[str]) -> None:
 
 
 def _recording(folder: str, how: str, argv: Sequence[str], began: float) -> Recording | None:
-    # Python was started without the paths that the environment names.
+    # Python was started with -I, so the path of the package is missing.
     sys.path.append(os.path.abspath(__file__).rpartition("/claude_wire_kit/")[0])
     try:
         from claude_wire_kit.tap.recording import Recording, RedactedRecording
@@ -113,7 +115,7 @@ def _recording(folder: str, how: str, argv: Sequence[str], began: float) -> Reco
 
 
 def _say(text: str) -> None:
-    """Print a message on standard error, which the CLI shares. If the write fails, the message is lost."""
+    """Print a message on standard error. If that would block or fails, drop the message."""
     poller = select.poll()
     poller.register(2, select.POLLOUT)
     with suppress(OSError):
@@ -125,11 +127,11 @@ def _die_by(number: int) -> None:
     import resource
 
     with suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the CLI has written its own core dump
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # no second core dump after that of the CLI
     if number == signal.SIGKILL:
         os.kill(os.getpid(), number)
     signal.signal(number, signal.SIG_DFL)
-    # Send the signal to this thread only: otherwise the thread that waits for signals might take it.
+    # Send the signal to this thread, or the thread that waits for signals might take it.
     signal.pthread_kill(threading.get_ident(), number)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
 
@@ -156,8 +158,8 @@ class Child:
         self.stdout, its_out = os.pipe()
         self.stderr, its_err = os.pipe() if with_stderr else (-1, 2)
         prctl, tap = _find_in_libc("prctl"), os.getpid()
-        # By hand instead of with subprocess: this process still has only one thread, and the code between fork and exec
-        # does more than subprocess offers.
+        # fork() is safe here, because this process still has only one thread. subprocess cannot do all of the steps
+        # between fork and exec.
         self.pid: int = os.fork()
         if self.pid == 0:
             try:
@@ -181,7 +183,7 @@ class Child:
                 os.close(fd)
 
     def reap(self) -> bool:
-        """True if the CLI has ended."""
+        """Return True if the CLI has ended, and reap it."""
         with self._reaping:
             if self.status is None:
                 pid, status = os.waitpid(self.pid, os.WNOHANG)
@@ -190,17 +192,17 @@ class Child:
         return self.status is not None
 
     def send(self, number: int) -> bool:
-        """Send the CLI a signal, or nothing for 0. Returns true if the CLI has not ended."""
-        with self._reaping:  # otherwise another process might have the pid by now
+        """Send a signal to the CLI, or none for 0. Returns True if the CLI has not ended."""
+        with self._reaping:  # the pid cannot be reused while the CLI is not reaped
             if self.status is None:
                 os.kill(self.pid, number)
             return self.status is None
 
 
 def _find_in_libc(name: str) -> Callable[..., int] | None:
-    """Find a C function that Python lacks; None if the system is not Linux or lacks the function, too.
+    """Return a function of libc that Python does not have; None if the system is not Linux or lacks the function.
 
-    Without ``prctl`` the CLI outlives a killed tap until the CLI notices that its streams are closed.
+    Without ``prctl``, the CLI outlives a killed tap until it notices that its streams are closed.
     """
     if sys.platform != "linux":
         return None
@@ -214,8 +216,8 @@ class Pump:
 
     Args:
         source, target: descriptors. The pump closes them.
-        most: limit in bytes for data that waits for the target. 0: read only when nothing waits.
-        recording: gets all data. The stream's name is the lower one of the two descriptors.
+        most: limit in bytes for data that waits for the target. With 0, the pump reads only while no data waits.
+        recording: gets all data. The smaller of the two descriptors is the name of the stream.
     """
 
     def __init__(self, source: int, target: int, most: int, recording: Recording | None) -> None:
@@ -224,16 +226,17 @@ class Pump:
         self.source: int = source
         self.target: int = target
         self._most = most
-        #: The pieces that wait for the target, their size in bytes, and how many bytes of the first piece are written.
+        # The pieces that wait for the target, their size in bytes, and how many bytes of the first piece are written.
         self._waiting: deque[bytearray] = deque()
         self._size = self._written = 0
-        #: When a write found the target full; None while the target has room.
+        # The time at which a write found the target full; None while the target has room.
         self._full_since: float | None = None
         self._is_direct = target != 2 and _never_blocks(target)
-        # splice does not work for every target, such as a file opened for appending. Then the pump reads and writes.
+        # splice fails for some targets, such as a file opened for appending. Then the pump reads and writes.
         self._splices = self._is_direct and most > 0 and recording is None and hasattr(os, "splice")
-        #: Bytes that are recorded and not yet passed on; and whether the last read was large.
+        # The number of bytes that are recorded and not passed on yet.
         self._ahead = 0
+        # True if the last read was large.
         self._is_much = False
         self._copies: tuple[int, int] | None = None
         if self._is_direct and most > 0 and recording is not None and recording.takes_pipes and _tee is not None:
@@ -244,7 +247,7 @@ class Pump:
             _widen(target)
 
     def add_wanted(self, wanted: dict[int, int], *, now: float) -> None:
-        """Add the descriptors to wait for, with their events. ``poll`` always reports a closed target."""
+        """Add the descriptors to poll, with their events. An event of 0 only reports that the target was closed."""
         is_patient = self._full_since is not None and (not self._most or now - self._full_since < RESCUE_SECONDS)
         if self.source >= 0 and self._size < (self._most or 1) and not is_patient:
             wanted[self.source] = select.POLLIN
@@ -252,21 +255,21 @@ class Pump:
             wanted[self.target] = 0 if self._full_since is None else select.POLLOUT
 
     def waits_for_target(self, now: float) -> bool:
-        """True while the target is full and still has time to read, before the pump buffers more in memory."""
+        """Return True while the target is full, and the pump does not read into memory yet (:data:`RESCUE_SECONDS`)."""
         return self._most > 0 and self._full_since is not None and now - self._full_since < RESCUE_SECONDS
 
     def handle_event(self, fd: int, event: int) -> None:
-        """Read or write, according to an event of ``poll``."""
+        """Read or write, depending on an event of ``poll``."""
         if fd == self.source:
             self.read()
         elif fd == self.target:
             if event & select.POLLOUT:
                 self._write()
-            elif event:  # nobody reads it
+            elif event:  # the reader of the target has closed it
                 self.close()
 
     def read(self) -> int:
-        """Read once, and write what can be written. Returns how much was read; 0 at the end."""
+        """Read once, and write as much as possible. Returns the number of bytes read; 0 at the end, -1 for none now."""
         if self._splices and self._full_since is None:
             try:
                 size = os.splice(self.source, self.target, SPLICE_BYTES, flags=_NOT_BLOCKING)
@@ -286,7 +289,7 @@ class Pump:
             return self._pass_in_kernel(*self._copies)
         try:
             data = os.read(self.source, READ_BYTES)
-        except OSError:  # a terminal or a connection was cut; a pipe can pass this on only as its end
+        except OSError:  # the terminal or the connection is gone; the CLI sees the end of its input
             data = b""
         if not data:
             self.end()
@@ -300,13 +303,13 @@ class Pump:
         return len(data)
 
     def _pass_in_kernel(self, copy: int, copies: int) -> int:
-        """Forward and record the available bytes in the kernel, without a copy in this process."""
+        """Pass on and record the available bytes in the kernel, without copying them into this process."""
         assert _tee is not None
         assert self._recording is not None
         size = 0
         if not self._ahead:
             size = self._ahead = _tee(self.source, copies, SPLICE_BYTES, _NOT_BLOCKING)
-            if size <= 0:  # the end, or tee does not work here
+            if size <= 0:  # the end, or tee does not support these descriptors
                 self._ahead, self._is_much = 0, False
                 return -1
             self._is_much = size >= MUCH_BYTES
@@ -317,7 +320,7 @@ class Pump:
         except BlockingIOError:
             self._full_since = monotonic()
         except OSError:
-            self._copies = None  # splice does not work here, or the target is closed, as the next write will show
+            self._copies = None  # splice does not support the target, or the target is closed: the next write tells
         if size:
             self._recording.put_from(copy, size)
             if self._recording.is_over:
@@ -346,7 +349,7 @@ class Pump:
         self._size += len(data)
 
     def read_rest(self) -> None:
-        """Read what the ended CLI left in its pipe. Do not wait for processes that the CLI started: they may run on."""
+        """Read what the ended CLI has left in its pipe, and stop. Processes that the CLI started may hold it open."""
         self._copies = None
         if self.source >= 0:
             left = _size(self.source)
@@ -378,7 +381,7 @@ class Pump:
                 self.close()
 
     def end(self) -> None:
-        """Stop reading. Close the target after it has got everything."""
+        """Stop reading. Close the target when all waiting data is written."""
         if self.source >= 0:
             os.close(self.source)
             self.source = -1
@@ -386,13 +389,13 @@ class Pump:
             self.close()
 
     def close(self) -> None:
-        """Close both ends and drop the waiting data. The writer gets an error, as with a bare pipe."""
+        """Close both ends, and drop the waiting data. The program that writes to the source gets an error."""
         self._waiting.clear()
         for fd in (self.source, self.target):
             if fd >= 0:
                 with suppress(OSError):
                     if fd == 1:
-                        os.set_blocking(fd, True)  # the next program of the shell gets the same pipe
+                        os.set_blocking(fd, True)  # the next program may use the same pipe, and expects it to block
                     os.close(fd)
         self.source = self.target = -1
 
@@ -422,18 +425,18 @@ def _size(fd: int) -> int:
 def _widen(fd: int) -> None:
     import fcntl
 
-    with suppress(OSError):  # more than this user may have
+    with suppress(OSError):  # the user's limit for pipes is reached
         fcntl.fcntl(fd, _F_SETPIPE_SZ, SPLICE_BYTES)
 
 
 class Relay:
-    """Runs the pumps until the CLI has ended and its host has all of its output."""
+    """Runs the pumps until the CLI has ended and the host has all of its output."""
 
     def __init__(self, child: Child, pumps: list[Pump], recording: Recording | None) -> None:
         self._child = child
         self._pumps = pumps
         self._recording = recording
-        #: True after a signal that came after the end of the CLI: the relay ends without the rest of the output.
+        # True if a signal arrived after the end of the CLI. Then the relay ends without passing on the rest.
         self._is_over = False
         self._woken, self._wake = os.pipe()
         if recording is not None:
@@ -442,7 +445,7 @@ class Relay:
 
     def _watch(self) -> None:
         waited_for = PASSED_ON | {signal.SIGCHLD}
-        wait = getattr(signal, "sigwaitinfo", signal.sigwait)  # macOS does not say who sent a signal
+        wait = getattr(signal, "sigwaitinfo", signal.sigwait)  # macOS has no sigwaitinfo
         while True:
             told = wait(waited_for)
             number, code = (told, 0) if isinstance(told, int) else (told.si_signo, told.si_code)

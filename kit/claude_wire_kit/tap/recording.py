@@ -1,4 +1,4 @@
-"""Record the bytes that go through the tap. Each run of the CLI gets its own folder."""
+"""Record the bytes that the tap passes on. Each run of the CLI has its own folder."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from claude_wire_kit.terminal.record import Recorder
 #: Size limit in bytes for a file of a recording. When a file reaches the limit, the recording ends.
 FILE_BYTES = 1024 * 1024 * 1024
 
-#: Limit in seconds for how long the redacting thread may hold up the thread that passes bytes on.
+#: The interpreter's switch interval in seconds. It limits how long the redacting thread delays the relay.
 SWITCH_SECONDS = 0.0002
 
 #: A stream's name is its descriptor in the CLI.
 STDIN, STDOUT, STDERR = 0, 1, 2
 
 
-#: Limit in bytes for chunks that wait to be redacted. Above the limit the recording ends.
+#: Limit in bytes for chunks that wait to be redacted. Above it, the recording ends.
 WAITING_BYTES = 64 * 1024 * 1024
-#: Memory of a waiting chunk in bytes, without its data.
+#: Memory of a waiting chunk in bytes, besides its data.
 CHUNK_BYTES = 200
 
 
@@ -50,7 +50,7 @@ class Recording:
         os.mkdir(folder, 0o700)
         #: True after the end of the recording: everything is written, and further data is ignored.
         self.is_over: bool = False
-        #: A descriptor that gets a byte when everything is written. -1: everything is written when :meth:`end` returns.
+        #: A descriptor that gets a byte when everything is written. If it is -1, :meth:`end` writes everything itself.
         self.wake: int = -1
         self._say = say
         self._began = began
@@ -62,13 +62,13 @@ class Recording:
             self._write(stream, data, time.monotonic())
 
     def put_from(self, pipe: int, size: int) -> None:
-        """Record ``size`` bytes of the CLI's output from a pipe that has exactly these bytes."""
+        """Record ``size`` bytes of the CLI's output from a pipe that contains exactly these bytes."""
         if not self.is_over:
             self._recorder.received_from(pipe, size, time.monotonic())
             self._check()
 
     def end(self, returncode: int) -> None:
-        """Record the CLI's return code (as in :mod:`subprocess`) and end the recording."""
+        """Record the CLI's return code, negative for a signal, and end the recording."""
         if not self.is_over:
             self._finish(returncode)
 
@@ -113,7 +113,7 @@ class RedactedRecording(Recording):
 
     def _begin(self, argv: list[str]) -> None:
         self._queue: SimpleQueue[tuple[int, bytes, float] | int] = SimpleQueue()
-        # Only one thread writes each counter.
+        # The bytes that were put and taken so far. Each counter is written by one thread only.
         self._put = self._taken = 0
         sys.setswitchinterval(SWITCH_SECONDS)
         Thread(target=self._run, args=(argv,), daemon=True).start()
@@ -133,7 +133,7 @@ class RedactedRecording(Recording):
         try:
             self._redact(argv)
         except Exception as error:
-            # Name only the type: the text of the error may contain a secret.
+            # Report only the type, because the text of the error may contain a secret.
             self._stop(type(error).__name__)
         if self.wake >= 0:
             os.write(self.wake, b"!")
@@ -152,7 +152,7 @@ class RedactedRecording(Recording):
                 self._finish(item)
                 return
             stream, data, at = item
-            # Standard error may contain anything, so every line of it is masked.
+            # Mask every line of standard error, because it may contain anything.
             clean = b"[masked]\n" * data.count(b"\n") if stream == STDERR else lines[stream].feed(data)
             if clean:
                 self._write(stream, clean, at)

@@ -4,12 +4,12 @@ The rules, for every line:
 
 * Secrets within strings are masked, in keys and in values (:mod:`.secrets`).
 * In a field with a secret name, strings are masked and numbers become 0.
-* Texts in pieces (deltas) are masked as a whole: a secret may be cut between two of them.
-* A field that no message class has is masked. So is a line of an unknown type, except for its ``type``.
-* A line that is no JSON object, or longer than :data:`LINE_BYTES`, becomes ``{"type": "masked", "bytes": ...}``.
+* The texts of deltas are masked completely, because a secret may be split between two of them.
+* A field that no message class has is masked. A line of an unknown type is masked, except for its ``type``.
+* A line that is not a JSON object, or longer than :data:`LINE_BYTES`, becomes ``{"type": "masked", "bytes": ...}``.
 """
 
-# Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
+# The values are plain JSON, so pyright knows only a part of their types after isinstance.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LINE_BYTES = 16 * 1024 * 1024
 #: Fields of an unknown object that are not masked.
 _TAGS = ("type", "subtype", "role")
 _TAG = re.compile(r"[a-z][a-z_/-]{0,60}")
-#: Fields of a stream event with a piece of a text, and the subfields of a piece that are ids or names.
+#: Fields of a stream event that contain a piece of a text, and the fields of such a piece that are ids or names.
 _PIECES = ("delta", "content_block")
 _WHOLE = ("id", "name", "tool_use_id", "stop_reason")
 _HOOK_PIECES = ("stdout", "stderr", "output")
@@ -47,14 +47,14 @@ _PLAIN_KEY = re.compile(r"[A-Za-z_]{1,40}")
 _SHORT_FLAGS = ("-p", "-P", "-a", "-w", "-pw")
 #: Harmless values of these flags: ports, paths, other flags.
 _HARMLESS = re.compile(r"\d{1,5}(?::\d{1,5})?|[./~].*|--?[a-z][\w-]*", re.S)
-#: Length from which a list of numbers may be the bytes of a text.
+#: A list of at least this many numbers may be the bytes of a text.
 MIN_BYTES = 6
 
 _decoder = Decoder()
 
 
 def redacted_line(line: bytes) -> bytes:
-    """Mask the secrets in a line. A line feed at the end stays."""
+    """Return a line with its secrets masked. Keep a line feed at its end."""
     body = line.removesuffix(b"\n")
     end = line[len(body) :]
     if not body.strip():
@@ -67,12 +67,12 @@ def redacted_line(line: bytes) -> bytes:
         _mask_unknown(plain, message)
         _mask_pieces(plain)
         return json.dumps(_redacted(plain), separators=(",", ":"), allow_nan=False).encode() + end
-    except Exception:  # whatever cannot be read is masked
+    except Exception:  # mask a line that cannot be read
         return _unreadable(len(body)) + end
 
 
 def redacted_flags(flags: list[str]) -> list[str]:
-    """Mask the secrets in the arguments of a CLI."""
+    """Return the CLI's arguments with their secrets masked."""
     return [str(flag) for flag in _redacted(flags)]
 
 
@@ -108,7 +108,9 @@ def _mask_pieces(plain: dict[str, Any]) -> None:
 
 
 def _mask(value: Any, *, numbers: bool = True, keys: bool = False) -> Any:
-    """Mask all strings and numbers of a value. With ``keys``, also mask keys that are not just letters and ``_``."""
+    """Mask all strings of a value, and set numbers to 0 unless ``numbers`` is False. With ``keys``, also mask keys that
+    contain other characters than letters and ``_``.
+    """
     match value:
         case dict():
             clean: dict[str, Any] = {}
@@ -168,7 +170,7 @@ def _redacted_object(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _masked_value(name: str, value: Any) -> Any:
-    """Mask the value of a secret name. Counts of tokens and values such as "none" stay."""
+    """Mask the value of a secret name. Keep counts of tokens, and values such as "none"."""
     if isinstance(value, str) and is_plain_value(value):
         return value
     if counts_tokens(name):
@@ -181,7 +183,7 @@ def _masked_value(name: str, value: Any) -> Any:
 
 
 def _without_short_flags(arguments: list[Any]) -> list[Any]:
-    """Mask the arguments after ``-p`` and similar flags. For an unknown command they may be passwords."""
+    """Mask the arguments after ``-p`` and similar flags, which many programs use for passwords."""
     return [
         _mask(item)
         if index and arguments[index - 1] in _SHORT_FLAGS and isinstance(item, str) and not _HARMLESS.fullmatch(item)
@@ -195,7 +197,7 @@ def _names_secret(value: Any) -> bool:
 
 
 def _follows_name(values: list[Any], index: int) -> bool:
-    """True for the value of a flag in a command line, or of a header in a pair."""
+    """Return True if an item of a list is the value of a flag, or of a header in a pair."""
     before = values[index - 1] if index else None
     if before in ("=", ":", "=>") and index > 1:
         return _names_secret(values[index - 2])
@@ -221,13 +223,13 @@ def _redacted_text(text: str) -> str:
 
 def _unambiguous(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     plain = dict(pairs)
-    if len(plain) < len(pairs):  # a duplicate key would hide one of the values
+    if len(plain) < len(pairs):  # of duplicate keys, only the last value would be masked
         raise ValueError
     return plain
 
 
 class Lines:
-    """Split chunks of bytes into lines and redact each complete line."""
+    """Splits chunks of bytes into lines, and redacts each complete line."""
 
     def __init__(self) -> None:
         self._begun = bytearray()
@@ -241,7 +243,7 @@ class Lines:
         return b"".join(lines)
 
     def close(self) -> bytes:
-        """Return the redacted rest: the last line, if it has no line feed."""
+        """Return the last line, redacted, if it had no line feed."""
         return self._ended(b"")
 
     def _ended(self, part: bytes) -> bytes:

@@ -1,9 +1,9 @@
 """Mask the secrets in a text.
 
-Five kinds of rules find a secret: by its form (:data:`KINDS` and :data:`.gitleaks.GITLEAKS`), by the name beside it
-(:mod:`.names`), by a command with a secret argument (:data:`COMMANDS`), by its column in a table (:mod:`.columns`), and
-by its randomness (:mod:`.chance`). Then :mod:`.forms` undoes the escapes of the text, and the rules run again. If they
-find another secret, and a part of it is still in the masked text, the whole text is masked.
+Five kinds of rules find a secret: by its form (:data:`KINDS` and :data:`.gitleaks.GITLEAKS`), by its name
+(:mod:`.names`), as the argument of a command (:data:`COMMANDS`), by its column in a table (:mod:`.columns`), and by its
+randomness (:mod:`.chance`). Then :mod:`.forms` undoes the escapes of the text, and the rules run again. If they find
+another secret, and the masked text still contains a part of it, the whole text is masked.
 
 Every pattern must run in linear time. Keep repetitions bounded.
 """
@@ -32,8 +32,8 @@ from claude_wire_kit.tap.names import named_secrets
 MASK = "[masked]"
 #: Limit for a text, in characters. A longer text is masked as a whole.
 TEXT_CHARACTERS = 1024 * 1024
-#: Limit for the work on an escaped text: length of its secrets times length of the text, about 0.1 s. Above the limit
-#: the whole text is masked.
+#: Limit for the length of a text's secrets times the length of the text, about 0.1 s of work. Above it, an escaped text
+#: is masked as a whole.
 MAX_STEPS = 10**9
 
 #: Name of a kind -> hints and a pattern. The pattern runs only if the lower-case text has one of the hints.
@@ -120,7 +120,7 @@ KINDS: dict[str, tuple[tuple[str, ...], str]] = {
     ),
 }
 
-#: The same for commands with a secret argument. The hints are parts of the commands' names.
+#: Like :data:`KINDS`, for commands with a secret argument. The hints are parts of the commands' names.
 COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
     "-p of a database": (
         ("mysql", "mariadb", "percona", "xtrabackup"),
@@ -209,7 +209,7 @@ _HINTS = [
     ("cookie", len(KINDS)),
     *((hint, index) for index, (hints, _) in enumerate(COMMANDS.values(), len(KINDS) + 1) for hint in hints),
 ]
-#: Indices of the kinds that match a single word without context.
+#: Indices of the patterns that match a single word, without its context.
 _ONE_WORD = {
     index
     for index, (hints, pattern) in enumerate(KINDS.values())
@@ -220,7 +220,7 @@ _TOKENS = [(hint, re.compile(pattern)) for hints, pattern in GITLEAKS.values() f
 #: Long words. Some of them look random.
 _WORD = re.compile(r"[A-Za-z0-9+/_-]{12,}={0,6}")
 _LONG = re.compile(r"[^\s\"'`<>(),;\\]{16,}")
-#: A hash. After a word such as ``commit`` or ``sha256`` a hash is not a secret.
+#: A hash, which is not a secret after a word such as ``commit`` or ``sha256``.
 _DIGEST = re.compile(
     r"(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{56}|[0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128}|(?:sha\d{3}-)?[A-Za-z0-9+/]{27,88}={0,2})"
 )
@@ -235,19 +235,19 @@ _SPACED = re.compile(r"(?<!\S)(?:\S[ \t]){15,}\S(?!\S)")
 _NUMBERS = re.compile(r"(?:[1-9]\d{1,2}[ ,]{1,2}){7,}\d{2,3}")
 #: An encoded file: base64 lines of the same length.
 _FILE = re.compile(r"(?:[A-Za-z0-9+/]{56,100}\r?\n[ \t]{0,20}){1,}[A-Za-z0-9+/]{1,100}={0,2}")
-#: Most strings of a session match this, and need no search.
+#: Strings that need no search, such as words and ids. Most strings of a session are of this kind.
 _HARMLESS = re.compile(rf"[a-z_]{{1,40}}|{UUID.pattern}|{ID.pattern}")
 
 
 def masked_text(text: str) -> str:
-    """Mask the secrets in a text. A text that is too long, or hides a secret behind escapes, is masked as a whole."""
+    """Return a text with its secrets masked. A text that is too long, or hides a secret by escapes, is masked whole."""
     if len(text) < 400:
         return _masked_short(text)
     return MASK if len(text) > TEXT_CHARACTERS else _masked_in_any_form(text)
 
 
 def is_token_over(texts: list[str]) -> bool:
-    """True if adjacent texts form a token only when joined."""
+    """Return True if none of these texts contains a token, but all of them joined do."""
     return any(len(text) < 200 for text in texts) and _has_token("".join(texts)) and not any(map(_has_token, texts))
 
 
@@ -262,7 +262,7 @@ def _masked_in_any_form(text: str) -> str:
 
 
 def _is_secret_in_other_form(text: str) -> bool:
-    """True if the text without escapes contains a secret, or a part of a secret, that the rules did not find before."""
+    """Return True if a text without its escapes contains a secret that the rules do not find in the text itself."""
     return _is_hidden(text, unescape) or (is_quoted_printable(text) and _is_hidden(text, unescape_printable))
 
 
@@ -287,7 +287,7 @@ def _is_hidden(text: str, undo: Callable[[str], str]) -> bool:
 
 
 def _is_left(secret: str, text: str) -> bool:
-    """True if a text still contains six consecutive characters of a secret."""
+    """Return True if a text still contains six consecutive characters of a secret."""
     return any(secret[begin : begin + 6] in text for begin in range(min(max(len(secret) - 5, 1), 2000)))
 
 
@@ -302,7 +302,7 @@ def _has_hint(lowered: str) -> bool:
 
 
 def _has_token(text: str) -> bool:
-    """True if a text contains a provider's token. A token must have a digit, to exclude names with dashes."""
+    """Return True if a text contains a provider's token. A token must have a digit, to exclude names with dashes."""
     lowered = text.lower()
     for hint, pattern in _ONE_WORD_HINTS:
         if hint in lowered and any(any(map(str.isdigit, found[0])) for found in pattern.finditer(text)):
@@ -311,12 +311,12 @@ def _has_token(text: str) -> bool:
 
 
 def _is_telling(secret: str) -> bool:
-    """True if a secret is too unusual to be an ordinary name in code: six characters or more, with a digit."""
+    """Return True if a secret cannot be an ordinary name in code: it has six characters or more, and a digit."""
     return len(secret) >= 6 and any(map(str.isdigit, secret))
 
 
 class _Masker:
-    """Replacement functions for :func:`re.sub`. Each masks secrets and appends them to a list."""
+    """Replacement functions for :func:`re.sub`. Each masks a secret and appends it to ``secrets``."""
 
     def __init__(self, secrets: list[str]) -> None:
         self._secrets = secrets
@@ -358,7 +358,7 @@ class _Masker:
 
     def hexed(self, match: re.Match[str]) -> str:
         groups = re.findall(r"(?:0x|\\x)?([0-9a-fA-F]{2,4})", match[0])
-        is_cut = match.string[: match.start()][-1:].isalnum()  # skip the end of an address
+        is_cut = match.string[: match.start()][-1:].isalnum()  # the first group is the end of an address: skip it
         digits = "".join(groups[is_cut:])
         return self._if_readable(match, bytes.fromhex(digits[: len(digits) // 2 * 2]))
 
@@ -375,7 +375,7 @@ class _Masker:
         return MASK + (" " if match[0].endswith(" ") else "")
 
     def _is_glued(self, word: str) -> bool:
-        """True if a word is one to three characters followed by the base64 of a secret."""
+        """Return True if a word is the base64 of a secret, after one to three other characters."""
         for begin in range(1, 4):
             text = decoded(word[begin:]) if len(word) >= 24 else None
             if text is not None and _masked(text, []) != text:
@@ -391,7 +391,7 @@ class _Masker:
 
 
 def _masked(text: str, secrets: list[str]) -> str:
-    """Mask secrets without undoing escapes, and append them to ``secrets``."""
+    """Return a text with its secrets masked, without undoing escapes. Append the secrets to ``secrets``."""
     masker = _Masker(secrets)
     lowered = text.lower()
 
