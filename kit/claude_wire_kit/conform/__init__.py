@@ -1,1 +1,1 @@
-"""Hold a host, in any language, against scenarios of an agent: what ``claude-wire conform`` does."""
+"""Check a host, written in any language, in the scenarios of ``claude-wire conform``: each has an agent of its own."""

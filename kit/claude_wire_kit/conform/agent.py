@@ -1,7 +1,7 @@
-"""The program that a host starts as its CLI.
+"""The program that a host starts in place of the CLI.
 
-Its arguments are ``SCENARIO FOLDER LIMIT [FLAGS...]``. It plays the scenario, writes a recording into the folder, and
-is killed after LIMIT seconds.
+Its arguments are ``SCENARIO FOLDER LIMIT [FLAGS...]``. It does what the agent of the scenario does, and writes a
+recording into the folder. It is killed after LIMIT seconds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from claude_wire_kit.conform.wire import Wire
 
 @asynccontextmanager
 async def _resumed(session: AgentSession) -> AsyncGenerator[None, None]:
-    """The id of a session that is resumed stays."""
+    """Keep the session id if the host resumes a session."""
     session.id = session.options.resume or session.id
     yield
 
@@ -33,7 +33,7 @@ async def _serve(agent: Agent, wire: Wire) -> int:
 
 
 def main(argv: list[str]) -> None:
-    """Be the CLI for one host."""
+    """Run as the CLI of one host."""
     _, name, folder, limit, *flags = argv
     options = AgentOptions.parse(["claude", *flags])
     if options.version:

@@ -1,4 +1,4 @@
-"""What a host did in a scenario: the lines that it printed, and what it wrote to the agent."""
+"""What a host did in a scenario: the lines that it printed, and the lines that it wrote to the agent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from claude_wire.testing import Recording
 
 Object = dict[str, Any]
 
-#: Types of the lines that a host prints, with the keys that each must have: docs/how-to/conform.md.
+#: The types of lines that a host prints, and the keys that each type must have, as in docs/how-to/conform.md.
 PRINTED: dict[str, tuple[str, ...]] = {
     "init": ("session_id",),
     "text": ("text",),
@@ -35,15 +35,15 @@ PRINTED: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Evidence:
-    """One run of a host.
+    """Everything that is known about one run of a host.
 
     Attributes:
         stdout: what the host printed.
-        code: its exit code; None if it was killed at the time limit.
-        seconds: how long it ran.
+        code: the exit code of the host. None if it was killed at the time limit.
+        seconds: how long the host ran.
         limit: the time limit in seconds.
-        recording: of the agent; None if the host did not start it.
-        stderr: the last lines of the host's standard error.
+        recording: the recording of the agent. None if the host did not start it.
+        stderr: the end of the host's standard error.
     """
 
     stdout: bytes
@@ -68,43 +68,43 @@ class Evidence:
 
     @property
     def printed(self) -> list[Object]:
-        """The lines that the host printed."""
+        """The lines that the host printed, without the wrong ones."""
         return self._lines[0]
 
     @property
     def wrong_lines(self) -> list[bytes]:
-        """What it printed that is no line of the page."""
+        """The lines that the host should not have printed, because they are not of :data:`PRINTED`."""
         return self._lines[1]
 
     def of(self, kind: str) -> list[Object]:
-        """The printed lines of a type."""
+        """The printed lines of the type ``kind``."""
         return [line for line in self.printed if line["type"] == kind]
 
     # --- on the wire
 
     @cached_property
     def sent_lines(self) -> list[bytes]:
-        """Each line that the host wrote to the agent, without blank lines."""
+        """The lines that the host wrote to the agent, without blank ones."""
         lines = self.recording.stdin.split(b"\n") if self.recording is not None else []
         return [line for line in lines if line.strip()]
 
     @cached_property
     def sent(self) -> list[Object]:
-        """The lines of the host that are JSON objects."""
+        """The lines that the host wrote to the agent, if they are JSON objects."""
         return [value for value in map(_object, self.sent_lines) if value is not None]
 
     @property
     def prompts(self) -> list[str]:
-        """The text of each prompt on the wire."""
+        """The texts of the prompts that the host wrote to the agent."""
         return [_text_of(line.get("message")) for line in self.sent if line.get("type") == "user"]
 
     def requests(self, subtype: str) -> list[Object]:
-        """The control requests of the host of a subtype."""
+        """The host's control requests of this subtype."""
         return [body for body in map(_request, self.sent) if body.get("subtype") == subtype]
 
     @cached_property
     def answers(self) -> dict[str, list[Object]]:
-        """Request id -> the host's answers: ``{"subtype": "success", "response": {...}}`` or an error."""
+        """The host's answers by request id, each like ``{"subtype": "success", "response": {...}}``, or an error."""
         found: dict[str, list[Object]] = {}
         for line in self.sent:
             if line.get("type") == "control_response":
@@ -113,7 +113,7 @@ class Evidence:
         return found
 
     def asked(self, subtype: str) -> list[tuple[str, Object]]:
-        """The agent's control requests of a subtype: id and body of each."""
+        """The agent's control requests of this subtype, each as (id, body)."""
         found: list[tuple[str, Object]] = []
         for line in self.recording.stdout.split(b"\n") if self.recording is not None else []:
             value = _object(line) if b'"control_request"' in line[:200] else None
@@ -123,7 +123,7 @@ class Evidence:
 
     @cached_property
     def options(self) -> AgentOptions | None:
-        """The flags that the agent was started with; None if they cannot be read."""
+        """The flags with which the host started the agent. None if they cannot be read."""
         try:
             return AgentOptions.parse(["claude", *(self.recording.argv if self.recording is not None else ())], {})
         except ValueError:
@@ -131,7 +131,7 @@ class Evidence:
 
     @property
     def end(self) -> Object:
-        """How the agent ended: ``rc`` and ``input_ended``; empty if it was killed or goes on."""
+        """The agent's exit code ``rc``, and ``input_ended``. Empty if the agent was killed or did not end."""
         files: Mapping[str, bytes] = self.recording.files if self.recording is not None else {}
         return _object(files.get("exit.json", b"")) or {}
 
@@ -139,11 +139,11 @@ class Evidence:
 
     @property
     def stderr_lines(self) -> list[str]:
-        """The last lines of the host's standard error, safe to print."""
+        """The last lines of the host's standard error, made safe to print."""
         return [one_line(line, 200) for line in self.stderr.splitlines() if line.strip()]
 
     def summary(self) -> str:
-        """What the host did, in one line."""
+        """Describe in one line what the host did."""
         kinds: list[list[Any]] = []
         for line in self.printed:
             if kinds and kinds[-1][0] == line["type"]:

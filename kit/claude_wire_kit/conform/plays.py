@@ -1,6 +1,6 @@
-"""What the agent of each scenario does: one function for each, called for every prompt with the turn and the wire.
+"""What the agent of each scenario does for a prompt, as one function for each scenario.
 
-What the agent says tells what it has seen of the host, so that a rule about a text is also one about the host's side.
+Some agents say what they got from the host. So a rule about the agent's text also checks what the host has done.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from claude_wire_kit.conform.wire import Sent, Wire
 
 Play = Callable[[Turn, Wire], Awaitable[Any]]
 
-#: Text of many_deltas.
+#: The pieces of text that the agent of ``many_deltas`` says.
 MANY = [f"{number} " for number in range(10_000)]
-#: Characters of long_line, and bytes of stderr_flood.
+#: The number of characters in the line of ``long_line``, and of bytes that ``stderr_flood`` writes.
 LONG = 20 * 1024 * 1024
 FLOOD = 8 * 1024 * 1024
-#: Seconds of silence in stall.
+#: How many seconds the agent of ``stall`` is silent.
 SILENCE = 3.0
-#: Seconds for which the agent of will_not_end goes on after the end of its input.
+#: How many seconds the agent of ``will_not_end`` keeps running after the end of its input.
 LINGER = 14.0
 
 
@@ -117,7 +117,7 @@ async def busy_prompts(turn: Turn, wire: Wire) -> None:
 
 
 async def background(turn: Turn, wire: Wire) -> None:
-    """Two turns of the CLI that are one for the library: it reports "idle" after the second only, as the CLI does."""
+    """Run two turns as the CLI does: the state becomes "idle" only after the second one, so they are one run."""
     ids = {"session_id": turn.session.id}
     use = await turn.use_tool(
         "Agent", {"description": "look around", "prompt": "Look around.", "run_in_background": True}
@@ -128,7 +128,7 @@ async def background(turn: Turn, wire: Wire) -> None:
     await turn.tool_result(use, "Async agent launched successfully.")
     await turn.say("It looks around.")
     await turn.emit(_result(turn, "It looks around."))
-    await anyio.sleep(1)  # a host that takes this result for the end closes the input now
+    await anyio.sleep(1)  # a host that wrongly takes this result for the last one ends the input now
     hooked = await turn.hook("PreToolUse", tool_name="Bash", tool_input={"command": "ls"}, tool_use_id="toolu_in_task")
     await _system(turn, "task_notification", **task, status="completed", output_file="", summary="Nothing there.")
     await _system(turn, "init", cwd="/", **ids, tools=[], mcp_servers=[], model="m", permissionMode="default")
@@ -136,7 +136,7 @@ async def background(turn: Turn, wire: Wire) -> None:
 
 
 def _result(turn: Turn, text: str) -> ResultSuccess:
-    """A result that the play writes itself."""
+    """Return a result for a play that sends its own, instead of the agent sending one after it."""
     return ResultSuccess(
         is_error=False,
         result=text,
@@ -183,7 +183,7 @@ async def rate_limit(turn: Turn, wire: Wire) -> None:
     await turn.say("After.")
 
 
-# --- what no host knows
+# --- unknown messages and requests
 
 
 async def unknown_type(turn: Turn, wire: Wire) -> None:
@@ -233,7 +233,7 @@ UNKNOWN_REQUEST = "request-that-nobody-knows"
 
 
 def answers(line: Sent) -> str | None:
-    """The id of the request that a line of the host answers."""
+    """Return the id of the request that is answered by a line of the host."""
     return fields_of(line.get("response")).get("request_id")
 
 
@@ -241,7 +241,7 @@ def is_prompt(line: Sent) -> bool:
     return line.get("type") == "user"
 
 
-# --- sizes, and bytes between and within lines
+# --- long lines, many lines, and bytes that are no messages
 
 
 async def long_line(turn: Turn, wire: Wire) -> None:
@@ -287,7 +287,7 @@ async def garbage(turn: Turn, wire: Wire) -> None:
 async def not_utf8(turn: Turn, wire: Wire) -> None:
     await turn.say("Before.")
     await wire.put(turn)
-    await anyio.sleep(0.5)  # what came before is read before
+    await anyio.sleep(0.5)  # so that the host reads the next line on its own
     await wire.put(turn, b'{"type":"system","subtype":"status","status":"\xff\xfe"}\n')
     await turn.say("After.")
 

@@ -1,4 +1,4 @@
-"""What ``claude-wire conform`` prints: each scenario in a few lines, a table, or one JSON object."""
+"""Write what ``claude-wire conform`` prints: a few lines for each scenario, a table, or one JSON object."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from claude_wire_kit.conform.running import Outcome
 
 
 def in_words(outcome: Outcome) -> list[str]:
-    """A scenario: what was asked of the host, what it did, and which rules do not hold."""
+    """Describe a scenario: what the host was asked to do, what it did, and which rules it broke."""
     lines = [
         f"{outcome.scenario.name}: {outcome.verdict}",
         f"  agent: {outcome.scenario.does}",
@@ -31,7 +31,7 @@ def in_words(outcome: Outcome) -> list[str]:
 
 
 def table(outcomes: Sequence[Outcome]) -> list[str]:
-    """A row for each scenario, and the sums."""
+    """Return a table with a row for each scenario, and a line that counts the verdicts."""
     width = max(len(name) for name in ("scenario", *(outcome.scenario.name for outcome in outcomes)))
     lines = [f"{'scenario':{width}}  {'verdict':14}  rules that do not hold"]
     for outcome in outcomes:
@@ -42,7 +42,7 @@ def table(outcomes: Sequence[Outcome]) -> list[str]:
 
 
 def as_json(command: Sequence[str], outcomes: Iterable[Outcome]) -> Object:
-    """All of it as JSON."""
+    """Return everything as one JSON object."""
     scenarios = [_outcome_as_json(outcome) for outcome in outcomes]
     return {
         "command": list(command),

@@ -1,6 +1,6 @@
-"""The rules that a host is held against. Each function returns a rule; a scenario has a list of them.
+"""The rules that a host must keep in a scenario. Each function here makes one rule.
 
-A rule says in one sentence what must hold, and its check returns None, or what is wrong.
+A rule is stated in one sentence. Its check returns None if the host kept it, or a text that says what is wrong.
 """
 
 from __future__ import annotations
@@ -15,17 +15,18 @@ from claude_wire.support import fields_of, items_of, one_line
 from claude_wire_kit.conform.evidence import Evidence, Object
 from claude_wire_kit.conform.plays import UNKNOWN_REQUEST
 
-#: Types of lines that a host may write to its CLI.
+#: The types of lines that a host may write to the CLI.
 HOST_TYPES = {"user", "control_request", "control_response", "control_cancel_request", "keep_alive"}
 
 
 class Rule(NamedTuple):
-    """What must hold after a scenario."""
+    """Something that must be true after a scenario."""
 
     #: Unique within the scenario.
     name: str
+    #: The rule in one sentence.
     says: str
-    #: Returns what is wrong, or None.
+    #: Returns what is wrong, or None if the rule was kept.
     check: Callable[[Evidence], str | None]
 
 
@@ -41,11 +42,11 @@ def _equal(found: Any, wanted: Any) -> str | None:
 
 
 def shown(value: Any) -> str:
-    """A value in few words, safe to print."""
+    """Return a value as JSON, shortened and made safe to print."""
     return one_line(json.dumps(value), 120)
 
 
-# --- of every scenario
+# --- rules of every scenario
 
 
 def starts() -> Rule:
@@ -144,7 +145,7 @@ def no_error() -> Rule:
     return check
 
 
-# --- what is printed
+# --- rules about what the host prints
 
 
 def texts(*wanted: str) -> Rule:
@@ -184,7 +185,7 @@ def half_text() -> Rule:
 
 
 def _paired(text: str) -> str:
-    """Join halves of characters that stand together, and write U+FFFD for others."""
+    """Join surrogates that make one character together, and replace others by U+FFFD."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
@@ -207,7 +208,12 @@ def tool_uses(*wanted: tuple[str, Object]) -> Rule:
 
 
 def tool_results(*wanted: tuple[str | None, bool], of: Sequence[int] | None = None) -> Rule:
-    """Args: text (None for any) and ``is_error`` of each; ``of``: which tool use each belongs to, if not in order."""
+    """Make the rule.
+
+    Args:
+        wanted: the text and ``is_error`` of each result. None allows any text.
+        of: the index of the tool use that each result belongs to. By default the results are in the order of the uses.
+    """
 
     @_rule("tool_result", "Each result of a tool is printed with its content, and with the id of its use.")
     def check(seen: Evidence) -> str | None:
@@ -228,7 +234,7 @@ def tool_results(*wanted: tuple[str | None, bool], of: Sequence[int] | None = No
 
 
 def _plain(content: Any) -> Any:
-    """The text of a tool's result, which is a text or blocks."""
+    """Return the text of a tool's result, which is a string or a list of blocks."""
     blocks = items_of(content)
     return "".join(str(fields_of(block).get("text", block)) for block in blocks) if blocks else content
 
@@ -250,7 +256,13 @@ def session(id: str) -> Rule:
 
 
 def results(*wanted: tuple[str, bool], text: str | None = None, output: Any = None) -> Rule:
-    """Args: subtype and ``is_error`` of each result; text and structured output of the last."""
+    """Make the rule.
+
+    Args:
+        wanted: the subtype and ``is_error`` of each result.
+        text: the text of the last result. None allows any.
+        output: the structured output of the last result. None allows any.
+    """
     what = "The result is printed" if len(wanted) == 1 else f"{len(wanted)} results are printed"
 
     @_rule("result", f"{what}: {', '.join(subtype for subtype, _ in wanted)}.")
@@ -304,11 +316,11 @@ def called(kind: str, *wanted: Object) -> Rule:
     return check
 
 
-# --- what is on the wire
+# --- rules about what the host writes to the agent
 
 
 def answered(subtype: str, says: str, wanted: Object) -> Rule:
-    """The one question of a subtype has one answer, a success whose payload has these keys with these values."""
+    """Make the rule that the agent's only request of a subtype has one answer, a success with what ``wanted`` has."""
 
     @_rule("answer", says)
     def check(seen: Evidence) -> str | None:

@@ -1,4 +1,4 @@
-"""Run a host through a scenario, and judge what it did."""
+"""Run a host in a scenario, and check what it did."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ from claude_wire_kit.conform.evidence import Evidence
 from claude_wire_kit.conform.rules import Rule
 from claude_wire_kit.conform.scenarios import Scenario
 
-#: Environment variables of a host: the path of its CLI, and what it is asked to do.
+#: The environment variables that tell a host the path of its CLI, and what it is asked to do.
 CLI, TASK = "CLAUDE_WIRE_CONFORM_CLI", "CLAUDE_WIRE_CONFORM_TASK"
-#: Seconds for which the agent may go on after its host has ended.
+#: How many seconds the agent may keep running after its host has ended.
 LAST_SECONDS = 5.0
-#: Bytes of the host's standard error that are kept.
+#: How many bytes are kept of the end of the host's standard error.
 STDERR_BYTES = 4000
 
-#: Verdicts, the worst first. "no longer fails" is an exception that is out of date.
+#: All verdicts, the worst first. "no longer fails" means that the host keeps a rule that it is expected to break.
 VERDICTS = ("fail", "no longer fails", "known fault", "by design", "pass")
-#: The first word of a reason that is no intention of the host's authors.
+#: The first word of the reason for breaking a rule, if it is a known fault of the host and not intended.
 FAULT = "fault:"
 
-#: Scenario -> rule -> why a host does not keep it.
+#: The rules that a host is expected to break, with the reasons: scenario -> rule -> reason.
 Expected = Mapping[str, Mapping[str, str]]
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A rule after a scenario."""
+    """Whether the host kept a rule in a scenario."""
 
     rule: Rule
-    #: What is wrong; None if the rule holds.
+    #: What is wrong. None if the host kept the rule.
     wrong: str | None
-    #: Why the host does not keep the rule by design; None if it is not known to.
+    #: Why the host is expected to break the rule. None if it is expected to keep it.
     reason: str | None
 
     @property
@@ -58,7 +58,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A scenario that a host has run through."""
+    """A scenario, and how the host did in it."""
 
     scenario: Scenario
     seen: Evidence
@@ -66,24 +66,25 @@ class Outcome:
 
     @property
     def verdict(self) -> str:
-        """The worst verdict of its rules."""
+        """The worst verdict of the rules."""
         verdicts = {finding.verdict for finding in self.findings}
         return next(one for one in VERDICTS if one in verdicts)
 
     @property
     def ok(self) -> bool:
-        """True unless a rule is broken that should hold, or an exception is out of date."""
+        """True if the host kept every rule that it is expected to keep, and no other one."""
         return self.verdict not in ("fail", "no longer fails")
 
 
 class Runner:
-    """Runs one host through scenarios, perhaps in several threads.
+    """Runs a host in scenarios. Several threads may use it at the same time.
 
     Args:
-        command: the host. ``{cli}`` and ``{task}`` in it stand for the agent's path and for the task as JSON.
-        limit: seconds after which the host is killed.
-        expected: rules that the host does not keep by design.
-        keep: a folder for the recordings of the agent: each gets a folder with the scenario's name.
+        command: the command that starts the host. In it, ``{cli}`` is replaced by the path of the agent, and
+            ``{task}`` by the task as JSON.
+        limit: the host is killed after this many seconds.
+        expected: the rules that the host is expected to break.
+        keep: a folder for the agent's recordings. Each is stored in a subfolder with the name of the scenario.
     """
 
     def __init__(
@@ -97,7 +98,7 @@ class Runner:
         self._killed = False
 
     def run(self, scenario: Scenario) -> Outcome:
-        """Run the host through one scenario.
+        """Run the host in one scenario.
 
         Raises:
             OSError: the command cannot be started.
@@ -109,7 +110,7 @@ class Runner:
         return Outcome(scenario, seen, judge(scenario, seen, self._expected.get(scenario.name, {})))
 
     def kill(self) -> None:
-        """Kill the hosts that run now, with what they have started, and those that are just being started."""
+        """Kill all running hosts with the processes that they started, also those that another thread is starting."""
         self._killed = True
         for host in [*self._running]:
             with suppress(ProcessLookupError):
@@ -138,7 +139,7 @@ class Runner:
         return Evidence(stdout, code, seconds, self._limit, recording, last)
 
     def _run(self, argv: Sequence[str], env: Mapping[str, str], stderr: int) -> tuple[bytes, int | None]:
-        """Run the host. Returns what it printed, and its exit code, or None if it was killed at the time limit."""
+        """Run the host. Return what it printed, and its exit code, which is None if it was killed at the time limit."""
         nothing, pipe = subprocess.DEVNULL, subprocess.PIPE
         host = subprocess.Popen(argv, env=env, stdin=nothing, stdout=pipe, stderr=stderr, start_new_session=True)
         self._running.add(host)
@@ -155,20 +156,20 @@ class Runner:
 
 
 def _store_session(config: Path, id: str) -> None:
-    """Write a session to disk: a host may look for it before it starts its CLI."""
+    """Write a session to disk, because a host may check that it exists before starting the CLI to resume it."""
     session = config / "projects" / "-work" / f"{id}.jsonl"
     session.parent.mkdir(parents=True)
     session.write_text(json.dumps({"type": "summary", "summary": "A session.", "leafUuid": id}) + "\n")
 
 
 def judge(scenario: Scenario, seen: Evidence, reasons: Mapping[str, str]) -> list[Finding]:
-    """Hold what a host did against the rules. Where it has not started the agent, no other rule is looked at."""
+    """Check all rules of a scenario. If the host did not start the agent, check only the first rule, which says so."""
     rules = scenario.rules if seen.recording is not None else scenario.rules[:1]
     return [Finding(rule, rule.check(seen), reasons.get(rule.name)) for rule in rules]
 
 
 def _end(record: Path, seconds: float) -> None:
-    """Wait for the end of the agent, and kill it if it goes on without its host."""
+    """Wait until the agent has ended. Kill it if it is still running after ``seconds``."""
     command, ended = record / "cmd.json", record / "exit.json"
     if not command.exists():
         return

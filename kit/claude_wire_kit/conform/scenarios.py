@@ -1,4 +1,4 @@
-"""The scenarios: what the host is asked to do, what the agent does, and the rules that must hold afterwards."""
+"""The scenarios: what the host is asked to do, what the agent does, and which rules the host must keep."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from claude_wire_kit.conform.plays import Play
 from claude_wire_kit.conform.rules import Rule
 
 SUCCESS, FAILURE = ("success", False), ("error_during_execution", True)
-#: The session that `resume_replays` goes on with.
+#: The id of the session that the host resumes in ``resume_replays``.
 RESUMED = "5f0c8b52-6d0f-4c6e-9d0a-2f1f6f3c7a11"
 SCHEMA: Object = {"type": "object", "properties": {"words": {"type": "integer"}}, "required": ["words"]}
 ALLOWS: Object = {"behavior": "allow"}
@@ -33,18 +33,18 @@ BASH: tuple[str, Object] = ("Bash", {"command": "touch a.txt"})
 
 @dataclass(frozen=True)
 class Scenario:
-    """One scenario.
+    """A situation in which a host is checked.
 
     Attributes:
-        name: as on the command line.
-        does: what the agent does, in a sentence.
-        source: the recording or the rule that it comes from.
-        play: what the agent does.
+        name: the name on the command line.
+        does: what the agent does, in words.
+        source: the recording or the rule from which the scenario was made.
+        play: the function that does what the agent does.
         task: what the host is asked to do, as docs/how-to/conform.md specifies.
-        own: the rules of this scenario alone.
-        fails: True if the host has to report an error, or may.
+        own: the rules that only this scenario has.
+        fails: True if the host must or may report an error.
         exits: True if the agent ends by itself, before its host ends it.
-        lingers: True if it goes on after the end of its input.
+        lingers: True if the agent keeps running after the end of its input.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Scenario:
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """All rules: those of every scenario, and its own."""
+        """All rules: first those that every scenario has, then its own."""
         return (*self._common(), *self.own)
 
     def _common(self) -> Iterator[Rule]:
@@ -68,7 +68,7 @@ class Scenario:
         yield rules.prints_lines()
         yield rules.writes_messages()
         flags = dict(self._flags)
-        flags.pop("json_schema", None)  # an SDK may give it in `initialize`
+        flags.pop("json_schema", None)  # a host may also give the schema in `initialize`
         yield rules.flags(**flags)
         yield rules.prompts(*(act["send"] for act in self.task["acts"] if "send" in act))
         if not self.exits:
@@ -78,7 +78,7 @@ class Scenario:
 
     @property
     def _flags(self) -> Object:
-        """Fields of ClaudeOptions that the task asks for."""
+        """The fields of :class:`~claude_wire.ClaudeOptions` that the task needs."""
         task = self.task
         wanted = {
             "include_partial_messages": "partial" in task,
@@ -90,11 +90,11 @@ class Scenario:
         return {name: value for name, value in wanted.items() if value}
 
     def task_as_json(self) -> str:
-        """The task as a host gets it, with the flags of the CLI that it asks for."""
+        """Return the task as JSON for the host, with the flags of the CLI that it needs."""
         return json.dumps({"scenario": self.name, **self.task, "flags": ClaudeOptions(**self._flags).arguments()})
 
     def asks(self) -> str:
-        """What the host is asked to do, in words."""
+        """Say what the host is asked to do."""
         said = [_in_words(act) for act in self.task["acts"]]
         permission = self.task.get("permission")
         if permission is not None:
@@ -537,5 +537,5 @@ _TABLE = (
     ),
 )
 
-#: By name, in the order in which they run.
+#: All scenarios by name, in the order in which they run.
 SCENARIOS = {scenario.name: scenario for scenario in _TABLE}

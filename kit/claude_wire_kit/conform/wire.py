@@ -1,6 +1,6 @@
-"""The pipes between the host and the agent of a scenario, recorded as they are used.
+"""The pipes between a host and the agent of a scenario. Everything that passes through them is recorded.
 
-The folder that is written is a recording, as :class:`claude_wire.testing.Recording` reads it.
+A :class:`claude_wire.testing.Recording` can read the folder that is written.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from claude_wire.agent.main import take_standard_streams
 from claude_wire.limits import BLOCK_BYTES
 from claude_wire.support import fields_of
 
-#: The line that holds the place of bytes which are no message; see :meth:`Wire.put`.
+#: The message that :meth:`Wire.put` sends through the turn. :meth:`Wire.send` replaces it by any bytes.
 _PLACE = b'{"type":"conform_place"}\n'
 
 #: One line of the host, as JSON.
@@ -30,36 +30,36 @@ Sent = dict[str, Any]
 
 
 class Wire(ByteSendStream):
-    """The standard streams of the agent: the host's lines in :meth:`receive`, the agent's lines by :meth:`send`.
+    """The standard streams of the agent. Lines of the host come from :meth:`receive`; :meth:`send` writes to the host.
 
     Args:
-        folder: of the recording.
-        flags: the flags that the host gave.
+        folder: the folder for the recording.
+        flags: the flags with which the host started the agent.
     """
 
     def __init__(self, folder: str, flags: Sequence[str]) -> None:
         self._stdin, self._stdout = take_standard_streams()
-        # Unbuffered: all is there even if the agent is killed.
+        # These files are not buffered, so that they are complete even if the agent is killed.
         names = ("stdin.ndjson", "stdout.ndjson", "order.jsonl")
         self._files = {name: os.open(os.path.join(folder, name), os.O_WRONLY | os.O_CREAT, 0o600) for name in names}
-        # Bytes of a line that is not complete yet, by direction.
+        # For each direction, the number of bytes so far of a line that is not complete yet.
         self._unfinished = {"in": 0, "out": 0}
         self._folder = folder
         self._began = monotonic()
         self._news = anyio.Event()
         self._raw: list[tuple[bytes, anyio.Event]] = []
-        #: The lines of the host so far; those that are JSON but no objects as empty ones.
+        #: The lines of the host so far. JSON that is not an object is an empty one here.
         self.sent: list[Sent] = []
         #: True after the host has ended the agent's input.
         self.input_ended: bool = False
-        #: Seconds for which the agent goes on after the end of its input.
+        #: How many seconds the agent keeps running after the end of its input.
         self.linger: float = 0.0
         self._save("cmd.json", {"argv": ["claude", *flags], "pid": os.getpid()})
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda number, _: self.exit(128 + number))
 
     async def receive(self) -> AsyncGenerator[bytes, None]:
-        """Yield the host's lines, and the rest at the end of the input."""
+        """Yield the lines of the host. The last one may lack its line feed."""
         rest: list[bytes] = []
         while True:
             await anyio.wait_readable(self._stdin)
@@ -91,7 +91,10 @@ class Wire(ByteSendStream):
         news.set()
 
     async def until(self, found: Callable[[Sent], bool], count: int = 1, seconds: float = 5.0) -> bool:
-        """Wait for lines of the host. Returns False if they did not come in time, or the input has ended."""
+        """Wait until ``count`` lines of the host satisfy ``found``.
+
+        Return False if this did not happen within ``seconds``, or before the end of the input.
+        """
         with anyio.move_on_after(seconds):
             while sum(map(found, self.sent)) < count:
                 if self.input_ended:
@@ -110,7 +113,7 @@ class Wire(ByteSendStream):
         written.set()
 
     async def put(self, turn: Turn, data: bytes = b"") -> None:
-        """Write any bytes, after all that the turn has said. Returns when all is written."""
+        """Write any bytes, after everything that the turn has sent before, and wait until they are written."""
         written = anyio.Event()
         self._raw.append((data, written))
         await turn.emit({"type": "conform_place"})
@@ -128,17 +131,13 @@ class Wire(ByteSendStream):
             self._keep("stdout.ndjson", "out", data)
 
     async def aclose(self) -> None:
-        """Leave the streams as they are: they end with the process."""
+        """Do nothing: the streams are closed when the process ends."""
 
     def exit(self, code: int) -> NoReturn:
         """End the process at once, with this exit code."""
-        self.close(code)
-        os._exit(code)
-
-    def close(self, code: int) -> None:
-        """Write down how the agent has ended."""
         sys.stderr.flush()
         self._save("exit.json", {"rc": code, "input_ended": self.input_ended})
+        os._exit(code)
 
     def _keep(self, name: str, direction: str, data: bytes) -> None:
         os.write(self._files[name], data)
