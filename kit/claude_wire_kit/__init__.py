@@ -1,14 +1,14 @@
 """Programs built on claude_wire, and the command ``claude-wire``.
 
-- ``supervisor``: a daemon that owns CLIs, so that sessions outlive their clients, and its client.
-- ``events``: messages as what a front end shows.
-- ``web``: sessions of a supervisor over HTTP, with a page.
-- ``terminal``: sessions and recordings at a terminal.
-- ``html``: a session as one static page.
-- ``usage``: tokens and cost.
-- ``survey``: what recordings hold and add up to.
-- ``tap``: records what an SDK and the CLI say to each other.
-- ``conform``: holds hosts, in any language, against scenarios of an agent.
-- ``fleet``: supervisors on the nodes of a Ray cluster.
+- ``supervisor``: a daemon that runs CLIs, so that sessions outlive the programs that use them, and a client for it.
+- ``events``: translates messages into the events that a front end shows.
+- ``web``: serves the sessions of a supervisor over HTTP, with a page for browsers.
+- ``terminal``: shows sessions and recordings in a terminal.
+- ``html``: shows a session as one static HTML page.
+- ``usage``: counts tokens and cost.
+- ``survey``: examines recordings: finds unknown fields, adds up, and searches.
+- ``tap``: records what an SDK and the CLI send to each other.
+- ``conform``: checks hosts, written in any language, in scenarios that have an agent each.
+- ``fleet``: runs a supervisor on each node of a Ray cluster.
 - ``commands``: the command ``claude-wire``, with a module for each subcommand.
 """

@@ -1,4 +1,4 @@
-"""Sessions on a Ray cluster: a supervisor on each node, and clients anywhere. Needs the extra ``ray``."""
+"""Sessions on a Ray cluster, with a supervisor on each node and clients on any node. This needs the extra ``ray``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Fleet", "NodeLostError"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import the client when it is first used. The program that runs on each node does not need Ray."""
+    """Import the client at its first use, because the program that runs on each node does not need Ray."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:

@@ -1,8 +1,8 @@
 # pyright: basic, reportMissingImports=false
-# Ray need not be installed.
-"""The client's side of a fleet: sessions on a Ray cluster.
+# These files are type-checked without Ray.
+"""The client of a fleet, which has sessions on a Ray cluster.
 
-Ray chooses a node for each session, carries the bytes, and reports which actors have died.
+Ray chooses the node of each session, transports the bytes, and reports which actors have died.
 """
 
 from __future__ import annotations
@@ -33,28 +33,29 @@ if TYPE_CHECKING:
     from claude_wire.streams import Chunks
     from claude_wire_kit.supervisor.frames import Command
 
-#: The memory that the CLI of a session needs. Ray chooses a node with this much.
+#: The memory that the CLI of a session needs. Ray chooses a node that has this much left.
 SESSION_BYTES = 200_000_000
-#: A node that is silent for this many seconds counts as lost, if Ray has not reported it before.
+#: A node that is silent for this many seconds counts as lost, even if Ray has not reported it.
 LOST_SECONDS = 3 * BEAT_SECONDS
-#: At most this many items of a relay, of up to CHUNK_BYTES each, wait for a client. Then the relay waits, too.
+#: When this many items of a relay, each with up to ``CHUNK_BYTES``, wait for a client, the relay stops reading.
 MAX_ITEMS = 16
-#: At most this many losses of nodes are kept until the user of the fleet gets them.
+#: At most this many lost nodes are remembered until :meth:`Fleet.nodes` reports them.
 MAX_UNTOLD = 256
-#: An actor takes this many calls at once, which is more than the 1024 clients of a supervisor need.
+#: How many calls an actor runs at the same time. A supervisor has at most 1024 clients, which need fewer.
 MAX_CALLS = 4096
-#: A node must find memory for a session within this many seconds.
+#: How many seconds Ray has to find a node with enough memory for a session.
 ROOM_SECONDS = 20.0
 
 
 class NodeLostError(SupervisorError, ConnectionError):
-    """A node of a fleet, or the actor on it, has ended, and its CLIs with it.
+    """A node of a fleet, or the actor on it, has ended together with its CLIs.
 
-    Their journals are on the disk of that node: once it is back, :meth:`Fleet.resume` goes on with them.
+    The journals of the sessions are on the disk of that node. When the node is back, :meth:`Fleet.resume` can resume
+    them.
 
     Attributes:
-        node: its id in Ray.
-        sessions: the last known position of each of its sessions.
+        node: the node's id in Ray.
+        sessions: the last known position in each of the node's sessions.
     """
 
     def __init__(self, node: str, sessions: list[Cursor], why: str) -> None:
@@ -76,20 +77,22 @@ class _Node:
 
 
 class Fleet(Supervisor):
-    """The supervisors of a cluster as one :class:`~claude_wire_kit.supervisor.attach.Supervisor`: an actor on each node
-    holds one.
+    """All supervisors of a cluster, used like one :class:`~claude_wire_kit.supervisor.attach.Supervisor`.
 
-    ``ray.init()`` was called before. Programs that give the same name share the actors, which outlive them. A command
-    is for the node of its session; Ray chooses the one of a new session by free memory.
+    An actor on each node runs a supervisor. Call ``ray.init()`` before. All programs that use the same name share the
+    actors, which go on running when the programs end. A command goes to the node that has the session. Ray chooses the
+    node of a new session by its free memory.
 
     Args:
-        name: of the fleet.
-        folder: the state folder on each node; None for ``$CLAUDE_WIRE_SUPERVISOR`` there, or its user's own.
-        session_bytes: memory that Ray reserves for each session while its CLI runs.
+        name: the name of the fleet.
+        folder: the state folder on each node. The default is ``$CLAUDE_WIRE_SUPERVISOR`` of the node, or the folder of
+            its user.
+        session_bytes: how much memory Ray reserves for each session while its CLI runs.
         timeout: as for :func:`~claude_wire_kit.supervisor.attach.connect`.
 
     Raises:
-        NodeLostError: by each command, if its node is lost. SupervisorError: as by a Supervisor.
+        NodeLostError: from any command, if its node is lost.
+        SupervisorError: as from a Supervisor.
     """
 
     def __init__(
@@ -108,7 +111,7 @@ class Fleet(Supervisor):
         self._timeout = timeout
         self._nodes: dict[str, _Node] = {}
         self._untold: deque[NodeLostError] = deque(maxlen=MAX_UNTOLD)
-        # The node that gets all commands. None: each command goes to the node of its session.
+        # The node that all commands go to. If it is None, each command goes to the node of its session.
         self._node: _Node | None = None
 
     def __repr__(self) -> str:
@@ -119,8 +122,8 @@ class Fleet(Supervisor):
     async def deploy(self) -> list[str]:
         """Start an actor with a supervisor on each live node, and return the Ray ids of these nodes.
 
-        Call it when nodes were added or have returned. The first command does it, and so does a session that is placed
-        on a node without an actor.
+        Call this after nodes were added or have come back. It also happens at the first command, and when a session
+        is started on a node without an actor.
 
         Raises:
             NodeLostError, SupervisorError: as :meth:`nodes`.
@@ -136,13 +139,13 @@ class Fleet(Supervisor):
             self._nodes[id] = _Node(id, ray.remote(Node).options(**options, **named).remote(self.folder, id))
 
     def supervisor(self, node: str) -> Supervisor:
-        """Return the supervisor of one node. It takes all commands, and its new sessions run on that node.
+        """Return the supervisor of one node, which has all commands. Its new sessions run on that node.
 
         Args:
-            node: its id in Ray.
+            node: the node's id in Ray.
 
         Raises:
-            SupervisorError: the fleet has no actor on it.
+            SupervisorError: the fleet has no actor on that node.
         """
         if node not in self._nodes:
             raise SupervisorError(
@@ -156,7 +159,7 @@ class Fleet(Supervisor):
         """Return the sessions of each node, by the node's Ray id.
 
         Raises:
-            NodeLostError: a node is lost. Raised once: the next call goes on with the other nodes.
+            NodeLostError: a node is lost. This is raised once for each node; later calls return the other nodes.
             SupervisorError: a supervisor does not answer, or cannot be started.
         """
         if not self._nodes:
@@ -188,7 +191,7 @@ class Fleet(Supervisor):
         return msgspec.structs.replace(each[0], sessions=[session for listed in each for session in listed.sessions])
 
     async def watch(self) -> NoReturn:
-        """Ask all nodes repeatedly, so that the fleet knows the recent position of each session.
+        """Call :meth:`nodes` again and again, so that the last position in each session is known if a node is lost.
 
         Raises:
             NodeLostError, SupervisorError: as :meth:`nodes`.
@@ -213,7 +216,7 @@ class Fleet(Supervisor):
         """Wait for the result of an actor's method.
 
         Raises:
-            NodeLostError: it has ended, or does not answer in time.
+            NodeLostError: the actor has ended, or does not answer in time.
         """
         error: Exception | None = None
         with move_on_after(seconds):
@@ -232,10 +235,11 @@ class Fleet(Supervisor):
         return _Way(self, command)
 
     async def relay(self, command: Command, client: str) -> tuple[_Node, bytes, Any]:
-        """Start a relay for a command. Returns the node, the first item, and the other items.
+        """Start a relay for a command. Return the node, the first item, and an iterator over the other items.
 
         Raises:
-            NodeLostError, SupervisorError: there is no node for it, or it has no memory left.
+            NodeLostError: the node of the command is lost.
+            SupervisorError: no node has the session, or no node has enough memory left for a new one.
         """
         memory = self._bytes if isinstance(command, (Create, Resume)) else 0
         while True:
@@ -257,7 +261,7 @@ class Fleet(Supervisor):
                 )
 
     async def _found(self, command: Command) -> _Node:
-        """Return the node that has the session of a command."""
+        """Return the node that has the session named in a command."""
         keys = [key for key in ("attach", "resume", "stop", "remove") if getattr(command, key, None) is not None]
         if not keys:
             raise SupervisorError("command", "this is done on one node: supervisor() gives its supervisor")
@@ -270,14 +274,15 @@ class Fleet(Supervisor):
         raise SupervisorError("unknown", f"no node of the fleet has the session {id!r}")
 
     async def _placed(self) -> _Node | None:
-        """Return the node that Ray chooses for a session, or None if that node is gone."""
+        """Return the node that Ray chooses for a session, or None if it has disappeared since then."""
         id = await run_sync(self._place)
         if id not in self._nodes:
             await self.deploy()
         return self._nodes.get(id)
 
     def _place(self) -> str:
-        # The actor reserves the memory, because Ray frees memory when the actor that reserved it ends.
+        # This reservation only finds a node. The actor there reserves the memory, because Ray frees memory when the
+        # process that reserved it ends.
         group = placement_group([{"memory": self._bytes}])
         try:
             if not group.wait(ROOM_SECONDS):
@@ -294,7 +299,7 @@ async def _next(items: Any) -> Any:
 
 
 class _Chunks:
-    """The items of a relay. A receive() that is cancelled loses nothing: the next one returns the item."""
+    """The items of a relay. If a receive() is cancelled, the next one returns the item that it was waiting for."""
 
     final = (OSError,)
 
@@ -317,11 +322,11 @@ class _Chunks:
     async def aclose(self) -> None:
         self._closed = True
         if self._coming is not None and not self._coming.cancel() and not self._coming.cancelled():
-            self._coming.exception()  # nobody waits for this item any more
+            self._coming.exception()  # asyncio logs an exception that nobody has looked at
 
 
 class _Way:
-    """A connection to a supervisor through its actor. See :class:`claude_wire_kit.supervisor.transport.Transport`."""
+    """A :class:`~claude_wire_kit.supervisor.transport.Transport` that reaches a supervisor through an actor."""
 
     def __init__(self, fleet: Fleet, command: Command) -> None:
         self._fleet = fleet
@@ -339,7 +344,7 @@ class _Way:
         self._node, self._first, self._items = await self._fleet.relay(self._command, self._client)
 
     async def receive(self) -> bytes:
-        """Return the relay's next bytes, empty at its end.
+        """Return the next bytes from the relay, or ``b""`` at its end.
 
         Raises:
             NodeLostError: the node is lost.
@@ -353,7 +358,7 @@ class _Way:
                 return b""
         if not self._answered:
             self._answered = True
-            with suppress(msgspec.DecodeError):  # the answer names no session, or is cut
+            with suppress(msgspec.DecodeError):  # the answer is not about a session, or is incomplete
                 session = msgspec.json.decode(data.partition(b"\n")[0], type=Cursor)
                 self._node.sessions[session.id] = session
         return data

@@ -1,10 +1,10 @@
 # pyright: basic, reportMissingImports=false
-# Ray need not be installed.
-"""The actor of a node. It runs a supervisor, and relays bytes between its socket and clients elsewhere in the cluster.
+# These files are type-checked without Ray.
+"""The actor on a node. It starts a supervisor, and relays bytes between that and clients anywhere in the cluster.
 
-The supervisor is this module run as a program: ``python -m claude_wire_kit.fleet.node FOLDER``. It ends with its
-standard input. It is a program of its own because the kernel ends the CLIs together with the thread that started them,
-and an actor of Ray has many threads.
+The supervisor is this module, run as a program: ``python -m claude_wire_kit.fleet.node FOLDER``. It ends when its
+standard input is closed. It is a process of its own, because the kernel kills a CLI when the thread that started it
+ends, and Ray runs an actor in changing threads.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from claude_wire_kit.supervisor.disk.folder import StateFolder, default_folder
 from claude_wire_kit.supervisor.errors import SupervisorError
 from claude_wire_kit.supervisor.frames import Failed, Life, line_of
 
-#: The size of a relayed piece. Ray sends objects below 100 kB without its object store.
+#: At most this many bytes are relayed at once. Ray does not need its object store for objects below 100 kB.
 CHUNK_BYTES = 64 * 1024
-#: A silent relay sends an empty item after this many seconds. The actor looks for ended sessions as often.
+#: After this many seconds without data, a relay sends an empty item. The actor looks for ended sessions as often.
 BEAT_SECONDS = 5.0
-#: A new supervisor must serve within this many seconds.
+#: How many seconds a new supervisor has to start.
 START_SECONDS = 30.0
 
 
 class Node:
-    """The Ray actor of a node.
+    """The Ray actor on a node.
 
     Args:
-        folder: the state folder of its supervisor; None for the one of its user.
+        folder: the state folder of the supervisor. The default is that of the node's user.
         node: the id of the node.
     """
 
@@ -54,14 +54,15 @@ class Node:
     async def relay(self, client: str, node: str, memory: int) -> AsyncGenerator[bytes | None, None]:
         """Connect to the supervisor, and yield what it sends.
 
-        The first item is empty when the connection exists, or None if the node has too little memory. An item is also
-        empty after :data:`BEAT_SECONDS` of silence. By these items Ray notices that the client is gone, and the client
-        notices that the node is gone.
+        The first item is empty and means that the connection is open, or it is None if the node has too little memory.
+        An empty item also comes after :data:`BEAT_SECONDS` without data. It lets Ray notice that the client is gone,
+        and the client that the node is gone.
 
         Args:
-            client: names the connection for :meth:`write`.
-            node: the id of the client's node. If that node is lost the relay must end, which Ray does not do by itself.
-            memory: bytes to reserve for the session that the client's command starts.
+            client: a name for the connection, for :meth:`write` and :meth:`close`.
+            node: the id of the node on which the client runs. If that node is lost, the relay has to end, because Ray
+                does not end it.
+            memory: how many bytes to reserve for the session that the client's command starts. 0 for other commands.
         """
         reserved: Any = None
         data = b""
@@ -93,10 +94,11 @@ class Node:
                 asyncio.get_running_loop().run_in_executor(None, _release, reserved)
 
     async def write(self, client: str, data: bytes) -> bool | None:
-        """Send bytes to the supervisor, at most :data:`CHUNK_BYTES`.
+        """Send at most :data:`CHUNK_BYTES` bytes to the supervisor.
 
         Returns:
-            True if there is room for more; None if there is no connection.
+            True if more can be sent. False if the supervisor does not read for now: call again with no bytes to wait.
+            None if there is no connection.
         """
         with suppress(asyncio.TimeoutError):
             try:
@@ -108,15 +110,15 @@ class Node:
         return False
 
     async def close(self, client: str) -> None:
-        """End the relay of a client. It is no error to end it again."""
+        """End the relay of a client, if it has not ended."""
         if client in self._clients:
             self._clients[client][1].close()
 
     async def _serve(self) -> None:
-        """Connect to the supervisor of the folder, or start one.
+        """Start a supervisor for the folder, unless one is running.
 
         Raises:
-            SupervisorError, OSError: it cannot be started, or is of another version.
+            SupervisorError, OSError: it cannot be started, or has another version.
         """
         async with self._starting:
             try:
@@ -136,7 +138,7 @@ class Node:
         self._supervisor = subprocess.Popen(
             [sys.executable, "-m", __name__, self._folder],
             cwd="/",
-            stdin=subprocess.PIPE,  # the kernel closes this pipe however this process ends
+            stdin=subprocess.PIPE,  # the supervisor ends when this process ends, because the kernel closes the pipe
             stdout=subprocess.PIPE,
             start_new_session=True,
         )
@@ -146,7 +148,7 @@ class Node:
     # --- memory
 
     async def _room(self, memory: int) -> Any:
-        """Call :meth:`_reserve` in a thread. If the client is gone by then, release the memory."""
+        """Call :meth:`_reserve` in a thread. If this is cancelled meanwhile, release the memory."""
         loop = asyncio.get_running_loop()
 
         def release(done: asyncio.Future[Any]) -> None:
@@ -161,7 +163,7 @@ class Node:
             raise
 
     def _reserve(self, memory: int) -> Any:
-        """Reserve memory on this node until this actor ends. Returns None if there is too little."""
+        """Reserve memory on this node until it is released or this actor ends. Return None if there is too little."""
         from ray.util.placement_group import placement_group
 
         group = placement_group([{"memory": memory}], bundle_label_selector=[{"ray.io/node-id": self._node}])
@@ -210,8 +212,8 @@ async def _supervise(folder: StateFolder) -> None:
 
 
 def main() -> None:
-    """Run the supervisor of a state folder, unless it has one."""
-    from claude_wire_kit.supervisor.loop import SupervisorLoop  # needs Linux; clients do not
+    """Run a supervisor for a state folder, unless one is running."""
+    from claude_wire_kit.supervisor.loop import SupervisorLoop  # works only on Linux, where no client has to run
 
     folder = StateFolder(sys.argv[1])
     with suppress(SupervisorError):

@@ -1,1 +1,1 @@
-"""A session as one static HTML page."""
+"""Write a session as one static HTML page."""

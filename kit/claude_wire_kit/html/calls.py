@@ -1,4 +1,4 @@
-"""Tool calls on the page. A call is a part that opens, with everything that belongs to the call inside."""
+"""Show tool calls on the page. Each call is a part that can be opened, with everything that belongs to the call."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from claude_wire_kit.html.markup import Box, clock, inline, parts_markup, rows
 from claude_wire_kit.terminal.calls import call_lines
 from claude_wire_kit.terminal.excerpts import Cut
 
-#: How much of a tool's input is shown: lines of a text, characters of a line, fields of an object.
+#: How much of a tool's input is shown: the lines of a text, the characters of a line, and the fields of an object.
 INPUT: Cut = (2000, 20_000, 200)
 
-#: Subagents of subagents are nested up to this depth. Deeper ones are shown beside the last level.
+#: Calls of subagents are shown inside the subagent's call up to this depth. Deeper ones are not nested further.
 MAX_DEPTH = 8
 
 
 class Call:
-    """The places of a call on the page, and its depth: 0 for a call of the main conversation."""
+    """The boxes of a call on the page, and its depth, which is 0 for a call of the main conversation."""
 
     __slots__ = ("badge", "change", "depth", "expanded", "inside", "permission", "result", "said")
 
@@ -34,12 +34,12 @@ class Call:
         self.permission: Box = place.box()
         self.said: Box = place.box()
         self.result: Box = place.box()
-        #: The box for what the call's subagent says, or None until it says something. Browsers cannot show deep
-        #: nesting, so a deep call uses the surrounding box.
+        #: The box for what the call's subagent says. It is None until the subagent says something. A call at the
+        #: greatest depth uses the surrounding box, because browsers cannot show any depth.
         self.inside: Box | None = place if depth >= MAX_DEPTH else None
 
     def subagent(self) -> Box:
-        """Return the box for what the call's subagent says. A new box gets a heading."""
+        """Return the box for what the call's subagent says. Make one with a heading if there is none yet."""
         if self.inside is None:
             self.inside = self.said.box()
             level = min(3 + self.depth, 6)
@@ -48,10 +48,10 @@ class Call:
 
 
 class Calls:
-    """The calls of a page, by id. A call for which the page had no room is not kept."""
+    """The calls on a page by their ids, except those for which the page has no room."""
 
     def __init__(self) -> None:
-        #: How many calls there were, including those that were not kept.
+        #: The number of all calls, including those for which the page has no room.
         self.count: int = 0
         self._calls: dict[str, Call] = {}
 
@@ -85,7 +85,7 @@ class Calls:
         """Show the result of a call.
 
         Args:
-            place: returns the box for a result whose call was not seen.
+            place: returns the box for the result, if its call is not on the page.
         """
         call = self._calls.get(event.id)
         if call is None:
@@ -109,11 +109,11 @@ class Calls:
 
 
 def _called(name: str, given: Any) -> tuple[str, str]:
-    """Return a call as people write it on one line, and the HTML of its other input."""
+    """Return the HTML of a call in one line, as a person would write it, and that of the rest of its input."""
     title, told, whole = call_name(name), call_lines(name, given), call_lines(name, given, INPUT)
     first, rest = (lines[0].removeprefix(title).strip() for lines in (told, whole))
     summary = f"<b>{inline(title)}</b>" + (f" <code>{inline(first, 400)}</code>" if first else "")
-    # The rest of the main field comes first. Its lines are indented further than the other fields.
+    # The lines after the first are the rest of the main field, which is indented further, and then the other fields.
     main = [line[6:] for line in takewhile(lambda line: line.startswith(" " * 6), whole[1:])]
     others = [line[4:] for line in whole[1 + len(main) :]]
     # The main field's first line is in the summary. Repeat it only if more lines follow it.

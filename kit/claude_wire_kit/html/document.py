@@ -1,4 +1,7 @@
-"""The HTML document around the turns: head, style, facts, table of contents. It loads nothing from elsewhere."""
+"""Write the HTML document with the turns, and around them head, style, facts and table of contents.
+
+The document loads nothing from elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,16 @@ from claude_wire_kit.html.story import Facts, Story
 
 STYLE = Path(__file__).with_name("style.css")
 
-#: No script, no font, nothing from elsewhere. If a text could smuggle such an element in, the browser would refuse it.
+#: The page has no scripts and no fonts, and loads nothing. If a text still got an element for that onto the page, this
+#: policy would make the browser refuse it.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
-#: A title is cut to this many characters.
+#: The title is cut to this many characters.
 TITLE_CHARS = 120
 
 
 def document(story: Story, room: Room) -> Iterator[str]:
-    """Yield the HTML page in pieces. Close the story first."""
+    """Yield the HTML page in pieces. The story must be closed before."""
     facts = story.facts
     title = inline(facts.title.strip() or "A session", TITLE_CHARS)
     style = STYLE.read_text("utf-8")

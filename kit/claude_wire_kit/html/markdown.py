@@ -1,6 +1,7 @@
-"""Markdown of others as safe HTML: CommonMark and GFM, with highlighted code. ``page/markdown.js`` makes the same.
+"""Convert Markdown that others wrote to safe HTML: CommonMark and GFM, with highlighted code.
 
-HTML in a text stays text, links lead to the web or nowhere, and a picture is only named.
+HTML in the Markdown is shown as text, only links to the web can be followed, and pictures are only named. The module
+``page/markdown.js`` of the web page makes the same HTML, so change both together.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ _TASK = re.compile(r"\[([ xX])\] ")
 
 
 def markdown(text: str) -> str:
-    """Return a text as HTML. Characters that must not be on the page have to be escapes already."""
+    """Convert a text to HTML. Characters that must not be on the page have to be replaced before."""
     return str(_parser().render(text))
 
 
 @cache
 def _parser() -> MarkdownIt:
-    # Few programs that import this package make HTML.
+    # This is imported here because few programs that import the package make HTML.
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("js-default", {"html": False, "linkify": True, "breaks": True, "highlight": _highlight})
@@ -73,7 +74,7 @@ def _align(token: Token) -> None:
 
 
 def _links(tokens: list[Token]) -> None:
-    """Let a link lead to the web. One to a file has nowhere to lead to, so it only says where the file is."""
+    """Open links to the web in a new tab. Make other links, such as those to files, text that shows their address."""
     opened: list[Token] = []
     for token in tokens:
         if token.type == "link_open":

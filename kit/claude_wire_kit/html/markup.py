@@ -1,6 +1,7 @@
-"""Foreign text as safe HTML: escaped, cut and folded. The size of the page is limited.
+"""Convert text that others wrote to safe HTML: escaped, cut and folded. The size of the page is limited.
 
-No text can make an element or an attribute. Control characters and direction marks are shown as escapes, as ``\\x1b``.
+No text can add an element or an attribute to the page. Control characters and direction marks are shown as escapes like
+``\\x1b``.
 """
 
 from __future__ import annotations
@@ -14,22 +15,23 @@ from claude_wire.support import prose as readable
 from claude_wire_kit.events.events import Part
 from claude_wire_kit.html.markdown import markdown
 
-#: The limit of a page's characters. Parts that come after it are left out and counted.
+#: A page has at most this many characters. Parts for which there is no room are left out and counted.
 MAX_CHARS = 32 * 1024 * 1024
 
-#: Of one text, this many characters are shown.
+#: At most this many characters of a text are shown.
 TEXT_CHARS = 100_000
 
-#: A text with more than twice these lines, or more than these characters, is folded after this many lines.
+#: A text with at least twice ``OPEN_LINES`` lines, or with more than ``OPEN_CHARS`` characters, is folded. At most this
+#: many lines and characters of it are shown above the fold.
 OPEN_LINES, OPEN_CHARS = 16, 4000
 
-#: A picture with more base64 characters than this is only named.
+#: A picture with more characters of base64 is only named.
 PICTURE_CHARS = 2_000_000
 
-#: Each part of the page counts this much in addition to its characters.
+#: Each part of the page counts as this many characters more than it has.
 PART_CHARS = 100
 
-#: Characters that are shown although they are not printable: white space that scripts use.
+#: White space that is shown as it is, although it does not count as printable.
 KEPT = "\n\t\u00a0\u3000"
 
 _PICTURES = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
@@ -37,10 +39,10 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 
 
 class Room:
-    """The number of characters that the page may still take.
+    """Counts how many more characters the page may have.
 
     Attributes:
-        left_out: how many parts found no room.
+        left_out: the number of parts for which there was no room.
     """
 
     def __init__(self, chars: int = MAX_CHARS) -> None:
@@ -48,7 +50,7 @@ class Room:
         self._left = chars
 
     def take(self, chars: int) -> bool:
-        """Reserve room for a part. Returns False if there is too little."""
+        """Reserve room for a part. Return False if there is too little."""
         chars += PART_CHARS
         if self.left_out or chars > self._left:  # after the first part that was left out, nothing is added
             self.left_out += 1
@@ -58,7 +60,7 @@ class Room:
 
 
 class Box:
-    """A place on the page that markup and other boxes are added to."""
+    """A place on the page, to which markup and other boxes can be added."""
 
     __slots__ = ("_parts", "_room")
 
@@ -70,14 +72,17 @@ class Box:
         return bool(self._parts)
 
     def add(self, *parts: str | Box) -> bool:
-        """Add all parts, which must close their elements, or none if there is no room. Returns True if added."""
+        """Add parts, which together must close all elements that they open.
+
+        Return False and add none of them if there is no room for all.
+        """
         if not self._room.take(sum(len(part) if isinstance(part, str) else PART_CHARS for part in parts)):
             return False
         self._parts += parts
         return True
 
     def box(self) -> Box:
-        """Make an empty box for the same page. Add it to another box to show it."""
+        """Return a new box for the same page. It is shown when it is added to another box."""
         return Box(self._room)
 
     def set(self, markup: str) -> None:
@@ -85,7 +90,7 @@ class Box:
             self._parts = [markup]
 
     def markup(self) -> Iterator[str]:
-        """Yield everything that was added, in order."""
+        """Yield everything that was added, in this order."""
         stack: list[Iterator[str | Box]] = [iter(self._parts)]
         while stack:
             for part in stack[-1]:
@@ -98,18 +103,18 @@ class Box:
 
 
 def inline(text: str, most: int = 200) -> str:
-    """Return a text on one line, cut, in an element that isolates its direction."""
+    """Return a text on one line and cut, in an element that keeps its direction from affecting the text around it."""
     line = readable(text[: most + 1].strip(), keep=KEPT).replace("\n", " ")
     return f"<bdi>{escape(line if len(line) <= most else line[: most - 1] + '…')}</bdi>"
 
 
 def rows(lines: Iterable[str], kind: str = "") -> str:
-    """Return lines in a fixed-width font, unchanged; many lines are folded. ``kind`` is a CSS class."""
+    """Return lines as they are, in a fixed-width font. Many lines are folded. ``kind`` is a CSS class."""
     return folded("\n".join(lines), kind)
 
 
 def folded(text: str, kind: str = "") -> str:
-    """Return a text with its lines unchanged. The end of a long text is folded, that of a very long one left out."""
+    """Return a text with its lines as they are. The end of a long text is folded, and a very long text is cut."""
     shown = _shown(text).rstrip("\n")
     at = _opening(shown)
     markup = _pre(shown[:at], kind)
@@ -119,8 +124,8 @@ def folded(text: str, kind: str = "") -> str:
 
 
 def prose(text: str) -> str:
-    """Return speech, which is Markdown. A very long text is cut."""
-    # Once more after it: Markdown can name characters, as in "&#x202e;".
+    """Return a text of the conversation, which is Markdown. A very long text is cut."""
+    # Control characters are replaced again in the HTML, because Markdown can write them as, for example, "&#x202e;".
     markup = readable(markdown(_shown(text)), keep=KEPT)
     return f"<div class=markdown>{markup}</div>{_left_out(text)}"
 
@@ -135,7 +140,7 @@ def _left_out(text: str) -> str:
 
 
 def _opening(text: str) -> int:
-    """Return where the folded part of a text begins."""
+    """Return the index in a text at which its folded part begins."""
     if len(text) <= OPEN_CHARS and text.count("\n") < OPEN_LINES * 2:
         return len(text)
     at = -1
@@ -159,23 +164,23 @@ def _pre(text: str, kind: str) -> str:
 
 
 def _row(line: str) -> str:
-    """Mark a line of a comparison as added or removed. The line must be escaped."""
+    """Mark a line of a diff as added, removed, or neither. The line must be escaped."""
     name = {"+": "ins", "-": "del", "@": "b"}.get(line[:1], "span")
     return f"<{name}>{line or ' '}\n</{name}>"
 
 
 def picture(media_type: str, data: str) -> str:
-    """Return a picture given in base64. A picture that is too large, invalid or of another type is only named."""
+    """Return a picture from its base64. A picture that is too large, invalid, or of another type is only named."""
     if media_type in _PICTURES and len(data) <= PICTURE_CHARS and _BASE64.fullmatch(data):
         return f'<img alt="A picture of the conversation" src="data:{media_type};base64,{data}">'
     return f"<p class=cut>[{inline(media_type)}, {len(data):,} characters of base64]</p>"
 
 
 def parts_markup(parts: Iterable[Part], *, plain: bool) -> str:
-    """Return the content of a prompt or of a tool's result. Empty if nothing of it is visible.
+    """Return the content of a prompt or of a tool's result. It is empty if nothing of it can be seen.
 
     Args:
-        plain: show text line by line, in a fixed-width font.
+        plain: whether texts are shown as they are in a fixed-width font, and not as Markdown.
     """
     return "".join(_part(part, plain=plain) for part in parts)
 
@@ -189,7 +194,7 @@ def _part(part: Part, *, plain: bool) -> str:
 
 
 def clock(when: datetime | None) -> str:
-    """Return the time of day in UTC, or an empty text for None."""
+    """Return the time of day in UTC, or an empty string for None."""
     return "" if when is None else f"<time datetime={when:%Y-%m-%dT%H:%M:%SZ}>{when:%H:%M:%S}</time>"
 
 

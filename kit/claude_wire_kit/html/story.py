@@ -1,7 +1,7 @@
-"""Draws the events of a session as the turns of a page: who said what, which tools were called, and with what result.
+"""Show the events of a session as the turns of a page: who said what, and which tools were called with what result.
 
-Everything that belongs to a call is drawn inside the call: the change that it makes, who allowed it, what its subagent
-said, its result.
+Everything that belongs to a call is shown inside it: the change that it made, who allowed it, what its subagent said,
+and its result.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ STYLES = {WARNING: "warning", ERROR: "error", "red": "error"}
 @dataclass
 class Facts:
     title: str = ""
-    #: Session ids in the order in which they were seen.
+    #: Session ids, in the order in which they came.
     sessions: dict[str, None] = field(default_factory=lambda: dict[str, None]())
     models: dict[str, None] = field(default_factory=lambda: dict[str, None]())
     folder: str | None = None
     version: str | None = None
     first: datetime | None = None
     last: datetime | None = None
-    #: In US dollars; None if no message says it.
+    #: In US dollars. None if no message has a cost.
     cost: float | None = None
     calls: int = 0
     errors: int = 0
@@ -63,15 +63,16 @@ class _Streamed:
 
 
 class Story:
-    """Draws messages as the turns of a page, in the order in which they come.
+    """Shows messages as the turns of a page, in the order in which they are added.
 
     Args:
-        transcript: the messages come from a transcript, where each prompt begins a turn and nothing ends one.
+        transcript: whether the messages come from a transcript. There, each prompt begins a turn, and no message ends
+            one.
 
     Attributes:
         box: all turns.
-        contents: a link to each turn.
-        facts: the facts in the head of the page.
+        contents: the links to the turns.
+        facts: the facts that are shown at the top of the page.
     """
 
     def __init__(self, room: Room, *, transcript: bool) -> None:
@@ -82,13 +83,13 @@ class Story:
         self._bridge = Bridge(progress=(), partial=True, details=True)
         self._turn: Box | None = None
         self._calls = Calls()
-        #: The tokens of each answer of the turn. The last message of an answer has the final numbers.
+        #: The tokens of each answer of the turn, by its id. The last message of an answer has the final numbers.
         self._answers: dict[str, e.Tokens] = {}
         self._streamed: dict[str, _Streamed] = {}
         self._cost: float | None = None
 
     def show(self, message: Message | InvalidLine) -> None:
-        """Draw a message of the CLI. Many messages draw nothing."""
+        """Add a message of the CLI to the page. Many messages are not shown."""
         for event in self._bridge.add(message):
             self.draw(event)
 
@@ -97,7 +98,7 @@ class Story:
             self.draw(event)
 
     def tell(self, transcript: Transcript) -> None:
-        """Draw the invalid lines of a transcript, then its active branch."""
+        """Add the invalid lines of a transcript, then the messages of its active branch."""
         for record in transcript.records:
             match record:
                 case CustomTitleRecord(customTitle=title) | AiTitleRecord(aiTitle=title):
@@ -115,7 +116,7 @@ class Story:
             self.show(message)
 
     def close(self) -> None:
-        """End what is open: calls without a result, and texts that were broken off."""
+        """Mark calls that have no result and texts that were cut off, and complete the facts."""
         self._cut_off()
         self._end_turn()
         self._calls.close()
@@ -194,7 +195,7 @@ class Story:
         self._answers.clear()
 
     def _place(self, agent: str | None = None) -> Box:
-        """Return the box of the main conversation, or of the subagent of a call."""
+        """Return the box of the main conversation, or that of the subagent with this id."""
         if agent is None:
             return self._begin_turn() if self._turn is None else self._turn
         call = self._calls.get(agent)
@@ -241,7 +242,7 @@ class Story:
                 self.contents.add(f"<li><a href=#t{self.facts.turns}>{inline(line or 'Turn', 100)}</a></li>\n")
             self._say(self._place(), "Prompt", "user", markup, when)
 
-    # --- text that never became whole ---------------------------------------------------------------------------------
+    # --- streamed text ------------------------------------------------------------------------------------------------
 
     def _grow(self, event: e.ClaudeResponse) -> None:
         id, speaker = event.id or "", (event.conversationId, event.agentId)
@@ -256,7 +257,7 @@ class Story:
             self._streamed[id].text += event.content
 
     def _cut_off(self, ids: list[str] | None = None) -> None:
-        """Draw blocks that were never repeated as a whole. None: all blocks."""
+        """Show streamed blocks that did not come as a whole afterwards. The default is all of them."""
         for id in list(self._streamed) if ids is None else ids:
             block = self._streamed.pop(id)
             if block.text.strip():
@@ -264,8 +265,7 @@ class Story:
                 self._say(place, "Claude", "model", prose(block.text), None)
                 place.add("<p class=warning>Cut off</p>")
 
-    # --- notes beside the conversation
-    # -------------------------------------------------------------------------------------------
+    # --- notices ------------------------------------------------------------------------------------------------------
 
     def _notice(self, event: e.Notice) -> None:
         call = self._calls.get(event.callId)
