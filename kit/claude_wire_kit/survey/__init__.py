@@ -1,1 +1,1 @@
-"""What recordings contain: kinds, unknown fields, sums, matches of a pattern, and how fast they decode."""
+"""Examine recordings: count kinds, find unknown fields, add up usage, search text, and measure the decoding speed."""

@@ -1,4 +1,7 @@
-"""Find the unknown fields in answers to control requests. The request decides which class an answer has."""
+"""Find unknown fields in the answers to control requests.
+
+An answer does not say what it answers. So the requests are remembered, because the request decides the answer's class.
+"""
 
 from __future__ import annotations
 
@@ -10,22 +13,22 @@ from claude_wire.messages import ControlRequest, ControlRequestBody, ControlRequ
 from claude_wire.support import one_line
 from claude_wire_kit.survey.fields import INDEX, Finding, Found, found_in_value
 
-#: Subtype -> class of the control request.
+#: The classes of control requests, by subtype.
 REQUESTS: dict[str, type[ControlRequestBody[Any]]] = {
     str(cls.__struct_config__.tag): cls for cls in get_args(ControlRequestPayload)
 }
-#: Limits: the number of remembered requests (the newest ones), and the length of a request id. No host has longer ids.
+#: Only the newest requests are remembered, this many, and none with a longer id than this. No host uses longer ids.
 MAX_ASKED, MAX_ID = 1000, 200
 
 
 class Requests:
-    """The subtypes of the newest requests, by request id, so that answers can be matched to them."""
+    """Remembers the subtypes of the newest requests by their ids."""
 
     def __init__(self) -> None:
         self._subtypes: dict[Any, str] = {}
 
     def note(self, request: ControlRequest) -> None:
-        """Remember a request of either side."""
+        """Remember a request, from whichever side it comes."""
         if isinstance(request.request, Unknown) or len(str(request.request_id)) > MAX_ID:
             return
         self._subtypes.pop(request.request_id, None)
@@ -34,18 +37,18 @@ class Requests:
             del self._subtypes[next(iter(self._subtypes))]
 
     def find_unknown(self, response: ControlResponse) -> Iterator[Found]:
-        """Yield the unknown parts of an answer; nothing if the request is unknown or was refused."""
+        """Yield what is unknown in an answer. Yield nothing if the request is not remembered or was refused."""
         subtype = self._subtypes.get(response.request_id)
         if subtype is not None and response.ok:
             yield from find_unknown(subtype, response.payload, response.payload)
 
 
 def find_unknown(subtype: str, payload: dict[str, Any], plain: dict[str, Any]) -> Iterator[Found]:
-    """Yield the unknown parts of the payload of an answer to a request of this subtype.
+    """Yield what is unknown in ``payload``, the answer to a request of this subtype.
 
-    ``plain`` is the same payload in plain JSON types. The payload of a sample may use subclasses of these types.
+    ``plain`` is the same payload, but has only the built-in types of JSON, of which ``payload`` may have subclasses.
     """
-    if not plain:  # an empty acknowledgement lacks all fields of its class
+    if not plain:  # the answer only acknowledges the request, so it has none of the fields of its class
         return
     path = f"answer.{one_line(subtype)}"
     try:

@@ -1,7 +1,7 @@
-"""Count the lines of a stream: by kind, the invalid ones, and everything unknown in them.
+"""Count the lines of a stream by kind, and find invalid lines and everything unknown.
 
-Sans-IO: bytes go in, counts come out. Memory does not grow with the stream: the number of kinds is fixed, and at most
-:data:`MAX_FINDINGS` different unknown things are listed.
+This module does no input or output: it takes bytes and returns counts. Memory does not grow with the stream, because
+the number of kinds is fixed, and at most :data:`MAX_FINDINGS` different unknown things are listed.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from claude_wire_kit.events.names import message_name
 from claude_wire_kit.survey.answers import Requests
 from claude_wire_kit.survey.fields import Finding, found_in
 
-#: At most this many different unknown things are listed. Others are only counted, because a file may have a new name on
-#: every line.
+#: At most this many different unknown things are listed. Others are only counted, because every line of a file may have
+#: a new one.
 MAX_FINDINGS = 1000
 
 _BLANK = b" \t\r\n"
@@ -34,7 +34,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 class Seen(NamedTuple):
-    """How often a thing came, and where it came first."""
+    """How often something was found, and where it was found first."""
 
     times: int
     source: str
@@ -45,17 +45,17 @@ class Seen(NamedTuple):
 class Summary:
     """What one or several streams contain."""
 
-    #: Bytes, line feeds included.
+    #: The number of bytes, including line feeds.
     bytes: int = 0
-    #: Lines that are one JSON object, of a known type or not.
+    #: The number of lines with one JSON object, of a known or an unknown type.
     messages: int = 0
-    #: Lines that are not one JSON object.
+    #: The number of lines that are not blank and not one JSON object.
     invalid: int = 0
-    #: Messages by their name from :func:`~claude_wire_kit.events.names.message_name`.
+    #: The number of messages of each kind, by its :func:`~claude_wire_kit.events.names.message_name`.
     kinds: Counter[str] = field(default_factory=lambda: Counter[str]())
-    #: Everything unknown, with its count.
+    #: Everything unknown.
     findings: dict[Finding, Seen] = field(default_factory=lambda: dict[Finding, Seen]())
-    #: How many findings are not listed, because :data:`MAX_FINDINGS` others are.
+    #: How often something unknown was found that is not in ``findings``, because that has :data:`MAX_FINDINGS`.
     more: int = 0
 
     @property
@@ -64,7 +64,7 @@ class Summary:
         return self.messages + self.invalid
 
     def found(self, finding: Finding, seen: Seen) -> None:
-        """Count a finding, and keep where it came first."""
+        """Count something unknown."""
         before = self.findings.get(finding)
         if before is not None:
             self.findings[finding] = before._replace(times=before.times + seen.times)
@@ -74,7 +74,7 @@ class Summary:
             self.more += seen.times
 
     def add(self, other: Summary) -> None:
-        """Add the contents of a stream that came after this one."""
+        """Add the summary of another stream, after this one."""
         self.bytes += other.bytes
         self.messages += other.messages
         self.invalid += other.invalid
@@ -85,15 +85,15 @@ class Summary:
 
 
 class Survey:
-    """Takes a stream in chunks, and counts its lines.
+    """Counts the lines of a stream, which is fed in pieces of any size.
 
     Args:
         source: the stream's name, for :class:`Seen`.
-        on_invalid: called with each line that is not one JSON object, in order. The survey does not keep these lines.
+        on_invalid: called with each line that is not one JSON object, in order. These lines are not kept.
         max_line_bytes: as for :class:`~claude_wire.Decoder`.
 
     Attributes:
-        dialect: what the lines are, as soon as a line shows it.
+        dialect: whether the lines are those of a stream or of a transcript. None until a line shows which.
     """
 
     def __init__(
@@ -107,23 +107,23 @@ class Survey:
         self._summary = Summary()
         self._source = source
         self._on_invalid = on_invalid
-        # Each line is needed as a message, as a plain object, and with its number, which decoders do not have. So lines
-        # are split first. Both decoders return one value for each line that is not blank.
+        # Each line is decoded twice, to a message and to a dict, to compare the two. Each of these decoders returns one
+        # value for each line that is not blank. The lines are split before, because decoders do not number messages.
         self._splitter = LineSplitter(max_line_bytes=max_line_bytes, keepends=True)
         self._messages = decoder_for("stream", max_line_bytes=max_line_bytes)
         self._objects = Decoder(dict, max_line_bytes=max_line_bytes)
         self._requests = Requests()
         self._line_number = 0
-        # Bytes that the message decoder did not get: lines above the limit, and lines that another decoder took.
+        # The number of bytes that `_messages` was not fed, because the line is too long, or came before that decoder.
         self._long_bytes = 0
 
     def feed(self, data: bytes) -> None:
-        """Take the next bytes of the stream."""
+        """Count the lines in the next bytes of the stream."""
         self._summary.bytes += len(data)
         self._take(partial(self._splitter.feed, data))
 
     def sent(self, line: bytes) -> None:
-        """Take a line of the other direction. It is not counted, but it shows what later answers belong to."""
+        """Read a line that was sent the other way. It is not counted, but later lines may answer a request in it."""
         with suppress(InvalidLineError):
             message = decode(line)
             if isinstance(message, ControlRequest):
@@ -135,7 +135,7 @@ class Survey:
         return self._summary
 
     def _take(self, split: Callable[[], list[bytes]]) -> None:
-        """Call the splitter, and count the lines that it completes. A line above the limit is counted at its place."""
+        """Call the splitter, and count the lines that it returns, and lines that are too long, in their order."""
         while True:
             try:
                 lines = split()
@@ -166,7 +166,7 @@ class Survey:
             if isinstance(message, InvalidLine):
                 offset = message.offset + self._long_bytes
                 self._count_invalid(InvalidLine(message.raw, number, offset, message.reason, kind=message.kind))
-            elif not isinstance(plain, InvalidLine):  # what is a message is an object, too
+            elif not isinstance(plain, InvalidLine):  # always true, because every message is an object
                 self._count_message(message, plain, number)
 
     def _recognise(self, objects: list[dict[str, Any] | InvalidLine]) -> None:
@@ -178,7 +178,7 @@ class Survey:
             self._messages = decoder_for("transcript", max_line_bytes=self._max_line_bytes)
 
     def _numbers(self, lines: list[bytes]) -> Iterator[int]:
-        """Yield the line numbers of those lines that are not blank."""
+        """Yield the numbers of the lines that are not blank."""
         for line in lines:
             self._line_number += 1
             if self._line_number == 1:

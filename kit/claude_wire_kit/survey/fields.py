@@ -1,17 +1,17 @@
-"""Find what no class knows, by walking over a JSON object and the message made from it, side by side.
+"""Find everything in a message that is unknown, by comparing its JSON object with the values decoded from it.
 
-Typed decoding ignores unknown fields of known kinds, and makes ``Unknown…`` values of unknown kinds. This module finds
-both: it compares the keys of each object with the fields of the Struct made from it. The *value* leads the walk, so in
-a union it is clear which Struct to compare with. The walk stops at fields that are open by their type (``Any``,
-``dict[str, Any]``, the ``input`` of a tool), and at ``Unknown…`` values, which are kept whole anyway.
+When a line is decoded, unknown fields of known kinds are ignored, and unknown kinds become ``Unknown…`` values. This
+module finds both. It goes through the decoded values, and compares the keys of each JSON object with the fields of the
+Struct decoded from it. It does not go into fields whose type allows anything, such as the ``input`` of a tool, nor into
+``Unknown…`` values, which have the whole object.
 
-A path names every step in the terms of the wire::
+A path consists of names on the wire::
 
-    user.zzz                                    a field of the message
-    assistant.message.content[].text.zzz        of a text block: [] is an item of a list, and a kind follows its place
+    user.zzz                                    zzz is a field of the message
+    assistant.message.content[].text.zzz        a field of a text block; [] is any item of a list, before its kind
     stream_event.event.content_block_delta.delta.text_delta.zzz
-    result.modelUsage{}.zzz                     {} is a value of an object whose keys are free
-    system.init.zzz                             ``system`` has a class for each subtype
+    result.modelUsage{}.zzz                     {} is any value of an object that may have any keys
+    system.init.zzz                             a field of the subtype init, because each subtype has a class
 
 Names come from the input. They are made safe to print and cut to 80 characters, so no finding is large or dangerous.
 """
@@ -40,41 +40,43 @@ _WHAT: dict[type[messages.Unknown], str] = {
     messages.UnknownHookInput: "hook event",
 }
 
-#: The index of a list item in the reason of an unknown value. It is removed, so that all items have the same reason.
+#: The index of a list's item in the ``reason`` of an unknown value. It is removed, so that all items of a list make the
+#: same finding.
 INDEX = re.compile(r"\[\d+\]")
 
 
 class Finding(NamedTuple):
-    """One unknown thing. Equal findings of several lines are the same thing."""
+    """Something unknown. If several lines have it, their findings are equal."""
 
-    #: ``field``, ``type``, ``subtype``, ``block``, ``event``, ``delta``, ``request``, ``hook event``, ``object`` (a
-    #: smaller part), or ``message`` for a line whose type is known but whose fields do not fit.
+    #: What is unknown: ``field``, ``type``, ``subtype``, ``block``, ``event``, ``delta``, ``request``, ``hook event``,
+    #: or ``object`` for another part of a message. ``message`` means that the type is known, but a field is invalid.
     what: str
-    #: Its name on the wire: that of the field, or the value of the tag. Empty if there is no tag.
+    #: The name of the field, or of the unknown kind. Empty if the kind is not named.
     name: str
-    #: The path to it. The last step of an unknown field's path is its own name.
+    #: The path to it. That of a field ends with the field's name.
     path: str
-    #: ``unknown field``, ``unknown type`` (or subtype, …), or how a known kind does not fit.
+    #: ``unknown field``, ``unknown type`` (or subtype, …), or what is invalid in an object of a known kind.
     reason: str
 
 
 class Found(NamedTuple):
-    """A finding with its value."""
+    """A finding in one line, with its value there."""
 
     finding: Finding
     #: The value of the unknown field, or the unknown object.
     value: Any
-    #: The class of the object with the unknown field. None for findings other than fields.
+    #: The class of the object that has the unknown field. None if the finding is not a field.
     owner: type[Wire] | None
-    #: The object with the unknown field, and the field's unescaped name. For other findings, the value itself.
+    #: The JSON object that has the unknown field. If the finding is not a field, this is ``value``.
     holder: dict[str, Any]
+    #: The name of the field as it is in the JSON. Empty if the finding is not a field.
     key: str = ""
 
 
 def found_in(plain: dict[str, Any], message: Message | Record) -> Iterator[Found]:
-    """Yield what ``message`` does not know of ``plain``, the JSON object of the same line.
+    """Yield everything unknown in ``message``. ``plain`` is the JSON object of its line.
 
-    The same thing may come repeatedly.
+    The same finding may be yielded several times.
     """
     if isinstance(message, messages.UnknownMessage):
         yield Found(_unknown_message(message), plain, None, plain)
@@ -101,11 +103,11 @@ def _unknown_message(message: messages.UnknownMessage) -> Finding:
 
 
 class _Shape(NamedTuple):
-    """The parts of a Struct's definition that the walk needs."""
+    """What has to be known of a Struct class for the comparison."""
 
-    #: Every key that the Struct's JSON object may have.
+    #: All known keys of its JSON objects.
     keys: frozenset[str]
-    #: The fields that may contain another Struct, as (key, attribute).
+    #: The fields that may contain another Struct, as (key in the JSON, attribute).
     parts: tuple[tuple[str, str], ...]
 
 
@@ -142,7 +144,7 @@ def _in_struct(plain: dict[str, Any], struct: Wire, path: str) -> Iterator[Found
 
 
 def found_in_value(plain: Any, value: Any, path: str) -> Iterator[Found]:
-    """Yield what is unknown in a JSON value. ``value`` is the same, typed."""
+    """Yield everything unknown in a JSON value. ``value`` is what was decoded from it."""
     if isinstance(value, Wire):
         name = tag(value)
         yield from _in_struct(plain, value, f"{path}.{name}" if name else path)

@@ -1,7 +1,7 @@
-"""Compare how fast several decoders take the same bytes, in this process.
+"""Compare the speed of several decoders, with the same bytes and in this process.
 
-A machine's speed drifts by 10 to 20 percent within seconds. So the decoders take turns in every round, and only the
-ratios of their times mean much.
+The speed of a computer changes by 10 to 20 percent within seconds. So the decoders take turns in every round, and the
+ratios of their times are more exact than the times themselves.
 """
 
 from __future__ import annotations
@@ -22,23 +22,25 @@ CHUNK_BYTES = 64 * 1024
 
 
 class Way(NamedTuple):
-    """A way to decode: a function that decodes all bytes, drops each message at once, and returns their number."""
+    """A way to decode a stream."""
 
     name: str
+    #: Decodes all of the bytes and returns the number of messages, of which it keeps none.
     decode: Callable[[bytes], int]
 
 
 class Lap(NamedTuple):
-    """The best time of one way over all rounds, in seconds."""
+    """The result of one way to decode."""
 
     name: str
+    #: The shortest time of all rounds.
     seconds: float
     messages: int
     rounds: int
 
 
 def ways() -> list[Way]:
-    """Return the ways that this installation offers: our decoders, :mod:`json`, and orjson if it is installed."""
+    """Return the ways to decode that can be compared: ours, :mod:`json`, and orjson if it is installed."""
     found = [
         Way("claude_wire, typed", partial(_in_chunks, Decoder)),
         Way("claude_wire, dict", partial(_in_chunks, partial(Decoder, dict))),
@@ -51,9 +53,9 @@ def ways() -> list[Way]:
 
 
 def race(ways: list[Way], data: bytes, *, rounds: int, seconds: float) -> list[Lap]:
-    """Run all ways on ``data`` in turns, for ``rounds`` rounds or until ``seconds`` have passed.
+    """Decode ``data`` in each of the ways, in turns, for ``rounds`` rounds or until ``seconds`` have passed.
 
-    There is always at least one round.
+    There is at least one round.
     """
     best: dict[str, float] = {}
     messages: dict[str, int] = {}
@@ -78,7 +80,7 @@ def _in_chunks(new_decoder: Callable[[], Decoder[Any]], data: bytes) -> int:
 
 
 def _line_by_line(loads: Callable[[bytes], Any], data: bytes) -> int:
-    # BytesIO finds lines as fast as anything in Python. The readline of a pipe would be slower.
+    # A BytesIO is the fastest way in Python to split lines, so the other ways are not compared with a slow one.
     count = 0
     for line in io.BytesIO(data):
         loads(line)
@@ -86,5 +88,5 @@ def _line_by_line(loads: Callable[[bytes], Any], data: bytes) -> int:
     return count
 
 
-#: A program that waits for results does not need the other lines, and skips them.
+#: How a program decodes that only waits for results: it skips all other lines.
 RESULTS_ONLY = Way("claude_wire, results only", partial(_in_chunks, partial(Decoder, only={"result"})))

@@ -1,7 +1,7 @@
-"""Write the findings of ``check``: as text for people, as JSON for programs.
+"""Show the result of ``check`` as text for people, or as JSON for programs.
 
-Both contain names of types and fields, which are safe to print, and reasons. They contain no other content of the
-lines.
+Of the contents of lines, both have only the names of types and fields, which are safe to print, and the reasons why
+something is unknown or invalid.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def invalid_as_text(line: InvalidLine) -> str:
 
 
 def summary_as_text(summary: Summary, *, name_sources: bool = False) -> Iterator[str]:
-    """Yield the text about a stream. With ``name_sources``, each finding names the file where it came first."""
+    """Yield the lines of the text. With ``name_sources``, they name the file in which each finding was found first."""
     yield (
         f"  {_counted(summary.lines, 'line')}, {_counted(summary.bytes, 'byte')}: "
         f"{_counted(summary.messages, 'message')}, {summary.invalid:,} invalid"
@@ -42,7 +42,7 @@ def _counted(count: int, noun: str) -> str:
 
 
 def _sorted(summary: Summary) -> list[tuple[Finding, Seen]]:
-    """Sort kinds before fields, and each by path."""
+    """Return the findings sorted by what they are, with fields at the end, and then by path."""
     return sorted(
         summary.findings.items(), key=lambda item: (item[0].what == "field", item[0].what, item[0].path, item[0])
     )
@@ -69,7 +69,10 @@ def invalid_as_json(line: InvalidLine) -> dict[str, Any]:
 
 
 def summary_as_json(summary: Summary, *, name_sources: bool = False) -> dict[str, Any]:
-    """Return a stream for ``--json``, without its name and its invalid lines (see docs/how-to/command-line.md)."""
+    """Return the summary for ``--json``, as documented in docs/how-to/command-line.md.
+
+    The caller adds the name of the stream and its invalid lines.
+    """
     return {
         "bytes": summary.bytes,
         "lines": summary.lines,

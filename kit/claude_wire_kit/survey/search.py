@@ -1,4 +1,4 @@
-"""Split a session into what was said, and find the pieces that match a pattern."""
+"""Read everything that was said in a session, and match it with a pattern."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from claude_wire.transcripts.files import open_regular
 
 Role: TypeAlias = Literal["user", "assistant", "thinking", "tool"]
 
-#: The names of this many tool calls of a file are remembered, so that a result can name its tool.
+#: For this many calls of a file, the name of the tool is remembered, to be given with the result.
 MAX_CALLS = 10_000
 
-#: A file is searched for plain text in blocks of this many bytes.
+#: Bytes are searched in a file in blocks of this size.
 BLOCK_BYTES = 1 << 20
 
-#: Characters that JSON does not escape, and that have no meaning in a regular expression.
+#: Only characters that JSON does not escape, and that have no special meaning in a regular expression.
 _PLAIN = re.compile(r"[A-Za-z0-9 _,:;@=~-]+")
 
 
 class Said(NamedTuple):
-    """A piece of a conversation: a text, thinking, or the input or result of a tool."""
+    """A part of a conversation: a text, thinking, or the input or result of a tool."""
 
     role: Role
-    #: The name of the tool. None for other pieces, and for a result whose call is not in the file.
+    #: The name of the tool. None if this is no input or result, or if the call of a result is not in the file.
     tool: str | None
     time: str | None
     text: str
@@ -39,7 +39,7 @@ class Said(NamedTuple):
 
 class Pattern(NamedTuple):
     search: Callable[[str], re.Match[str] | None]
-    #: Bytes that every line with a match must contain. Empty if the pattern allows no such statement.
+    #: Every line with a match contains these bytes. Empty if no such bytes are known for the pattern.
     bytes: bytes
 
     @classmethod
@@ -57,7 +57,7 @@ class Pattern(NamedTuple):
         return cls(pattern.search, text.encode() if is_plain else b"")
 
     def may_be_in(self, path: Path) -> bool:
-        """Return False if no line of a file can match. Raises OSError if the file cannot be read."""
+        """Return False if the file certainly has no match. Raises OSError if the file cannot be read."""
         return not self.bytes or _has(path, self.bytes)
 
 
@@ -82,7 +82,7 @@ def said_in(path: Path) -> Iterator[Said]:
     """Yield everything that was said in a file, in order. Raises OSError if the file cannot be read."""
     calls: dict[str, str] = {}
     kinds: set[str | Kind] = {"user", "assistant"}
-    # Attachments can be large. Only prompts that were sent during a turn are of interest, and most files have none.
+    # Attachments can be large, so they are decoded only if one of them is a prompt that was sent during a turn.
     if _has(path, b'"queued_command"'):
         kinds.add(Kind("attachment"))
     with open_regular(path) as file, read(file, Record, only=kinds) as records:

@@ -1,7 +1,7 @@
-"""Add up a recording: turns, tokens, cost, tools, times, and bytes by kind of line.
+"""Add up a recording: turns, tokens, cost, times, calls of each tool, and the bytes of each kind of line.
 
-Sans-IO: bytes go in, sums come out. Memory does not grow with the stream: the number of kinds is fixed, and at most
-:data:`MAX_NAMES` names and waiting calls are kept.
+This module does no input or output: it takes bytes and returns sums. Memory does not grow with the stream, because the
+number of kinds is fixed, and at most :data:`MAX_NAMES` names and open calls are kept.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ from claude_wire_kit.events.names import message_name, why_failed
 from claude_wire_kit.usage.meter import Totals, UsageMeter, models_of
 from claude_wire_kit.usage.sums import Sums, name_within
 
-#: At most this many names of tools and reasons are counted separately. All others count as ``(others)``.
+#: At most this many names of tools, and as many reasons, are counted separately. All others are counted together as
+#: ``(others)``.
 MAX_NAMES = 1000
 
-#: The names of lines that are not messages.
+#: The kinds of lines that are not messages.
 INVALID, BLANK = "invalid", "blank"
 
 T = TypeVar("T")
@@ -42,7 +43,7 @@ T = TypeVar("T")
 
 @dataclass
 class Count(Sums):
-    """The lines of one kind, and their bytes with line feeds."""
+    """The number of lines of one kind, and of their bytes, including line feeds."""
 
     lines: int = 0
     bytes: int = 0
@@ -51,11 +52,11 @@ class Count(Sums):
 @dataclass
 class Tool(Sums):
     calls: int = 0
-    #: Calls whose result is an error. Denied calls are among them.
+    #: The number of calls whose result is an error, including denied calls.
     errors: int = 0
-    #: Calls that were denied, according to the lists in the results.
+    #: The number of calls that were denied, according to ``permission_denials`` at the end of each turn.
     denied: int = 0
-    #: Calls whose result is not in the stream.
+    #: The number of calls whose result is not in the stream.
     unanswered: int = 0
 
 
@@ -65,36 +66,38 @@ class Stats(Sums):
 
     most_names: ClassVar[int] = MAX_NAMES
 
-    #: Bytes, line feeds included.
+    #: The number of bytes, including line feeds.
     bytes: int = 0
-    #: Lines that are not blank.
+    #: The number of lines that are not blank.
     lines: int = 0
     messages: int = 0
-    #: Lines that are not one JSON object.
+    #: The number of lines that are not blank and not one JSON object.
     invalid: int = 0
-    #: Messages that are unknown, or contain something unknown.
+    #: The number of messages that are unknown, or contain something unknown.
     unknown: int = 0
     kinds: dict[str, Count] = field(default_factory=lambda: dict[str, Count]())
-    #: Results, each of which ends a turn.
+    #: The number of result messages, which is the number of turns that ended.
     results: int = 0
+    #: The number of turns that succeeded.
     ok: int = 0
-    #: The results that are errors, by reason.
+    #: The number of turns that failed, by reason.
     failed: dict[str, int] = field(default_factory=lambda: dict[str, int]())
-    #: Streams that end in the middle of a turn. What such a turn used is not known.
+    #: The number of streams that end in the middle of a turn. The usage of this turn is not known.
     unfinished: int = 0
-    #: What the turns with a result have used.
+    #: The usage of the turns that ended. For transcripts, the usage that the CLI stored.
     usage: Totals = field(default_factory=Totals)
     tools: dict[str, Tool] = field(default_factory=lambda: dict[str, Tool]())
     api_retries: int = 0
-    #: Transcripts among the streams. They have no results.
+    #: The number of streams that are transcripts. They have no result messages.
     transcripts: int = 0
+    #: The number of prompts in transcripts.
     prompts: int = 0
-    #: Transcripts in which the CLI has not noted a cost.
+    #: The number of transcripts in which the CLI has stored no cost.
     uncosted: int = 0
 
     @property
     def has_turns(self) -> bool:
-        """Return False if all streams are transcripts, which have no numbers of single turns."""
+        """Return False if all streams are transcripts, which do not show turns."""
         return bool(self.results or self.unfinished or not self.transcripts)
 
     @property
@@ -104,23 +107,23 @@ class Stats(Sums):
 
 
 class Tally:
-    """Takes a stream in chunks, and adds up its lines."""
+    """Adds up a stream, which is fed in pieces of any size."""
 
     def __init__(self, dialect: LineDialect = "stream", max_line_bytes: int = DEFAULT_MAX_LINE_BYTES) -> None:
         self._stats = Stats(transcripts=int(dialect == "transcript"))
         self._decoder = decoder_for(dialect, max_line_bytes=max_line_bytes)
-        # The length of the unfinished line so far.
+        # The number of bytes so far of the line that is being fed.
         self._line_bytes = 0
         self._run = Run()
         self._usage = UsageMeter()
-        # The last total that the CLI noted in a transcript.
+        # The last totals that the CLI stored in a transcript.
         self._cost: Totals | None = None
-        # The tools of calls without a result: id of the call -> name of the tool.
+        # The calls without a result so far: id of the call -> name of the tool.
         self._waiting: dict[str, str] = {}
 
     def feed(self, data: bytes) -> None:
-        """Take the next bytes of the stream."""
-        # The decoder gets at most one line at a time, so that the bytes of each message are known.
+        """Add up the next bytes of the stream."""
+        # The decoder is fed at most one line at a time, so that the size of each message is known.
         for piece in io.BytesIO(data):
             self._line_bytes += len(piece)
             messages = self._decoder.feed(piece)
@@ -184,7 +187,7 @@ class Tally:
     # --- tools --------------------------------------------------------------------------------------------------------
 
     def _call(self, id: str, name: str) -> None:
-        if id in self._waiting:  # a block comes again when the CLI supersedes an earlier line
+        if id in self._waiting:  # the CLI sends a block again in a line that replaces an earlier one
             return
         _named(self._stats.tools, name, Tool).calls += 1
         self._waiting[id] = name
@@ -193,7 +196,7 @@ class Tally:
             _named(self._stats.tools, self._waiting.pop(oldest), Tool).unanswered += 1
 
     def _answer(self, result: Any) -> None:
-        """Count the result of a call, of whatever type. Blocks that are no results have no ``tool_use_id``."""
+        """Count ``result`` if it is the result of a call, which it is not if it has no ``tool_use_id``."""
         name = self._waiting.pop(getattr(result, "tool_use_id", None) or "", None)
         if name is None:
             return
@@ -203,7 +206,7 @@ class Tally:
     # --- results ------------------------------------------------------------------------------------------------------
 
     def _result(self, result: ResultMessage) -> None:
-        if self._usage.add(result) is None:  # the same result came before
+        if self._usage.add(result) is None:  # this result was counted before
             return
         stats = self._stats
         stats.results += 1
