@@ -1,7 +1,6 @@
-"""The command ``claude-wire`` and its subcommands, one module for each.
+"""The command ``claude-wire``. Each subcommand is a module; those of ``claude-wire supervisor`` have a folder.
 
-``start`` runs the command, ``app`` finds the subcommand, and ``shared`` has what several subcommands use. The
-subcommands of ``claude-wire supervisor`` are in the folder ``supervisor``.
+``start`` is the entry point, ``app`` finds the subcommand, and ``shared`` has code that several subcommands use.
 """
 
 from claude_wire_kit.commands.start import main

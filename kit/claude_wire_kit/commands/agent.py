@@ -1,4 +1,4 @@
-"""The command ``claude-wire agent``: run an agent that somebody wrote in a Python file."""
+"""The command ``claude-wire agent``: run an agent that a Python file defines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from claude_wire.agent.main import take_standard_streams
 from claude_wire_kit.commands.shared.failure import Failure
 from claude_wire_kit.commands.shared.sources import display_name
 
-#: The module name under which the author's file is imported.
+#: The module name under which the agent's file is imported.
 NAME = "__agent__"
 
 
@@ -27,11 +27,11 @@ NAME = "__agent__"
 def agent(script: str, flags: tuple[str, ...]) -> None:
     """Run an agent that a Python file defines.
 
-    Runs NAME from SCRIPT, for the host that has started this: an Agent, or an answer function. Without a NAME it is
-    "agent" if there is one, else "answer". FLAGS are those of the CLI. Standard output is kept for the agent's lines
-    before the file is imported, so nothing in it can write between them.
+    A host starts this command instead of the CLI. It imports SCRIPT and runs NAME, which is an Agent or an answer
+    function. The default NAME is "agent" if SCRIPT has that name, else "answer". FLAGS are flags of the CLI. Standard
+    output is reserved for the agent's lines before SCRIPT is imported, so print() in SCRIPT cannot write between them.
 
-    A file whose first line is "#!/usr/bin/env -S claude-wire agent" can be given to any host as the path of its CLI.
+    If the first line of a file is "#!/usr/bin/env -S claude-wire agent", any host can use the file as its CLI.
     """
     path, colon, name = script.rpartition(":")
     if not colon or not name.isidentifier():
@@ -50,7 +50,7 @@ def agent(script: str, flags: tuple[str, ...]) -> None:
 
 
 def _imported(path: str) -> ModuleType:
-    # A fixed module name: the file's own name may be that of a module that is already loaded.
+    # The file's own name may be the name of a loaded module, so use a fixed one.
     spec = importlib.util.spec_from_file_location(NAME, path, loader=SourceFileLoader(NAME, path))
     assert spec is not None
     assert spec.loader is not None
@@ -67,7 +67,7 @@ def _imported(path: str) -> ModuleType:
 
 
 def _tell(error: Exception, path: str) -> NoReturn:
-    """End the command because of an error in the author's file. The traceback shows only frames from that file on."""
+    """Print an error of the agent's file, and exit. The traceback begins with the first frame in that file."""
     frame = error.__traceback__
     while frame is not None and frame.tb_frame.f_code.co_filename != path:
         frame = frame.tb_next

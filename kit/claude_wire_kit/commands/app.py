@@ -1,4 +1,4 @@
-"""The group of subcommands, and the exit code of an invocation."""
+"""Find and run a subcommand, and turn its exceptions into exit codes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from claude_wire_kit.commands.shared.groups import SuggestingGroup
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-#: The subcommands, each with the first line of its help. Each is a function in the module of the same name. ``--help``
-#: and the completion in a shell show these lines without importing a subcommand, which takes three times as long.
+#: Subcommand -> the first line of its help. The subcommand is a function in the module of the same name. ``--help`` and
+#: shell completion show these lines without importing the modules, which would take three times as long.
 COMMANDS = {
     "agent": "Run an agent that a Python file defines.",
     "check": "Check recorded lines, and list what is unknown.",
-    "conform": "Hold a host against scenarios of an agent.",
+    "conform": "Check a host against scenarios of an agent.",
     "demo": "Talk to an agent, then measure decoders on a recording.",
     "export": "Write sessions as Parquet or CSV files.",
     "replay": "Play a recording in place of the CLI.",
@@ -37,7 +37,7 @@ COMMANDS = {
 
 
 class _Commands(SuggestingGroup):
-    """Imports a subcommand only to run it."""
+    """The group of subcommands. Imports the module of a subcommand only to run it."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -103,7 +103,7 @@ def invoke() -> int:
         KeyboardInterrupt: Ctrl-C.
     """
     try:
-        # In standalone mode click itself would handle Ctrl-C: with a message and exit code 1.
+        # In standalone mode click itself would handle Ctrl-C, with a message and exit code 1.
         code = cli.main(prog_name="claude-wire", standalone_mode=False)
         sys.stdout.flush()
     except click.ClickException as error:
@@ -113,7 +113,7 @@ def invoke() -> int:
     except OSError as error:
         if error.filename is not None:
             raise
-        # The output failed. Subcommands report the errors of files and children themselves.
+        # Subcommands report errors of files and child processes themselves, so this is an error of the output.
         signals.discard_output()
         return _ended(Failure(f"the output cannot be written: {error.strerror}"))
     except click.Abort:

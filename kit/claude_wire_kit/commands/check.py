@@ -26,19 +26,18 @@ from claude_wire_kit.terminal.wrapping import width_of, wrapped
 def check(files: tuple[str, ...], as_json: bool) -> None:
     """Check recorded lines, and list what is unknown.
 
-    - is standard input. Counts messages by kind, lists every line that is not one JSON
-    object with its number, byte offset and reason, and lists everything that this version of claude-wire does not know:
-    types, subtypes, blocks, events, deltas, requests, hook events, and fields by path. Each is listed once, with its
-    count and the first line that has it.
+    Counts messages by kind. Lists every line that is not one JSON object, with its number, byte offset and reason.
+    Lists everything that this version of claude-wire does not know: types, subtypes, blocks, events, deltas, requests,
+    hook events, and fields by path. Each is listed once, with its count and its first line.
 
-    A FILE has the lines that the CLI wrote: its output, or a transcript, which it keeps on disk; the first lines tell
-    which. .gz and .xz are unpacked, and of a recording's folder it is the stdout.ndjson. The fields of an answer
-    depend on its request, so answers are checked only in a recording, or if the requests are among the lines. Files
-    are read once, in constant memory; folders are loaded. Nothing of a line's content is printed, only names of types
-    and fields.
+    FILE has lines that the CLI wrote: its output, or a transcript, which the CLI keeps on disk; the first lines show
+    which. It may be compressed (.gz, .xz), or the folder of a recording, whose stdout.ndjson is read. - is standard
+    input. The fields of an answer depend on its request, so answers are checked only in a recording, or if the
+    requests are among the lines. Files are read once, in constant memory; folders are loaded into memory. The output
+    has names of types and fields, but no content of lines.
 
-    Exit code: 0 if every line is a JSON object (unknown things are no error), 1 if a line is invalid, 2 if a file
-    cannot be read.
+    Exit code: 0 if every line is a JSON object (unknown types and fields are not errors), 1 if a line is invalid, 2 if
+    a file cannot be read.
 
     The keys of --json are in docs/how-to/command-line.md.
     """
@@ -48,7 +47,7 @@ def check(files: tuple[str, ...], as_json: bool) -> None:
 
 
 def _check_as_text(files: tuple[str, ...]) -> Summary:
-    """Print invalid lines as they are found. So a file of nothing but invalid lines takes no memory."""
+    """Check the files, and print each invalid line immediately. So a file with only invalid lines takes no memory."""
     total, width = Summary(), width_of(Output())
 
     def say(line: str) -> None:
@@ -72,7 +71,7 @@ def _check_as_text(files: tuple[str, ...]) -> Summary:
 
 
 def _check_as_json(files: tuple[str, ...]) -> Summary:
-    """Collect everything for one JSON object. Each invalid line takes 0.5 KB of memory until then."""
+    """Check the files, and print one JSON object at the end. Until then, each invalid line takes 0.5 KB of memory."""
     total = Summary()
     done: list[dict[str, Any]] = []
     invalid: list[dict[str, Any]] = []
@@ -89,7 +88,12 @@ def _check_as_json(files: tuple[str, ...]) -> Summary:
 def _check_file(
     file: str, name: str, on_invalid: Callable[[InvalidLine], object], on_open: Callable[[], object] | None = None
 ) -> tuple[LineDialect, Summary]:
-    """Check one file. ``name`` stands for it in the findings."""
+    """Check one file. Returns its dialect and the findings, which call the file ``name``.
+
+    Args:
+        on_invalid: called with each invalid line.
+        on_open: called after the file was opened.
+    """
     with pieces(file, both=True) as stream, Progress(f"checking {display_name(file)}") as progress:
         if on_open is not None:
             on_open()

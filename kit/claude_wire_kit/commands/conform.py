@@ -1,4 +1,4 @@
-"""The command ``claude-wire conform``: hold a host, in any language, against scenarios of an agent."""
+"""The command ``claude-wire conform``: check a host, in any language, against scenarios of an agent."""
 
 from __future__ import annotations
 
@@ -37,25 +37,25 @@ def conform(
     expect: str | None,
     keep: str | None,
 ) -> None:
-    """Hold a host against scenarios of an agent.
+    """Check a host against scenarios of an agent.
 
-    A host is a program, in any language, that starts the CLI. COMMAND is started once for each scenario. It starts the
-    program that it is given as its CLI, does what its task says, and prints a line of JSON for each thing that it has
-    understood. What it prints and what it writes to the CLI is judged. docs/how-to/conform.md says what a host has to
-    do.
+    A host is a program, in any language, that starts the CLI. COMMAND starts the host, once for each scenario. The host
+    gets the path of an agent that replaces the CLI, and a task. It runs the agent, does the task, and prints a line of
+    JSON for each thing that it has understood. Rules check these lines, and what the host wrote to the agent.
+    docs/how-to/conform.md describes what a host must do.
 
-    The path of the CLI is in the environment variable CLAUDE_WIRE_CONFORM_CLI, the task in CLAUDE_WIRE_CONFORM_TASK;
-    {cli} and {task} in COMMAND stand for them, too.
+    The path of the agent is in the environment variable CLAUDE_WIRE_CONFORM_CLI, the task in CLAUDE_WIRE_CONFORM_TASK.
+    In COMMAND, {cli} and {task} are replaced by them.
 
-    The file of --expect names rules that the host does not keep by design, with the reason for each. A reason that
-    begins with "fault:" is a known fault. A rule in there that holds is reported: the file is out of date.
+    The file of --expect names rules that the host breaks by design, with the reason for each. A reason that begins
+    with "fault:" is a known fault. If the host keeps a rule in this file, that is reported, too.
 
     Exit code: 0 if each rule holds or is in that file, 1 if not, 2 for wrong usage, or if COMMAND cannot be started.
 
     The keys of --json are in docs/how-to/command-line.md.
     """
     if os.name != "posix":
-        raise Failure("conform needs pipes and signals as POSIX has them")
+        raise Failure("conform needs the pipes and signals of POSIX")
     if listed:
         printed([f"{scenario.name}: {scenario.does}" for scenario in SCENARIOS.values()], terminal_width())
         return
@@ -85,7 +85,7 @@ def conform(
 
 
 def _read(path: str) -> Expected:
-    """Read the rules that a host does not keep by design."""
+    """Read the file of ``--expect``."""
     try:
         with open(path, encoding="utf-8") as file:
             found: Any = json.load(file)
@@ -95,6 +95,6 @@ def _read(path: str) -> Expected:
                 if rule not in rules.get(scenario, ()) or not isinstance(reason, str):
                     raise Failure(f"{display_name(path)}: there is no rule {rule!r} of a scenario {scenario!r}")
     except (OSError, ValueError, AttributeError) as error:
-        raise Failure(f"{display_name(path)} is no JSON object of scenarios with rules: {error}") from error
+        raise Failure(f"{display_name(path)} is not a JSON object of scenarios with rules: {error}") from error
     expected: Expected = found
     return expected

@@ -1,4 +1,4 @@
-"""The command ``claude-wire demo``: talk to an agent of ours, then measure how fast a recorded session is decoded."""
+"""The command ``claude-wire demo``: talk to an agent of this package, then measure the speed of decoders."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from claude_wire_kit.terminal.live import LiveView
 from claude_wire_kit.terminal.output import Output
 from claude_wire_kit.terminal.page import Page
 
-#: What the demo asks the agent.
+#: The prompts that the demo sends to the agent.
 PROMPTS = ["Run the tests, please.", "Please fix the bug.", "Run the tests again.", "Let two subagents review it."]
 
-#: The first three turns of a recorded session, byte for byte, for the measurement. A real CLI (2.1.330, run by
-#: claude-agent-sdk) spoke with a scripted model.
+#: The recording for the measurement: the first three turns of a session, byte for byte. The CLI was a real one
+#: (2.1.330, run by claude-agent-sdk), the model was scripted.
 SESSION = Path(__file__).with_name("data") / "session"
 
-#: For the measurement, the recording is repeated up to about this many bytes.
+#: The recording is repeated until the measurement has about this many bytes.
 RACE_BYTES = 20_000_000
 
-#: The measurement ends after this many rounds, or after the round in which this many seconds have passed.
+#: The measurement ends after this many rounds, or earlier after the first round at whose end RACE_SECONDS have passed.
 MAX_ROUNDS = 5
 RACE_SECONDS = 5.0
 
@@ -40,9 +40,9 @@ RACE_SECONDS = 5.0
 def demo(no_bench: bool) -> None:
     """Talk to an agent, then measure decoders on a recording.
 
-    The agent is a program of this package, without a model: no network and no account is needed. It runs as a child
-    process, and corrects a small project in a temporary folder. What it asks for is allowed. "claude-wire serve --demo"
-    has the same agent in the browser, and waits for you.
+    The agent is a program of this package. It has no model, and needs no network and no account. It runs as a child
+    process, and fixes a bug of a small project in a temporary folder. Its permission questions are answered with yes.
+    "claude-wire serve --demo" runs the same agent in the browser, where you can talk to it.
     """
     console = Output()
     anyio.run(_converse, console)
@@ -59,7 +59,7 @@ async def _converse(console: Output) -> None:
         async def allow(request: CanUseToolRequest) -> PermissionResultAllow:
             async with shown:
                 while live.input_of(request.tool_use_id or "") is None:
-                    await shown.wait()  # the call is a message, and comes before the question about it
+                    await shown.wait()  # show the message with the call before the question about it
                 live.ask(request)
                 answer = request.allow()
                 live.decide(answer)
@@ -88,28 +88,28 @@ def _measure(recorded: bytes, console: Output) -> None:
     data = recorded * times
     *laps, results = race([*ways(), RESULTS_ONLY], data, rounds=MAX_ROUNDS, seconds=RACE_SECONDS)
     console.say(
-        f"\nDecoding a recorded session of the CLI {times} times over, from memory, messages dropped at once "
+        f"\nDecoding a recorded session of the CLI {times} times, from memory, without keeping the messages "
         f"({len(data) / 1e6:.1f} MB, {laps[0].messages:,} lines):",
     )
     console.print(_table(laps, len(data)))
     console.say(
-        f"Each is the best of {laps[0].rounds} rounds, taken in turns in one process. Ours take chunks of "
-        f"{CHUNK_BYTES // 1024} KiB and find the lines themselves; the others are handed whole lines, one by one. "
-        "Typed makes classes, all others dicts. Only the ratios carry over, and to traffic like this only; "
-        "whoever keeps the messages pays for that, too.",
+        f"Each row is the best of {laps[0].rounds} rounds; the rounds alternate in one process. The decoders of "
+        f"claude_wire get chunks of {CHUNK_BYTES // 1024} KiB and find the lines themselves; the others get one whole "
+        "line at a time. Typed makes classes, all others make dicts. Only the ratios mean something on other machines, "
+        "and only for similar traffic. A program that keeps the messages needs more time.",
         style="dim",
     )
     console.say(_headline(results, laps, len(data)), style="bold")
 
 
 def _headline(results: Lap, laps: list[Lap], size: int) -> str:
-    """Compare the time of finding the results with the time that others take to decode every line."""
+    """Compare the time for finding the result lines with the time that other decoders need for all lines."""
     others = [lap for lap in laps if "loads" in lap.name]
     ratios = ", ".join(f"{lap.seconds / results.seconds:.1f} x as fast as {lap.name}" for lap in others)
     return (
         f"\nA program that waits for results needs {results.messages:,} of these lines. "
-        'Decoder(only={"result"}) passes '
-        f"over all others, without checking their JSON: {size / results.seconds / 1e9:.2f} GB/s, {ratios}."
+        'Decoder(only={"result"}) skips '
+        f"all others, without checking their JSON: {size / results.seconds / 1e9:.2f} GB/s, {ratios}."
     )
 
 

@@ -44,24 +44,24 @@ def export(
 ) -> None:
     """Write sessions as Parquet or CSV files.
 
-    FOLDER is the CLI's projects folder, if none is named: that in CLAUDE_CONFIG_DIR, or in ~/.claude. All files below
-    it that end in .jsonl are read; they may be transcripts and recorded streams. Needs pyarrow.
+    FOLDER is by default the CLI's "projects" folder in CLAUDE_CONFIG_DIR or in ~/.claude. All .jsonl files below it are
+    read; they may be transcripts or recorded streams. Needs pyarrow.
 
     \b
-    --table  a row for each
-    messages  line, of whatever type
-    blocks    content block of a user or the assistant
-    usage     line with the usage of an answer: several lines have the same
-    answers   answer of the model: each answer's usage once, to be summed
+    --table   has a row for each
+    messages  line of any type
+    blocks    content block of a user or assistant message
+    usage     line with the usage of an answer; several lines may repeat it
+    answers   answer of the model, with its usage once: use this for sums
     results   result of a stream, and cost-state of a transcript
 
-    DIR gets part-00000.parquet and so on; with --by day, in a folder for each day, as DuckDB, polars, Spark and
-    pyarrow read them. Times are in UTC. DIR appears when everything is written; a failed export leaves nothing. Text
-    may begin with "=", which spreadsheets take for a formula in a CSV.
+    DIR gets the files part-00000.parquet and so on. With --by day, it gets a folder for each day, which DuckDB, polars,
+    Spark and pyarrow can read as a partition. Times are in UTC. DIR appears when everything is written; a failed export
+    leaves nothing. A text in a CSV may begin with "=", which spreadsheets take for a formula.
 
-    With --since and --until, rows without a time are left out.
+    With --since or --until, rows without a time are left out.
 
-    Each thread holds 16 MiB of lines, or one longer line; all answers are held, at 0.3 KB each.
+    Each thread keeps 16 MiB of lines in memory, or one longer line. --table answers keeps 0.3 KB for each answer.
 
     Exit code: 0, also if a value does not fit its column, which is reported; 2 if something cannot be read or written.
     """

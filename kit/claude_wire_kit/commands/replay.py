@@ -18,7 +18,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _fault(name: str, make: Callable[..., Fault], metavar: str, help: str) -> Callable[[F], F]:
-    """Make an option that adds a fault each time it is given. ``metavar`` has one word for each parameter."""
+    """Return a decorator for an option that adds a fault. The user may repeat it.
+
+    Args:
+        make: makes the fault of the option's values.
+        metavar: one word for each value: ``SECONDS`` is a float, any other word an integer.
+    """
     kinds = [float if word == "SECONDS" else int for word in metavar.split()]
 
     def collect(context: click.Context, parameter: click.Parameter, values: tuple[Any, ...]) -> None:
@@ -34,7 +39,7 @@ def _fault(name: str, make: Callable[..., Fault], metavar: str, help: str) -> Ca
 
 
 def _ordered(context: click.Context) -> list[Fault]:
-    """Return the list of faults that the options before this one have added."""
+    """Return the list of faults. Each option appends to it, in the order of the command line."""
     return cast("list[Fault]", context.ensure_object(list))
 
 
@@ -53,13 +58,13 @@ def _stall_before(before_line: int, seconds: float) -> faults.Stall:
     "--speed",
     type=click.FloatRange(min=0, min_open=True),
     metavar="FACTOR",
-    help="1 for the recorded times (default: as fast as possible).",
+    help="1 keeps the recorded times (default: as fast as possible).",
 )
 @click.option(
     "--writes", type=click.Choice(get_args(Writes)), default="lines", show_default=True, help="What one write contains."
 )
 @click.option("--no-wait", is_flag=True, help="Do not wait for input.")
-@click.option("--script", type=click.Path(dir_okay=False), help="Write a program that plays it.")
+@click.option("--script", type=click.Path(dir_okay=False), help="Write a program that plays the recording.")
 @_fault("--cut-at", faults.CutOutput, "BYTE CODE", "Exit there, with this code.")
 @_fault("--kill-at", faults.Kill, "BYTE", "Die there by SIGKILL.")
 @_fault("--stall-at", _stall_at, "BYTE SECONDS", "Stand still there.")
@@ -85,20 +90,20 @@ def replay(
 ) -> None:
     """Play a recording in place of the CLI.
 
-    RECORDING is a folder (stdout.ndjson, stdin.ndjson, order.jsonl, cmd.json, exit.json, stderr.txt; only the first
-    must be there), or a file with the standard output alone, such as "claude -p PROMPT --output-format stream-json
-    --verbose" writes it; .gz and .xz are unpacked. As fast as it is read, unless --speed says otherwise.
+    RECORDING is a folder with stdout.ndjson, and perhaps stdin.ndjson, order.jsonl, cmd.json, exit.json and stderr.txt.
+    Or it is a file with standard output only, as "claude -p PROMPT --output-format stream-json --verbose" writes it; it
+    may be compressed (.gz, .xz). The output is written as fast as the host reads, unless --speed is given.
 
-    It waits for the host where the recorded CLI did: each recorded prompt, request and response is one line of
-    standard input, ids need not be the same, and when the input ends, the rest is played. A terminal is not waited
-    for. FLAGS are those of the CLI; with --input-format stream-json among them it waits for a first prompt and ends
-    when its input does, with others only it waits for nothing. The exit code is the recorded one.
+    The player waits for the host where the recorded CLI waited: for one line of input for each recorded prompt, request
+    and response. The ids may differ. When the input ends, the player writes the rest. It does not wait if its input is
+    a terminal. FLAGS are flags of the CLI: with --input-format stream-json, the player waits for a first prompt, and
+    ends when its input ends; with other flags only, it waits for nothing. The exit code is the recorded one.
 
-    With --script, what is written can be given to any host as the path of its CLI.
+    A program from --script can replace the CLI of any host: give the host its path.
 
-    Bytes and lines are those of the recorded standard output; line 1 is the first.
+    BYTE and LINE are counted in the recorded standard output; LINE 1 is the first.
     """
-    # The terminal where a script is written says nothing about where the script will run.
+    # A script may later run without a terminal, even if it is written at one.
     wait = not no_wait and (script is not None or not os.isatty(0))
     try:
         recorded = Recording.load(recording)
@@ -116,7 +121,7 @@ def replay(
 
 
 def _become(argv: list[str]) -> NoReturn:
-    """Replace this process by a command. On Windows, where that is impossible, run the command as a child."""
+    """Replace this process by a command. On Windows, which cannot do that, run the command as a child and exit."""
     if os.name != "posix":
         sys.exit(subprocess.call(argv))
     os.execv(argv[0], argv)

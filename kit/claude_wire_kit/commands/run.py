@@ -39,7 +39,7 @@ from claude_wire_kit.terminal.session import TerminalSession
 @click.option("--partial/--no-partial", default=True, help="Show text as it streams, or when it is complete.")
 @click.option("--attach", metavar="ID", help="Send the prompt to this session of a supervisor.")
 @click.option("--ssh", metavar="HOST", help="With --attach: the supervisor is on that machine.")
-@click.option("--record", type=click.Path(file_okay=False), metavar="DIR", help="Record the session there.")
+@click.option("--record", type=click.Path(file_okay=False), metavar="DIR", help="Record the session in DIR.")
 def run(
     prompt: str,
     flags: tuple[str, ...],
@@ -55,26 +55,25 @@ def run(
     """Run the CLI with a prompt, and show the session live.
 
     PROMPT is the text of the prompt, or - to read it from standard input. FLAGS after it are passed to the CLI.
-    "claude-wire view --help" explains the output. The run is over when nothing more will come: the subagents in the
-    background have ended, and so have the commands in the background, unless they have run for
-    CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS (milliseconds; 600000 by default, 0 for no limit).
+    "claude-wire view --help" explains the output. The command waits for subagents and commands in the background. It
+    waits for a command at most CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS (milliseconds; 600000 by default, 0 for no limit).
 
-    The CLI's questions for permission are asked at the terminal: y, n, or n with a reason for the model. What the CLI
-    suggests to allow for longer than this once is listed with numbers; such a number is y, and that one suggestion.
-    Where standard input or output is no terminal, everything that is asked is denied.
+    The CLI's permission questions are asked at the terminal: answer y, n, or n with a reason for the model. The CLI may
+    suggest permissions that last longer. They have numbers; a number means y, and accepts this suggestion. If standard
+    input or output is not a terminal, every question is answered with no.
 
-    Ctrl-C interrupts the turn; once more, it ends the CLI.
+    Ctrl-C interrupts the turn; a second Ctrl-C ends the CLI.
 
-    With --attach the prompt goes to a session that runs already ("claude-wire supervisor"), and the session goes on
-    when its run is over. Ctrl-C interrupts the turn; once more, it leaves the session.
+    With --attach, the prompt goes to a running session of a supervisor ("claude-wire supervisor"), which goes on
+    afterwards. Ctrl-C interrupts the turn; a second Ctrl-C leaves the session.
 
-    With --record, DIR gets what both sides wrote, byte for byte and with times: stdin.ndjson, stdout.ndjson,
-    order.jsonl, stdout.reads.jsonl, stderr.txt, cmd.json, exit.json, for "claude-wire view", "stats" and "replay". It
-    must be empty or not be there. Only its owner can read it: prompts, results of tools and the command line are in
-    it, with whatever secrets they have; of the environment only what can be no secret.
+    With --record, DIR gets everything that both sides wrote, byte for byte and with times: stdin.ndjson, stdout.ndjson,
+    order.jsonl, stdout.reads.jsonl, stderr.txt, cmd.json, exit.json. "claude-wire view", "stats" and "replay" read it.
+    DIR must be empty or not exist. Only you can read it: prompts, results of tools and the command line may contain
+    secrets. Of the environment, only variables that cannot be secrets are recorded.
 
-    Exit code: 0 if all turns succeeded, 1 if one failed, a subagent was stopped or the CLI failed, 2 for wrong usage,
-    without a CLI, or if the output cannot be written, 130 after Ctrl-C.
+    Exit code: 0 if all turns succeeded; 1 if a turn failed, a subagent was stopped or the CLI failed; 2 for wrong
+    usage, if no CLI is found, or if the output cannot be written; 130 after Ctrl-C.
     """
     if prompt == "-":
         try:
@@ -107,12 +106,12 @@ def run(
         try:
             recorder = Recorder(record)
         except OSError as error:
-            raise Failure(f"{record} cannot be recorded into: {error.strerror}") from error
+            raise Failure(f"the recording cannot be written to {record}: {error.strerror}") from error
     click.get_current_context().exit(_run([*argv, *flags], prompt, cwd, recorder))
 
 
 def _refuse_flags_of_a_cli(context: click.Context) -> None:
-    """Refuse options that make sense only for a CLI that this command starts."""
+    """Refuse options that only affect a CLI that this command starts itself."""
     for parameter in context.command.params:
         name = parameter.name or ""
         # click 8.1 reports COMMANDLINE as the source of FLAGS even if there are none.

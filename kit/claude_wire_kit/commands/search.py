@@ -21,10 +21,10 @@ from claude_wire_kit.commands.shared.progress import Progress
 from claude_wire_kit.survey.search import Pattern, Role, Said, files_of, said_in
 from claude_wire_kit.terminal.columns import cell_count, fitted, terminal_width
 
-#: The width of a row if the output is no terminal.
+#: The width of a row in columns if the output is not a terminal.
 PLAIN_WIDTH = 160
 
-#: A match is cut to the first number of characters. Before and after it, the second number of characters is considered.
+#: Limit for the characters of a match, and how many characters before and after it may be shown.
 MATCH_CHARS, AROUND_CHARS = 80, 400
 
 
@@ -38,7 +38,7 @@ class _Match(NamedTuple):
 class _Found(NamedTuple):
     session: SessionInfo
     matches: list[_Match]
-    #: How many more matches the session has.
+    #: The number of matches of the session that are not in ``matches``.
     more: int
 
 
@@ -74,13 +74,13 @@ def search(
 ) -> None:
     """Search what was said in the sessions on disk.
 
-    PATTERN is a regular expression as Python has them. The search covers prompts, answers, thinking, and the inputs
-    and results of tools, also those of subagents. The sessions changed last come first. Each session with a match is
-    shown with the command that resumes it.
+    PATTERN is a regular expression of Python. The search covers prompts, answers, thinking, and the inputs and results
+    of tools, including those of subagents. The sessions that were changed last are searched first. Each session with a
+    match is shown with the command that resumes it.
 
-    FOLDER is the CLI's projects folder, if none is named: that in CLAUDE_CONFIG_DIR, or in ~/.claude.
+    FOLDER is by default the CLI's "projects" folder in CLAUDE_CONFIG_DIR or in ~/.claude.
 
-    Exit code: 0 if something was found, 1 if nothing was, 2 if the folder cannot be read.
+    Exit code: 0 if there is a match, 1 if there is none, 2 if the folder cannot be read.
 
     The keys of --json are in docs/how-to/command-line.md.
     """
@@ -115,7 +115,7 @@ class _Search(NamedTuple):
     tools: set[str]
     project: str | None
     period: Period
-    #: The number of matches of a session that are kept.
+    #: Limit for the matches that are shown of a session.
     most: int
 
     def sessions(self, folder: str, progress: Progress) -> Iterator[_Found]:
@@ -138,7 +138,7 @@ class _Search(NamedTuple):
         return not self.period.is_limited or self.period.has(moment := _moment(said.time), moment)
 
     def _may_be_in(self, path: Path) -> bool:
-        # No record is newer than its file.
+        # A file was changed after its last record, so an old file has no new record.
         return not self.period.begins_after(path.stat().st_mtime) and self.pattern.may_be_in(path)
 
     def _matches(self, session: Path) -> tuple[list[_Match], int]:
@@ -194,7 +194,7 @@ def _print(found: _Found, width: int | None, *, first: bool) -> None:
 
 
 def _row(label: str, match: _Match, room: int) -> str:
-    """Return a match and the text around it on one row."""
+    """Return a match and the text around it, cut to the width of one row."""
     text = fitted(_line(match.match), max(room - cell_count(label), 1))
     left = max(room - cell_count(label) - cell_count(text), 0)
     after = fitted(_line(match.after), left - left // 3) if left > 3 else ""
@@ -203,5 +203,5 @@ def _row(label: str, match: _Match, room: int) -> str:
 
 
 def _line(text: str) -> str:
-    """Return a piece of a text on one line. It may begin and end within a word."""
+    """Return a text with each white space replaced by one blank, safe to print."""
     return re.sub(r"\s+", " ", printable(text))

@@ -1,4 +1,4 @@
-"""The command ``claude-wire serve``: serve sessions over HTTP, with one address and one token."""
+"""The command ``claude-wire serve``: serve the sessions of a supervisor over HTTP."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 #: The default address to listen on.
 ADDRESS = "127.0.0.1"
 PORT = 8765
-#: The supervisor of ``--demo`` must end within this many seconds after it is told to.
+#: Wait at most this many seconds for the supervisor of ``--demo`` to end.
 END_SECONDS = 10.0
 #: The first prompt of ``--demo``.
 GREETING = "Hello! What can you show me?"
@@ -43,32 +43,33 @@ GREETING = "Hello! What can you show me?"
 
 @click.command()
 @click.option(
-    "-c", "--config", type=click.Path(dir_okay=False), metavar="FILE", help="Which sessions may be started, in TOML."
+    "-c", "--config", type=click.Path(dir_okay=False), metavar="FILE", help="Which sessions can be started, in TOML."
 )
 @click.option("--folder", type=click.Path(file_okay=False), metavar="DIR", help="State folder of the supervisor.")
 @click.option("--listen", default=ADDRESS, metavar="ADDRESS", show_default=True, help="An address of this machine.")
 @click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="0 for any free port.")
-@click.option("--demo", is_flag=True, help="Try the page with an agent of ours: no account, no network.")
+@click.option("--demo", is_flag=True, help="Try the page with an agent that needs no account and no network.")
 @click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
 def serve(config: str | None, folder: str | None, listen: str, port: int, demo: bool, opens: bool) -> None:
     """Serve the sessions of the supervisor over HTTP.
 
-    It serves programs and browsers of this machine, and needs Linux. Starts the supervisor, unless it runs. Prints the
-    address to open in a browser, with the token in it, and the file that has the token, for programs. Anybody who has
-    the token may do what you may do. Without --config, $XDG_CONFIG_HOME/claude-wire/serve.toml is read. Without that,
-    sessions can be started in the current folder, and have the environment of this command.
+    Programs and browsers on this machine can use the service. It needs Linux. The command starts the supervisor if none
+    runs. It prints the address to open in a browser, which contains the token, and the path of a file with the token,
+    for programs. Anybody with the token can do what you can do. The default of --config is
+    $XDG_CONFIG_HOME/claude-wire/serve.toml. If that does not exist, sessions can be started in the current folder, with
+    the environment of this command.
 
-    Exit code: 0 after Ctrl-C; 2 if it cannot serve.
+    Exit code: 0 after Ctrl-C; 2 if the service cannot start.
     """
     if sys.platform != "linux":
-        raise Failure("claude-wire serve needs Linux, as the supervisor does that owns its sessions")
+        raise Failure("claude-wire serve needs Linux, because the supervisor of its sessions does")
     try:
         import_module("claude_wire_kit.web")
     except ImportError as error:
         advice = install_extra("serve", distribution="claude-wire-kit", folder="./kit")
         raise Failure(f"serve needs starlette and uvicorn: {advice}") from error
     if demo and (config or folder):
-        raise click.UsageError("--demo has a configuration and a folder of its own")
+        raise click.UsageError("--demo uses its own configuration and folder: leave out --config and --folder")
     if demo:
         with _unwound(), tempfile.TemporaryDirectory(prefix="claude-wire-") as own, _supervised(own) as state:
             settings = _demo_config(Path(own) / "shop")
@@ -103,7 +104,7 @@ def _config(path: str | None) -> Config:
 
 
 def _config_here(wanted: str) -> Config:
-    """Return the configuration of somebody who has written none: sessions in the current folder."""
+    """Return the configuration for a user who has no file: sessions in the current folder, with this environment."""
     from claude_wire_kit.web import Config, Profile
 
     try:
@@ -124,7 +125,7 @@ def _demo_config(project: Path) -> Config:
 
 
 async def _begin_demo(state: StateFolder, config: Config) -> None:
-    """Start a session whose agent greets the visitor, and waits."""
+    """Start the session of the demo, and send its first prompt."""
     from claude_wire_kit.web.service import Service
 
     service = Service(connect(state.path), config)
@@ -134,14 +135,14 @@ async def _begin_demo(state: StateFolder, config: Config) -> None:
 
 @contextmanager
 def _unwound() -> Generator[None]:
-    """Make SIGTERM and SIGHUP leave the block by an exception, so that whatever was started in the block is ended."""
+    """Make SIGTERM and SIGHUP raise SystemExit in this block, so that its context managers end their processes."""
 
     def leave(number: int, _: object) -> None:
         signal.signal(number, signal.SIG_IGN)
         sys.exit(128 + number)
 
     def hang_up(number: int, _: object) -> None:
-        signal.raise_signal(signal.SIGTERM)  # while uvicorn serves, it handles SIGTERM itself
+        signal.raise_signal(signal.SIGTERM)  # uvicorn handles SIGTERM, but not SIGHUP
 
     handlers = {signal.SIGTERM: leave, signal.SIGHUP: hang_up}
     before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
@@ -165,7 +166,7 @@ def _supervised(temporary: str) -> Generator[StateFolder]:
     finally:
         with failures():
             anyio.run(partial(connect(state.path).stop, None, grace=0.0))
-        wait_for_end(found.pid, found.pid_began, END_SECONDS)  # after that, nobody uses the folder
+        wait_for_end(found.pid, found.pid_began, END_SECONDS)  # then the folder can be removed
 
 
 def _serve(state: StateFolder, config: Config, address: str, port: int, *, opens: bool) -> None:
@@ -186,7 +187,7 @@ def _serve(state: StateFolder, config: Config, address: str, port: int, *, opens
         port = listener.getsockname()[1]
         name = f"[{address}]" if ":" in address else address
         if not _is_loopback(address):
-            click.echo("note: other machines can reach this, and nothing on the way is encrypted", err=True)
+            click.echo("note: other machines can reach this address, and the connection is not encrypted", err=True)
         server = ServiceServer(create_app(connect(state.path), config, token, port=port))
         url = f"http://{name}:{port}/#token={token}"
         signals.announce(f"claude-wire serves {url}")
@@ -196,20 +197,20 @@ def _serve(state: StateFolder, config: Config, address: str, port: int, *, opens
                 server.run(sockets=[listener])
         except KeyboardInterrupt:
             pass
-        except ImportError as error:  # the internals of uvicorn have changed
+        except ImportError as error:  # ServiceServer does not know the internals of this uvicorn
             raise Failure(str(error)) from error
 
 
 @contextmanager
 def _opened(state: StateFolder, url: str) -> Generator[None]:
-    """Open the page in a browser, by a file that leads to it.
+    """Open the page in a browser, with a private file that redirects to it.
 
-    The arguments of a process can be read by everybody on this machine, and the address has the token.
+    The address contains the token, and all users of this machine can read the arguments of the browser's process.
     """
     path = os.path.join(state.path, f"open-{os.getpid()}.html")
     with open(open_private(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w", encoding="ascii") as file:
         file.write(f'<!doctype html><meta http-equiv="refresh" content="0;url={url}">\n')
-    # A browser may take seconds to start, and asks the service that runs meanwhile.
+    # In a thread, because a browser may take seconds to start, and the service must run before it loads the page.
     threading.Thread(target=webbrowser.open, args=(Path(path).as_uri(),), daemon=True).start()
     try:
         yield

@@ -21,14 +21,15 @@ from claude_wire_kit.commands.shared.json_output import print_json
 from claude_wire_kit.commands.shared.period import Period, period_of, takes_period
 from claude_wire_kit.terminal.columns import fitted, shortened, terminal_width
 
-#: If the output is no terminal, a title or a prompt is cut to this many characters.
+#: If the output is not a terminal, a title or a prompt is cut to this many characters.
 TEXT_CHARS = 200
 
-#: The days for which the CLI keeps a session unless its settings say otherwise, and the largest settings file that is
-#: read.
-DEFAULT_DAYS_KEPT, MAX_SETTINGS_BYTES = 30, 1024 * 1024
+#: How many days the CLI keeps a session by default.
+DEFAULT_DAYS_KEPT = 30
+#: Size limit in bytes for the CLI's settings file. A larger one is not read.
+MAX_SETTINGS_BYTES = 1024 * 1024
 
-#: A session that the CLI will delete within this time gets a mark.
+#: If the CLI will delete a session within this time, the output says so.
 SOON = timedelta(days=7)
 
 
@@ -50,16 +51,15 @@ def sessions(
 ) -> None:
     """List the sessions on disk, the newest first.
 
-    Each is shown with the command that resumes it. The CLI deletes sessions some days after their last change
-    (cleanupPeriodDays in its settings.json; 30 days if it is not there). A session that has seven days left or less is
-    marked.
+    Each session is shown with the command that resumes it. The CLI deletes a session some days after its last change
+    (cleanupPeriodDays in its settings.json, by default 30). If that will happen within seven days, the output says so.
 
-    FOLDER is the CLI's projects folder, if none is named: that in CLAUDE_CONFIG_DIR, or in ~/.claude. The beginning and
-    the end of each file are read, 128 KiB at most. Sessions come by the time of their last record, which is shown.
+    FOLDER is by default the CLI's "projects" folder in CLAUDE_CONFIG_DIR or in ~/.claude. At most 128 KiB of each file
+    are read, at its beginning and its end. The sessions are sorted by the time of their last record, which is shown.
 
-    With --since and --until, a session counts if any of its days, from its first record to its last, is among them.
+    With --since and --until, a session is listed if any day from its first record to its last is in the period.
 
-    Exit code: 0, also if there are none; 2 if the folder cannot be read.
+    Exit code: 0, also if there are no sessions; 2 if the folder cannot be read.
 
     The keys of --json are in docs/how-to/command-line.md.
     """
@@ -74,7 +74,7 @@ def sessions(
             continue
         click.echo("\n" * bool(number) + click.style(fitted(headline(session), width or TEXT_CHARS), bold=True))
         for name, text in (("", session.first_prompt), ("last: ", session.last_prompt)):
-            # Show a title or prompt only if it differs from the headline and from the row before.
+            # Show a prompt only if it differs from the headline and from the previous row.
             if text and text != _title(session) and (not name or text != session.first_prompt):
                 click.echo(fitted(f"  {name}{_line(text)}", width or TEXT_CHARS))
         click.echo(f"  {resume_line(session)}")
@@ -106,7 +106,7 @@ def headline(session: SessionInfo) -> str:
 
 
 def resume_line(session: SessionInfo) -> str:
-    """Return the command that resumes a session, safe to print: control characters in it must be typed by hand."""
+    """Return the command that resumes a session, safe to print: control characters are shown as escapes."""
     return printable(resume_command(session.id, session.project), keep="")
 
 
@@ -119,10 +119,10 @@ def session_as_json(session: SessionInfo) -> dict[str, Any]:
 
 
 def _days_kept(folder: str) -> float | None:
-    """Return how many days the CLI keeps a session after its last change. ``folder``: ``projects`` or a folder in it.
+    """Return how many days the CLI keeps a session: ``cleanupPeriodDays`` in ``settings.json`` next to ``projects``.
 
-    This is ``cleanupPeriodDays`` in the ``settings.json`` beside ``projects``. None if nothing deletes sessions: there
-    is no ``projects``, or the settings are unclear, in which case the CLI deletes nothing either.
+    Returns None if the CLI deletes no sessions: ``folder`` is neither ``projects`` nor directly in it, or the settings
+    cannot be read or are invalid.
     """
     projects = os.path.abspath(folder)
     if os.path.basename(projects) != "projects":
@@ -144,7 +144,7 @@ def _days_kept(folder: str) -> float | None:
 
 
 def _kept_until(session: SessionInfo, days: float | None) -> datetime | None:
-    """Return when the CLI may delete a session: ``days`` after the last change of its file."""
+    """Return the time after which the CLI may delete a session: ``days`` after the last change of its file."""
     if days is None:
         return None
     try:
@@ -162,7 +162,7 @@ def _end_as_json(session: SessionInfo, days: float | None, now: datetime) -> dic
 def _local(time: datetime) -> str:
     try:
         return f"{time.astimezone():%Y-%m-%d %H:%M}"
-    except (ValueError, OverflowError):  # the first and the last possible day
+    except (ValueError, OverflowError):  # in the local zone, the date is out of range
         return f"{time:%Y-%m-%d %H:%M}"
 
 

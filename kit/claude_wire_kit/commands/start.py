@@ -1,19 +1,19 @@
-"""Start and end the command: its standard streams and its exit codes."""
+"""The entry point of the command: open the standard streams, run, and exit."""
 
 from __future__ import annotations
 
 import os
 import sys
 
-#: The exit code of a shell for a process that SIGINT ended.
+#: The exit code that shells report for a process that SIGINT has ended.
 INTERRUPTED = 128 + 2
 
 
 def main() -> None:
     """Run the command with the arguments of the process, and exit.
 
-    The exit code is the command's own, 2 for wrong usage or output that cannot be written, 130 after Ctrl-C. When
-    nobody reads its output any more it ends by SIGPIPE, as other programs do.
+    The exit code is the subcommand's, 2 for wrong usage or output that cannot be written, 130 after Ctrl-C. If the
+    reader of its output has ended, the command ends by SIGPIPE, like other programs.
     """
     _open_streams()
     try:
@@ -24,9 +24,10 @@ def main() -> None:
 
 
 def _open_streams() -> None:
-    """Open closed standard streams on the null device. Otherwise the first opened files would get their numbers.
+    """Open standard streams that are closed on the null device.
 
-    Then anything that writes to standard error by its number, such as a child, would write into such a file.
+    Otherwise, the first files that the command opens would get the descriptors 0 to 2. Then a child process that writes
+    to standard error would write into such a file.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
@@ -34,12 +35,12 @@ def _open_streams() -> None:
         except OSError:
             # open() returns the lowest free number, which is this stream's.
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
-            if number:  # a closed standard input stays None, so that reading it is an error
+            if number:  # sys.stdin stays None, so that reading a closed standard input is an error
                 setattr(sys, name, open(number, "w", encoding="utf-8", closefd=False))  # noqa: SIM115 - open until exit
 
 
 def _run() -> int:
-    # Imported inside the try block, because Ctrl-C may come during the import.
+    # Imported here, in the try block of main(), because the user may press Ctrl-C during the import.
     from claude_wire_kit.commands.app import invoke
     from claude_wire_kit.commands.shared import signals
 

@@ -24,7 +24,7 @@ from claude_wire_kit.usage.meter import Tokens
 #: The gap between two columns, in characters.
 GAP = 2
 
-#: Shown for a number that no source has.
+#: Shown for a number that the sources do not contain.
 UNKNOWN = "n/a"
 
 
@@ -34,19 +34,20 @@ UNKNOWN = "n/a"
 def stats(files: tuple[str, ...], as_json: bool) -> None:
     """Add up turns, tokens, cost and tools of recordings.
 
-    - is standard input. A FILE has the lines that the CLI wrote; .gz and .xz are unpacked, and of a recording's folder
-    it is the stdout.ndjson. Files are read once, in constant memory; folders are loaded. Several are added up, too.
+    FILE has lines that the CLI wrote. It may be compressed (.gz, .xz), or the folder of a recording, whose
+    stdout.ndjson is read. - is standard input. Files are read once, in constant memory; folders are loaded into memory.
+    For several files, their sum is shown, too.
 
-    Cost and tokens are what was used in this recording: total_cost_usd and modelUsage of a result are running totals of
-    the session, which go on when it is resumed, so they are taken from what each result says to have been used since
-    the one before (of older CLIs, which do not say that, from the differences of the totals). They include subagents.
-    "Main loop" adds up the usage of the results, which does not. A turn without a result, as at the end of a
-    recording that was cut, is counted as unfinished; what it has used is not known, and not in the sums.
+    Cost and tokens are those of this recording. In a result, total_cost_usd and modelUsage are running totals of the
+    session, which go on when it is resumed. So the sums use what each result reports since the previous one; for older
+    CLIs, which do not report that, the differences of the totals. They include subagents. "Main loop" adds up the usage
+    in the results, which does not include them. A turn without a result, as at the end of a cut recording, is counted
+    as unfinished; its usage is not known, and not in the sums.
 
-    Of a transcript, which the CLI keeps on disk, cost, tokens and time in the API are the CLI's own sum for the
-    session: the last cost-state in it. A transcript has prompts, but no results: what these alone say is n/a.
+    For a transcript, which the CLI keeps on disk, cost, tokens and time in the API are the CLI's own sums for the
+    session, from the last cost-state. A transcript has prompts, but no results, so numbers from results are n/a.
 
-    Of the sessions on disk, "claude-wire usage" has tokens and cost by day, week, month, project, model and session.
+    "claude-wire usage" shows tokens and cost of the sessions on disk by day, week, month, project, model and session.
 
     Exit code: 0, also if there are invalid lines; 1 if no line is valid; 2 if a file cannot be read.
 
@@ -174,7 +175,7 @@ def _table(console: Output, headings: tuple[str, ...], rows: Iterable[tuple[str,
         table.add_column(heading, justify="right" if table.columns else "left", min_width=size)
     for row in named:
         table.add_row(*map(Text, row))
-    console.print(table, width=width + GAP)  # a pipe has no width to keep
+    console.print(table, width=width + GAP)  # if the output is a pipe, do not cut the table to 80 columns
 
 
 def _tokens(tokens: Tokens) -> Iterator[str]:

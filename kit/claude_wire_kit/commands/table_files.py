@@ -1,6 +1,6 @@
 # pyright: basic, reportMissingImports=false
-# pyarrow need not be installed.
-"""Write a table of lines as Parquet or CSV files, by threads in bounded memory. Either all files appear, or none."""
+# The type checker may run without pyarrow.
+"""Write a table of lines as Parquet or CSV files, with threads, in bounded memory. Either all files appear, or none."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ except ModuleNotFoundError as _error:
 
 T = TypeVar("T")
 Format = Literal["parquet", "csv"]
-#: ``answers`` is the table ``usage`` with each answer once.
+#: ``answers`` is ``usage`` with one row for each answer.
 ExportTable = Literal["messages", "blocks", "usage", "results", "answers"]
 Paths: TypeAlias = "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]"
 
-#: A thread holds this many bytes of the source files at a time, as a table and as output.
+#: A thread reads this many bytes of the source files, makes a table of them, and writes it as one file.
 PART_BYTES = 16 * 1024 * 1024
-#: A file of ``answers`` has at most this many rows.
+#: Limit for the rows of one file of ``answers``.
 PART_ROWS = 100_000
-#: The sum of several reports keeps this many problems.
+#: Limit for the problems in the sum of several reports.
 MAX_PROBLEMS = 100
-#: Hive's name for the folder of rows without a time. Readers make null of it.
+#: Hive's name for the folder of rows without a day. Readers turn it into null.
 NO_DAY = "__HIVE_DEFAULT_PARTITION__"
 _NUMBERS = "bytes", "lines", "skipped", "rows", "decoded", "invalid"
 
@@ -53,7 +53,7 @@ class Exported(NamedTuple):
 
     rows: int
     files: int
-    #: The report of reading the lines, with the values that did not fit.
+    #: The report on reading the lines, with the values that did not fit their columns.
     report: Report
 
 
@@ -69,25 +69,25 @@ def export(
     jobs: int = 1,
     on_part: Callable[[int, int], object] = lambda done, parts: None,
 ) -> Exported:
-    """Write a table of the lines in files and folders as files below a new folder.
+    """Write a table of the lines in some files as files in a new folder.
 
-    The files are ``part-00000.parquet`` and so on, in the order of the lines; with ``by_day``, they are in a folder
-    for each day, such as ``day=2026-11-23``. Everything is written to a temporary folder, which is renamed at the end.
-    So an export that fails or is killed leaves nothing under the folder's name.
+    The files are ``part-00000.parquet`` and so on, in the order of the lines. With ``by_day``, they are in a folder for
+    each day, such as ``day=2026-11-23``. Everything is written to a temporary folder, which is renamed at the end, so
+    an export that fails or is killed leaves no folder with the name ``folder``.
 
     Args:
-        paths: files, and folders, of which all ``.jsonl`` files are taken.
-        folder: where to write. It must be empty, or not exist.
-        zone: the time zone of days, by its name.
-        within: the time from which rows are written, and the time before which. None is no limit.
-        jobs: threads. Each holds a part of 16 MiB of lines, or one line that is longer. The table ``answers`` is held
-            whole, at 0.3 KB for each answer.
-        on_part: called after each part was read, with the number of parts read so far and the number of parts.
+        paths: files to read, and folders whose ``.jsonl`` files are read.
+        folder: the folder to write. It must be empty, or not exist.
+        zone: the name of the time zone for the days.
+        within: write only rows from the first time on, and before the second time. None for no limit.
+        jobs: the number of threads. Each keeps 16 MiB of lines in memory, or one longer line. The table ``answers``
+            also keeps 0.3 KB for each answer.
+        on_part: called after each part, with the number of parts read so far and of all parts.
 
     Raises:
-        FileExistsError: the folder is not empty, or is not a folder.
-        OSError: something cannot be read or written.
-        ValueError: there is no such table or format, or pyarrow does not know the time zone.
+        FileExistsError: ``folder`` is not empty, or is not a folder.
+        OSError: a file cannot be read or written.
+        ValueError: the table, the format or the time zone is unknown.
     """
     require_one_of("table", table, get_args(ExportTable))
     require_one_of("format", format, get_args(Format))
@@ -97,7 +97,7 @@ def export(
     made = _make(parent)
     beside = None
     try:
-        # A name may have 255 bytes, and the temporary name is longer than the folder's.
+        # Cut the name, because the temporary name is longer, and a name may have at most 255 bytes.
         beside = tempfile.mkdtemp(prefix=f".{name[:40]}.", suffix=".partial", dir=parent)
         write = _Writer(beside, format, zone if by_day else None, within)
         with ThreadPoolExecutor(jobs) as pool:
@@ -108,14 +108,14 @@ def export(
         if beside is not None:
             shutil.rmtree(beside, ignore_errors=True)
         for each in made:
-            with suppress(OSError):  # another program has put something there
+            with suppress(OSError):  # another program has put a file into the folder
                 os.rmdir(each)
         raise
 
 
 def _new_folder(folder: str) -> str:
-    """Return the absolute path of a folder that does not exist, or is empty and can be replaced."""
-    target = os.path.realpath(folder)  # a link to an empty folder remains a link
+    """Return the absolute path of a folder to write. Check that it does not exist, or is empty and can be replaced."""
+    target = os.path.realpath(folder)  # replace the target of a link, not the link
     if not folder:
         raise ValueError("the folder has no name")
     if os.path.lexists(target) and not os.path.isdir(target):
@@ -126,12 +126,12 @@ def _new_folder(folder: str) -> str:
         # A mount point cannot be replaced, and a program that works in the current folder would not see its
         # replacement.
         if os.path.ismount(target) or target == os.path.realpath(os.curdir):
-            raise FileExistsError(17, "it is in use: name a new folder in it", folder)
+            raise FileExistsError(17, "the folder is in use: name a new folder in it", folder)
     return target
 
 
 def _make(folder: str) -> list[str]:
-    """Make a folder and those above it. Returns the new ones, the innermost first."""
+    """Create a folder and its missing parents. Returns the new folders, the innermost first."""
     missing: list[str] = []
     at = folder
     while not os.path.isdir(at):
@@ -148,7 +148,7 @@ def _export(
     pool: ThreadPoolExecutor,
     on_part: Callable[[int, int], object],
 ) -> Exported:
-    """Read and write part by part. The first error is raised, and parts that wait are not started."""
+    """Read and write the parts in the pool. After an error, no further part is started."""
 
     def write_part(number: int, part: list[Range]) -> tuple[int, int, Report]:
         found = scan(part, cast("Any", name))
@@ -207,7 +207,7 @@ def _pieces(stream: Any) -> Iterator[Table]:
 
 
 class _Writer:
-    """Writes parts as files."""
+    """Writes tables as files in a folder, each perhaps split by day."""
 
     def __init__(
         self, folder: str, format: Format, zone: str | None, within: tuple[datetime | None, datetime | None]
@@ -225,14 +225,14 @@ class _Writer:
         table, files = self._limited(table), 0
         for folder, rows in self._split(table):
             os.makedirs(os.path.join(self._folder, folder), exist_ok=True)
-            # pyarrow accepts only UTF-8 paths, so open the file here.
+            # Open the file here, because pyarrow accepts only paths in UTF-8.
             with open(os.path.join(self._folder, folder, f"part-{number:05}.{self._format}"), "xb") as file:
                 self._write(rows, file)
             files += 1
         return len(table), files
 
     def _limited(self, table: Table) -> Table:
-        """Leave out the rows that are not within the times, and those without a time."""
+        """Leave out rows outside of ``within``, and with a limit also rows without a time."""
         compute: Any = pyarrow.compute  # pyarrow makes its functions at import, so types do not show them
         for moment, is_in in zip(self._within, (compute.greater_equal, compute.less), strict=True):
             if moment is not None:

@@ -24,37 +24,37 @@ from claude_wire_kit.tap import program
     type=click.Path(exists=True, dir_okay=False, executable=True, resolve_path=False),
     help="The CLI (default: searched for).",
 )
-@click.option("--record", type=click.Path(file_okay=False), metavar="DIR", help="Record each session there.")
-@click.option("--redact", is_flag=True, help="Record no secrets, and nothing unknown.")
+@click.option("--record", type=click.Path(file_okay=False), metavar="DIR", help="Record each session in DIR.")
+@click.option("--redact", is_flag=True, help="Record no secrets, and no unknown types and fields.")
 @click.option("--install", type=click.Path(dir_okay=False), metavar="PATH", help="Write a program that runs this tap.")
 def tap(flags: tuple[str, ...], cli: str | None, record: str | None, redact: bool, install: str | None) -> None:
     """Run the CLI, pass its streams on, and record them.
 
-    The CLI gets FLAGS. For an SDK that gives no flags of its own, --install the tap first.
+    The CLI gets FLAGS. To use the tap with an SDK, write a program with --install, and tell the SDK its path.
 
-    All bytes are passed on as they are, in both directions, and so are signals, the end of the input, the standard
-    error and the exit code. What the host does not read is kept, up to 256 MiB, so that the CLI need not wait.
+    All bytes are passed on unchanged, in both directions, and so are signals, the end of the input, standard error and
+    the exit code. Output that the host does not read is kept, up to 256 MiB, so the CLI does not have to wait.
 
-    With --install, PATH becomes a program that does this with these options, for any SDK: claude-agent-sdk takes it
-    as cli_path, the TypeScript SDK as pathToClaudeCodeExecutable. The CLI is searched for once, now.
+    With --install, PATH becomes a program that runs the tap with these options. In claude-agent-sdk it is the cli_path,
+    in the TypeScript SDK the pathToClaudeCodeExecutable. The CLI is searched now, not when the program runs.
 
-    With --record, each run gets a folder of its own in DIR, with what both sides wrote, byte for byte and with times,
-    as "claude-wire run --record" has it. Only its owner can read it. A full disk ends the recording, not the session.
-    With --redact each line keeps its structure and loses what looks like a secret, texts that come in pieces, and all
-    that this version does not know.
+    With --record, DIR gets a folder for each run, with everything that both sides wrote, byte for byte and with times.
+    "claude-wire run --help" lists the files. Only you can read them. A full disk ends the recording, not the session.
+    With --redact, each line keeps its structure, but loses texts that look like secrets, texts in deltas, and all types
+    and fields that this version does not know.
     """
     if os.name != "posix":
-        raise Failure("the tap needs pipes and signals as POSIX has them")
+        raise Failure("the tap needs the pipes and signals of POSIX")
     if redact and not record:
         raise click.UsageError("--redact is about what --record writes.")
     if install is not None and flags:
-        raise click.UsageError("FLAGS are given to PATH, when it runs.")
+        raise click.UsageError("--install takes no FLAGS: give them to PATH when it runs.")
     try:
         found = os.path.abspath(cli) if cli is not None else find_cli()
     except CLINotFoundError as error:
         raise Failure(str(error).replace("ClaudeOptions(cli_path=...)", "--cli")) from error
     if is_tap(found):
-        raise Failure(f"{display_name(found)} is a tap itself: say with --cli where the CLI is")
+        raise Failure(f"{display_name(found)} is a tap itself: name the CLI with --cli")
     how = "redacted" if redact else "plain"
     command = [sys.executable, "-I", program.__file__, found, os.path.abspath(record) if record else "", how]
     if install is None:
@@ -64,7 +64,7 @@ def tap(flags: tuple[str, ...], cli: str | None, record: str | None, redact: boo
 
 def _install(command: list[str], path: str, cli: str) -> None:
     if os.path.lexists(path) and not is_tap(path):
-        raise Failure(f"{display_name(path)} is there already, and is no tap")
+        raise Failure(f"{display_name(path)} exists already, and is not a tap")
     script = f'exec {" ".join(map(shlex.quote, command))} "$@"\n'
     try:
         write_private(path, TAP_HEAD + os.fsencode(script), 0o700)

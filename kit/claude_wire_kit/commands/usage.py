@@ -24,12 +24,13 @@ COUNTS = (
     *("answers", "input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_creation_5m"),
     *("cache_creation_1h", "cache_read_input_tokens"),
 )
-#: A note below the table: what the numbers leave out.
+#: A note below the table: which usage is missing in the numbers.
 LEFT_OUT = (
-    "Transcripts leave out what the CLI asks for itself (compaction, titles, suggestions), and what a killed process "
-    "had not written yet."
+    "Transcripts do not contain the CLI's own requests (compaction, titles, suggestions), and answers that a killed "
+    "process had not written yet."
 )
-OWN = "The CLI's own sums (cost-state) have most of that; a fork's has what it took over from its original, too."
+#: A note about the column "CLI's own".
+OWN = "The CLI's own sums (cost-state) include most of that; the sum of a fork includes that of its original."
 #: A name from a transcript is cut to this many characters.
 NAME_CHARS = 1000
 
@@ -62,14 +63,14 @@ def usage(
 ) -> None:
     """Add up tokens and cost of the sessions on disk.
 
-    FOLDER is the CLI's projects folder, if none is named: that in CLAUDE_CONFIG_DIR, or in ~/.claude.
+    FOLDER is by default the CLI's "projects" folder in CLAUDE_CONFIG_DIR or in ~/.claude.
 
-    Each answer of the model counts once, over all files, forks, resumed sessions and subagents. A cost is calculated
-    from list prices, whose date is shown; "?" means that a model has no price. With --by session and --by model,
-    "CLI's own" is the cost that the CLI itself reports for the whole session, with its side requests.
+    Each answer of the model counts once, even if several files have it: forks, resumed sessions, subagents. Costs are
+    calculated from list prices, whose date is shown; "?" means that a model has no price. With --by session and --by
+    model, "CLI's own" is the cost that the CLI itself reports for the whole session, including its own requests.
 
-    The numbers are kept in an index, in claude-wire below XDG_CACHE_HOME or ~/.cache, so that the next time only new
-    lines are read. The index has no text of a conversation. The CLI deletes transcripts after some days; their numbers
+    The numbers are kept in an index in XDG_CACHE_HOME/claude-wire or ~/.cache/claude-wire. So the next time only new
+    lines are read. The index has no text of conversations. The CLI deletes transcripts after some days; their numbers
     stay in the index until --prune.
 
     Exit code: 0; 2 if the folder cannot be read.

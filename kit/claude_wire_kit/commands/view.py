@@ -1,4 +1,4 @@
-"""The command ``claude-wire view``: show a recording or a pipe as it would have looked live."""
+"""The command ``claude-wire view``: show a recording, a transcript or a pipe at the terminal, or as an HTML page."""
 
 from __future__ import annotations
 
@@ -27,24 +27,26 @@ from claude_wire_kit.terminal.page import Page
 def view(source: str, as_html: bool, output: str | None) -> None:
     """Show a recorded session, or a pipe.
 
-    - is standard input. FILE has the lines that the CLI wrote, such as "claude -p PROMPT --output-format stream-json
-    --verbose" writes them; .gz and .xz are unpacked. For the folder of a recording, the host's lines are also shown.
-    Lines of a pipe are shown as they come. Of a transcript, which the CLI keeps on disk, the active branch is shown,
-    with what its subagents have said.
+    FILE has lines that the CLI wrote, for example with "claude -p PROMPT --output-format stream-json --verbose". It may
+    be compressed (.gz, .xz), or the folder of a recording, of which the host's lines are shown, too. - is standard
+    input, whose lines are shown as they arrive. Of a transcript, which the CLI keeps on disk, the active branch is
+    shown, with the messages of its subagents.
 
     \b
     >  a prompt                  ?  a question of the CLI, and its answer
-    +  a tool is called          #  a hook, or a message to an MCP server
-    =  its result, or a turn's   *  what the CLI tells of itself
+    +  a tool call               #  a hook, or a message to an MCP server
+    =  its result, or a turn's   *  a report of the CLI
     |  a subagent                !  an error, or a line that is not JSON
     <  a request of the host
 
     Inputs and results of tools are cut to a few lines, and control characters are shown as escapes.
 
-    With --html it is a page for a browser, with whole texts, changes of files, times and cost. It loads nothing and
-    needs no script. It holds what the session holds, names of files and secrets included: read it before you share it.
+    With --html, the output is a page for a browser, with whole texts, changes of files, times and cost. It loads
+    nothing and needs no script. It contains everything in the session, including names of files and secrets: read it
+    before you share it.
 
-    Exit code: 0, also if a turn has failed or a line is invalid; 2 if the file cannot be read, or the page not written.
+    Exit code: 0, also if a turn has failed or a line is invalid; 2 if the file cannot be read or the page cannot be
+    written.
     """
     if as_html:
         with pieces(source, both=True) as stream, Progress("reading") as progress:
@@ -69,7 +71,7 @@ def view(source: str, as_html: bool, output: str | None) -> None:
 
 
 def _both(stream: Iterator[Piece], wait: Callable[[], None]) -> Iterator[tuple[bool, Message | InvalidLine]]:
-    """Yield the messages of both sides, each with True if the host wrote it. ``wait`` is called after each piece."""
+    """Yield the messages of both sides, each with True if the host wrote it. Call ``wait`` after each piece."""
     decoders = {sent: Decoder() for sent in (True, False)}
     for piece in stream:
         for message in decoders[piece.sent].feed(piece.data):

@@ -1,4 +1,4 @@
-"""The agent of ``claude-wire demo`` and ``claude-wire serve --demo``: it shows what a front end can show."""
+"""The agent of ``claude-wire demo`` and ``claude-wire serve --demo``: an answer for each feature of a front end."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ import sys
 
 
 def command() -> list[str]:
-    """Return the command line that starts the agent. Its working folder is the project."""
+    """Return the command line that starts the agent. Run it in the folder of the project."""
     flags = ["--input-format", "stream-json", "--output-format", "stream-json", "--permission-prompt-tool", "stdio"]
     return [sys.executable, "-m", __name__, *flags, "--include-partial-messages", "--replay-user-messages"]

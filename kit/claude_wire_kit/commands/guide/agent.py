@@ -1,6 +1,6 @@
-"""An agent that shows a visitor what a front end can show. No model and no network: each answer is one function below.
+"""The demo's agent. It uses no model and no network: each function below is one answer.
 
-It looks for a word of its list in the prompt, and offers the list when it finds none.
+A word in the prompt selects the answer, such as "plan". If the prompt has no known word, the agent lists them.
 """
 
 from __future__ import annotations
@@ -29,32 +29,32 @@ from claude_wire_kit.commands.guide.waking import WOKEN, wake
 
 #: Seconds between two words of an answer.
 PACE = 0.015
-#: No model runs. The price of a word is made up, so that there is a cost to show.
+#: The invented price of a word in US dollars, to have a cost to show.
 WORD_USD = 0.00002
 
-#: How long the subagent in the background works.
+#: How long the background subagent works.
 BACKGROUND_SECONDS = 5.0
 
-#: The parts of a long answer.
+#: The number of parts of the long answer.
 PARTS = 12
 TESTS = "python -m unittest -v"
 
 
 async def words(text: str) -> AsyncIterator[str]:
-    """Give a text word by word, as a model does."""
+    """Yield a text word by word, as a model writes it."""
     for word in re.findall(r"\S+\s*|\s+", text):
         await anyio.sleep(PACE)
         yield word
 
 
 async def say(turn: Turn, text: str) -> None:
-    """Stream an answer, and count what it costs."""
+    """Stream an answer, and report its tokens and cost."""
     count = len(text.split())
     turn.usage(input_tokens=len(turn.text.split()), output_tokens=count, cost_usd=count * WORD_USD)
     await turn.stream(words(text))
 
 
-# --- what can be asked
+# --- answers
 
 
 async def greet(turn: Turn) -> None:
@@ -67,7 +67,7 @@ async def greet(turn: Turn) -> None:
 
 
 def menu() -> str:
-    """Return the list of what can be asked, as a Markdown table."""
+    """Return the topics as a Markdown table."""
     return "\n".join(["| ask | and you see |", "|---|---|", *(f"| {one.ask} | {one.shows} |" for one in TOPICS)])
 
 
@@ -130,7 +130,7 @@ async def question(turn: Turn) -> None:
 
 
 async def review(turn: Turn) -> None:
-    """Two subagents look at the project, and a list says how far the work is."""
+    """Run two subagents, and report the progress with a task list."""
     steps = ["Look for callers", "Read the tests", "Sum up"]
     await todo(turn, steps, 0)
     found: list[str] = []
@@ -169,7 +169,7 @@ async def todo(turn: Turn, steps: list[str], done: int) -> None:
 
 
 async def background(turn: Turn) -> None:
-    """Leave a subagent at work. When it has ended, another turn begins, in which the agent says what it has found."""
+    """Start a background subagent. When it ends, another turn begins, in which :func:`report` answers."""
     if "background" in turn.session.state:
         await say(turn, "It works already. Wait until it reports.")
         return
@@ -198,7 +198,7 @@ async def background(turn: Turn) -> None:
 
 
 async def report(turn: Turn) -> None:
-    """Say what the subagent in the background has found."""
+    """Report the result of the background subagent."""
     ids: dict[str, Any] | None = turn.session.state.pop("background", None)
     if ids is None:
         return
@@ -226,7 +226,7 @@ async def plan(turn: Turn) -> None:
 
 
 async def error(turn: Turn) -> None:
-    """Fail twice: a tool whose file is not there, and then the turn."""
+    """Show two failures: a tool reads a missing file, then the turn raises."""
     await say(turn, "I read a file that is not there, and then I give up.")
     await use(turn, "Bash", command="cat no-such-file.txt", description="Read a file that is not there")
     raise RuntimeError("The visitor wanted to see an error, and this is one. The next prompt works again.")
@@ -297,7 +297,14 @@ async def model(turn: Turn) -> None:
 
 
 class Topic(NamedTuple):
-    """One thing to ask for."""
+    """An answer that a visitor can ask for.
+
+    Attributes:
+        name: the name of the slash command.
+        ask, shows: the cells of :func:`menu`.
+        words: a regular expression; a prompt with such a word gets this answer.
+        answer: answers a turn.
+    """
 
     name: str
     ask: str
@@ -324,7 +331,7 @@ TOPICS = [
 
 async def answer(turn: Turn) -> None:
     text = turn.text
-    if WOKEN in text:  # perhaps with a prompt that has waited, too
+    if WOKEN in text:  # a prompt that waited may be in the same turn
         await report(turn)
         text = text.replace(WOKEN, "").strip()
         if not text:
@@ -336,14 +343,14 @@ async def answer(turn: Turn) -> None:
         return
     for one in TOPICS:
         if re.search(rf"(?<!\w)(?:{one.words})(?!\w)", text, re.IGNORECASE):
-            # In plan mode nothing may change before the person agrees.
+            # In plan mode, show the plan before changing anything.
             await (plan(turn) if one.answer is fix and turn.session.permission_mode == "plan" else one.answer(turn))
             return
     await greet(turn)
 
 
 def offer(request: InitializeRequest) -> InitializeResponse:
-    """Tell the host which commands and models there are, for its menus."""
+    """Answer ``initialize`` with the commands and models for the host's menus."""
     commands = [SlashCommand(name=one.name, description=one.shows.capitalize(), argumentHint="") for one in TOPICS]
     models = [
         ModelInfo(value="guide", displayName="Guide", description="Says all of it"),

@@ -1,15 +1,15 @@
-"""The small project that the agent works on: a shop whose total is one cent too high, and a test that finds it."""
+"""The demo's project: a shop whose total is one cent too high, and a test that shows it."""
 
 from __future__ import annotations
 
 import base64
 from pathlib import Path
 
-#: The line with the fault, and the line that is right. The agent replaces one by the other.
+#: The line with the bug, and the correct line. The agent replaces one by the other.
 BROKEN = "    amount = sum(round(item.price * item.count * (1 - discount), 2) for item in items)"
 FIXED = "    amount = sum(item.price * item.count for item in items) * (1 - discount)"
 
-#: The file with the fault, relative to the project.
+#: The path of the file with the bug, relative to the project.
 SOURCE = "shop/cart.py"
 
 FILES = {

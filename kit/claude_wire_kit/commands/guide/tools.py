@@ -1,4 +1,4 @@
-"""The tools of the agent. They do what their names say, in the folder of the session."""
+"""The tools of the demo's agent. They really read, change and run files in the session's folder."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from claude_wire.messages import AddRules, PermissionRuleValue, PermissionUpdate
 
 
 class Result(NamedTuple):
-    """What a tool returns: content for the model, and the same for programs."""
+    """The result of a tool: ``content`` for the model, and ``structured`` for programs."""
 
     content: str | list[dict[str, Any]]
     structured: Any = None
     is_error: bool = False
 
 
-#: Tools that change nothing are used without asking.
+#: Tools that need no permission, because they change nothing.
 _UNASKED = {"Read", "Grep", "TodoWrite", "Task"}
 
 
 async def use(turn: Turn, name: str, **given: Any) -> Result | None:
-    """Use a tool, and say its result. Returns None if the host does not allow the tool.
+    """Call a tool, ask for permission if necessary, and send the result. Returns None if the host denies the call.
 
-    ``turn.run_tool()`` does this for a function that returns one value. Tools of the CLI return two: a text for the
-    model and JSON for programs. The diff of an edit is in the latter.
+    ``turn.run_tool()`` does this for a function with one return value. This function exists because a tool of the CLI
+    has two results: a text for the model, and JSON for programs, such as the diff of an edit.
     """
     call = await turn.use_tool(name, given)
     edits_freely = name == "Edit" and turn.session.permission_mode == "acceptEdits"
@@ -94,7 +94,7 @@ async def _edit(folder: Path, given: dict[str, Any]) -> Result:
 
 
 def _patch(before: list[str], after: list[str]) -> list[dict[str, Any]]:
-    """Return the hunks between two texts, as the CLI has them in the result of an edit."""
+    """Return the hunks between two texts, in the form of ``structuredPatch`` in the CLI's result of an edit."""
     hunks: list[dict[str, Any]] = []
     for group in difflib.SequenceMatcher(None, before, after).get_grouped_opcodes():
         lines: list[str] = []
@@ -110,7 +110,7 @@ def _patch(before: list[str], after: list[str]) -> list[dict[str, Any]]:
 
 
 async def _bash(folder: Path, given: dict[str, Any]) -> Result:
-    """Run a command: ``python`` is the one that runs this agent."""
+    """Run a command. ``python`` means the interpreter that runs this agent."""
     program, *arguments = shlex.split(given["command"])
     command = [sys.executable if program == "python" else program, *arguments]
     env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "NO_COLOR": "1"}
@@ -128,7 +128,7 @@ async def _todo(folder: Path, given: dict[str, Any]) -> Result:
 
 
 async def _ask(folder: Path, given: dict[str, Any]) -> Result:
-    """The host asks the person, and allows the tool with the answers in its input."""
+    """Return a person's answers. The host puts them into the tool's input when it allows the call."""
     answers: dict[str, str] = given.get("answers") or {}
     said = ", ".join(f'"{question}"="{answer}"' for question, answer in answers.items())
     return Result(f"User has answered your questions: {said or '(no answer)'}", {"answers": answers})

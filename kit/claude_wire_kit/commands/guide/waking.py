@@ -1,7 +1,7 @@
-"""Lets the agent begin a turn by itself, as the CLI does when work in the background has ended.
+"""Let the agent begin a turn without the host, as the CLI does when background work has ended.
 
-An agent speaks in turns, and a prompt begins each. So :func:`take_input` puts a pipe before the standard input, through
-which the host's lines pass, and into which :func:`wake` writes a prompt of the agent's own.
+A turn of an agent begins with a prompt. So :func:`take_input` replaces standard input by a pipe. A thread passes the
+host's lines into this pipe, and :func:`wake` adds a prompt of its own.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ import threading
 from claude_wire.codec import encode
 from claude_wire.messages import MessageParam, UserMessage
 
-#: The text of the agent's own prompt. The host does not see it.
+#: The text of the prompt that :func:`wake` adds. The host does not see it.
 WOKEN = "<task-notification/>"
 
-#: Lines for the agent, and None at the end. The host has to wait while so many wait.
+#: Lines for the agent, and None at the end. While it is full, nothing is read from the host.
 _lines: queue.Queue[bytes | None] = queue.Queue(16)
 
 
 def take_input() -> None:
-    """Put the pipe before the standard input of this process. Call this before the agent begins."""
+    """Replace the standard input of this process by the pipe. Call this before the agent starts to read."""
     host = os.dup(0)
     read, write = os.pipe()
     os.dup2(read, 0)
@@ -31,7 +31,7 @@ def take_input() -> None:
 
 
 def wake(seconds: float) -> None:
-    """Begin a turn after so many seconds. Does nothing where :func:`take_input` was not called."""
+    """Begin a turn after this many seconds. Does nothing if :func:`take_input` was not called."""
     line = encode(UserMessage(message=MessageParam("user", WOKEN), isSynthetic=True))
     timer = threading.Timer(seconds, _lines.put, [line])
     timer.daemon = True

@@ -1,1 +1,1 @@
-"""Shared by several subcommands: files and folders that the user names, signals, and the failure of a command."""
+"""Code that several subcommands use: sources and folders that the user names, signals, errors, progress."""

@@ -1,4 +1,4 @@
-"""Detect what a file contains: the CLI's output, or a transcript."""
+"""Detect whether a source contains the CLI's output or a transcript."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from claude_wire_kit.commands.shared.sources import Piece
 
 
 def recognised(stream: Iterator[Piece]) -> tuple[LineDialect, Iterator[Piece]]:
-    """Read the first lines of a stream. Returns the dialect of its lines, and all of its pieces."""
+    """Read the first lines of a stream. Returns the dialect, and all pieces of the stream including those lines."""
     head = Head()
     first: list[Piece] = []
     for piece in stream:

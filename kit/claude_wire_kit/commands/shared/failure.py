@@ -1,4 +1,4 @@
-"""The failure of a command."""
+"""The exception that ends a command."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ import click
 
 
 class Failure(click.ClickException):
-    """Ends the command with a message and exit code 2. Unlike an error of usage, it does not print the usage."""
+    """Ends the command with a message and exit code 2. Unlike ``click.UsageError``, it does not print the usage."""
 
     exit_code = 2

@@ -1,4 +1,4 @@
-"""The folder of sessions that a command reads, and the shell command that resumes one of its sessions."""
+"""Find the folder of sessions that a command reads, and make the shell command that resumes a session."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from claude_wire_kit.commands.shared.failure import Failure
 
 
 def projects_folder() -> str:
-    """Return where the CLI keeps sessions: ``projects`` in ``CLAUDE_CONFIG_DIR``, or in ``~/.claude``."""
+    """Return the folder in which the CLI keeps sessions: ``projects`` in ``CLAUDE_CONFIG_DIR``, or in ``~/.claude``."""
     return os.path.join(os.environ.get("CLAUDE_CONFIG_DIR") or os.path.expanduser("~/.claude"), "projects")
 
 
@@ -37,12 +37,12 @@ class _Folder(click.Path):
 
 
 def takes_folder(command: Callable[..., None]) -> Callable[..., None]:
-    """Decorator that adds the argument ``folder``. Its default is the folder of all sessions."""
+    """Decorator that adds the argument ``folder``. Its default is :func:`projects_folder`."""
     return click.argument("folder", required=False, type=_Folder(), callback=_folder)(command)
 
 
 def takes_project(command: Callable[..., None]) -> Callable[..., None]:
-    """Decorator that adds the option ``--project``: an absolute path, or None."""
+    """Decorator that adds the option ``--project``. Its value is an absolute path, or None."""
     return click.option(
         "--project", metavar="DIR", callback=_project, help="Only sessions that began in this directory."
     )(command)
@@ -53,7 +53,7 @@ def _project(context: click.Context, parameter: click.Parameter, project: str | 
 
 
 def files_of_project(folder: str, project: str) -> list[Path]:
-    """Return the files of the sessions that began in a directory, and those of their subagents."""
+    """Return the files of the sessions that began in a directory, and the files of their subagents."""
     from claude_wire.transcripts import find_sessions
     from claude_wire_kit.survey.search import files_of
 
@@ -63,9 +63,9 @@ def files_of_project(folder: str, project: str) -> list[Path]:
 
 
 def folder_of_project(folder: str, project: str) -> str | None:
-    """Return the folder in which the CLI keeps the sessions of a directory. Several directories may share it.
+    """Return the folder in which the CLI keeps the sessions of a directory, or None if it does not exist.
 
-    None if there is no such folder.
+    Several directories may share the folder: ``/a/b`` and ``/a-b`` both have ``-a-b``.
     """
     found = os.path.join(folder, re.sub("[^a-zA-Z0-9]", "-", project))
     return found if os.path.isdir(found) else None
@@ -83,7 +83,7 @@ def _folder(context: click.Context, parameter: click.Parameter, folder: str | No
 
 def resume_command(session: str, project: str | None) -> str:
     """Return the shell command that resumes a session. It may contain control characters: escape it before printing."""
-    # As a separate word, an id that begins with a dash would be an option.
+    # Join an id that begins with a dash to the flag, or the CLI would take the id for an option.
     resume = f"claude --resume{'=' if session.startswith('-') else ' '}{shlex.quote(session)}"
     change = "cd --" if project is not None and project.startswith("-") else "cd"
     return resume if project is None else f"{change} {shlex.quote(project)} && {resume}"

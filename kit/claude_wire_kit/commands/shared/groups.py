@@ -1,4 +1,4 @@
-"""A group of subcommands that helps a user who mistypes one of them."""
+"""A group of subcommands that suggests a name if the user mistypes one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import click
 
 
 class SuggestingGroup(click.Group):
-    """Answers an unknown subcommand with the nearest name, or with all names if none is near."""
+    """Adds to the error about an unknown subcommand the most similar name, or all names if none is similar."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -11,9 +11,10 @@ from claude_wire.support import fields_of, items_of
 
 
 def print_json(value: dict[str, Any]) -> None:
-    r"""Print an object. Half of a surrogate pair in a text becomes U+FFFD, because many readers refuse it.
+    r"""Print an object. A lone surrogate in a text becomes U+FFFD, because many JSON parsers refuse it.
 
-    A ``path`` is printed as it is: bytes that are not UTF-8 are ``\udc80`` to ``\udcff``, and lead back to the file.
+    The value of a ``path`` is not changed. If the path is not UTF-8, it has surrogates from ``\udc80`` to ``\udcff``,
+    with which Python can open the file.
     """
     click.echo(json.dumps(_with_whole_pairs(value)))
 

@@ -1,4 +1,4 @@
-"""The days that a command counts: ``--since`` and ``--until``."""
+"""The options ``--since`` and ``--until``, and the period between them."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class _Day(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # generic
 
 
 class Period(NamedTuple):
-    """Some days in a time zone. None as the first or the last day means that there is no limit."""
+    """The days from ``first`` to ``last`` in a time zone. None for no limit."""
 
     first: date | None
     last: date | None
-    #: None is the time zone of this computer.
+    #: None for the time zone of this computer.
     zone: tzinfo | None
 
     @property
@@ -38,7 +38,7 @@ class Period(NamedTuple):
         return self.first is not None or self.last is not None
 
     def has(self, begin: datetime | None, end: datetime | None) -> bool:
-        """Return True if any day from ``begin`` to ``end`` is in the period. Without a limit, times may be missing."""
+        """Return True if any day from ``begin`` to ``end`` is in the period, or if the period is not limited."""
         if begin is None or end is None:
             return not self.is_limited
         return (self.first is None or self._day(end) >= self.first) and (
@@ -52,7 +52,7 @@ class Period(NamedTuple):
     def _day(self, moment: datetime) -> date:
         try:
             return moment.astimezone(self.zone).date()
-        except (ValueError, OverflowError):  # the first and the last possible day
+        except (ValueError, OverflowError):  # in this zone, the date is out of range
             return moment.date()
 
     def bounds(self) -> tuple[datetime | None, datetime | None]:
@@ -63,7 +63,7 @@ class Period(NamedTuple):
     def _begin(self, day: date | None) -> datetime | None:
         try:
             return None if day is None else datetime.combine(day, time(), self.zone).astimezone(timezone.utc)
-        except (ValueError, OverflowError):  # the first and the last possible day
+        except (ValueError, OverflowError):  # in UTC, the date is out of range
             return None
 
 
@@ -75,7 +75,7 @@ def takes_period(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def zone_named(name: str | None) -> tzinfo | None:
-    """Return the time zone of a name; None for None."""
+    """Return the time zone with this name; None for None."""
     if name is None:
         return None
     from zoneinfo import ZoneInfo
@@ -84,12 +84,12 @@ def zone_named(name: str | None) -> tzinfo | None:
         return ZoneInfo(name)
     except (ValueError, OSError, LookupError) as error:  # a name like ".." is a ValueError
         raise click.BadParameter(
-            f"{one_line(name)!r} is no time zone that this computer knows.", param_hint="--tz"
+            f"this computer does not know the time zone {one_line(name)!r}.", param_hint="--tz"
         ) from error
 
 
 def period_of(since: date | str | None, until: date | str | None, zone: tzinfo | None = None) -> Period:
-    """Return the period of the two options."""
+    """Return the period for the values of ``--since`` and ``--until``."""
     first, last = _day(since, zone), _day(until, zone)
     if first is not None and last is not None and first > last:
         raise click.UsageError(f"--since {first} is later than --until {last}.")

@@ -1,4 +1,4 @@
-"""Show on a terminal how far a command is."""
+"""Show the progress of a command on a terminal."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
     from claude_wire_kit.commands.shared.sources import Piece
 
-#: Progress is shown after the first number of seconds, and again each time that the second number has passed.
+#: Seconds before progress is shown for the first time, and seconds between two updates.
 FIRST_SECONDS, STEP_SECONDS = 1.0, 0.1
 
 
 class Progress:
-    """A row on standard error with a percentage, if that is a terminal and the command takes longer than a second.
+    """Shows a row with a percentage on standard error, if that is a terminal and the command takes more than a second.
 
-    A context manager: the row is erased at the end of the block.
+    A context manager, which erases the row at the end.
     """
 
     def __init__(self, what: str) -> None:
@@ -37,20 +37,20 @@ class Progress:
         self.hide()
 
     def show(self, done: int, total: int) -> None:
-        """Show that ``done`` of ``total`` is done. If the total is not known, it is 0, and nothing is shown."""
+        """Show that ``done`` of ``total`` is done. With an unknown ``total``, 0, show nothing."""
         if time.monotonic() >= self._next and total:
             self._next = time.monotonic() + STEP_SECONDS
             self._row = f"{self._what}: {done / total:.0%}"
             click.echo(f"\r{self._row}", nl=False, err=True)
 
     def hide(self) -> None:
-        """Erase the row. Do so before anything else is printed, because that may be on the same terminal."""
+        """Erase the row. Call this before printing, because the output may be the same terminal."""
         if self._row:
             click.echo(f"\r{' ' * len(self._row)}\r", nl=False, err=True)
             self._row = ""
 
     def of(self, pieces: Iterable[Piece], size: int) -> Iterator[Piece]:
-        """Yield the pieces of a source of ``size`` bytes, and show how much of it has been read."""
+        """Yield the pieces of a source of ``size`` bytes, and show how much of it was read."""
         done = 0
         for piece in pieces:
             yield piece

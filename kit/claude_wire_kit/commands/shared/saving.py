@@ -14,12 +14,13 @@ from claude_wire_kit.commands.shared.sources import display_name
 
 
 def save(parts: Iterable[str], path: str) -> None:
-    """Write text to a file in UTF-8, or to standard output for ``-``.
+    """Write text in UTF-8 to a file, or to standard output for ``-``.
 
-    A file gets its name when it is complete. One that was there before stays until then, and when something fails.
+    The text is written to a temporary file, which replaces ``path`` when it is complete. After an error, an old file is
+    unchanged.
 
     Raises:
-        Failure: it cannot be written.
+        Failure: the file cannot be written.
     """
     if path == "-":
         for part in parts:
@@ -28,10 +29,10 @@ def save(parts: Iterable[str], path: str) -> None:
     target = os.path.realpath(path)
     try:
         if os.path.exists(target) and not stat.S_ISREG(os.stat(target).st_mode):
-            _write(parts, os.open(target, os.O_WRONLY))  # a pipe or a terminal cannot be replaced by a new file
+            _write(parts, os.open(target, os.O_WRONLY))  # do not replace a pipe or a terminal
             return
         folder, name = os.path.split(target)
-        # A name may have 255 bytes, and the temporary name is longer than ``name``.
+        # Cut the name, because the temporary name is longer, and a name may have at most 255 bytes.
         unfinished = os.path.join(folder, f"{name[:40]}.{secrets.token_hex(4)}")
         try:
             _write(parts, os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))

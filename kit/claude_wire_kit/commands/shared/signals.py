@@ -1,15 +1,14 @@
-"""Set the signal handling of every command. No other module does this.
+"""Set the handling of SIGPIPE and SIGCHLD for the whole command.
 
-A process gets SIGPIPE when it writes to a pipe or a socket that nobody reads any more. Our reaction depends on the
-command:
+A process gets SIGPIPE when it writes to a pipe or a socket whose reader has ended:
 
 - A filter reads files and prints its findings. SIGPIPE ends a filter silently, like ``cat`` in ``cat FILE | head``.
-- Every other command has children or connections, and must survive when one of them goes away. So these commands ignore
-  SIGPIPE, and the write fails with BrokenPipeError. If the write to the command's own *output* fails, the command
-  closes its children and connections, and then ends by SIGPIPE like a filter.
+- Every other command has child processes or connections, and must survive the end of one of them. These commands ignore
+  SIGPIPE, so a write fails with BrokenPipeError. If that happens to the command's own output, the command closes its
+  children and connections, and then ends by SIGPIPE like a filter.
 
-SIGCHLD gets its default handling. A program that ignores SIGCHLD passes this on to the programs that it starts. Then
-the system frees the pid of a child as soon as the child ends, and we might signal a stranger with the same pid.
+SIGCHLD gets its default handling, because the program that started this command may have ignored it, and a child
+inherits that. Then the kernel frees the pid of each child at its end, and a signal to it might hit another process.
 """
 
 from __future__ import annotations
@@ -19,17 +18,17 @@ import signal
 import sys
 from contextlib import suppress
 
-#: Commands without children and connections. SIGPIPE ends only these commands.
+#: The filters: commands without child processes and connections.
 FILTERS = frozenset(("check", "export", "search", "sessions", "stats", "usage", "view"))
 
 
-#: True if this process is the command, so that we may set its signals. A program that calls the command as a function,
-#: as tests do, keeps its own signal handling.
+#: True if this process was started as the command. If another program calls the command as a function, as tests do,
+#: that program's signal handling is not changed.
 _is_program = False
 
 
 def set_before_command() -> None:
-    """Set the signals for the time before the command is known: SIGPIPE ends the process, as it ends a filter."""
+    """Set the signals for the time before the subcommand is known: SIGPIPE ends the process."""
     global _is_program
     _is_program = True
     if hasattr(signal, "SIGPIPE"):  # not on Windows
@@ -43,7 +42,7 @@ def set_for_command(command: str) -> None:
 
 
 def announce(line: str) -> None:
-    """Print a line of a service. The service survives if nobody reads its output."""
+    """Print a line of a service, which goes on even if the reader of its output has ended."""
     try:
         print(line, flush=True)
     except BrokenPipeError:
@@ -51,7 +50,7 @@ def announce(line: str) -> None:
 
 
 def discard_output() -> None:
-    """Discard the rest of the output. Otherwise the interpreter fails to flush it at exit, and exits with code 120."""
+    """Discard the rest of the output. Otherwise the interpreter's flush at exit fails, and the exit code is 120."""
     with suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
@@ -59,7 +58,7 @@ def discard_output() -> None:
 
 
 def end_by_sigpipe() -> int:
-    """End this process by SIGPIPE, because nobody reads its output. Returns an exit code if SIGPIPE cannot end it."""
+    """End this process by SIGPIPE, because the reader of its output has ended. If that is impossible, return 1."""
     if _is_program and hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         signal.raise_signal(signal.SIGPIPE)

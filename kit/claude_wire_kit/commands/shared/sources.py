@@ -1,6 +1,7 @@
-"""Read a source that the user names: a file, a compressed file, a recording's folder, or a pipe.
+"""Read a source that the user names: a file, a compressed file, the folder of a recording, or a pipe.
 
-A source is read in pieces, in constant memory, except for a folder. A piece of a pipe is yielded as soon as it comes.
+A source is read in pieces, in constant memory; only a folder is loaded into memory. The pieces of a pipe are yielded as
+soon as they arrive.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ from claude_wire_kit.commands.shared.failure import Failure
 #: The click type of an argument that names a source.
 SOURCE = click.Path(exists=True, readable=True, allow_dash=True)
 
-#: A pipe on Linux holds this many bytes.
+#: Limit for the bytes of one read: the size of a pipe on Linux.
 CHUNK_BYTES = 64 * 1024
 
-#: A file that begins like this may be a script with a recording in it, written by ``claude-wire replay --script``.
+#: A file that begins with these bytes may be a script with a recording in it, from ``claude-wire replay --script``.
 SCRIPT = b"#!"
 
 #: The suffixes of compressed files.
@@ -43,14 +44,14 @@ class Piece(NamedTuple):
 
 
 class Unreadable(Failure):
-    """A source cannot be read, or not to its end."""
+    """A source cannot be read."""
 
     def __init__(self, source: str, reason: str) -> None:
         super().__init__(f"{display_name(source)} cannot be read: {reason}")
 
 
 def several_sources(command: Callable[..., None]) -> Callable[..., None]:
-    """Decorator that adds the argument ``files``: one or more sources, among them standard input at most once."""
+    """Decorator that adds the argument ``files``: one or more sources. Standard input may be named only once."""
     argument = click.argument(
         "files", metavar="FILE...|-", nargs=-1, required=True, type=SOURCE, callback=_standard_input_once
     )
@@ -70,13 +71,13 @@ def display_name(source: str) -> str:
 
 @contextmanager
 def pieces(source: str, *, both: bool = False) -> Generator[Iterator[Piece], None, None]:
-    """Open a path, or ``-`` for standard input, and yield its pieces. The source is closed at the end of the block.
+    """Open a path, or ``-`` for standard input. The context manager returns an iterator of the source's pieces.
 
-    A folder is a recording, which gives one line at a time. With ``both``, the host's lines are among them, in the
-    order in which they were written.
+    A folder is a recording, each of whose pieces is a line. With ``both``, the host's lines are included, in the order
+    in which both sides wrote.
 
     Raises:
-        Unreadable: it cannot be opened. A step of the iteration raises this if it cannot be read.
+        Unreadable: the source cannot be opened, or during the iteration, cannot be read.
     """
     with ExitStack() as stack:
         with _reading(source):
@@ -88,7 +89,7 @@ def standard_input() -> TextIO:
     """Return standard input.
 
     Raises:
-        Unreadable: it was closed before this process began.
+        Unreadable: standard input was closed before this process started.
     """
     if sys.stdin is None:
         raise Unreadable("-", "it is closed")
@@ -106,12 +107,12 @@ def known_size(source: str) -> int:
 
 @contextmanager
 def _reading(source: str) -> Generator[None, None, None]:
-    """Turn an error of the block into a failure that names the source."""
+    """Turn an OSError or ValueError of the block into :class:`Unreadable`."""
     try:
         yield
     except OSError as error:
         raise Unreadable(source, error.strerror or str(error)) from error
-    except ValueError as error:  # its text names the file that is damaged or too large
+    except ValueError as error:  # a file of a recording is damaged or too large; the text names it
         raise Unreadable(source, str(error)) from error
 
 
@@ -125,7 +126,7 @@ def _stream(source: str, both: bool, stack: ExitStack) -> Iterator[Piece]:
         unpacked = stack.enter_context(closing(unpacked_pieces(source)))
         return _unpacked(source, next(unpacked, b""), unpacked)
     file = stack.enter_context(open(source, "rb"))  # noqa: SIM115 - the stack closes it
-    # Only a regular file can be rewound.
+    # Check only a regular file for a script: Recording.load() opens it again.
     regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
     if regular and file.peek(len(SCRIPT))[: len(SCRIPT)] == SCRIPT:
         return _recorded(Recording.load(source), both)
@@ -133,7 +134,7 @@ def _stream(source: str, both: bool, stack: ExitStack) -> Iterator[Piece]:
 
 
 def _require_recording(folder: str) -> None:
-    """Refuse a folder of sessions, which is not the folder of one recording."""
+    """Refuse a folder with session files instead of a recording."""
     if not os.path.exists(os.path.join(folder, "stdout.ndjson")) and session_files(folder):
         advice = f"claude-wire sessions {shlex.quote(os.fsdecode(folder))}"
         raise Failure(f"{display_name(folder)} is a folder of sessions: list them with {printable(advice, keep='')}")
@@ -153,13 +154,13 @@ def _recorded(recording: Recording, both: bool) -> Iterator[Piece]:
 
 
 def _chunks(source: str, file: IO[bytes]) -> Iterator[Piece]:
-    # read1 returns the bytes that a pipe has. read would wait for the full size.
+    # read1() returns the bytes that a pipe has now; read() would wait for the full size.
     read1 = cast("Any", file).read1
     while True:
         with _reading(source):
             chunk: bytes | None = read1(CHUNK_BYTES)
         if chunk is None:
-            raise Unreadable(source, "it is non-blocking")
+            raise Unreadable(source, "the stream is non-blocking")
         if not chunk:
             return
         yield Piece(False, chunk)

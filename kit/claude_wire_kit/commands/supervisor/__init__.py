@@ -1,1 +1,1 @@
-"""``claude-wire supervisor``: start a supervisor, and work with its sessions from a shell."""
+"""The commands ``claude-wire supervisor …``: start a supervisor, and use its sessions from a shell."""

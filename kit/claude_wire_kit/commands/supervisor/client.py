@@ -1,7 +1,7 @@
-"""A blocking connection to a supervisor, for commands that ask one thing and wait for the answer.
+"""A blocking client of a supervisor, for commands that send one command and wait for the answer.
 
-It uses no event loop, because commands should start fast: the imports of ``claude-wire supervisor ps`` take 0.20 CPU
-seconds. With the asynchronous client of ``claude_wire_kit.supervisor`` they would take 0.34.
+It uses no event loop, so that commands start fast: the imports of ``claude-wire supervisor ps`` take 0.20 CPU seconds.
+With the asynchronous client of ``claude_wire_kit.supervisor`` they would take 0.34.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from claude_wire_kit.supervisor.frames import (
     is_frame,
 )
 
-#: A supervisor must answer within this many seconds, unless the command waits for something else.
+#: Time limit in seconds for an answer. Commands that wait for the end of a CLI have another one.
 ANSWER_SECONDS = 60.0
 
 
@@ -45,12 +45,12 @@ class Client:
         path: the path of the supervisor's socket.
 
     Raises:
-        OSError: nobody answers there.
-        SupervisorError: the supervisor is another user's.
+        OSError: the connection fails.
+        SupervisorError: the supervisor runs as another user.
     """
 
     def __init__(self, path: str) -> None:
-        #: The socket itself. Nothing has been read from it before the first answer.
+        #: The socket. :class:`Client` reads nothing from it before :meth:`ask`.
         self.socket: socket.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             self.socket.connect(path)
@@ -72,18 +72,18 @@ class Client:
         self.socket.close()
 
     def send_line(self, line: bytes) -> None:
-        """Send encoded bytes, with their line feed.
+        """Send a line, given with its line feed.
 
         Raises:
             OSError: the connection has ended.
         """
         try:
             self.socket.sendall(line)
-        except BrokenPipeError as error:  # the connection broke, not our standard output
+        except BrokenPipeError as error:  # raise another type: BrokenPipeError means that the command's output broke
             raise ConnectionAbortedError(error.errno, "the supervisor has closed the connection") from error
 
     def line(self, most: int = MAX_ANSWER_BYTES) -> bytes:
-        """Return the next line with its line feed, or its first ``most`` bytes. Empty at the end of the connection.
+        """Return the next line with its line feed, or the first ``most`` bytes of it; b"" at the end of the connection.
 
         Raises:
             OSError: the connection failed.
@@ -94,8 +94,8 @@ class Client:
         """Send a command, and return the answer.
 
         Raises:
-            SupervisorError: it was refused, or there was no answer.
-            OSError: the connection failed; TimeoutError, the answer took longer than ``seconds``.
+            SupervisorError: the command was refused, or the connection ended before the answer.
+            OSError: the connection failed. TimeoutError: there was no answer within ``seconds``.
         """
         self.socket.settimeout(seconds)
         self.send_line(msgspec.json.encode(command) + b"\n")
@@ -111,7 +111,7 @@ class Client:
         return answer
 
     def is_frame(self, line: bytes) -> bool:
-        """Return True if a line of a session is the supervisor's own. ``line`` includes its line feed."""
+        """Return True if a line of a session is a frame of the supervisor. ``line`` includes its line feed."""
         return is_frame(line.removesuffix(b"\n"), self._frame_end)
 
     def listed(self) -> Listed:
@@ -126,7 +126,7 @@ class Client:
 
 
 def folder_of(path: str | None, *, makes: bool = False) -> StateFolder:
-    """Open the state folder that a command names. With ``makes``, create it if it is missing."""
+    """Return the state folder with this path; None for the default one. With ``makes``, create it if it is missing."""
     try:
         return StateFolder(path, makes=makes)
     except OSError as error:
@@ -137,10 +137,10 @@ def folder_of(path: str | None, *, makes: bool = False) -> StateFolder:
 
 
 def running(folder: StateFolder) -> Supervision | None:
-    """Return the supervisor that runs in a folder, or None.
+    """Return the supervisor that runs for a folder, or None.
 
     Raises:
-        SupervisorError: it is a supervisor of another version.
+        SupervisorError: the supervisor speaks another version of the protocol.
     """
     found = folder.supervision()
     if found is not None and found.version != VERSION:
@@ -159,7 +159,7 @@ def connect(folder: StateFolder) -> Client:
     """Connect to the supervisor of a folder.
 
     Raises:
-        SupervisorError: there is none, or it is of another version.
+        SupervisorError: no supervisor runs, or it speaks another version of the protocol.
     """
     found = running(folder)
     if found is None:
@@ -191,14 +191,14 @@ def failures() -> Generator[None, None, None]:
     except (ConnectionError, FileNotFoundError) as error:
         raise Failure(f"the connection with the supervisor failed: {error.strerror}") from error
     except msgspec.DecodeError as error:
-        raise Failure(f"the supervisor says what this version does not know: {error}") from error
+        raise Failure(f"this version cannot read the answer of the supervisor: {error}") from error
 
 
 def found_session(sessions: list[SessionInfo], name: str) -> SessionInfo:
-    """Return that of ``sessions`` with this id, this beginning of an id, or this name.
+    """Return the session with this id or name, or whose id begins with ``name``.
 
     Raises:
-        SupervisorError: there is none, or more than one.
+        SupervisorError: no session fits, or more than one.
     """
     found = [session for session in sessions if session.id == name]
     found = found or [session for session in sessions if session.name == name]
@@ -212,7 +212,7 @@ def found_session(sessions: list[SessionInfo], name: str) -> SessionInfo:
 
 
 def wait_for_end(pid: int, began: int | None, seconds: float) -> bool:
-    """Wait until a process has ended. Returns False if it still runs after ``seconds``."""
+    """Wait until a process has ended. Returns False if it still runs after ``seconds``. ``began``: its start time."""
     with suppress(ProcessLookupError):
         descriptor = os.pidfd_open(pid)
         try:

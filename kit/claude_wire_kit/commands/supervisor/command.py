@@ -31,8 +31,9 @@ from claude_wire_kit.supervisor.frames import Create, Cursor, Remove, Resume, Se
 
 C = TypeVar("C", bound=Callable[..., None])
 
-#: After its grace periods, a stopped CLI must be gone within this many seconds.
+#: After the grace periods, wait this many seconds for a stopped CLI to end.
 END_SECONDS = 30.0
+#: Suffix of a size -> its number of bytes.
 UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
 
@@ -60,11 +61,11 @@ def takes_state_folder(command: C) -> C:
 def supervisor() -> None:
     """Run sessions that outlive their clients.
 
-    A supervisor in the background owns the CLIs, and writes down what they say before anybody sees it. Clients come
-    and go. Sessions are named by their id, the beginning of it, or their name.
+    A supervisor in the background owns the CLIs, and writes their output to disk before a client gets it. Clients can
+    attach and leave at any time. ID is the id of a session, the beginning of its id, or its name.
     """
     if not sys.platform.startswith("linux"):
-        raise Failure("claude-wire supervisor needs Linux, which ends the CLIs of a supervisor that was killed")
+        raise Failure("claude-wire supervisor needs Linux, whose kernel ends the CLIs if the supervisor is killed")
 
 
 supervisor.add_command(stdio)
@@ -76,12 +77,12 @@ supervisor.add_command(stdio)
 @click.option("--detached", is_flag=True, hidden=True)
 @click.option("--sessions", type=click.IntRange(1), metavar="N", help="Maximum number of running CLIs (default: 256).")
 @click.option(
-    "-m", "--memory", callback=_bytes, metavar="SIZE", help="Start no CLI while all together use more memory."
+    "-m", "--memory", callback=_bytes, metavar="SIZE", help="Start no CLI while all of them use more memory than this."
 )
 @click.option(
     "--journal-bytes", callback=_bytes, metavar="SIZE", help="Maximum size of a session's journal (default: 256m)."
 )
-@click.option("--fsync", type=click.Choice(["line"]), help="Also survive power loss (slower).")
+@click.option("--fsync", type=click.Choice(["line"]), help="Lose no line in a power failure (slower).")
 def start(
     folder: str | None,
     foreground: bool,
@@ -93,9 +94,9 @@ def start(
 ) -> None:
     """Start the supervisor, unless it runs already.
 
-    Returns when it can be connected to.
+    Returns when clients can connect to it.
 
-    Exit code: 0, also if one ran already; 2 if none can be started.
+    Exit code: 0, also if it ran already; 2 if it cannot be started.
     """
     from claude_wire_kit.commands.supervisor.starting import in_background, in_foreground
 
@@ -120,7 +121,7 @@ def start(
 @supervisor.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.argument("command", metavar="[-- CLI [FLAGS...]]", nargs=-1, type=click.UNPROCESSED)
 @takes_state_folder
-@click.option("--name", help="A name for the session.")
+@click.option("--name", help="The name of the session.")
 @click.option(
     "-w", "--cwd", type=click.Path(exists=True, file_okay=False, resolve_path=True), help="Working directory."
 )
@@ -136,8 +137,8 @@ def run(
 ) -> None:
     """Start a session in the background, and print its id.
 
-    If no CLI is named, it is searched for. The flags by which it speaks with its supervisor are added,
-    unless --input-format is among FLAGS. It has the environment of this command, which is not written to disk.
+    If CLI is not given, it is searched for. The flags that the supervisor needs are added, unless FLAGS contain
+    --input-format. The CLI gets the environment of this command, which is not written to disk.
 
     Exit code: 0; 2 if the CLI cannot be started.
     """
@@ -162,9 +163,9 @@ def ps(folder: str | None, show_all: bool, quiet: bool, as_object: bool) -> None
     \b
     STATE     starting, idle, running (a turn), asking (a question is open),
               ended, or lost (ended with its supervisor)
-    LINES     that its CLI has written
-    SIZE      of its journal, in bytes
-    CLIENTS   "driver" is the one who answers; others watch
+    LINES     lines that the CLI has written
+    SIZE      size of the journal, in bytes
+    CLIENTS   "driver" is the client that answers; the others only watch
 
     Exit code: 0; 2 if no supervisor runs.
 
@@ -192,9 +193,9 @@ def ps(folder: str | None, show_all: bool, quiet: bool, as_object: bool) -> None
 def logs(name: str | None, folder: str | None, follow: bool, tail: int | None, as_lines: bool) -> None:
     """Show what a session or the supervisor has written.
 
-    Without ID, it is the log of the supervisor, which has no content: no prompts, no output, no command lines.
+    Without ID, show the log of the supervisor, which contains no prompts, no output and no command lines.
 
-    Exit code: 0; 2 if there is no such session, if no supervisor runs that could show it, or if there is no log.
+    Exit code: 0; 2 if no session has this ID, if no supervisor runs, or if there is no log.
     """
     from claude_wire_kit.commands.supervisor.logs import log_line, own_log
 
@@ -235,10 +236,10 @@ def _show(name: str, folder: StateFolder, *, follow: bool, tail: int | None = No
 def attach(name: str, folder: str | None, drive: bool, take: bool) -> None:
     """Show a session live; with --drive, talk to it.
 
-    With --drive a line that you type is a prompt, and questions for permission are asked as "claude-wire run" asks
-    them. Ctrl-C interrupts the turn; once more, or the end of the input (Ctrl-D), leaves the session, which goes on.
+    With --drive, each line that you type is a prompt, and permission questions are asked as in "claude-wire run".
+    Ctrl-C interrupts the turn. A second Ctrl-C, or the end of the input (Ctrl-D), leaves the session, which goes on.
 
-    Exit code: 0; 1 if the CLI or the connection failed, 2 if there is no such session, or no supervisor runs, 130 after
+    Exit code: 0; 1 if the CLI or the connection failed; 2 if no session has this ID, or no supervisor runs; 130 after
     Ctrl-C.
     """
     if take and not drive:
@@ -261,13 +262,13 @@ def attach(name: str, folder: str | None, drive: bool, take: bool) -> None:
 def stop(names: tuple[str, ...], folder: str | None, stop_all: bool, grace: float) -> None:
     """End the CLIs of sessions.
 
-    First their input ends, then they get SIGTERM, then SIGKILL. A session that was stopped can be looked at, and
-    resumed. With --all the supervisor ends, too.
+    First the input of a CLI is closed, then it gets SIGTERM, then SIGKILL. A stopped session can still be shown and
+    resumed. With --all, the supervisor ends, too.
 
-    Exit code: 0; 2 if there is no such session, or no supervisor runs.
+    Exit code: 0; 2 if no session has this ID, or no supervisor runs.
     """
     if bool(names) is stop_all:
-        raise click.UsageError("name sessions, or --all.")
+        raise click.UsageError("name sessions, or give --all.")
     state = folder_of(folder)
     if stop_all:
         _stop_supervisor(state, grace)
@@ -297,10 +298,10 @@ def _stop_supervisor(folder: StateFolder, grace: float) -> None:
 def resume(names: tuple[str, ...], folder: str | None) -> None:
     """Start CLIs that resume ended sessions.
 
-    They have the environment of this command. No prompt is sent again: "claude-wire supervisor logs" shows what was
+    The CLIs get the environment of this command. No prompt is sent again. "claude-wire supervisor logs" shows what was
     interrupted.
 
-    Exit code: 0; 2 if there is no such session, its CLI runs or cannot be started, or no supervisor runs.
+    Exit code: 0; 2 if no session has this ID, its CLI runs or cannot be started, or no supervisor runs.
     """
     from claude_wire.session.open import STATE_VARIABLE
 
@@ -317,7 +318,7 @@ def resume(names: tuple[str, ...], folder: str | None) -> None:
 def rm(names: tuple[str, ...], folder: str | None, force: bool) -> None:
     """Remove sessions that have ended, and their journals.
 
-    Exit code: 0; 2 if there is no such session, its CLI runs, or no supervisor runs.
+    Exit code: 0; 2 if no session has this ID, its CLI runs, or no supervisor runs.
     """
     with failures(), connect(folder_of(folder)) as client:
         for session in _named(client, names):
@@ -328,6 +329,6 @@ def rm(names: tuple[str, ...], folder: str | None, force: bool) -> None:
 
 
 def _named(client: Client, names: tuple[str, ...]) -> list[SessionInfo]:
-    """Return the named sessions, each once. If one does not exist, the command must do nothing to any of them."""
+    """Return the named sessions, each once. Look all of them up first: with a wrong name, the command does nothing."""
     sessions = client.listed().sessions
     return list({found.id: found for found in (found_session(sessions, name) for name in names)}.values())

@@ -1,4 +1,4 @@
-"""Create a session from the command line: how its CLI is started, and its first prompt."""
+"""Make the spec of a session from a command line, and send its first prompt."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from claude_wire_kit.supervisor.frames import Accepted, Ended, Refused, Spec, fr
 
 
 def spec_of(command: tuple[str, ...], *, name: str | None, cwd: str | None, cost_usd: float | None) -> Spec:
-    """Return how the supervisor starts the CLI.
+    """Return the spec with which the supervisor starts the CLI.
 
     Args:
-        command: the command line; empty for the CLI that is found on this machine.
+        command: the CLI and its flags; empty to search for the CLI.
 
     Raises:
-        Failure: there is none.
+        Failure: the CLI is not found.
     """
     cli = None
     if command:
@@ -44,7 +44,7 @@ def spec_of(command: tuple[str, ...], *, name: str | None, cwd: str | None, cost
 
 
 def _why_not(program: str) -> str:
-    """Say why a program cannot be found."""
+    """Say why ``shutil.which`` does not find a program."""
     if os.path.isdir(program):
         return "it is a folder"
     if not os.path.exists(program):
@@ -55,10 +55,10 @@ def _why_not(program: str) -> str:
 
 
 def send_prompt(client: Client, prompt: str) -> None:
-    """Send a prompt. Returns when the supervisor has written the prompt to its journal.
+    """Send a prompt, and wait until the supervisor has written it to the journal.
 
     Raises:
-        SupervisorError: it was refused, or the CLI has ended.
+        SupervisorError: the prompt was refused, or the CLI has ended.
         OSError: the connection failed.
     """
     client.send_line(encode(UserMessage.of(prompt, uuid=str(uuid.uuid4()))))

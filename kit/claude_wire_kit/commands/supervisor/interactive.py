@@ -1,4 +1,4 @@
-"""Work with a session of a supervisor at the terminal: ``claude-wire supervisor attach`` and ``run --attach``."""
+"""Talk to a supervisor's session at the terminal: ``claude-wire supervisor attach --drive`` and ``run --attach``."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from claude_wire_kit.terminal.attached import AttachedTerminalSession
 from claude_wire_kit.terminal.output import Output
 from claude_wire_kit.terminal.page import Page
 
-#: A supervisor on another machine must answer within this many seconds, in which ssh also connects.
+#: Time limit in seconds for ssh to connect and the supervisor to answer.
 SSH_SECONDS = 30.0
 
 
 def talk(name: str, folder: str | None, *, take: bool) -> int:
-    """Show a session from its beginning, and send what the user types. Returns the exit code.
+    """Show a session from its first line, and send the lines that the user types as prompts. Returns the exit code.
 
     Raises:
-        Failure: there is no terminal, no such session, or no supervisor.
+        Failure: standard input or output is not a terminal, no session has this name, or no supervisor runs.
     """
     supervisor = connect(folder)
     with closing(Page(Output(), row=True)) as page:
@@ -40,7 +40,7 @@ def ask(name: str, prompt: str, ssh: str | None) -> int:
     """Send one prompt to a session, and show its run. Returns the exit code.
 
     Raises:
-        Failure: there is no such session, or no supervisor.
+        Failure: no session has this name, or no supervisor runs.
     """
     supervisor = connect()
     if ssh is not None:
@@ -55,7 +55,7 @@ def ask(name: str, prompt: str, ssh: str | None) -> int:
 
 
 def _found(supervisor: Supervisor, name: str) -> Cursor:
-    """Return the position of the last line of the session with this name."""
+    """Return a cursor at the last line of the session with this name."""
     with failures():
         found = found_session(anyio.run(supervisor.list).sessions, name)
     return Cursor(found.id, found.epoch, found.line)

@@ -1,4 +1,4 @@
-"""Print a session of a supervisor, drawn on a page or as raw lines, and the supervisor's own log."""
+"""Print the lines of a supervisor's session, formatted or unchanged, and the supervisor's own log."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from claude_wire_kit.terminal.page import Page
 
 
 def _pieces(client: Client, attached: Attached, *, follow: bool) -> Iterator[tuple[bool, bytes]]:
-    """Yield what a session and its supervisor have written; with ``follow``, also what comes until the CLI ends.
+    """Yield the lines of a session and the frames between them; with ``follow``, also new ones until the CLI ends.
 
-    Each item is a line, or a piece of a long line, with True if it is the supervisor's.
+    Each item is a pair: True for a frame, and a line or a piece of a long line.
     """
     left = attached.line - attached.after
     goes_on = follow and attached.ended is None
@@ -76,7 +76,7 @@ def shown(client: Client, id: str, after: Cursor | None, page: Page, *, follow: 
 
 
 def ended_line(ended: Ended) -> tuple[str, str]:
-    """Return the line that says how a CLI has ended, and its style."""
+    """Return a text that says how a CLI has ended, and its style."""
     what = "ended with its supervisor" if ended.exit_code is None else f"ended with exit code {ended.exit_code}"
     if ended.exit_code == 0 and not ended.unfinished:
         return f"* the CLI {what}", QUIET
@@ -99,7 +99,7 @@ def own_log(folder: str, tail: int | None, write: Callable[[bytes], object]) -> 
     """Write the supervisor's own log: the previous file, then the current one.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: the log cannot be read, or does not exist.
     """
     lines: deque[bytes] = deque(maxlen=tail)
     missing = 0
@@ -116,7 +116,7 @@ def own_log(folder: str, tail: int | None, write: Callable[[bytes], object]) -> 
 
 
 def log_line(line: bytes) -> str:
-    """Format a line of the log for people."""
+    """Return a line of the log as text: time, event, fields."""
     try:
         entry = msgspec.json.decode(line, type=dict[str, object])
     except (msgspec.DecodeError, UnicodeDecodeError):

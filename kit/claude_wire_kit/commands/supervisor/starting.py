@@ -1,4 +1,4 @@
-"""Start a supervisor in the foreground or in the background. In the background, return when it serves."""
+"""Start a supervisor: in this process, or in the background."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from claude_wire_kit.supervisor.errors import SupervisorError
 if TYPE_CHECKING:
     from claude_wire_kit.supervisor.sessions import Limits
 
-#: A new supervisor must serve within this many seconds.
+#: Time limit in seconds for a new supervisor to accept clients.
 START_SECONDS = 30.0
 #: Interval between checks of a supervisor that is starting or ending.
 LOOK_SECONDS = 0.05
-#: At most this many bytes of what a starting supervisor writes are kept, for an error text.
+#: Limit in bytes for the output of a starting supervisor that is kept for an error text.
 WORDS_BYTES = 64 * 1024
 #: The exit code of a supervisor in the background if another one runs already.
 TAKEN = 3
 
 
 def in_background(folder: StateFolder, options: Sequence[str]) -> tuple[Supervision, bool]:
-    """Start a supervisor, unless one runs. Returns the supervisor, and True if it is new.
+    """Start a supervisor unless one runs, and wait until it accepts clients. Returns it, and True if it is new.
 
     Args:
-        options: options for the command that starts it.
+        options: options for ``claude-wire supervisor start``.
 
     Raises:
-        SupervisorError: a supervisor of another version runs.
-        Failure: it cannot be started. The text has what it wrote.
+        SupervisorError: a supervisor with another version of the protocol runs.
+        Failure: the supervisor cannot be started. The text contains its output.
     """
     deadline = time.monotonic() + START_SECONDS
     is_new = False
@@ -51,7 +51,7 @@ def in_background(folder: StateFolder, options: Sequence[str]) -> tuple[Supervis
             raise Failure(f"the supervisor does not serve after {START_SECONDS:.0f} s")
         if found is None and not is_new:
             is_new = _start(folder, options, deadline)
-        time.sleep(LOOK_SECONDS)  # another supervisor is starting or ending
+        time.sleep(LOOK_SECONDS)  # the supervisor, or another one, is starting or ending
 
 
 def _answers(found: Supervision) -> bool:
@@ -63,7 +63,7 @@ def _answers(found: Supervision) -> bool:
 
 
 def _start(folder: StateFolder, options: Sequence[str], deadline: float) -> bool:
-    """Start a process, and wait until it serves. Returns False if another supervisor runs already."""
+    """Start the process, and wait until it accepts clients. Returns False if another supervisor runs already."""
     process = subprocess.Popen(
         [
             sys.executable,
@@ -87,7 +87,7 @@ def _start(folder: StateFolder, options: Sequence[str], deadline: float) -> bool
     with process.stdout as output:
         while select.select([output], [], [], max(deadline - time.monotonic(), 0.0))[0]:
             data = os.read(output.fileno(), WORDS_BYTES)
-            if not data:  # it serves and has closed its output, or it has ended
+            if not data:  # the supervisor accepts clients and has closed its output, or it has ended
                 break
             words = (words + data)[-WORDS_BYTES:]
         else:
@@ -96,7 +96,7 @@ def _start(folder: StateFolder, options: Sequence[str], deadline: float) -> bool
             raise Failure(f"the supervisor does not serve after {START_SECONDS:.0f} s{_words(words)}")
     found = running(folder)
     if found is not None and found.pid == process.pid:
-        process.returncode = 0  # the process goes on running, so do not wait for it
+        process.returncode = 0  # the process goes on, so Popen must not wait for it
         return True
     if process.wait() == TAKEN:
         return False
@@ -112,10 +112,10 @@ def in_foreground(folder: StateFolder, limits: Limits, *, syncs: bool, detached:
     """Run a supervisor in this process until it is stopped.
 
     Args:
-        detached: close the output as soon as it serves. Until then, the command that has started it reads the output.
+        detached: close the output as soon as clients can connect. The command that started this process waits for that.
 
     Raises:
-        Failure: it cannot be started.
+        Failure: the supervisor cannot be started.
     """
     from claude_wire_kit.supervisor.daemon import Daemon
     from claude_wire_kit.supervisor.loop import SupervisorLoop

@@ -1,4 +1,4 @@
-"""The command ``claude-wire supervisor stdio``: connect standard streams to a socket, for a client elsewhere."""
+"""The command ``claude-wire supervisor stdio``: connect standard streams to the supervisor's socket."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ CHUNK_BYTES = 256 * 1024
 @click.option("--drive", is_flag=True, help="With ID: send prompts and answers, too.")
 @click.option("--take", is_flag=True, help="With --drive: replace the client that drives.")
 def stdio(name: str | None, folder: str | None, drive: bool, take: bool) -> None:
-    """Connect standard streams with the supervisor's socket.
+    """Connect standard streams to the supervisor's socket.
 
     This is for programs. A client on another machine runs "ssh -T -o ServerAliveInterval=15 HOST claude-wire supervisor
-    stdio", and speaks with the supervisor as over its socket: docs/supervisor.md has the lines. With ID this sends the
-    command to attach to that session. All other bytes are passed on as they are. The end of the input ends the
-    connection, and not the session.
+    stdio", and uses its streams like the supervisor's socket; docs/supervisor.md describes the lines. With ID, the
+    command to attach to that session is sent first. All other bytes are passed on unchanged. The end of the input ends
+    the connection, not the session.
 
     People use "claude-wire supervisor attach ID".
 
-    Exit code: 0 when the connection has ended; 2 if there was none.
+    Exit code: 0 when the connection has ended; 2 if there was no connection.
     """
     if (drive or take) and name is None:
         raise click.UsageError("--drive and --take need an ID.")
     if sys.stdin.isatty() and sys.stdout.isatty():
-        raise Failure('this speaks with programs; at a terminal use "claude-wire supervisor attach ID"')
+        raise Failure('this command is for programs; at a terminal use "claude-wire supervisor attach ID"')
     state = folder_of(folder)
     with failures():
         first = b""
@@ -54,14 +54,14 @@ def stdio(name: str | None, folder: str | None, drive: bool, take: bool) -> None
 
 
 def _relay(connection: socket.socket) -> None:
-    """Pass bytes on in both directions until the connection ends or nobody reads the output."""
+    """Pass bytes on in both directions until the connection ends or the output cannot be written."""
     threading.Thread(target=_send_input, args=[connection], daemon=True).start()
     with suppress(OSError):
         while data := connection.recv(CHUNK_BYTES):
             view = memoryview(data)
             while view:
                 view = view[os.write(1, view) :]
-    with suppress(OSError):  # the thread that waits for input does not keep this process alive
+    with suppress(OSError):  # ends the thread's sendall(); the process does not wait for a daemon thread
         connection.shutdown(socket.SHUT_RDWR)
 
 

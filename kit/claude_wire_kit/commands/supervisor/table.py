@@ -1,4 +1,4 @@
-"""The sessions of a supervisor as a table. It is 80 columns wide if the output is no terminal."""
+"""Format the sessions of a supervisor as a table or as JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from claude_wire_kit.terminal.columns import cell_count, fitted, shortened, term
 
 HEADINGS = ("ID", "STATE", "AGE", "LINES", "SIZE", "CLIENTS", "NAME", "DIRECTORY")
 GAP = "  "
-#: The columns of a session's name, and the width of the table if the output is no terminal.
+#: The width of a session's name, and of the table if the output is not a terminal.
 NAME_COLUMNS, PLAIN_COLUMNS = 14, 80
 
 
@@ -25,7 +25,7 @@ def is_over(session: SessionInfo) -> bool:
 
 
 def as_json(session: SessionInfo) -> dict[str, Any]:
-    """Return a session as JSON: the fields of its frame without the type, with a time as in ``sessions --json``."""
+    """Return a session for ``--json``: the fields of its frame, with ``started`` instead of ``type`` and ``began``."""
     fields: dict[str, Any] = msgspec.to_builtins(session)
     del fields["type"]
     fields["started"] = datetime.fromtimestamp(fields.pop("began"), timezone.utc).isoformat()
@@ -33,7 +33,7 @@ def as_json(session: SessionInfo) -> dict[str, Any]:
 
 
 def rows(sessions: Iterable[SessionInfo]) -> list[str]:
-    """Return the lines of the table, headings first. A long directory is cut at its beginning."""
+    """Return the rows of the table, the headings first. A long directory is cut at its beginning."""
     now = time.time()
     cells = [HEADINGS, *(_cells(session, now) for session in sessions)]
     widths = [max(map(cell_count, column)) for column in list(zip(*cells, strict=True))[:-1]]
