@@ -1,3 +1,1 @@
-"""A session or a recording at a terminal. ``claude-wire run`` starts a session, ``claude-wire attach`` joins one, and
-``claude-wire view`` shows a recording.
-"""
+"""Show sessions and recordings at a terminal: ``claude-wire run``, ``supervisor attach``, ``view`` and others."""

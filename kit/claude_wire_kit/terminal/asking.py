@@ -17,23 +17,23 @@ from claude_wire_kit.terminal.page import Page
 if sys.platform != "win32":
     import termios
 
-#: A question waits at most this long for its tool call to be shown.
+#: Wait at most this many seconds until the tool call is shown, then ask the question.
 SECONDS_TO_SHOW = 1.0
 
 
 class Terminal:
-    """Asks the person at the terminal. Without a terminal, every question is denied.
+    """Asks the person at the terminal. Without a terminal, it denies every question.
 
     Args:
-        page, live: where questions and answers are shown.
+        page, live: show the questions and answers.
     """
 
     def __init__(self, page: Page, live: LiveView) -> None:
         self._page = page
         self._live = live
-        # On Windows, select() works for sockets only.
+        # Not on Windows, where select() cannot wait for a terminal.
         self.is_there: bool = sys.platform != "win32" and bool(sys.stdin) and sys.stdin.isatty() and page.is_terminal
-        #: Held while something is shown, and while a question is open. Notified after each message.
+        #: Held by the task that writes to the page or asks a question. Notified after each shown message.
         self.turn: anyio.Condition = anyio.Condition()
 
     async def ask(self, request: CanUseToolRequest) -> PermissionResult:
@@ -51,9 +51,9 @@ class Terminal:
             return result
 
     def _not_shown(self, request: CanUseToolRequest) -> dict[str, Any]:
-        """Return the fields of the tool's input that differ from those shown with the call.
+        """Return the fields of the question's input that differ from the input that was shown with the call.
 
-        The CLI makes paths absolute, and a hook may change the input.
+        They may differ because the CLI makes paths absolute, and because a hook can change the input.
         """
         shown = self._live.input_of(request.tool_use_id or "")
         if not isinstance(shown, dict):
@@ -72,7 +72,7 @@ class Terminal:
         is_cut = whole != fields(request.input)
         choices = ", ".join(["y", "n", "n REASON", *numbered, *(["s (show all of it)"] if is_cut else [])])
         while True:
-            # Discard anything typed before the question was shown: it is not an answer.
+            # Discard what was typed before the question was shown, because it is not an answer.
             termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
             typed = await self.line(f"  allow? [{choices}] ")
             word, _, reason = typed.strip().partition(" ")
@@ -93,7 +93,7 @@ class Terminal:
         self._page.line("\n".join(f"    {line}" for line in lines), "cyan")
 
     async def line(self, prompt: str) -> str:
-        """Return a line that the user types, empty at the end of the input. The wait can be cancelled."""
+        """Return a line that the user types, or "" at the end of the input. The wait can be cancelled."""
         descriptor = sys.stdin.fileno()
         self._page.text(prompt, "bold")
         self._page.flush()

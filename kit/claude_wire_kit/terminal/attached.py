@@ -1,4 +1,4 @@
-"""A session of a supervisor at the terminal: join it, or send it one prompt."""
+"""Show a session of a supervisor at the terminal: talk to it, or send it one prompt."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from claude_wire_kit.terminal.session import TerminalSession
 if TYPE_CHECKING:
     from claude_wire_kit.supervisor.session import AttachedSession
 
-#: Interval between checks whether the user may type again.
+#: The interval in seconds between checks whether the user may type again.
 SECONDS_TO_SHOW = 0.05
 
 
 class Join(Protocol):
-    """Makes a session that attaches when it is entered."""
+    """Returns a session that attaches when it is entered."""
 
     def __call__(
         self, *, can_use_tool: Callable[[CanUseToolRequest], Awaitable[PermissionResult]]
@@ -38,13 +38,13 @@ class Join(Protocol):
 
 
 class AttachedTerminalSession(TerminalSession):
-    """Joins a session that a supervisor runs. When the command ends, the session goes on."""
+    """Attaches to a session of a supervisor. When the command ends, the session goes on."""
 
     leaving: tuple[str, str] = ("leaves the session", "leaving the session, which goes on")
 
     @property
     def shells(self) -> float | None:
-        """Do not wait for commands in the background: they go on without this command."""
+        """0.0: do not wait for background commands, because they go on in the supervisor."""
         return 0.0
 
     def __init__(self, page: Page) -> None:
@@ -53,29 +53,29 @@ class AttachedTerminalSession(TerminalSession):
         # Set while no turn is under way, according to the messages.
         self._idle: anyio.Event = anyio.Event()
         self._typing: anyio.CancelScope | None = None
-        # The number of tasks that wait to show something. The user cannot type meanwhile.
+        # The number of tasks that write to the page or wait to do so. The user cannot type meanwhile.
         self._showing = 0
         self._needs_result = True
         self._failure: ClaudeWireError | None = None
 
     @property
     def is_at_terminal(self) -> bool:
-        """Return True if a person can type."""
+        """True if a person can type answers and prompts."""
         return self._terminal.is_there
 
     async def ask(self, join: Join, prompt: str) -> int:
         """Send one prompt, show its turn, and return the exit code of the command.
 
         Raises:
-            OSError: as :meth:`TerminalSession.run`.
+            OSError: see :meth:`TerminalSession.run`.
         """
         return await self._outcome(lambda: self._asked(join, prompt))
 
     async def talk(self, join: Join) -> int:
-        """Show the session, and send what the user types, until the end of the input. Returns the exit code.
+        """Show the session, and send lines that the user types, until the end of the input. Returns the exit code.
 
         Raises:
-            OSError: as :meth:`TerminalSession.run`.
+            OSError: see :meth:`TerminalSession.run`.
         """
         self._needs_result = False
         return await self._outcome(lambda: self._talked(join))
@@ -94,7 +94,7 @@ class AttachedTerminalSession(TerminalSession):
             await self._turns(session, prompt)
 
     async def _end(self, session: Session, ending: str | None) -> None:
-        pass  # the session goes on, so its CLI must not be ended
+        pass  # do not end the CLI, because the session goes on
 
     async def _talked(self, join: Join) -> None:
         async with join(can_use_tool=self._ask) as session:
@@ -132,7 +132,7 @@ class AttachedTerminalSession(TerminalSession):
 
     @contextmanager
     def _to_be_shown(self) -> Generator[None, None, None]:
-        """Take the prompt's row away while something is shown, and show it again afterwards."""
+        """Remove the prompt's row while this block writes to the page. :meth:`_type` shows it again afterwards."""
         self._showing += 1
         if self._typing is not None:
             self._typing.cancel()
@@ -142,12 +142,12 @@ class AttachedTerminalSession(TerminalSession):
             self._showing -= 1
 
     async def _type(self, session: AttachedSession, leave: Callable[[], None]) -> None:
-        """Between turns, send what the user types."""
+        """Between turns, read lines from the user and send them as prompts."""
         while True:
             if not self._idle.is_set():
                 with anyio.move_on_after(SECONDS_TO_SHOW):
                     await self._idle.wait()
-                if session.refusal is not None:  # No turn answers that prompt.
+                if session.refusal is not None:  # the prompt was refused, so no turn answers it
                     self._failure = HandleError(session.refusal)
                     leave()
                     return
@@ -169,7 +169,7 @@ class AttachedTerminalSession(TerminalSession):
                     return
 
     async def _typed(self) -> str | None:
-        """Return what the user types, or None if something is to be shown first."""
+        """Return a line from the user, or None if another task has to write to the page first."""
         async with self._terminal.turn:
             if self._showing:
                 return None

@@ -1,6 +1,6 @@
-"""Tool calls as people write them: ``Bash touch a.txt``, check lists, edits as ``-`` and ``+`` lines.
+"""Format tool calls for people: ``Bash touch a.txt``, check lists, edits as ``-`` and ``+`` lines.
 
-All lines are safe to print. A member of a type that the tool does not take is shown like any other member.
+All lines are safe to print. A field with an unexpected type is shown like any other field.
 """
 
 from __future__ import annotations
@@ -11,22 +11,21 @@ from claude_wire.support import one_line
 from claude_wire_kit.events.tools import call_name
 from claude_wire_kit.terminal.excerpts import CUT, MAX_FIELDS, Cut, detail, excerpt, fields
 
-#: The input field that says most about a call, in the CLI's tools and many others. The first of these that is present
-#: counts.
+#: Fields that say most about a call, in the CLI's tools and many others. The title has the first one with a text.
 MAIN_MEMBERS = (
     *("command", "file_path", "notebook_path", "pattern", "url", "query", "description", "path", "prompt"),
     *("subject", "skill", "plan"),
 )
 
-#: The mark in the box of a check list, by the item's status.
+#: Status of a task -> the mark in its box.
 TICKS = {"completed": "x", "in_progress": ">", "pending": " "}
 
 
 def call_lines(name: str, given: Any, cut: Cut = CUT) -> list[str]:
-    """Return a tool call as people write it, ``Bash touch a.txt``, and below it the other fields of its input.
+    """Return the lines of a tool call: its name and main field, such as ``Bash touch a.txt``, then its other fields.
 
     Args:
-        cut: how many lines, characters and fields are shown.
+        cut: limits for lines, characters and fields.
     """
     title = call_name(name)
     if not isinstance(given, dict):
@@ -47,7 +46,9 @@ def call_lines(name: str, given: Any, cut: Cut = CUT) -> list[str]:
 
 
 def _taken(members: dict[str, Any], name: str, key: str) -> list[dict[str, Any]]:
-    """Remove a list from the input and return it if it has objects with a text under ``key``; else return []."""
+    """Remove the list ``name`` from the input and return it, if all its items are objects with a text ``key``; else
+    return [].
+    """
     items: Any = members.get(name)
     if not isinstance(items, list):
         return []

@@ -1,6 +1,6 @@
-"""Tables of numbers with bars, fitted to the width of the terminal.
+"""Print tables of numbers with bars that fit the width of the terminal.
 
-This module does not use rich: importing rich takes as long as everything else that ``claude-wire usage`` does.
+Without rich, because importing rich takes as long as everything else in ``claude-wire usage``.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import click
 
-#: The gap between two columns, and the smallest and the greatest width of a bar.
+#: The gap between two columns, and the smallest and largest width of a bar.
 GAP, LEAST_BAR, MAX_BAR = 2, 8, 40
 
-#: A path may be cut to this width before a column of numbers is left out. Other names are cut last.
+#: A path is cut to this width before a column of numbers is left out. Other names are cut last.
 LEAST_PATH = 24
 
 
@@ -34,7 +34,7 @@ class Column(NamedTuple):
 
 
 def terminal_width() -> int | None:
-    """Return the width of the terminal, or None if the output is no terminal."""
+    """Return the width of the terminal in columns, or None if the output is not a terminal."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
@@ -46,7 +46,7 @@ def cell_count(text: str) -> int:
 
 
 def fitted(text: str, width: int, *, keep_end: bool = False) -> str:
-    """Cut a text to ``width`` columns, at its end or its beginning, with an ellipsis where it was cut."""
+    """Cut a text to ``width`` columns, with an ellipsis at its end, or with ``keep_end`` at its beginning."""
     if cell_count(text) <= width:
         return text
     kept = text
@@ -56,7 +56,7 @@ def fitted(text: str, width: int, *, keep_end: bool = False) -> str:
 
 
 def shortened(number: int, gap: str = "") -> str:
-    """Return a number with a letter for its size, such as ``12.3k``; ``gap`` comes before the letter."""
+    """Return a number with a unit letter, such as ``12.3k``, and ``gap`` before the letter."""
     for unit, letter in ((10**12, "T"), (10**9, "G"), (10**6, "M"), (10**3, "k")):
         if number >= unit:
             return f"{number / unit:.1f}{gap}{letter}"
@@ -66,11 +66,12 @@ def shortened(number: int, gap: str = "") -> str:
 def laid_out(
     names: Column, columns: Sequence[Column], shares: Sequence[float], width: int | None, *, keep_end: bool = False
 ) -> list[str]:
-    """Return the lines of a table: names, numbers, and a bar for each share if there is room.
+    """Return the lines of a table: names, numbers, and if there is room, a bar for each share.
 
     Args:
-        shares: of the rows, up to 1; rows without one have no bar.
-        keep_end: cut a name at its beginning, which suits a path.
+        shares: the shares of the first rows, from 0 to 1. Further rows have no bar.
+        width: the width of the terminal; None for no limit.
+        keep_end: cut a long name at its beginning, as for a path.
     """
     shown = list(columns)
     room = width or sys.maxsize
@@ -93,7 +94,7 @@ def laid_out(
 
 
 def _bar(share: float, width: int) -> str:
-    """Draw a bar of up to ``width`` columns, in eighths of a column."""
+    """Return a bar of ``share`` times ``width`` columns, rounded to an eighth of a column."""
     if not _is_unicode():
         return "#" * round(share * width)
     whole, eighths = divmod(round(share * width * 8), 8)
@@ -101,7 +102,7 @@ def _bar(share: float, width: int) -> str:
 
 
 def printed(lines: Sequence[str], width: int | None) -> None:
-    """Print sentences. On a terminal, break lines between words."""
+    """Print lines. If ``width`` is given, break them between words."""
     for line in lines:
         for row in [line] if width is None else textwrap.wrap(line, width, break_on_hyphens=False):
             click.echo(row)

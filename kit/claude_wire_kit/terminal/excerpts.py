@@ -1,6 +1,6 @@
-"""Texts and JSON values cut to a few lines, with a note of how much was left out. All lines are safe to print.
+"""Cut texts and JSON values to a few lines, with a note of how much is left out. All lines are safe to print.
 
-A text may be of any length: the rest of it is only counted.
+A text may have any length: after the shown lines, only its line feeds are counted.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from typing import Any, TypeAlias, cast
 from claude_wire.support import is_seen, one_line, printable
 from claude_wire_kit.events.content import plain_json
 
-#: Of a text, this many lines are shown, and of each line this many characters.
+#: Limits for an excerpt of a text: lines, and characters of each line.
 MAX_LINES = 6
 MAX_CHARS = 160
 
-#: A text that is shown on one line is cut to this many characters.
+#: Limit for the characters of a text on one line.
 DETAIL_CHARS = 200
 
-#: An object of at most this many characters is shown on one line.
+#: An object that has at most this many characters on one line is shown on one line.
 ONE_LINE_CHARS = 76
 
-#: At most this many fields of an object are shown.
+#: Limit for the fields of an object.
 MAX_FIELDS = 12
 
 #: The limits of an excerpt: lines of a text, characters of a line, fields of an object.
@@ -31,12 +31,12 @@ WHOLE: Cut = (sys.maxsize, sys.maxsize, sys.maxsize)
 
 
 def detail(text: str) -> str:
-    """Return a text on one line, without white space around it, cut to 200 characters."""
+    """Return a text on one line, stripped and cut to :data:`DETAIL_CHARS`."""
     return one_line(text.strip(), DETAIL_CHARS)
 
 
 def excerpt(text: str, most_lines: int = MAX_LINES, most_chars: int = MAX_CHARS) -> list[str]:
-    """Return the first lines of a text, and a line that says how much more there is."""
+    """Return the first lines of a text, and if lines or characters are left out, a line with their number."""
     text = text.rstrip("\n")
     lines: list[str] = []
     cut = at = 0
@@ -58,10 +58,10 @@ def excerpt(text: str, most_lines: int = MAX_LINES, most_chars: int = MAX_CHARS)
 
 
 def fields(value: Any, cut: Cut = CUT) -> list[str]:
-    """Return the lines of a JSON value. An object takes one line if it is short, else a line for each field.
+    """Return the lines of a JSON value. An object has one line if it is short, else at least one for each field.
 
     Args:
-        cut: how much of it is shown; ``WHOLE`` for all of it.
+        cut: the limits; ``WHOLE`` for no limits.
     """
     if not isinstance(value, dict):
         lines, chars, _ = cut
@@ -90,7 +90,7 @@ def _members(members: dict[str, Any], cut: Cut) -> list[str]:
 
 
 def _short(member: Any) -> str:
-    """Return a field's value for a line with several fields. A string that might look like several fields is quoted."""
+    """Return a field's value for a line with several fields. Quote a string that could be taken for several fields."""
     if isinstance(member, str) and member and member == member.strip() and member[0] != '"' and "," not in member:
         return member
     return plain_json(member)

@@ -1,7 +1,8 @@
-"""Draws the events of a session on a :class:`Page`: text while it streams, tools, questions, results.
+"""Print the events of a session on a :class:`Page`: streaming text, tools, questions, results.
 
-Deltas are printed as they come, and the whole text that repeats them is not printed again. Two speakers may stream at
-the same time. Then one has the floor until its block ends, and the text of the others is printed after it.
+Deltas are printed as they arrive, and the whole text that repeats them is not printed again. The main agent and its
+subagents may stream at the same time. Then one of them has the floor until its message ends, and the text of the others
+is printed afterwards.
 """
 
 from __future__ import annotations
@@ -28,11 +29,10 @@ from claude_wire_kit.terminal.excerpts import detail, excerpt
 from claude_wire_kit.terminal.notices import ERROR, QUIET, Lines, draw_notice, draw_question, draw_turn
 from claude_wire_kit.terminal.page import Page
 
-#: At most this many calls, subagents and streaming blocks are remembered.
+#: Limit for calls, for subagents and for streaming blocks. Above it, the oldest is forgotten.
 MAX_REMEMBERED = 1000
 
-#: While a speaker waits for the floor, all waiting text together may have this many characters. A block that would
-#: exceed it is printed when it is whole.
+#: Limit in characters for all text that waits for the floor. A block that would exceed it is printed when it is whole.
 MAX_WAITING_CHARS = 1 << 20
 
 THINKING = "dim italic"
@@ -41,14 +41,14 @@ T = TypeVar("T")
 
 
 class _Agent(NamedTuple):
-    """A subagent: its label, and its depth. Subagents of the main conversation have depth 1."""
+    """A subagent: its label and its level. Subagents of the main conversation have level 1."""
 
     label: str
     level: int
 
 
 class _Call(NamedTuple):
-    """A call without a result, and the level of its caller."""
+    """A tool call without a result, and the level of its caller."""
 
     name: str
     input: Any
@@ -57,26 +57,23 @@ class _Call(NamedTuple):
 
 @dataclass(eq=False)
 class _Block:
-    #: The conversation and subagent that speak, and the id of their message.
+    #: (conversation, subagent or None) that writes the block, and the id of the message.
     speaker: tuple[str | None, str | None]
     message: str
-    #: How many characters were printed.
+    #: The number of characters that were printed.
     shown: int = 0
-    #: Text that waits for the floor, or for the second half of its last character.
+    #: Text that waits for the floor, or for the second half of a surrogate pair.
     waiting: str = ""
-    #: True if too much text waits. The rest is printed when the block is whole.
+    #: True if too much text was waiting. Then the rest is printed when the block is whole.
     is_late: bool = False
 
 
 class LiveView:
-    """Draws messages in the order in which they come.
-
-    Args:
-        page: where they are drawn.
+    """Prints the messages of a session on a page.
 
     Attributes:
-        last_result: the latest result.
-        spent_usd: what all turns have cost, in US dollars, as far as their results say.
+        last_result: the latest result; None before the first.
+        spent_usd: the cost of all turns so far in US dollars, according to their results.
     """
 
     def __init__(self, page: Page) -> None:
@@ -85,22 +82,22 @@ class LiveView:
         self._page = page
         self._bridge = Bridge(progress=(), partial=True, details=True)
         self._blocks: dict[str, _Block] = {}
-        #: The speaker and the message whose text is printed while it streams.
+        # The speaker and the message that have the floor.
         self._floor: tuple[tuple[str | None, str | None], str] | None = None
-        #: The subagent that was shown last, or None for the main conversation.
+        # The subagent that was printed last, or None for the main conversation.
         self._speaker: str | None = None
         self._agents: dict[str, _Agent] = {}
         self._calls: dict[str, _Call] = {}
 
     def input_of(self, tool_use_id: str) -> Any:
-        """Return the input of a call that was shown and has no result yet, else None."""
+        """Return the input of a call that was printed and has no result yet, else None."""
         call = self._calls.get(tool_use_id)
         return None if call is None else call.input
 
     # --- messages -----------------------------------------------------------------------------------------------------
 
     def show(self, message: Message | InvalidLine) -> None:
-        """Draw a message of the CLI. Many messages draw nothing."""
+        """Print a message of the CLI. Many messages print nothing."""
         if isinstance(message, ResultMessage):
             self.last_result = message
         for event in self._bridge.add(message):
@@ -111,16 +108,16 @@ class LiveView:
             self.draw(event)
 
     def typed(self, prompt: str) -> None:
-        """Take a prompt that the user has typed at this terminal, so it is on the page already."""
+        """Note a prompt that the user has typed at this terminal, so that it is not printed again."""
         self._bridge.expect_prompt(prompt)
         self._speaker = None
 
     def ask(self, request: CanUseToolRequest) -> None:
-        """Draw a permission question. A session answers it, so it does not come with the messages."""
+        """Print a permission question. The session does not pass it on with the messages."""
         self._permission_request(describe_permission(request, details=True))
 
     def decide(self, result: PermissionResult) -> None:
-        """Draw the answer to a permission question."""
+        """Print the answer to a permission question."""
         self._notice(describe_decision(result))
 
     # --- events -------------------------------------------------------------------------------------------------------
@@ -170,7 +167,7 @@ class LiveView:
         level = 0 if event.agentId is None and event.kind not in ("block", "cut_off") else self._speak(event.agentId)
         self._lines(draw_notice(event), level)
         if event.kind == "invalid_line" and event.detail is not None:
-            # The text of a very long line is only its beginning.
+            # Of a very long line, the detail has only the beginning.
             self._page.line("\n".join(f"    {line}" for line in excerpt(event.detail, 2)), QUIET)
         elif event.kind == "question" and event.level == "warning":
             self._page.activity("waiting for an answer")
@@ -200,10 +197,10 @@ class LiveView:
         self._page.end_text()
 
     def _grow(self, event: e.ClaudeResponse | e.Thinking, id: str, style: str) -> None:
-        """Print a delta, if its speaker has the floor."""
+        """Print a delta if its speaker has the floor. Otherwise, keep it."""
         speaker, message = (event.conversationId, event.agentId), id.rpartition(".")[0]
         if self._floor is not None and self._floor[0] == speaker and self._floor[1] != message:
-            self._yield_floor()  # the speaker's previous message was broken off
+            self._yield_floor()  # the speaker's previous message was not finished
         if not event.content:
             if self._floor == (speaker, message):
                 self._yield_floor()
@@ -214,7 +211,7 @@ class LiveView:
             self._hold(block, event.content)
         elif not block.is_late:
             text = _whole_characters(block.waiting + event.content)
-            # Hold back the first half of a surrogate pair until the second half comes.
+            # Hold back the first half of a surrogate pair until the second half arrives.
             end = len(text) - ("\ud800" <= text[-1] <= "\udbff")
             block.waiting = text[end:]
             block.shown += end
@@ -245,13 +242,13 @@ class LiveView:
         call = self._calls.pop(event.id, None)
         level = self._speak(event.agentId)
         first, *rest = excerpt(text_of(event.content))
-        # With other calls of the same caller open, the tool's name says which call this result belongs to.
+        # If other calls of the same caller are open, name the tool, so that the reader knows which call has ended.
         others = call is not None and any(other.level == call.level for other in self._calls.values())
         name = f"{call.name}: " if call is not None and others else ""
         lines = [f"  = {name}{first}".rstrip(), *(f"    {line}" for line in rest)]
         self._page.line("\n".join(lines), "green" if event.state == "succeeded" else "red", level)
         if self._floor is not None and self._floor[0][1] == event.id:
-            self._yield_floor()  # a subagent was ended in mid-sentence
+            self._yield_floor()  # the subagent ended before its message
         running = [call.name for call in self._calls.values()]
         self._page.activity(f"running {running[-1]}" if running else "waiting for the model")
 
@@ -262,7 +259,7 @@ class LiveView:
         return _remember(self._agents, id, _Agent(one_line(label), level))
 
     def _speak(self, id: str | None) -> int:
-        """Return the level of the next speaker. A subagent's name is printed when it begins to speak."""
+        """Return the level of a subagent; 0 for None. If it was not printed last, print its name first."""
         agent = None if id is None else self._agents.get(id) or self._agent(id)
         if id != self._speaker:
             self._speaker = id
@@ -272,12 +269,12 @@ class LiveView:
 
 
 def _whole_characters(text: str) -> str:
-    """Join surrogate pairs that were split between two deltas. A lone half is kept."""
+    """Join surrogate pairs that were split between two deltas. Keep lone surrogates."""
     return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
 def _remember(known: dict[str, T], key: str, value: T) -> T:
-    """Store a value. The oldest value goes when there are too many."""
+    """Store a value, and return it. Above :data:`MAX_REMEMBERED`, forget the oldest value."""
     known[key] = value
     if len(known) > MAX_REMEMBERED:
         del known[next(iter(known))]

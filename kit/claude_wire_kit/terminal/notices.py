@@ -1,6 +1,6 @@
-"""Draws the events that take lines of their own, with a mark: notices, permission questions, the end of a turn.
+"""Format notices, permission questions and ends of turns as lines that begin with a mark such as ``!``.
 
-The terminal prints the lines, and the page of a session puts them into boxes. All of the text is safe to print.
+The terminal prints these lines, and the HTML page shows them in boxes. The text is safe to print.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from claude_wire_kit.terminal.excerpts import CUT, Cut, detail, excerpt, fields
 
 ERROR, WARNING, QUIET = "bold red", "yellow", "dim"
 
-#: The mark and the style of each kind of notice, and the style of each level.
+#: Kind of a notice -> its mark and style.
 KINDS: dict[NoticeKind, tuple[str, str]] = {
     "error": ("! ", ERROR),
     "invalid_line": ("! ", ERROR),
@@ -30,18 +30,19 @@ KINDS: dict[NoticeKind, tuple[str, str]] = {
     "denied": ("? ", "red"),
     "host": ("< ", QUIET),
 }
+#: Level of a notice -> its style.
 LEVELS: dict[NoticeLevel, str] = {"error": ERROR, "warning": WARNING}
 
 
 class Lines(NamedTuple):
-    """Lines of text, and the style in which they are shown."""
+    """Lines of text, and their style."""
 
     text: str
     style: str = QUIET
 
 
 def draw_notice(notice: Notice) -> Lines:
-    """Return the lines of a notice. An invalid line's own text is left out."""
+    """Return the lines of a notice, without the text of an invalid line."""
     if notice.level == "plain":
         return Lines(printable(notice.text), "")
     if notice.kind in ("block", "cut_off"):
@@ -84,7 +85,7 @@ def draw_turn(turn: TurnComplete, cut: Cut = CUT) -> list[Lines]:
     """Return the lines of a turn's end: its errors, its structured output, and its facts.
 
     Args:
-        cut: how much of the structured output is shown.
+        cut: the limits for the structured output.
     """
     drawn = [Lines("\n".join(f"! {line}" for line in excerpt(error)), ERROR) for error in turn.errors or ()]
     if turn.output is not None:

@@ -1,4 +1,4 @@
-"""Standard output for text that is already safe to print."""
+"""Standard output for text that is safe to print."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from claude_wire_kit.terminal.wrapping import width_of, wrapped
 
 
 class Output(Console):
-    """A console that prints text as it is.
+    """A console that prints text without interpreting markup. Any method may raise these errors.
 
     Raises:
-        OSError: by any method, standard output cannot be written.
-        BrokenPipeError: by any method, the reader of standard output is gone.
+        OSError: standard output cannot be written.
+        BrokenPipeError: the reader of standard output has ended.
     """
 
     def __init__(self) -> None:
@@ -23,5 +23,5 @@ class Output(Console):
         self.out(wrapped(text, width_of(self)), style=style, highlight=False)
 
     def on_broken_pipe(self) -> None:
-        # rich would end this process at once, without ending the CLI that the process has started.
+        # rich would end this process immediately, without ending the CLI.
         raise BrokenPipeError

@@ -1,7 +1,7 @@
-"""The output of a live view: lines, text that grows, and a last row that shows the current activity.
+"""Write lines and growing text to a console, and show the current activity in a last row.
 
-Text must be safe to print. On a terminal, lines are broken between words, and the row is shown while nothing is
-written. The row is the only output that is ever rewritten.
+Text must be safe to print. On a terminal, lines are broken between words, and the activity row is shown while nothing
+else is written. The row is the only output that is erased again.
 """
 
 from __future__ import annotations
@@ -14,59 +14,57 @@ from rich.text import Text
 
 from claude_wire_kit.terminal.wrapping import Wrapping, width_of, wrapped
 
-#: Each line of a subagent begins with this, once for each level.
+#: The beginning of a subagent's line, repeated for each level.
 BAR = "| "
 
-#: Deeper levels look the same as this one, because a narrow terminal has no room for more.
+#: Limit for the bars of a line, because a narrow terminal has no room for more.
 MAX_LEVELS = 3
 
-#: rich gets at most this many characters at once. For each line it copies all that follows, which took 35 seconds for
-#: an answer of 120,000 lines.
+#: Limit for the characters that rich gets in one call. For each line, rich copies all text after it, which took 35
+#: seconds for an answer of 120,000 lines.
 MAX_AT_ONCE = 4096
 
-#: The row is drawn this many times a second, so that its clock runs.
+#: How often the activity row is drawn in a second, to update its clock.
 ROWS_PER_SECOND = 4
 
 
 class Page:
-    """Writes to a console. The owner must close it, which leaves the terminal as it was.
+    """Writes to a console. Close it at the end, to erase the row. Any method may raise OSError.
 
     Args:
-        console: where to write.
+        console: the console to write to.
         row: show the current activity in a last row, if the output is a terminal.
 
     Attributes:
         is_terminal: whether the output is a terminal.
 
     Raises:
-        OSError: by any method, the console cannot be written.
+        OSError: the console cannot be written.
     """
 
     def __init__(self, console: Console, *, row: bool = False) -> None:
         self._console = console
-        # FORCE_COLOR makes rich take a pipe for a terminal. The row must not be written to a pipe.
+        # With FORCE_COLOR, rich takes a pipe for a terminal, but the row must not be written to a pipe.
         self.is_terminal: bool = console.is_terminal and console.file.isatty()
-        # A terminal that cannot erase gets no row: rich 13.0 would end the row with an empty line, even if it never
-        # wrote it.
+        # No row on a dumb terminal, which cannot erase: rich 13.0 would write an empty line there, even without a row.
         self._has_row = row and self.is_terminal and not console.is_dumb_terminal
         self._row: Live | None = None
         self._activity = self._detail = ""
         self._since = time.monotonic()
-        # The style and level of the line that the cursor is in. None at the start of a line.
+        # The style and level of the growing text. None if the cursor is at the start of a line.
         self._open: tuple[str, int] | None = None
-        # Text that is not written yet. A chunk of input has many small pieces.
+        # Pieces of text that are not written yet.
         self._pieces: list[str] = []
-        # Breaks the lines of the growing text.
         self._wrapping = Wrapping(None)
 
     def line(self, text: str, style: str = "", level: int = 0) -> None:
-        """Write whole lines, each after the bars of its level."""
+        """Write whole lines, each with a bar for each level."""
         self.end_text()
         self._hide_row()
         self._out(wrapped(text, width_of(self._console), BAR * min(level, MAX_LEVELS)), style)
 
     def text(self, piece: str, style: str = "", level: int = 0) -> None:
-        """Add to the growing text. Text of another style or level begins a new line."""
+        """Add a piece to the growing text. A piece with another style or level begins a new line."""
         if not piece:
             return
         if self._open != (style, level):
@@ -85,15 +83,15 @@ class Page:
             self._open = None
 
     def typed(self) -> None:
-        """Note that the user has ended the open line by typing."""
+        """Note that the user has typed a line feed, which ended the line."""
         self._open = None
 
     def flush(self) -> None:
-        """Write the text that is held back. Call this before the user types."""
+        """Write all text, including an unfinished word. Call this before the user types."""
         self._write(whole=True)
 
     def _write(self, *, whole: bool) -> None:
-        """Write the growing text. On a terminal the last word is held back while it may grow, unless ``whole``."""
+        """Write the growing text. On a terminal, hold back the last word because it may grow, unless ``whole``."""
         if self._open is not None:
             piece = self._wrapping.feed("".join(self._pieces))
             self._pieces.clear()
@@ -113,9 +111,9 @@ class Page:
         self._console.out(text[at:], style=style, end=end, highlight=False)
 
     def activity(self, what: str, detail: str = "") -> None:
-        """Set the current activity: one line, safe to print; empty for none.
+        """Set the current activity, such as ``running Bash``; empty for none.
 
-        The clock starts when ``what`` changes. ``detail`` may change meanwhile.
+        The clock in the row starts again when ``what`` changes, but not when ``detail`` changes.
         """
         if what != self._activity:
             self._activity = what
@@ -123,7 +121,7 @@ class Page:
         self._detail = detail
 
     def wait(self) -> None:
-        """Show the text and the activity while nothing else is written."""
+        """Write the text so far, and show the activity row until the next output."""
         self._write(whole=False)
         if self._has_row and self._row is None and self._activity and self._open is None:
             self._row = Live(
@@ -137,12 +135,12 @@ class Page:
             self._row.start(refresh=True)
 
     def close(self) -> None:
-        """End the open line, and remove the row."""
+        """End an open line, and erase the row."""
         self._hide_row()
         self.end_text()
 
     def _render_row(self) -> Text:
-        if not self._activity:  # no activity any more: the row is about to go
+        if not self._activity:  # rich draws once more before the row is erased
             return Text()
         seconds = time.monotonic() - self._since
         row = f"{self._activity}, {seconds:.0f} s{self._detail and f', {self._detail}'}"

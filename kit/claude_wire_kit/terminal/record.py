@@ -1,4 +1,4 @@
-"""Records a session while it runs, in the format that :class:`claude_wire.testing.Recording` reads."""
+"""Record a session while it runs, in the format that :class:`claude_wire.testing.Recording` reads."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
-#: The environment variables whose values are recorded: they change what the CLI does, and cannot be secret.
+#: The environment variables that are recorded: they affect the CLI, and their values cannot be secrets.
 ENVIRONMENT = (
     "CI",
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
@@ -32,20 +32,19 @@ ENVIRONMENT = (
 #: The files that grow, in the order of the table in :class:`~claude_wire.testing.Recording`.
 GROWING = ("stdout.ndjson", "stdin.ndjson", "order.jsonl", "stdout.reads.jsonl", "stderr.txt")
 
-#: A chunk of at least this many bytes gets one row with the total length of its lines. A row for each line took 0.9 CPU
-#: seconds for a GB of lines of 285 bytes, and counting them 0.4. Writing the lines takes 0.25.
+#: A chunk of at least this many bytes has one row in ``order.jsonl`` for all its lines. For 1 GB of lines of 285 bytes,
+#: a row for each line took 0.9 CPU seconds, and counting the lines 0.4; writing them takes 0.25.
 AT_ONCE_BYTES = 32 * 1024
 
 
 class Recorder:
-    """A folder that a session is recorded in. Only its owner can read it, because it has prompts in it.
+    """Records a session in a folder that only this user can read. Call :meth:`close` at the end.
 
-    The owner must close it. An error of writing, such as a full disk, is kept in ``error``. It ends the recording, not
-    the session.
+    A write error, such as a full disk, does not raise: it ends the recording, and ``error`` has it.
 
     Args:
-        folder: is created, unless it exists and is empty.
-        most_bytes: the size of a file at which the recording ends; None for no limit.
+        folder: the folder, which is created. It may exist if it is empty.
+        most_bytes: size limit in bytes for each file, at which the recording ends; None for no limit.
 
     Raises:
         FileExistsError: the folder is not empty, or it is not a folder.
@@ -60,9 +59,9 @@ class Recorder:
         os.chmod(folder, 0o700)
         self._folder = folder
         self._began = time.monotonic()
-        #: The error that ended the recording early.
+        #: The error that ended the recording early; None if there was none.
         self.error: OSError | None = None
-        #: The size in bytes of the unfinished line, for each direction.
+        # Direction -> the size of its unfinished line in bytes.
         self._unfinished = {"in": 0, "out": 0}
         self._files: dict[str, IO[bytes]] = {}
         self._sizes: dict[str, int] = dict.fromkeys(GROWING, 0)
@@ -74,24 +73,24 @@ class Recorder:
             raise
 
     def started(self, argv: Sequence[str], cwd: str, env: Mapping[str, str], at: float | None = None) -> None:
-        """Record how the CLI is started, with only those variables that :data:`ENVIRONMENT` names.
+        """Record the start of the CLI. Of ``env``, record only the variables in :data:`ENVIRONMENT`.
 
         Args:
-            at: the time, as :func:`time.monotonic` gives it; None for now. The other methods have it, too.
+            at: the time, from :func:`time.monotonic`; None for now. The same in the other methods.
         """
         self._began = time.monotonic() if at is None else at
         known = {name: env[name] for name in ENVIRONMENT if name in env}
         self._write_whole("cmd.json", {"argv": list(argv), "env": known, "cwd": cwd})
 
     def received(self, chunk: bytes, at: float | None = None) -> None:
-        """Record what one read of the CLI's standard output gave."""
+        """Record the bytes of one read from the CLI's standard output."""
         seconds = self._seconds(at)
         self._write("stdout.ndjson", chunk)
         self._write("stdout.reads.jsonl", _row(seconds, len(chunk)))
         self._write_order("out", chunk, seconds)
 
     def received_from(self, pipe: int, size: int, at: float | None = None) -> None:
-        """Record one read by moving its bytes, which are all that a pipe holds, to the file. For Linux."""
+        """Record one read by splicing ``size`` bytes from a pipe that contains exactly these bytes. For Linux."""
         seconds = self._seconds(at)
         file, begin = self._files["stdout.ndjson"], self._sizes["stdout.ndjson"]
         self._write("stdout.ndjson", b"", size)
@@ -111,18 +110,18 @@ class Recorder:
             self._write_rows("out", [size] if end < 0 else [end, size - end - 1], seconds)
 
     def sent(self, chunk: bytes, at: float | None = None) -> None:
-        """Record what was written to the CLI's standard input."""
+        """Record bytes that were written to the CLI's standard input."""
         self._write("stdin.ndjson", chunk)
         self._write_order("in", chunk, self._seconds(at))
 
     def stderr(self, text: str | bytes) -> None:
-        """Record a line of the CLI's standard error, or bytes of it."""
+        """Record a line of the CLI's standard error without its line feed (str), or bytes of it."""
         if isinstance(text, str):
             text = text.encode("utf-8", "backslashreplace") + b"\n"
         self._write("stderr.txt", text)
 
     def ended(self, returncode: int | None) -> None:
-        """Record how the CLI ended. ``returncode`` is that of :mod:`subprocess`, or None if it is not known."""
+        """Record the end of the CLI. ``returncode`` is negative for a signal, and None if it is not known."""
         how = "unknown" if returncode is None else "signal" if returncode < 0 else "exit"
         self._write_whole("exit.json", {"rc": returncode, "how": how, "secs": self._seconds()})
 
@@ -138,7 +137,7 @@ class Recorder:
 
     def _new(self, name: str) -> IO[bytes]:
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL
-        # Unbuffered: the recording is complete up to here, however this process ends.
+        # Unbuffered, so that the recording has everything so far even if this process is killed.
         return open(os.open(os.path.join(self._folder, name), flags, 0o600), "wb", buffering=0)
 
     def _write_whole(self, name: str, value: dict[str, Any]) -> None:
@@ -149,7 +148,7 @@ class Recorder:
             self.error = self.error or error
 
     def _write_order(self, direction: str, chunk: bytes, seconds: float) -> None:
-        """Write a row for each complete line, or one row for all lines of a large chunk."""
+        """Write a row for each complete line to ``order.jsonl``, or one row for all lines of a large chunk."""
         if len(chunk) < AT_ONCE_BYTES:
             ends = [len(part) for part in chunk.split(b"\n")]
         else:
@@ -158,7 +157,7 @@ class Recorder:
         self._write_rows(direction, ends, seconds)
 
     def _write_rows(self, direction: str, ends: list[int], seconds: float) -> None:
-        """Write a row for each line that ends. The last number of ``ends`` is the size of the unfinished rest."""
+        """Write a row to ``order.jsonl`` for each size in ``ends`` except the last, the size of the unfinished line."""
         ends[0] += self._unfinished[direction]
         self._unfinished[direction] = ends.pop()
         self._write(
@@ -166,7 +165,7 @@ class Recorder:
         )
 
     def _write(self, name: str, data: bytes, more: int = 0) -> None:
-        """Write ``data``, if the file has room for it and for ``more`` further bytes."""
+        """Write ``data``, unless it and ``more`` further bytes would exceed the size limit of the file."""
         if self.error is not None:
             return
         self._sizes[name] += len(data) + more
@@ -186,7 +185,7 @@ def _row(seconds: float, size: int) -> bytes:
 
 
 def _last_line_feed(file: int, begin: int, size: int) -> int:
-    """Return the place of the last line feed in ``size`` bytes of a file from ``begin`` on, or -1."""
+    """Return the position of the last line feed in the ``size`` bytes of a file after ``begin``, or -1."""
     end = size
     while end:
         start = max(0, end - AT_ONCE_BYTES)

@@ -1,4 +1,4 @@
-"""``claude-wire run``: a session with the CLI from start to end, drawn on a page and optionally recorded."""
+"""Run a session with the CLI for ``claude-wire run``: show it at the terminal, and record it if wanted."""
 
 from __future__ import annotations
 
@@ -23,30 +23,31 @@ from claude_wire_kit.terminal.notices import ERROR, QUIET, WARNING
 from claude_wire_kit.terminal.page import Page
 from claude_wire_kit.terminal.record import Recorder
 
-#: If a signal ends a process, a shell reports this number plus the signal's number.
+#: The exit code for a signal is this number plus the number of the signal, as in shells.
 SIGNALLED = 128
 
-#: When a signal ends the session, the CLI gets this many seconds after the end of its input, and again after SIGTERM.
+#: To end the CLI, close its input, send SIGTERM this many seconds later, and SIGKILL after as many again.
 GRACE_SECONDS = 2.0
 
-#: After the end of its input, the CLI waits this long for background work: milliseconds, or 0 for no limit.
+#: This environment variable limits how long the CLI waits for background work at the end, in milliseconds; 0 for no
+#: limit.
 CEILING_VARIABLE = "CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS"
 
 
 class TerminalSession:
-    """Runs the CLI once.
+    """Runs the CLI once, with one prompt.
 
     Args:
-        page: where the session is shown.
-        recorder: records the session, if given.
+        page: shows the session.
+        recorder: records the session; None for no recording.
     """
 
-    #: What a second Ctrl-C does: in the hint, and in the message when it happens.
+    #: Describes the second Ctrl-C: in the hint after the first one, and when it happens.
     leaving: tuple[str, str] = ("ends the CLI", "ending the CLI")
 
     @property
     def shells(self) -> float | None:
-        """Return how many seconds to wait for background commands, as the CLI would. None: no limit."""
+        """How many seconds to wait for background commands, according to the environment; None for no limit."""
         given = os.environ.get(CEILING_VARIABLE, "")
         return (int(given) / 1000 or None) if given.isascii() and given.isdigit() else CEILING_SECONDS
 
@@ -66,7 +67,7 @@ class TerminalSession:
         """Run the CLI with a prompt, and return the exit code of the command.
 
         Raises:
-            OSError: nothing can be shown any more; BrokenPipeError if that is because nobody reads it.
+            OSError: the output cannot be written. BrokenPipeError: the reader of the output has ended.
         """
         return await self._outcome(lambda: self._converse(argv, prompt, cwd))
 
@@ -81,7 +82,7 @@ class TerminalSession:
             except ClaudeWireError as error:
                 failure = error
             except OSError as error:
-                if self._session is None:  # the CLI cannot be started
+                if self._session is None:  # the error of starting the CLI
                     failure = error
                 else:
                     self._unwritable = error
@@ -128,8 +129,8 @@ class TerminalSession:
             cwd=cwd,
             stderr=self._stderr,
             grace=GRACE_SECONDS,
-            # Ctrl-C signals the terminal's whole foreground group. The CLI must not be in it, or Ctrl-C would end the
-            # CLI instead of its turn.
+            # Ctrl-C sends SIGINT to all processes in the terminal's foreground group. In its own session, the CLI does
+            # not get it, so Ctrl-C interrupts the turn and does not end the CLI.
             start_new_session=os.name == "posix",
             on_received=None if recorder is None else recorder.received,
             on_sent=None if recorder is None else recorder.sent,
@@ -140,7 +141,7 @@ class TerminalSession:
                 await self._turns(session, prompt)
         finally:
             if recorder is not None and session.process is not None:
-                with suppress(HandleError):  # it could not be started
+                with suppress(HandleError):  # the CLI was not started
                     recorder.ended(session.process.returncode)
 
     async def _turns(self, session: Session, prompt: str) -> None:
@@ -151,7 +152,7 @@ class TerminalSession:
         try:
             await session.query(message)
         except ProcessInputError:
-            await self._show(session)  # the CLI's last output and its exit say more
+            await self._show(session)  # show the CLI's last output, which may explain why it ended
             raise
         run = session.receive_run(shells=self.shells)
         await self._show(run)
@@ -161,10 +162,10 @@ class TerminalSession:
         await self._end(session, run.end)
 
     async def _end(self, session: Session, ending: str | None) -> None:
-        """Show how the run has ended, and end the CLI."""
+        """End the CLI. If background commands still run, say so."""
         if ending == "shells":
             self._page.line("! commands still run in the background, and end with the CLI", WARNING)
-            return  # at the end of its input the CLI would wait for them once more
+            return  # do not close the input: the CLI would wait for these commands once more
         await session.end_input()
         await self._show(session)
 
@@ -180,7 +181,7 @@ class TerminalSession:
             return await self._terminal.ask(request)
         except OSError as error:
             self._cannot_show(error)
-            return request.deny("Nobody can be asked any more.")
+            return request.deny("The terminal is gone, so nobody can be asked.")
 
     def _stderr(self, line: str) -> None:
         if self._recorder is not None:
@@ -188,14 +189,14 @@ class TerminalSession:
         self._tell(f"! stderr: {detail(line)}", WARNING)
 
     def _tell(self, text: str, style: str) -> None:
-        """Show a line that is not part of the conversation."""
+        """Show a line that is not part of the conversation. May be called from any task."""
         try:
             self._page.line(text, style)
         except OSError as error:
             self._cannot_show(error)
 
     def _cannot_show(self, error: OSError) -> None:
-        """End the session because the page cannot be written. Called from other tasks."""
+        """End the session because the page cannot be written. For tasks other than that of :meth:`run`."""
         assert self._tasks is not None
         self._unwritable = error
         self._tasks.cancel_scope.cancel()
@@ -203,7 +204,7 @@ class TerminalSession:
     # --- signals ------------------------------------------------------------------------------------------------------
 
     async def _watch(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """The first Ctrl-C interrupts the turn, the second ends the CLI. SIGTERM ends the CLI at once."""
+        """Handle signals: the first Ctrl-C interrupts the turn, the second one or SIGTERM ends the session."""
         assert self._tasks is not None
         with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
             task_status.started()

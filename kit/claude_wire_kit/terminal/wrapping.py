@@ -1,7 +1,6 @@
-"""Break lines between words where a terminal is too narrow for them.
+"""Break long lines between words to fit the terminal, while the text arrives in pieces.
 
-A terminal itself breaks lines in the middle of a word. rich breaks between words, but needs the whole line first. This
-module takes the text in pieces.
+A terminal itself breaks lines in the middle of a word. rich breaks them between words, but needs the whole line.
 """
 
 from __future__ import annotations
@@ -11,13 +10,13 @@ import re
 from rich.cells import cell_len
 from rich.console import Console
 
-#: Marks at the beginning of a line. The further rows of the line are indented by the width of the mark.
+#: Marks at the beginning of a line. The other rows of such a line are indented by two more columns.
 MARKS = frozenset("+=?#!*<>-|")
 
 #: A tab moves to the next multiple of this many columns.
 TAB_COLUMNS = 8
 
-#: Chinese, Japanese and Korean characters. They take two columns, and a line may be broken between any two of them.
+#: Chinese, Japanese and Korean characters. A line may be broken between any two of them.
 _WIDE = (
     "\u1100-\u115f\u2e80-\u2fff\u3001-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\U00020000-\U0003fffd"
 )
@@ -26,26 +25,26 @@ _TOKENS = re.compile(rf"\n|[^\S\n]+|[{_WIDE}]|[^\s{_WIDE}]+")
 
 
 def width_of(console: Console) -> int | None:
-    """Return how many columns a line may have, or None if the output is no terminal. Then lines stay whole."""
+    """Return the width of the terminal in columns, or None if the output is not a terminal. None breaks no lines."""
     return console.width if console.is_terminal and console.file.isatty() else None
 
 
 def wrapped(text: str, width: int | None, bars: str = "") -> str:
-    """Return whole lines broken to ``width`` columns, each row after ``bars``."""
+    """Break whole lines to ``width`` columns. Each row begins with ``bars``."""
     wrapping = Wrapping(width, bars)
     return bars + wrapping.feed(text) + wrapping.rest()
 
 
 class Wrapping:
-    """Breaks the lines of a text that comes in pieces. The first row begins at the cursor, after ``bars``.
+    """Breaks the lines of a text that arrives in pieces.
 
-    A word for which there is no room moves to a new row, which is indented as its line is. So the word at the end of a
-    piece is held back while more of it may come. A word longer than a row is left to the terminal, so that it can still
-    be copied whole. Chinese and Japanese have no spaces: there, each character counts as a word.
+    A word that does not fit moves to a new row, with the indentation of its line. So the last word of a piece is held
+    back, because the next piece may continue it. A word that is longer than a row is not broken here but by the
+    terminal, so that a user can copy it whole. A Chinese or Japanese character counts as a word.
 
     Args:
-        width: in columns; None leaves lines as they are, and holds nothing back.
-        bars: the beginning of each row.
+        width: the width in columns. None to break no lines, and to hold nothing back.
+        bars: the beginning of each row. The caller has written the first one.
     """
 
     def __init__(self, width: int | None, bars: str = "") -> None:
@@ -55,17 +54,17 @@ class Wrapping:
 
     def _begin(self) -> None:
         self._column = cell_len(self._bars)
-        # The indentation of the line's further rows, after the bars.
+        # The indentation of the line's other rows, after the bars.
         self._indent = ""
         # `_begun`: a word of this line was written. `_breakable`: a word that is not a mark was written.
         self._begun = self._breakable = False
-        # White space, and the word after it. Neither is written yet.
+        # White space, and the word after it, that are not written yet.
         self._gap = self._word = ""
-        # The beginning of the current word was written.
+        # True if the beginning of the current word was written.
         self._inside = False
 
     def feed(self, text: str) -> str:
-        """Add a piece, and return the text that can be written now."""
+        """Add a piece of text, and return the text to write now."""
         if self._width is None:
             return text.replace("\n", "\n" + self._bars)
         out: list[str] = []
@@ -82,7 +81,7 @@ class Wrapping:
                 self._end_word(out)
             else:
                 self._word += token
-        if self._inside or not self._breakable:  # no row is broken before this word, however long the word becomes
+        if self._inside or not self._breakable:  # this word never moves to a new row, so do not hold it back
             out.append(self._put())
         return "".join(out)
 
@@ -90,7 +89,7 @@ class Wrapping:
         """Return the text that was held back."""
         put, gap, self._gap = self._put(), self._gap, ""
         self._column += self._cells(gap)
-        # White space for which there is no room would begin an empty row.
+        # Drop white space that does not fit, because it would begin an empty row.
         return put if self._width is not None and self._column > self._width else put + gap
 
     def _end_word(self, out: list[str]) -> None:
@@ -98,7 +97,7 @@ class Wrapping:
         self._inside = False
 
     def _put(self) -> str:
-        """Return the word that was held back, on a new row if there is no room for it."""
+        """Return the word that was held back, on a new row if it does not fit."""
         if not self._word or self._width is None:
             return ""
         before, start = self._gap, self._column + self._cells(self._gap)
