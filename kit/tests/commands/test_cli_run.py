@@ -223,7 +223,7 @@ def test_no_cli_is_2(tmp_path: Path) -> None:
     )
     assert done.returncode == 2
     assert done.stderr.startswith(b"Error: no Claude Code CLI was found in PATH, ")
-    assert done.stderr.endswith(b"; or say where it is: --cli\n")
+    assert done.stderr.endswith(b"; or set its path: --cli\n")
 
 
 def test_reader_that_goes_away_ends_it_and_the_cli(tmp_path: Path) -> None:
@@ -303,7 +303,7 @@ def test_cli_that_cannot_be_started_is_1(tmp_path: Path) -> None:
     path.chmod(0o700)
     done = run("--cli", str(path), "--record", str(tmp_path / "r"), "--", "p")
     assert (done.returncode, done.stderr) == (1, b"")
-    problem = f"! '{path}' cannot be run: the interpreter that its first line names is not there\n"
+    problem = f"! '{path}' cannot be run: the interpreter in its first line does not exist\n"
     assert done.stdout.startswith(problem.encode())
     assert not (tmp_path / "r" / "exit.json").exists()
 
