@@ -17,12 +17,11 @@
 
 use std::arch::x86_64::{
     __m256i, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_min_epu8, _mm256_movemask_epi8,
-    _mm256_or_si256, _mm256_set1_epi8, _mm256_setzero_si256, _mm256_storeu_si256,
-    _mm256_testz_si256, _mm256_xor_si256,
+    _mm256_or_si256, _mm256_set1_epi8, _mm256_storeu_si256, _mm256_testz_si256, _mm256_xor_si256,
 };
 
 use super::plain::last_special;
-use super::{Engine, Operation, Plain, PAGE};
+use super::{Engine, Operation, Plain};
 
 /// The proof that the processor has AVX2. Only [`super::run_avx2`] makes a value of it.
 #[derive(Clone, Copy, Debug)]
@@ -78,20 +77,6 @@ fn mask(_: Avx2, bytes: __m256i) -> u32 {
     unsafe {
         _mm256_movemask_epi8(bytes) as u32
     }
-}
-
-#[inline(always)]
-fn zero(_: Avx2) -> __m256i {
-    // SAFETY: a value of `Avx2` proves that the processor has AVX2. This instruction only uses registers.
-    unsafe { _mm256_setzero_si256() }
-}
-
-/// Returns the index within a page of the lowest set bit of `bits`, one bit per byte from `base` on. If no bit is set, the result
-/// has no meaning.
-#[inline(always)]
-#[allow(clippy::cast_possible_truncation)]
-fn index(base: usize, bits: u64) -> u16 {
-    base as u16 + bits.trailing_zeros() as u16
 }
 
 #[inline(always)]
@@ -365,56 +350,6 @@ impl Engine for Avx2 {
             place += WIDTH;
         }
         is_zero(self, all)
-    }
-
-    #[inline(always)]
-    fn line_end(self, data: &[u8]) -> (usize, bool) {
-        let mut at = 0;
-        let mut high = 0;
-        while let (Some(low), Some(top)) = (chunk(data, at), chunk(data, at + WIDTH)) {
-            let block = [load(self, low), load(self, top)];
-            let feeds = equal(self, &block, b'\n');
-            if feeds != 0 {
-                break;
-            }
-            high |= mask(self, or(self, block[0], block[1]));
-            at += 2 * WIDTH;
-        }
-        let (rest, ascii) = Plain.line_end(&data[at..]);
-        (at + rest, ascii && high == 0)
-    }
-
-    #[inline(always)]
-    fn line_feeds(self, data: &[u8], found: &mut [u16; PAGE]) -> (usize, bool) {
-        let (blocks, rest) = data.split_at(data.len() - data.len() % (2 * WIDTH));
-        let mut count = 0;
-        let mut all = zero(self);
-        for (number, block) in blocks.chunks_exact(2 * WIDTH).enumerate() {
-            let (Some(low), Some(top)) = (chunk(block, 0), chunk(block, WIDTH)) else {
-                break;
-            };
-            let base = number * 2 * WIDTH;
-            let block = [load(self, low), load(self, top)];
-            all = or(self, all, or(self, block[0], block[1]));
-            let mut feeds = equal(self, &block, b'\n');
-            // Most blocks have one LF or none, and the processor cannot predict which. So this writes an index in any case, without a
-            // branch. If the block has no LF, `count` stays, and the next block overwrites the index.
-            found[count % PAGE] = index(base, feeds);
-            count += usize::from(feeds != 0);
-            feeds &= feeds.wrapping_sub(1);
-            while feeds != 0 {
-                found[count % PAGE] = index(base, feeds);
-                count += 1;
-                feeds &= feeds - 1;
-            }
-        }
-        for (at, &byte) in rest.iter().enumerate() {
-            if byte == b'\n' {
-                found[count % PAGE] = index(blocks.len() + at, 1);
-                count += 1;
-            }
-        }
-        (count, mask(self, all) == 0 && rest.is_ascii())
     }
 
     #[inline(always)]

@@ -43,9 +43,6 @@ pub enum Level {
     Fast,
 }
 
-/// The most bytes that one call of [`Engine::line_feeds`] searches.
-pub const PAGE: usize = 2048;
-
 /// The number of bytes in the widest vector of any engine.
 const MOST_WIDTH: usize = 32;
 
@@ -76,13 +73,6 @@ pub trait Engine: Copy {
 
     /// Returns true if the bytes of `data` from `at` on begin with `part`.
     fn begins(self, data: &[u8], at: usize, part: &[u8]) -> bool;
-
-    /// Writes the indexes of the LFs in `data`, which has at most [`PAGE`] bytes, to `found`. Returns how many there are, and whether all
-    /// of `data` is ASCII.
-    fn line_feeds(self, data: &[u8], found: &mut [u16; PAGE]) -> (usize, bool);
-
-    /// Returns the index of the first LF in `data`, or its length; and whether all bytes before it are ASCII.
-    fn line_end(self, data: &[u8]) -> (usize, bool);
 
     /// Copies bytes of `data` from `at` on to `to`. It stops at the first byte that a JSON string must escape or that equals `also`, and
     /// returns its index and true. If it reaches the last bytes, too few for a vector, it returns their index and false.

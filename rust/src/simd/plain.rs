@@ -5,7 +5,7 @@
 //! the lowest hit may be wrong, because the subtraction borrows from them, so only the lowest hit is used.
 
 use super::short::{specials, vector, WIDTH};
-use super::{Engine, Operation, PAGE};
+use super::{Engine, Operation};
 
 /// The engine that works on words of 8 bytes.
 #[derive(Clone, Copy, Debug)]
@@ -23,14 +23,6 @@ fn special_bytes(word: u64) -> u64 {
         | (backslash.wrapping_sub(ONES) & !backslash)
         | (word.wrapping_sub(ONES * 0x20) & !word);
     found & HIGHS
-}
-
-/// Converts an index within a page, which is less than [`PAGE`].
-#[inline(always)]
-#[allow(clippy::cast_possible_truncation)]
-fn index(at: usize) -> u16 {
-    debug_assert!(at < PAGE);
-    at as u16
 }
 
 /// Returns true for the bytes that a JSON string must escape.
@@ -145,20 +137,6 @@ impl Engine for Plain {
         let differing = |(one, other): (&[u8], &[u8])| word(one) ^ word(other);
         let differing = words.fold(0, |all, pair| all | differing(pair));
         differing | (word(last) ^ word(part_last)) == 0
-    }
-
-    fn line_end(self, data: &[u8]) -> (usize, bool) {
-        let end = memchr::memchr(b'\n', data).unwrap_or(data.len());
-        (end, data[..end].is_ascii())
-    }
-
-    fn line_feeds(self, data: &[u8], found: &mut [u16; PAGE]) -> (usize, bool) {
-        let mut count = 0;
-        for (place, at) in found.iter_mut().zip(memchr::memchr_iter(b'\n', data)) {
-            *place = index(at);
-            count += 1;
-        }
-        (count, data.is_ascii())
     }
 
     #[inline(always)]

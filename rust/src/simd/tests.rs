@@ -18,8 +18,6 @@ struct Found {
     special: usize,
     special_ascii: (usize, bool),
     begins: bool,
-    line_end: (usize, bool),
-    line_feeds: (Vec<u16>, bool),
 }
 
 impl Operation for All<'_> {
@@ -39,17 +37,12 @@ impl Operation for All<'_> {
             let opening = rest.windows(2).position(opens);
             next = opening.map(|found| end + 1 + found + 2);
         }
-        let page = &data[..data.len().min(PAGE)];
-        let mut feeds = [0; PAGE];
-        let (count, ascii) = engine.line_feeds(page, &mut feeds);
         Found {
             strings,
             container: engine.container_end(data, at),
             special: engine.special(data, at),
             special_ascii: engine.special_ascii(data, at),
             begins: engine.begins(data, at, part),
-            line_end: engine.line_end(data),
-            line_feeds: (feeds[..count].to_vec(), ascii),
         }
     }
 }
