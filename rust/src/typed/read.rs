@@ -154,7 +154,7 @@ impl<B: Builder> Reader<B> {
             return Line::FallsThrough;
         }
         tail.extend_from_slice(line);
-        tail.resize(line.len() + PAD + 1, b'\n');
+        tail.extend_from_slice(&[b'\n'; PAD + 1]);
         let read = self.padded(&tail, line.len() + 1);
         self.tail = tail;
         self.give_back();
@@ -195,7 +195,7 @@ impl<B: Builder> Reader<B> {
                 return pass_over(&data[..end], safe, &mut take);
             }
             tail.extend_from_slice(&data[safe..end]);
-            tail.resize(end - safe + PAD, b'\n');
+            tail.extend_from_slice(&[b'\n'; PAD]);
             self.lines(&tail, 0, end - safe, &mut take, safe);
             self.tail = tail;
         }
