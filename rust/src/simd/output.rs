@@ -235,7 +235,7 @@ impl Output {
             self.bytes(words.all())?;
             return self.other_text(text, true);
         }
-        // SAFETY: there is `escaped_room` at `to`, which is what `quoted` requires. It returns the end of what it wrote.
+        // SAFETY: there are `escaped_room` free bytes at `to`, as `quoted` requires. It returns the end of what it wrote.
         unsafe {
             let to = self.reserve_words(words, escaped_room(text.len()))?;
             let end = quoted::<false>(text, to);
@@ -282,7 +282,7 @@ impl Output {
             }
             let (part, rest) = text.split_at(end);
             let to = self.reserve(escaped_room(part.len()))?;
-            // SAFETY: there is `escaped_room` for the part, which is more than `escape` requires.
+            // SAFETY: there are `escaped_room` free bytes at `to`, more than `escape` requires.
             unsafe {
                 let end = if is_ascii {
                     escape::<false>(part, to)
@@ -300,7 +300,7 @@ impl Output {
     #[inline(always)]
     pub fn int(&mut self, value: i64) -> Option<()> {
         let to = self.reserve(INT_ROOM)?;
-        // SAFETY: there is `INT_ROOM` at `to`, which is what `int` requires.
+        // SAFETY: there are `INT_ROOM` free bytes at `to`, as `int` requires.
         unsafe {
             let end = int(value, to);
             self.end_at(end);
@@ -327,7 +327,7 @@ impl Output {
     /// Writes `words` and an integer.
     #[inline(always)]
     pub fn words_and_int(&mut self, words: &Words, value: i64) -> Option<()> {
-        // SAFETY: there is `INT_ROOM` at `to`, which is what `int` requires.
+        // SAFETY: there are `INT_ROOM` free bytes at `to`, as `int` requires.
         unsafe {
             let to = self.reserve_words(words, INT_ROOM)?;
             let end = int(value, to);
@@ -344,7 +344,7 @@ impl Output {
 /// There is room for [`INT_ROOM`] bytes at `to`.
 #[inline(always)]
 unsafe fn int(value: i64, to: *mut u8) -> *mut u8 {
-    // SAFETY: the caller guarantees `INT_ROOM`.
+    // SAFETY: the caller guarantees `INT_ROOM` free bytes at `to`.
     unsafe {
         match value {
             0..10 => {
@@ -412,7 +412,7 @@ fn escaped_room(len: usize) -> usize {
 ///
 /// # Safety
 ///
-/// There is [`escaped_room`] for `bytes` at `to`.
+/// There are at least [`escaped_room`] free bytes at `to`.
 #[inline(always)]
 unsafe fn quoted<const UTF8: bool>(bytes: &[u8], to: *mut u8) -> *mut u8 {
     // SAFETY: the caller guarantees room for two quotes, and for the escaped bytes and a vector between them.
