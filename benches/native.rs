@@ -145,6 +145,7 @@ impl Builder for Nothing {
     type Value = ();
     type Class = ();
     type Record = ();
+    type Template = Vec<usize>;
 
     fn text(&mut self, bytes: &[u8], is_ascii: bool) -> Option<()> {
         black_box((bytes, is_ascii));
@@ -179,8 +180,11 @@ impl Builder for Nothing {
     fn slot(&mut self, (): &(), _: usize) -> Option<()> {
         Some(())
     }
-    fn copy_with(&mut self, (): &(), changes: &[(usize, usize)], _: &[()]) -> Option<()> {
-        black_box(changes);
+    fn template(&mut self, (): &(), slots: Vec<usize>) -> Option<Vec<usize>> {
+        Some(slots)
+    }
+    fn stamp(&mut self, slots: &Vec<usize>, values: &mut Vec<()>) -> Option<()> {
+        values.truncate(values.len() - black_box(slots).len());
         Some(())
     }
     fn copy(&mut self, (): &()) -> Option<()> {

@@ -401,3 +401,17 @@ def test_stats_are_of_one_decoder() -> None:
     one, other = Decoder(), Decoder()
     one.feed(NEW_TYPE + b"\n" + LONE + b"\n")
     assert other.stats == DecoderStats(0, 0, 0, 0, 0, 0)
+
+
+def test_dicts_of_lines_that_are_alike_share_nothing_that_can_change() -> None:
+    """The native reader makes the dict of such a line from the dict of an earlier line."""
+    line = b'{"id":"%d","inner":{"text":"t%d","n":1},"list":["a"]}\n'
+    first, *others = Decoder(dict).feed(b"".join(line % (index, index) for index in range(50)))
+    first["inner"]["n"] = 2
+    first["list"].append("b")
+    del first["id"]
+    for index, other in enumerate(others, 1):
+        assert other == {"id": str(index), "inner": {"text": f"t{index}", "n": 1}, "list": ["a"]}
+    others[-2]["inner"]["n"] = 2
+    others[-2]["list"].clear()
+    assert others[-1] == {"id": "49", "inner": {"text": "t49", "n": 1}, "list": ["a"]}

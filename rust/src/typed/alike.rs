@@ -1,61 +1,62 @@
 //! Lines that differ from an earlier line only in the contents of a few strings.
 //!
 //! A stream of deltas has thousands of lines that differ in their text and their `uuid`. The reader compares such a line with a
-//! *pattern*, made of an earlier line, instead of reading it key by key. The message is a copy of the earlier message with other
-//! strings. Only some of it is copied: the message itself, the records on the way to a changed string, and lists and dicts, which
-//! a program can change. Everything else is shared. The pattern has its own copies of what can change, so a program can change its
-//! messages freely.
+//! *pattern*, an earlier line, instead of reading it key by key. The message is a copy of the earlier message with other strings.
+//! Only some of it is copied: the message itself, the records around a changed string, and lists and dicts, which a program can
+//! change. The messages share everything else. A pattern has its own copies of lists and dicts, so a program can change its messages
+//! freely.
 //!
 //! A new pattern has no *holes*. When a line differs from it within a string, that string becomes a hole.
 
 use super::builder::Builder;
 use super::memo::Strings;
-use super::plan::{may_be, Class, ClassId, Plan};
+use super::plan::{may_be, Class, ClassId, Plan, ANY};
 use super::read::white;
-use super::skip::skip;
-use super::text::remembered;
+use super::skip::{find_tag, skip};
+use super::text::{contents, Contents};
 use crate::simd::{begins, difference, string_end, PAD};
 
-/// Patterns to keep.
+/// The most patterns of a reader.
 const PATTERNS: usize = 4;
 /// The longest line that becomes a pattern, in bytes.
 const MAX_BYTES: usize = 4096;
 /// The most holes of a pattern.
 const MAX_HOLES: usize = 6;
-/// A message with more lists and dicts than this becomes no pattern: they would mostly differ.
+/// The most lists and dicts of a message that becomes a pattern. Lines with more of them rarely have the same ones.
 pub const MAX_OWNED: usize = 2;
-/// The credit that making a pattern costs. A line that matches a pattern earns [`ALIKE`], for the time that it saved, and any other
-/// line earns 1. So a stream that changes gets new patterns after a while, and a stream of unlike lines pays for few.
+/// The credit that a new pattern costs. A line that matches a pattern earns [`ALIKE`], any other line earns 1. So a stream that changes
+/// gets new patterns after a while, and a stream of unlike lines pays for few.
 const COST: u32 = 128;
 const ALIKE: u32 = 4;
 /// The most credit.
 const MAX_CREDIT: u32 = 8 * COST;
 /// The most trust. A line that matches a pattern adds 1, any other line takes [`DOUBT`]: a comparison in vain costs as much time as a
-/// match saves. Without trust only one line in [`TRIED`] is compared.
+/// match saves. Without trust the reader compares only one line in [`TRIED`].
 const MAX_TRUST: u32 = 32;
 const DOUBT: u32 = 4;
 const TRIED: u32 = 32;
 
 /// A string of a pattern.
 struct Leaf<V> {
-    /// Where its contents are, in [`Pattern::bytes`].
+    /// The range of its contents in [`Pattern::bytes`].
     start: usize,
     end: usize,
-    /// The record that has it: an index in [`Pattern::records`].
+    /// The index in [`Pattern::records`] of the record that has it.
     record: usize,
     slot: usize,
-    is_hole: bool,
     /// The last strings in this hole. They repeat when two sessions take turns.
     strings: Strings<V>,
 }
 
-/// A record of a pattern that has strings.
+/// A record of a pattern that has strings, lists or dicts.
 struct Record<V> {
     value: V,
-    /// The record that holds it, and the slot there; `None` for the message itself.
+    /// The record that holds it, and the slot there; `None` for the message.
     holder: Option<(usize, usize)>,
     /// The slots with a list or a dict: each message gets a copy.
     owned: Vec<usize>,
+    /// It is a dict: each message gets a copy. A slot is the index of a key.
+    is_dict: bool,
 }
 
 impl<V> Record<V> {
@@ -66,67 +67,55 @@ impl<V> Record<V> {
     }
 }
 
-/// A step of making a message: copies what a record owns, and then the record.
-struct Step<V> {
-    source: V,
-    owned: Vec<V>,
-    /// `(slot, index)`: the slots that change, and the index of the new value. The values are the strings of the holes, followed by all
-    /// copies so far.
-    changes: Vec<(usize, usize)>,
+/// A step of making a message. The steps work on a stack of values; the last one leaves the message there.
+enum Step<V, T> {
+    /// Pushes the string of the hole with this index.
+    Text(usize),
+    /// Pushes a copy of a list or dict.
+    Copy(V),
+    /// Pops the values of a template's slots, and pushes the record.
+    Record(T),
 }
 
-struct Pattern<V> {
+struct Pattern<V, T> {
     bytes: Vec<u8>,
     leaves: Vec<Leaf<V>>,
-    /// Number of leaves that are holes.
-    holes: usize,
-    /// The message, and the records in it. A holder comes before the records that it holds.
+    /// The leaves that are holes: indexes in `leaves`, in ascending order.
+    holes: Vec<usize>,
+    /// The message, and the records in it. A record follows the record that holds it.
     records: Vec<Record<V>>,
-    /// The steps, in order. The last one makes the message.
-    steps: Vec<Step<V>>,
-}
-
-/// The result of comparing a line with a pattern.
-enum Compared {
-    /// The line matches, and ends here.
-    Alike(usize),
-    /// The line differs at this byte of the pattern.
-    Differs(usize),
-    /// A string in a hole is invalid, or could not be made.
-    Unclear,
+    steps: Vec<Step<V, T>>,
 }
 
 /// The patterns of a reader.
-pub struct Patterns<V> {
-    kept: Vec<Pattern<V>>,
-    /// The pattern of the last line.
-    last: usize,
-    /// The pattern that is replaced next.
-    oldest: usize,
+pub struct Patterns<V, T> {
+    /// The pattern that matched last comes first.
+    kept: Vec<Pattern<V, T>>,
     /// Credit for new patterns.
     credit: u32,
     trust: u32,
     /// Lines since trust was lost, modulo [`TRIED`].
     turn: u32,
+    /// The strings in the holes of the present line.
+    texts: Vec<Contents>,
 }
 
-impl<V> Default for Patterns<V> {
+impl<V, T> Default for Patterns<V, T> {
     fn default() -> Self {
         Self {
             kept: Vec::new(),
-            last: 0,
-            oldest: 0,
             credit: MAX_CREDIT,
             trust: MAX_TRUST,
             turn: 0,
+            texts: Vec::new(),
         }
     }
 }
 
-impl<V: Clone> Patterns<V> {
+impl<V: Clone, T> Patterns<V, T> {
     /// The message of the line at `at`, and where the line ends, if it matches a pattern.
     #[inline]
-    pub fn find<B: Builder<Value = V>>(
+    pub fn find<B: Builder<Value = V, Template = T>>(
         &mut self,
         builder: &mut B,
         stack: &mut Vec<V>,
@@ -134,34 +123,48 @@ impl<V: Clone> Patterns<V> {
         data: &[u8],
         at: usize,
     ) -> Option<(V, usize)> {
+        if self.kept.is_empty() {
+            return None;
+        }
         if self.trust == 0 {
             self.turn = (self.turn + 1) % TRIED;
             if self.turn != 0 {
                 return None;
             }
         }
-        for turn in 0..self.kept.len() {
-            let index = match turn {
-                0 => self.last,
-                turn if turn <= self.last => turn - 1,
-                turn => turn,
-            };
-            if let Some(found) = self.kept[index].read(builder, stack, scratch, data, at) {
-                self.last = index;
-                self.credit = (self.credit + ALIKE).min(MAX_CREDIT);
-                self.trust = (self.trust + 1).min(MAX_TRUST);
-                return Some(found);
-            }
+        let texts = &mut self.texts;
+        let mut kept = self.kept.iter_mut().enumerate();
+        let mut found = kept.find_map(|(index, pattern)| {
+            let end = pattern.compare(data, at, texts)?;
+            Some((index, pattern, end))
+        });
+        if found.is_none() {
+            let mut kept = self.kept.iter_mut().enumerate();
+            found = kept.find_map(|(index, pattern)| {
+                let end = pattern.compare_with_more_holes(builder, data, at, texts)?;
+                Some((index, pattern, end))
+            });
         }
-        self.trust = self.trust.saturating_sub(DOUBT);
-        None
+        let (index, pattern, end) = found?;
+        let base = stack.len();
+        let Some(message) = pattern.make(builder, stack, scratch, data, texts) else {
+            stack.truncate(base);
+            return None;
+        };
+        if index > 0 {
+            self.kept.swap(0, index);
+        }
+        self.credit = (self.credit + ALIKE).min(MAX_CREDIT);
+        self.trust = (self.trust + 1).min(MAX_TRUST);
+        Some((message, end))
     }
 
-    /// Whether a line of this length that matches no pattern should become one.
-    pub fn wants(&mut self, bytes: usize) -> bool {
+    /// Notes that a line of this length matches no pattern. Returns whether to make a pattern of the line.
+    pub fn miss(&mut self, bytes: usize) -> bool {
         if self.trust == 0 && self.turn != 0 {
             return false;
         }
+        self.trust = self.trust.saturating_sub(DOUBT);
         self.credit = (self.credit + 1).min(MAX_CREDIT);
         let wants = bytes <= MAX_BYTES && self.credit >= COST;
         if wants {
@@ -170,16 +173,16 @@ impl<V: Clone> Patterns<V> {
         wants
     }
 
-    /// Makes a pattern of a line and its message.
-    pub fn learn<B: Builder<Value = V>>(
+    /// Makes a pattern of a line and its message. `class` is the class of the message; `None` for a dict.
+    pub fn learn<B: Builder<Value = V, Template = T>>(
         &mut self,
         plan: &Plan<V, B::Class>,
         builder: &mut B,
         line: &[u8],
-        class: ClassId,
+        class: Option<ClassId>,
         message: &V,
     ) {
-        // A program may change lists and dicts of the message that it gets. The pattern needs a copy of its own.
+        // A program may change lists and dicts of the message that it gets. The pattern needs its own.
         let Some(value) = builder.copy(message) else {
             return;
         };
@@ -187,11 +190,12 @@ impl<V: Clone> Patterns<V> {
             value,
             holder: None,
             owned: Vec::new(),
+            is_dict: false,
         };
         let mut pattern = Pattern {
             bytes: line.to_vec(),
             leaves: Vec::new(),
-            holes: 0,
+            holes: Vec::new(),
             records: vec![message],
             steps: Vec::new(),
         };
@@ -202,181 +206,205 @@ impl<V: Clone> Patterns<V> {
         {
             return;
         }
-        if self.kept.len() < PATTERNS {
-            self.kept.push(pattern);
-        } else {
-            self.kept[self.oldest] = pattern;
-            self.oldest = (self.oldest + 1) % PATTERNS;
-        }
+        self.kept.truncate(PATTERNS - 1);
+        self.kept.insert(0, pattern);
     }
 }
 
-impl<V: Clone> Pattern<V> {
-    fn read<B: Builder<Value = V>>(
-        &mut self,
-        builder: &mut B,
-        stack: &mut Vec<V>,
-        scratch: &mut Vec<u8>,
-        data: &[u8],
-        at: usize,
-    ) -> Option<(V, usize)> {
-        let base = stack.len();
-        loop {
-            match self.compare(builder, stack, scratch, data, at) {
-                Compared::Alike(end) => {
-                    let message = self.make(builder, stack, base);
-                    stack.truncate(base);
-                    return Some((message?, end));
-                }
-                Compared::Differs(place) => {
-                    stack.truncate(base);
-                    // Leaves are in the order of the bytes.
-                    let index = self.leaves.partition_point(|leaf| leaf.end < place);
-                    let leaf = self
-                        .leaves
-                        .get_mut(index)
-                        .filter(|leaf| leaf.start <= place)?;
-                    if leaf.is_hole || self.holes == MAX_HOLES {
-                        return None;
-                    }
-                    leaf.is_hole = true;
-                    self.holes += 1;
-                    self.make_steps(builder)?;
-                }
-                Compared::Unclear => {
-                    stack.truncate(base);
-                    return None;
-                }
-            }
-        }
-    }
-
-    /// Compares a line with the pattern, and pushes the strings of its holes on the stack.
-    fn compare<B: Builder<Value = V>>(
-        &mut self,
-        builder: &mut B,
-        stack: &mut Vec<V>,
-        scratch: &mut Vec<u8>,
-        data: &[u8],
-        mut at: usize,
-    ) -> Compared {
+impl<V: Clone, T> Pattern<V, T> {
+    /// Finds the strings in the holes of the line at `at`, and returns where the line ends. `None` if the line does not match.
+    fn compare(&mut self, data: &[u8], mut at: usize, texts: &mut Vec<Contents>) -> Option<usize> {
+        texts.clear();
         let mut from = 0;
-        for leaf in self.leaves.iter_mut().filter(|leaf| leaf.is_hole) {
+        for &hole in &self.holes {
+            let leaf = &mut self.leaves[hole];
             let part = &self.bytes[from..leaf.start];
             if !begins(data, at, part) {
-                return Compared::Differs(from + difference(data, at, part));
+                return None;
             }
-            let start = at + part.len();
-            let Some((value, end)) = remembered(&mut leaf.strings, builder, scratch, data, start)
-            else {
-                return Compared::Unclear;
-            };
-            stack.push(value);
-            at = end;
+            let text = contents(&mut leaf.strings, data, at + part.len())?;
+            at = text.end;
+            texts.push(text);
             from = leaf.end;
         }
         let part = &self.bytes[from..];
-        if begins(data, at, part) {
-            Compared::Alike(at + part.len())
-        } else {
-            Compared::Differs(from + difference(data, at, part))
-        }
+        begins(data, at, part).then(|| at + part.len())
     }
 
-    /// Makes the message. Its strings are on the stack, from `base` on.
-    fn make<B: Builder<Value = V>>(
-        &self,
+    /// Does the same with a hole for each string that differs. They stay if the line then matches.
+    fn compare_with_more_holes<B: Builder<Value = V, Template = T>>(
+        &mut self,
+        builder: &mut B,
+        data: &[u8],
+        at: usize,
+        texts: &mut Vec<Contents>,
+    ) -> Option<usize> {
+        if self.holes.len() == MAX_HOLES.min(self.leaves.len()) {
+            return None;
+        }
+        let (mut from, mut here) = (0, at);
+        let mut holes = Vec::new();
+        loop {
+            let part = &self.bytes[from..];
+            let same = difference(data, here, part);
+            if same == part.len() {
+                break;
+            }
+            // Leaves are in the order of the bytes.
+            let index = self.leaves.partition_point(|leaf| leaf.end < from + same);
+            let leaf = self.leaves.get_mut(index)?;
+            let before = leaf
+                .start
+                .checked_sub(from)
+                .filter(|&before| before <= same)?;
+            holes.push(index);
+            here = contents(&mut leaf.strings, data, here + before)?.end;
+            from = leaf.end;
+        }
+        holes.extend_from_slice(&self.holes);
+        holes.sort_unstable();
+        holes.dedup();
+        if holes.len() > MAX_HOLES || holes.len() == self.holes.len() {
+            return None;
+        }
+        self.holes = holes;
+        self.make_steps(builder)?;
+        self.compare(data, at, texts)
+    }
+
+    /// Makes the message with these strings. `None` if a string is not UTF-8, or without memory.
+    fn make<B: Builder<Value = V, Template = T>>(
+        &mut self,
         builder: &mut B,
         stack: &mut Vec<V>,
-        base: usize,
+        scratch: &mut Vec<u8>,
+        data: &[u8],
+        texts: &[Contents],
     ) -> Option<V> {
         for step in &self.steps {
-            for value in &step.owned {
-                let copy = builder.copy(value)?;
-                stack.push(copy);
-            }
-            let made = builder.copy_with(&step.source, &step.changes, &stack[base..])?;
-            stack.push(made);
+            let value = match step {
+                Step::Text(index) => {
+                    let strings = &mut self.leaves[self.holes[*index]].strings;
+                    texts[*index].make(strings, builder, scratch, data)?
+                }
+                Step::Copy(value) => builder.copy(value)?,
+                Step::Record(template) => builder.stamp(template, stack)?,
+            };
+            stack.push(value);
         }
         stack.pop()
     }
 
     /// Makes the steps for the present holes.
-    fn make_steps<B: Builder<Value = V>>(&mut self, builder: &mut B) -> Option<()> {
-        let holes: Vec<&Leaf<V>> = self.leaves.iter().filter(|leaf| leaf.is_hole).collect();
-        let mut changes: Vec<Vec<(usize, usize)>> =
-            self.records.iter().map(|_| Vec::new()).collect();
-        for (index, hole) in holes.iter().enumerate() {
-            changes[hole.record].push((hole.slot, index));
+    fn make_steps<B: Builder<Value = V, Template = T>>(&mut self, builder: &mut B) -> Option<()> {
+        let mut changes: Vec<bool> = (self.records.iter())
+            .map(|record| record.is_dict || !record.owned.is_empty())
+            .collect();
+        changes[0] = true;
+        for &hole in &self.holes {
+            changes[self.leaves[hole].record] = true;
+        }
+        for (index, record) in self.records.iter().enumerate().rev() {
+            if let (true, Some((holder, _))) = (changes[index], record.holder) {
+                changes[holder] = true;
+            }
         }
         self.steps.clear();
-        let mut made = holes.len();
-        // In reverse: a record is copied before the record that holds it.
-        for (index, record) in self.records.iter().enumerate().rev() {
-            if changes[index].is_empty() && record.owned.is_empty() && index > 0 {
-                continue;
+        self.make_steps_of(builder, 0, &changes)
+    }
+
+    /// Makes the steps for a record, if it `changes`: first those of its values.
+    fn make_steps_of<B: Builder<Value = V, Template = T>>(
+        &mut self,
+        builder: &mut B,
+        index: usize,
+        changes: &[bool],
+    ) -> Option<()> {
+        let mut slots = Vec::new();
+        for (text, &hole) in self.holes.iter().enumerate() {
+            let leaf = &self.leaves[hole];
+            if leaf.record == index {
+                self.steps.push(Step::Text(text));
+                slots.push(leaf.slot);
             }
-            let mut owned = Vec::new();
-            for &slot in &record.owned {
-                owned.push(builder.slot(&record.value, slot)?);
-                changes[index].push((slot, made));
-                made += 1;
-            }
-            if let Some((holder, slot)) = record.holder {
-                changes[holder].push((slot, made));
-            }
-            made += 1;
-            self.steps.push(Step {
-                source: record.value.clone(),
-                owned,
-                changes: std::mem::take(&mut changes[index]),
-            });
         }
+        let record = &self.records[index];
+        for &slot in &record.owned {
+            let value = builder.slot(&record.value, slot)?;
+            self.steps.push(Step::Copy(value));
+            slots.push(slot);
+        }
+        for inner in index + 1..self.records.len() {
+            match self.records[inner].holder {
+                Some((holder, slot)) if holder == index && changes[inner] => {
+                    self.make_steps_of(builder, inner, changes)?;
+                    slots.push(slot);
+                }
+                _ => {}
+            }
+        }
+        let template = builder.template(&self.records[index].value, slots)?;
+        self.steps.push(Step::Record(template));
         Some(())
     }
 
-    /// Finds the strings, lists and dicts of the record at `at`. `None` if one cannot be found.
-    fn walk<B: Builder<Value = V>>(
+    /// Finds the strings, lists, dicts and records of the object at `at`: a record of a class, or a dict. `None` if one cannot be found.
+    fn walk<B: Builder<Value = V, Template = T>>(
         &mut self,
         plan: &Plan<V, B::Class>,
         builder: &mut B,
         data: &[u8],
         at: usize,
-        class: ClassId,
+        class: Option<ClassId>,
         record: usize,
     ) -> Option<()> {
-        let Class::Planned(shape) = &plan.classes[class] else {
-            return None;
+        let shape = match class.map(|class| &plan.classes[class]) {
+            Some(Class::Planned(shape)) => Some(shape),
+            Some(_) => return None,
+            None => None,
         };
+        self.records[record].is_dict = shape.is_none();
         let mut scratch = Vec::new();
+        let mut names = Vec::new();
         let mut at = white(data, at + 1);
         while data.get(at)? != &b'}' {
             let (end, _) = string_end(data, at + 1);
-            let field = plan.find(shape, data.get(at + 1..end)?);
+            let name = data.get(at + 1..end)?;
+            if data.get(end)? != &b'"' || shape.is_none() && names.contains(&name) {
+                return None;
+            }
             at = white(data, white(data, end + 1) + 1);
             let end = skip(data, at, 0, &mut scratch)?;
-            let (slot, kind) = match field.map(|field| &plan.fields[field]) {
-                Some(field) => (field.slot, field.kind.map(|kind| &plan.kinds[kind])),
-                None => (shape.extra?, None),
+            let (slot, kind) = match shape {
+                None => (names.len(), Some(&plan.kinds[ANY])),
+                Some(shape) => {
+                    if let Some(field) = plan.find(shape, name).map(|field| &plan.fields[field]) {
+                        (field.slot, field.kind.map(|kind| &plan.kinds[kind]))
+                    } else {
+                        let slot = shape.extra?;
+                        self.records[record].own(slot);
+                        (slot, None)
+                    }
+                }
             };
+            names.push(name);
             match (data.get(at)?, kind) {
-                (_, None) if field.is_none() => self.records[record].own(slot),
                 (b'"', Some(kind)) if kind.may_be & (may_be::TEXT | may_be::ANY) != 0 => {
                     self.leaves.push(Leaf {
                         start: at + 1,
                         end: end - 1,
                         record,
                         slot,
-                        is_hole: false,
                         strings: Strings::default(),
                     });
                 }
-                (b'{', Some(kind)) if kind.may_be & may_be::RECORD != 0 => {
+                (b'{', Some(kind)) if shape.is_none() || kind.may_be & may_be::RECORD != 0 => {
                     let class = match kind.classes.as_slice() {
-                        [only] => only.class,
+                        [] => None,
+                        [only] => Some(only.class),
                         members => {
-                            let tag = super::skip::find_tag(data, at, &kind.tag_key, &mut scratch)?;
-                            members.iter().find(|member| member.tag == tag)?.class
+                            let tag = find_tag(data, at, &kind.tag_key, &mut scratch)?;
+                            Some(members.iter().find(|member| member.tag == tag)?.class)
                         }
                     };
                     let value = builder.slot(&self.records[record].value, slot)?;
@@ -384,6 +412,7 @@ impl<V: Clone> Pattern<V> {
                         value,
                         holder: Some((record, slot)),
                         owned: Vec::new(),
+                        is_dict: false,
                     });
                     self.walk(plan, builder, data, at, class, self.records.len() - 1)?;
                 }

@@ -10,6 +10,8 @@ pub trait Builder {
     type Class;
     /// A record that is being made. Dropping it frees it, with the values that were set.
     type Record;
+    /// A record or dict of which copies are made.
+    type Template;
 
     /// A string of UTF-8; all of it is ASCII if `is_ascii`. `None` if it is not UTF-8.
     fn text(&mut self, bytes: &[u8], is_ascii: bool) -> Option<Self::Value>;
@@ -38,14 +40,16 @@ pub trait Builder {
     fn set(&mut self, record: &mut Self::Record, slot: usize, value: Self::Value);
     /// The finished record. Every slot has a value.
     fn finish(&mut self, record: Self::Record) -> Self::Value;
-    /// The value of a slot; `None` if the program has emptied it.
+    /// Return the value in a slot of a record, or of the key with this index of a dict. `None` if there is no value: a program can
+    /// empty a slot.
     fn slot(&mut self, record: &Self::Value, slot: usize) -> Option<Self::Value>;
-    /// A copy of a record that shares its values, except for `changes`: each is a slot, and the index in `values` of its new value.
-    fn copy_with(
+    /// Make a template from a record or dict. Its copies share all values, except those in `slots`.
+    fn template(&mut self, record: &Self::Value, slots: Vec<usize>) -> Option<Self::Template>;
+    /// Make a copy from a template. Pop the values of its `slots` from `values`, where they are the last, in order.
+    fn stamp(
         &mut self,
-        record: &Self::Value,
-        changes: &[(usize, usize)],
-        values: &[Self::Value],
+        template: &Self::Template,
+        values: &mut Vec<Self::Value>,
     ) -> Option<Self::Value>;
     /// A deep copy: it shares only values that cannot change.
     fn copy(&mut self, value: &Self::Value) -> Option<Self::Value>;

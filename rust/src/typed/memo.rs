@@ -58,21 +58,28 @@ impl<V> Default for Strings<V> {
 }
 
 impl<V: Clone> Strings<V> {
-    /// The object of the string whose contents begin at `start`, and where the closing quote is.
+    /// The index of the string whose contents begin at `start`, and where the closing quote is.
     #[inline]
-    pub fn find(&mut self, data: &[u8], start: usize) -> Option<(V, usize)> {
+    pub fn find(&mut self, data: &[u8], start: usize) -> Option<(usize, usize)> {
         self.is_looking = self.patience.looks();
         if !self.is_looking {
             return None;
         }
-        for (bytes, value) in self.kept.iter().flatten() {
+        for (index, kept) in self.kept.iter().enumerate() {
+            let Some((bytes, _)) = kept else { continue };
             let end = start + bytes.len();
             if data.get(end) == Some(&b'"') && begins(data, start, bytes) {
                 self.patience.misses = 0;
-                return Some((value.clone(), end));
+                return Some((index, end));
             }
         }
         None
+    }
+
+    /// The object of a string that [`find`](Self::find) has found.
+    #[inline]
+    pub fn get(&self, index: usize) -> Option<V> {
+        self.kept[index].as_ref().map(|(_, value)| value.clone())
     }
 
     /// Keeps a string without escapes that [`find`](Self::find) has just missed.

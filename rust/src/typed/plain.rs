@@ -79,6 +79,7 @@ impl Builder for Values {
     type Value = Plain;
     type Class = (&'static str, usize);
     type Record = (&'static str, Vec<Option<Plain>>);
+    type Template = (Plain, Vec<usize>);
 
     fn text(&mut self, bytes: &[u8], is_ascii: bool) -> Option<Plain> {
         self.made += 1;
@@ -127,24 +128,34 @@ impl Builder for Values {
     fn slot(&mut self, record: &Plain, slot: usize) -> Option<Plain> {
         match record {
             Plain::Record(_, slots) => Some(slots[slot].clone()),
+            Plain::Dict(pairs) => pairs.get(slot).map(|(_, value)| value.clone()),
             other => panic!("no record: {other:?}"),
         }
     }
-    fn copy_with(
+    fn template(&mut self, record: &Plain, slots: Vec<usize>) -> Option<(Plain, Vec<usize>)> {
+        Some((record.clone(), slots))
+    }
+    fn stamp(
         &mut self,
-        record: &Plain,
-        changes: &[(usize, usize)],
-        values: &[Plain],
+        (record, slots): &(Plain, Vec<usize>),
+        values: &mut Vec<Plain>,
     ) -> Option<Plain> {
         self.copied += 1;
-        let Plain::Record(class, slots) = record else {
-            panic!("no record: {record:?}");
-        };
-        let mut slots = slots.to_vec();
-        for &(slot, index) in changes {
-            slots[slot] = values[index].clone();
-        }
-        Some(Plain::Record(class, Rc::new(slots)))
+        let new = values.split_off(values.len() - slots.len());
+        let new = slots.iter().zip(new);
+        Some(match record {
+            Plain::Record(class, old) => {
+                let mut all = old.to_vec();
+                new.for_each(|(&slot, value)| all[slot] = value);
+                Plain::Record(class, Rc::new(all))
+            }
+            Plain::Dict(old) => {
+                let mut all = old.to_vec();
+                new.for_each(|(&slot, value)| all[slot].1 = value);
+                Plain::Dict(Rc::new(all))
+            }
+            other => panic!("no record: {other:?}"),
+        })
     }
     fn copy(&mut self, value: &Plain) -> Option<Plain> {
         Some(match value {

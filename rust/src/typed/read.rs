@@ -89,7 +89,7 @@ pub struct Reader<B: Builder> {
     /// Of each kind: the class of the last object, an index in [`Kind::classes`].
     last: Vec<usize>,
     guesses: Guesses,
-    patterns: Patterns<B::Value>,
+    patterns: Patterns<B::Value, B::Template>,
     /// Keys of dicts.
     keys: Keys<B::Value>,
     /// Of each kind: the first key of the last dict with values of this kind, a slot of `keys`.
@@ -269,16 +269,10 @@ impl<B: Builder> Reader<B> {
         let (unknown, changeable) = (self.unknown, self.changeable);
         if let Some((message, end, class)) = self.message(data, at) {
             let is_one = self.changeable - changeable <= MAX_OWNED && self.unknown == unknown;
-            if is_one && self.patterns.wants(end - at) {
-                if let Some(class) = class {
-                    self.patterns.learn(
-                        &self.plan,
-                        &mut self.builder,
-                        &data[at..end],
-                        class,
-                        &message,
-                    );
-                }
+            if self.patterns.miss(end - at) && is_one {
+                let (plan, line) = (&self.plan, &data[at..end]);
+                let patterns = &mut self.patterns;
+                patterns.learn(plan, &mut self.builder, line, class, &message);
             }
             let end = white(data, end);
             if data.get(end) == Some(&b'\n') {

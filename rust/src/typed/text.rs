@@ -4,6 +4,83 @@ use super::builder::Builder;
 use super::memo::Strings;
 use crate::simd::{copy_plain, string_end, Ahead};
 
+/// The contents of a string.
+pub struct Contents {
+    start: usize,
+    /// Where its closing quote is.
+    pub end: usize,
+    form: Form,
+}
+
+enum Form {
+    /// It equals the string with this index in [`Strings`].
+    Kept(usize),
+    /// It has no escapes.
+    Plain { ascii: bool },
+    /// Its first escape is here.
+    Escaped(usize),
+}
+
+/// Finds the contents of the string that begin at `start`. Does not check escapes and UTF-8: [`Contents::make`] does.
+#[inline]
+pub fn contents<V: Clone>(strings: &mut Strings<V>, data: &[u8], start: usize) -> Option<Contents> {
+    if let Some((index, end)) = strings.find(data, start) {
+        let form = Form::Kept(index);
+        return Some(Contents { start, end, form });
+    }
+    let (end, ascii) = string_end(data, start);
+    match data.get(end)? {
+        b'"' => {
+            let form = Form::Plain { ascii };
+            Some(Contents { start, end, form })
+        }
+        b'\\' => {
+            let form = Form::Escaped(end);
+            let end = escaped_end(data, end)?;
+            Some(Contents { start, end, form })
+        }
+        _ => None,
+    }
+}
+
+/// Where the closing quote of a string is that has an escape at `at`.
+fn escaped_end(data: &[u8], mut at: usize) -> Option<usize> {
+    loop {
+        (at, _) = string_end(data, at + 2);
+        match data.get(at)? {
+            b'"' => return Some(at),
+            b'\\' => {}
+            _ => return None,
+        }
+    }
+}
+
+impl Contents {
+    /// Makes the string.
+    #[inline]
+    pub fn make<B: Builder>(
+        &self,
+        strings: &mut Strings<B::Value>,
+        builder: &mut B,
+        scratch: &mut Vec<u8>,
+        data: &[u8],
+    ) -> Option<B::Value> {
+        match self.form {
+            Form::Kept(index) => strings.get(index),
+            Form::Plain { ascii } => {
+                let string = &data[self.start..self.end];
+                let value = builder.text(string, ascii)?;
+                strings.keep(string, &value);
+                Some(value)
+            }
+            Form::Escaped(at) => {
+                let (_, ascii) = unescape(data, self.start, at, scratch)?;
+                builder.text(scratch, ascii)
+            }
+        }
+    }
+}
+
 /// The string whose contents begin at `start`, and where its closing quote is. Shares one of `strings` if it is equal.
 #[inline]
 pub fn remembered<B: Builder>(
@@ -13,8 +90,8 @@ pub fn remembered<B: Builder>(
     data: &[u8],
     start: usize,
 ) -> Option<(B::Value, usize)> {
-    if let Some(found) = strings.find(data, start) {
-        return Some(found);
+    if let Some((index, end)) = strings.find(data, start) {
+        return Some((strings.get(index)?, end));
     }
     let (end, ascii) = string_end(data, start);
     match data.get(end)? {

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::ptr::NonNull;
+use std::ptr::{null_mut, NonNull};
 use std::vec::Drain;
 
 use super::api::{api, Counting, Pointer, Size};
@@ -109,32 +109,19 @@ unsafe fn increase(object: Pointer) {
     }
 }
 
-/// Counts a reference to each of these objects. False if one is null: a program can empty a slot of a message through the
-/// descriptor of the field.
-#[inline]
-unsafe fn increase_all(objects: &[Pointer]) -> bool {
-    let mut is_complete = true;
+/// Counts `count` more references to an object.
+#[inline(always)]
+unsafe fn increase_by(object: Pointer, count: usize) {
     // SAFETY: as above.
     unsafe {
         if api().counting == Counting::Word {
-            for &object in objects {
-                if object.is_null() {
-                    is_complete = false;
-                } else {
-                    *object.cast::<i64>() += 1;
-                }
-            }
+            *object.cast::<usize>() += count;
         } else {
-            for &object in objects {
-                if object.is_null() {
-                    is_complete = false;
-                } else {
-                    increase(object);
-                }
+            for _ in 0..count {
+                increase(object);
             }
         }
     }
-    is_complete
 }
 
 #[inline(always)]
@@ -167,6 +154,25 @@ pub fn bytes(data: &[u8]) -> Option<Object> {
 pub struct StructClass {
     class: Object,
     words: usize,
+}
+
+/// A record or dict of which copies are made.
+pub enum Template {
+    /// A Struct.
+    Struct(StructTemplate),
+    /// A dict, and its keys with values that are not shared.
+    Dict(Object, Vec<Object>),
+}
+
+/// A Struct of which copies are made.
+pub struct StructTemplate {
+    class: Object,
+    /// The slots of a copy; null for those in `slots`.
+    image: Vec<Pointer>,
+    /// The objects of `image`, and how often each is there.
+    shared: Vec<(Object, usize)>,
+    /// The slots with values that are not shared.
+    slots: Vec<usize>,
 }
 
 /// The words of an instance before its first slot: the count and the class.
@@ -233,6 +239,7 @@ impl Builder for Python {
     type Value = Object;
     type Class = StructClass;
     type Record = Object;
+    type Template = Template;
 
     #[inline]
     fn text(&mut self, bytes: &[u8], is_ascii: bool) -> Option<Object> {
@@ -332,32 +339,85 @@ impl Builder for Python {
     fn slot(&mut self, record: &Object, slot: usize) -> Option<Object> {
         // SAFETY: as of `set`; a slot has an object, or null.
         unsafe {
+            if record.class() == api().PyDict_Type {
+                return entry(record, slot).map(|(_, value)| value);
+            }
             let value = *record.slot(slot);
             (!value.is_null()).then(|| Object::borrowed(value))
         }
     }
 
-    #[inline]
-    fn copy_with(
-        &mut self,
-        record: &Object,
-        changes: &[(usize, usize)],
-        values: &[Object],
-    ) -> Option<Object> {
+    fn template(&mut self, record: &Object, slots: Vec<usize>) -> Option<Template> {
         let class = record.class();
-        let words = *self.words.get(&(class as usize))?;
-        // SAFETY: both instances are of one class; each slot gets one counted reference to a live object.
+        // SAFETY: as of `slot`.
         unsafe {
-            let copy = Object::owned((api()._PyObject_New)(class))?;
-            std::ptr::copy_nonoverlapping(record.slot(HEADER), copy.slot(HEADER), words - HEADER);
-            for &(slot, index) in changes {
-                copy.slot(slot).write(values[index].pointer());
+            if class == api().PyDict_Type {
+                let keys = slots
+                    .into_iter()
+                    .map(|slot| Some(entry(record, slot)?.0))
+                    .collect::<Option<_>>()?;
+                return Some(Template::Dict(record.clone(), keys));
             }
-            increase_all(std::slice::from_raw_parts(
-                copy.slot(HEADER),
-                words - HEADER,
-            ))
-            .then_some(copy)
+            let words = *self.words.get(&(class as usize))?;
+            let mut image = vec![null_mut(); words - HEADER];
+            let mut shared: Vec<(Object, usize)> = Vec::new();
+            for slot in (HEADER..words).filter(|slot| !slots.contains(slot)) {
+                let value = self.slot(record, slot)?;
+                image[slot - HEADER] = value.pointer();
+                match shared
+                    .iter_mut()
+                    .find(|(object, _)| object.pointer() == value.pointer())
+                {
+                    Some((_, count)) => *count += 1,
+                    None => shared.push((value, 1)),
+                }
+            }
+            let class = Object::borrowed(class);
+            Some(Template::Struct(StructTemplate {
+                class,
+                image,
+                shared,
+                slots,
+            }))
+        }
+    }
+
+    #[inline]
+    fn stamp(&mut self, template: &Template, values: &mut Vec<Object>) -> Option<Object> {
+        // SAFETY: see `api`. Each slot of the new instance gets a counted reference to a live object: those of `image` are the objects
+        // of `shared`.
+        unsafe {
+            match template {
+                Template::Struct(template) => {
+                    let first = values.len().checked_sub(template.slots.len())?;
+                    let copy = Object::owned((api()._PyObject_New)(template.class.pointer()))?;
+                    let image = &template.image;
+                    copy.slot(HEADER)
+                        .copy_from_nonoverlapping(image.as_ptr(), image.len());
+                    for (object, count) in &template.shared {
+                        increase_by(object.pointer(), *count);
+                    }
+                    for (&slot, value) in template.slots.iter().zip(&values[first..]) {
+                        copy.slot(slot).write(value.pointer());
+                    }
+                    // The copy has taken over the references.
+                    values.set_len(first);
+                    Some(copy)
+                }
+                Template::Dict(dict, keys) => {
+                    let first = values.len().checked_sub(keys.len())?;
+                    let copy = Object::owned((api().PyDict_Copy)(dict.pointer()))?;
+                    for (key, value) in keys.iter().zip(values.drain(first..)) {
+                        if (api().PyDict_SetItem)(copy.pointer(), key.pointer(), value.pointer())
+                            != 0
+                        {
+                            (api().PyErr_Clear)();
+                            return None;
+                        }
+                    }
+                    Some(copy)
+                }
+            }
         }
     }
 
@@ -385,7 +445,7 @@ impl Builder for Python {
             }
             if class == api().PyDict_Type {
                 let dict = Object::owned((api().PyDict_Copy)(value.pointer()))?;
-                let (mut at, mut key, mut item) = (0, std::ptr::null_mut(), std::ptr::null_mut());
+                let (mut at, mut key, mut item) = (0, null_mut(), null_mut());
                 while (api().PyDict_Next)(dict.pointer(), &raw mut at, &raw mut key, &raw mut item)
                     != 0
                 {
@@ -412,6 +472,24 @@ impl Builder for Python {
             }
             Some(copy)
         }
+    }
+}
+
+/// The key of a dict with this index, and its value.
+///
+/// # Safety
+///
+/// See `api`; no other code runs meanwhile.
+unsafe fn entry(dict: &Object, index: usize) -> Option<(Object, Object)> {
+    let (mut at, mut key, mut value) = (0, null_mut(), null_mut());
+    // SAFETY: the caller promises it.
+    unsafe {
+        for _ in 0..=index {
+            if (api().PyDict_Next)(dict.pointer(), &raw mut at, &raw mut key, &raw mut value) == 0 {
+                return None;
+            }
+        }
+        Some((Object::borrowed(key), Object::borrowed(value)))
     }
 }
 
