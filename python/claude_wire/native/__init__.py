@@ -1,1 +1,1 @@
-"""The native library and its wrappers: split bytes into lines, and empty pipes while their reader is busy."""
+"""Wrappers of the native library: they split bytes into lines, and read pipes while the reader is busy."""

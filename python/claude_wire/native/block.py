@@ -1,14 +1,14 @@
-"""Runs of lines, as a :class:`~claude_wire.native.line_buffer.LineBuffer` returns them."""
+"""The blocks of lines that :class:`~claude_wire.native.line_buffer.LineBuffer` returns."""
 
 from __future__ import annotations
 
-#: Successive lines of a stream, or the head of a line above the limit: ``(data, offset, line_number, length)``.
+#: Successive lines of a stream, or the first bytes of a line above the limit: ``(data, offset, line_number, length)``.
 #:
-#: * ``data``: one line, or lines of at most 64 KiB, with their line feeds. Of a line above the limit, the first
-#:   1024 bytes at most.
-#: * ``offset``: the bytes of the stream before the first line, including a byte order mark.
-#: * ``line_number``: that of the first line. The first line of the stream is 1; blank and dropped lines count.
-#: * ``length``: the length in bytes of a line above the limit, without its line feed; -1 for other lines.
+#: * ``data``: one line, or several lines of at most 64 KiB together, with their line feeds. For a line above the limit,
+#:   its first 1024 bytes.
+#: * ``offset``: the number of bytes of the stream before the first line, including a byte order mark.
+#: * ``line_number``: the number of the first line, counted from 1. Blank, skipped and dropped lines count.
+#: * ``length``: the length in bytes of a line above the limit, without its line feed; -1 otherwise.
 Block = tuple[bytes | memoryview, int, int, int]
 
 

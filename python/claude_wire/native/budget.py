@@ -1,4 +1,4 @@
-"""The byte budget: the limit for all bytes that the drains of a process may queue in memory."""
+"""The byte budget: how many bytes all drains of a process together may keep in memory."""
 
 from __future__ import annotations
 
@@ -29,12 +29,14 @@ if hasattr(os, "register_at_fork"):
 
 
 def byte_budget() -> int:
-    """Return how many bytes the drains of this process together may queue in memory."""
+    """Return how many bytes all drains of this process together may keep in memory."""
     return _limit
 
 
 def set_byte_budget(limit: int) -> None:
-    """Set :func:`byte_budget`. Bytes that are queued already stay, even above the limit. A forked child inherits it.
+    """Set the limit that :func:`byte_budget` returns. A forked child inherits it.
+
+    Bytes that are already in memory stay there, even above the new limit.
 
     Raises:
         TypeError: ``limit`` is not an int.
@@ -49,7 +51,7 @@ def set_byte_budget(limit: int) -> None:
 
 
 def count_kept(count: int) -> None:
-    """Count bytes that were read ahead and are kept for the reader. A negative number takes bytes away."""
+    """Add bytes to the budget's count: bytes that were read ahead of the reader. A negative number removes bytes."""
     global _kept
     status = lib.cw_budget_count(count)
     if status == lib.CW_ERROR_UNSUPPORTED:
@@ -60,7 +62,7 @@ def count_kept(count: int) -> None:
 
 
 def queued_bytes() -> int:
-    """Return how many bytes count in the budget now."""
+    """Return the budget's count: how many bytes are in memory now."""
     limit, queued = ffi.new("uint64_t *"), ffi.new("uint64_t *")
     status = lib.cw_budget(limit, queued)
     if status == lib.CW_ERROR_UNSUPPORTED:
@@ -70,4 +72,5 @@ def queued_bytes() -> int:
 
 
 def has_room() -> bool:
+    """True if the count is below the limit."""
     return queued_bytes() < _limit

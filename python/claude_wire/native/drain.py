@@ -1,15 +1,15 @@
-"""Drains: they keep a pipe from filling up while its reader is busy.
+"""Drains: a drain reads a pipe while the reader is busy, so that the pipe does not fill up.
 
-Why: the Claude Code CLI exits 2 seconds after it has finished even if its pipe is still full, and the unwritten output
-is lost. A :class:`Drain` is read like a non-blocking descriptor, directly from the system. But bytes that its reader
-has left unread for 10 to 20 ms are moved into memory by a thread of the native library, up to a budget for the whole
-process. This thread does not need Python: it works even while a callback blocks the event loop, or C code keeps the
+The Claude Code CLI exits 2 seconds after it has finished, even if its pipe is full, and then its unwritten output is
+lost. :meth:`Drain.read` reads the pipe like ``os.read`` on a non-blocking descriptor. If bytes stay unread for 10 to
+20 ms, a native thread, the *rescuer*, reads them into memory. A budget limits this memory for the whole process. The
+rescuer never runs Python code: it also reads while a callback blocks the event loop, or while C code holds the
 interpreter's lock. See ``rust/src/drain``.
 
-Costs (CPython 3.11, Linux 6.18, two cores, one run): ``read()`` of a line of 285 bytes that is in the pipe
-1.0 µs, of which 0.3 are the call into the library; ``os.read`` 0.5. With 100 idle pipes the thread does not run; with
-one that gets a line every millisecond, which its reader reads at once, it takes 0.4% of a core. A child that writes
-40 MB in lines of 285 bytes to a pipe of 64 KiB that nobody reads gets 55 MB/s.
+Costs (CPython 3.11, Linux 6.18, two cores, one run): ``read()`` of a line of 285 bytes takes 1.0 µs, and 0.3 µs of that
+is the native call; ``os.read`` takes 0.5 µs. With 100 idle pipes the rescuer does not run. If a pipe gets a line every
+millisecond, and its reader reads each line immediately, the rescuer takes 0.4% of a core. A child that writes 40 MB in
+lines of 285 bytes to an unread pipe writes 55 MB/s.
 """
 
 from __future__ import annotations
@@ -33,18 +33,17 @@ from claude_wire.native.overflow import (
 )
 from claude_wire.support.errors import HandleError
 
-#: Reads up to this size return bytes. A view would take hardly less time, and occupies a scratch buffer until the next
-#: read.
+#: Up to this size, read() returns bytes. A view would save little time, and occupy a scratch buffer until the next read.
 COPY_BYTES = 16 * 1024
 
-#: At most this many scratch buffers are kept for reuse. More are made while more are lent.
+#: The most scratch buffers that are kept for reuse.
 MAX_IDLE_SCRATCHES = 16
 
-#: At interpreter exit, the rescuer thread gets this many milliseconds to end.
+#: How long the interpreter waits at exit for the rescuer thread to end.
 STOP_MILLISECONDS = 1000
 
 
-#: The C struct CwDrainStats. Its fields are those of :class:`DrainStats`.
+#: The layout of the C struct CwDrainStats, which has the fields of :class:`DrainStats`.
 _STATS = struct.Struct("@10Q")
 _MODES = {"pause": lib.CW_OVERFLOW_PAUSE, "spill": lib.CW_OVERFLOW_SPILL, "error": lib.CW_OVERFLOW_ERROR}
 _END = lib.CW_DRAIN_END
@@ -52,8 +51,8 @@ _PAUSED = lib.CW_DRAIN_PAUSED
 _WATCHED = lib.CW_DRAIN_WATCHED
 _read = lib.cw_drain_read
 
-#: Memory to read into, as (pointer, buffer). A user takes a pair out of the list and so owns it: neither another thread
-#: nor a callback that reads another drain gets the same pair.
+#: Free scratch buffers to read into, as (pointer, buffer). read() removes a pair from the list, so that neither another
+#: thread nor a callback that reads another drain can get the same pair.
 _scratches: list[tuple[Any, Any]] = []
 
 
@@ -66,26 +65,26 @@ class Drain:
     """Reads a pipe, socket or terminal, and empties it into memory while its reader is busy.
 
     The drain reads a duplicate of ``fd``, so the caller may close ``fd``. Until the drain is closed, the descriptor is
-    non-blocking for every program that shares it; nobody else should read it. A drain takes two descriptors, with
-    ``watch()`` too, and one more while bytes are in a file. All drains of a process share one thread with two
-    descriptors, and one more for every 50 drains.
+    non-blocking for every program that shares it, and only the drain should read it. A drain needs two descriptors
+    (also with ``watch()``), and one more while bytes are in a file. All drains of a process share one thread, which
+    needs two descriptors, and one more for every 50 drains.
 
-    A drain belongs to one thread at a time and to the process that made it. It is closed when it is garbage collected.
+    Only one thread at a time may use a drain, and only the process that created it. The garbage collector closes it.
 
     Args:
-        fd: the number of a descriptor that can be read.
-        options: for unread bytes. With ``keep_last``, :meth:`tail` returns them.
+        fd: a readable descriptor.
+        options: what to do with unread bytes.
 
     Raises:
-        OSError: EPERM (PermissionError) if ``fd`` is a regular file, which is never waited for; EBADF if it is closed,
-            or the end of a pipe that is written to; EMFILE if the process has no descriptor left. Nothing is left over.
+        OSError: EPERM (PermissionError) if ``fd`` is a regular file; EBADF if it is closed, or the writing end of a
+            pipe; EMFILE if the process has no free descriptor. The constructor then leaves nothing open.
         HandleError: by any method, after :meth:`close`, in a forked child, or when two threads use it at once.
         NotImplementedError: this system is not Linux.
     """
 
     __slots__ = ("__weakref__", "_final_stats", "_finalize", "_handle", "_keep_last", "_lent", "_warned", "watched")
 
-    #: True after :meth:`read` has noticed that the descriptor given to :meth:`watch` is readable.
+    #: True after :meth:`read` has found that the descriptor of :meth:`watch` is readable.
     watched: bool
 
     def __init__(self, fd: int, options: DrainOptions = DEFAULTS) -> None:
@@ -104,9 +103,9 @@ class Drain:
         self._handle: int = handle[0]
         self._finalize = weakref.finalize(self, lib.cw_drain_free, self._handle)
         self._keep_last = options.keep_last
-        # The view that the last read returned, and its scratch buffer. Empty if that read returned bytes.
+        # The view that the last read() returned, and its scratch buffer. Empty if it returned bytes.
         self._lent: list[tuple[memoryview, tuple[Any, Any]]] = []
-        # True if the user was warned of a pause. With "error", the exception is the warning.
+        # True after the log has warned of a pause. With "error", an exception warns instead.
         self._warned = options.overflow == "error"
         self._final_stats: DrainStats | None = None
         self.watched = False
@@ -114,14 +113,13 @@ class Drain:
     def read(self) -> bytes | memoryview | None:
         """Return the next bytes of the stream, at most :data:`CHUNK_BYTES`.
 
-        Returns ``b""`` at the end of the stream, each time. Returns None if there is nothing now: wait until
-        :meth:`fileno` is readable. A memoryview is valid until the next call, which releases it; up to 16 KiB are
-        returned as bytes.
+        Returns None if no byte is there yet: wait until :meth:`fileno` is readable. Returns ``b""`` at the end of the
+        stream, and in every later call. More than 16 KiB are returned as a memoryview, which the next call releases.
 
         Raises:
-            OSError: reading failed. Each further call raises it, too.
-            ByteBudgetError: with ``overflow="error"``, once for each time that the drain was paused. Nothing is lost,
-                and the next call goes on.
+            OSError: reading failed. Every later call raises it, too.
+            ByteBudgetError: the drain paused, with ``overflow="error"``; raised once for each pause. No byte is lost,
+                and the next call continues.
         """
         if self._lent:
             self._take_back()
@@ -165,30 +163,30 @@ class Drain:
         try:
             view.release()
         except BufferError:
-            return  # somebody still uses the view: leave the memory to them
+            return  # the caller still uses the view, and keeps the memory alive
         _put_back(scratch)
 
     def fileno(self) -> int:
-        """A descriptor to poll. It becomes readable when :meth:`read` has something to return.
+        """Return a descriptor to poll. It becomes readable when :meth:`read` can return bytes.
 
-        A wake-up may be false: then :meth:`read` returns None. The number stays the same until the drain is closed.
+        It may become readable without need; then :meth:`read` returns None. The number never changes.
         """
         return checked(lib.cw_drain_fileno(self._handle))
 
     def watch(self, fd: int) -> None:
-        """Make :meth:`fileno` readable also when ``fd`` is, once; for example a descriptor of ``os.pidfd_open``.
+        """Make :meth:`fileno` readable, once, when ``fd`` is readable; for example a descriptor of ``os.pidfd_open``.
 
-        :meth:`read` then gives None, and :attr:`watched` becomes true. ``fd`` must stay open until then.
+        :meth:`read` then returns None, and :attr:`watched` is true. ``fd`` must stay open until then.
 
         Raises:
-            OSError: ``fd`` cannot be waited for, or EBUSY: another one is watched.
+            OSError: the system cannot poll ``fd``; or EBUSY: the drain already watches a descriptor.
         """
         check_fd(fd)
         checked(lib.cw_drain_watch(self._handle, fd))
         self.watched = False
 
     def discard(self) -> None:
-        """Drop the queue, and from now on all new bytes, so that the writer never has to wait.
+        """Drop all bytes in memory, and from now on all new bytes. The writer then never waits.
 
         :meth:`read` then returns None, and ``b""`` at the end of the stream.
         """
@@ -208,7 +206,7 @@ class Drain:
 
     @property
     def stats(self) -> DrainStats:
-        """Counts so far. They can also be read after the drain was closed."""
+        """The counts so far, also after :meth:`close`."""
         if self._final_stats is not None:
             return self._final_stats
         out = ffi.new("CwDrainStats *")
@@ -217,7 +215,7 @@ class Drain:
         return DrainStats._make((*counts, bool(paused)))
 
     def close(self) -> None:
-        """Close the descriptors and drop the queue. A second call does nothing."""
+        """Close the descriptors, and drop unread bytes. A second call does nothing."""
         if not self._finalize.alive:
             return
         stats = None

@@ -1,7 +1,7 @@
-"""Find and check the native library, and give its functions types.
+"""Load the native library, check its version, and declare the types of its functions.
 
 Besides the modules of this folder, only :mod:`claude_wire.columns`, :mod:`claude_wire.codec.kinds` and
-:mod:`claude_wire.streams.sources` import it.
+:mod:`claude_wire.streams.sources` import this module.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Any, Protocol, cast
 
 from claude_wire.support.errors import ByteBudgetError, HandleError
 
-#: This package needs a native library with this ABI version.
+#: The ABI version that the native library must have.
 ABI_VERSION = 16
 
-#: The C struct CwBlock. Unpacking all fields at once costs as much as reading two of them through cffi.
+#: The layout of the C struct CwBlock. Unpacking all six fields takes as long as reading two of them through cffi.
 BLOCK = struct.Struct("@5Qq")
 
 
@@ -138,7 +138,7 @@ def _load() -> tuple[FFI, Library]:
     lib = cast("Library", _native.lib)
     try:
         found = lib.cw_abi_version()
-    except AttributeError:  # a library so old that it has no version function
+    except AttributeError:  # a library from before there was a version function
         found = 0
     if found != ABI_VERSION or ffi.sizeof("CwBlock") != BLOCK.size:
         raise ImportError(

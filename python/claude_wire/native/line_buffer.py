@@ -1,7 +1,7 @@
-"""Split a stream of bytes into lines: chunks cut anywhere go in, blocks of complete lines come out.
+"""Split a stream of bytes into lines: the buffer takes chunks that end anywhere, and returns blocks of complete lines.
 
-The native library finds the lines, and keeps only the line that a chunk leaves unfinished. It also keeps the position
-in the stream, an offset and a line number: the native reader takes chunks without this module (see
+The native library finds the lines, and copies only the line that a chunk leaves unfinished. It also counts the offset
+and the line number, because ``Decoder.feed`` feeds the native buffer without this module (see
 :mod:`claude_wire.codec.engines`).
 
 A line ends with 0x0A and nothing else (U+2028, U+0085 and a lone CR are ordinary bytes of JSON text). A UTF-8 byte
@@ -24,29 +24,33 @@ from claude_wire.support.errors import HandleError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: Native memory that is lent up to this size, or for up to this many blocks, is given back with the next chunk.
+#: If a call lends more native memory than this, or more blocks, the buffer gives the memory back before it returns.
+#: Otherwise the next call does.
 LENT_BYTES = 8 * 1024
 LENT_BLOCKS = 32
 
 
 class Stats(NamedTuple):
-    """Counts of the work of a :class:`LineBuffer` since it was made, and its present memory in bytes."""
+    """The work of a :class:`LineBuffer` since it was created, and its memory now. All three are numbers of bytes."""
 
+    #: Bytes searched for line feeds.
     searched: int
+    #: Bytes copied into the buffer, and moved when it grew.
     copied: int
+    #: Bytes of native memory.
     held: int
 
 
 class Counts(NamedTuple):
-    """Counts of what has passed a :class:`LineBuffer`."""
+    """Counts of bytes and lines since a :class:`LineBuffer` was created."""
 
-    #: Bytes that were fed, and how many of them came before this stream began.
+    #: Bytes of all streams, and bytes of the streams that :meth:`LineBuffer.close` has ended.
     fed: int = 0
     start: int = 0
-    #: Lines that the filter skipped, and that it merged into an earlier one.
+    #: Lines that the filter skipped, and lines that it merged into an earlier line.
     skipped: int = 0
     merged: int = 0
-    #: Lines that the native reader has made messages of, and how many of them had unknown content.
+    #: Lines that the native reader decoded, and how many of these messages have unknown content.
     messages: int = 0
     unknown: int = 0
 
@@ -65,14 +69,14 @@ class LineBuffer:
 
     Args:
         max_line_bytes: the limit for a line, in bytes without its line feed.
-        keep_bom: a byte order mark belongs to the first line instead of being skipped.
-        only: names of kinds. Lines that are certainly of other kinds are skipped. None for all lines.
-        coalesce: whether deltas that follow each other within one chunk are merged; without ``only``, if it saves time.
-        plain: use the native filter for processors without vectors, for comparison in tests.
+        keep_bom: if true, a byte order mark is a part of the first line; if false, it is skipped.
+        only: names of kinds. The filter skips a line if its kind is certain and not one of these. None for all lines.
+        coalesce: merge successive deltas of one chunk. Without ``only``, merging pauses while it saves no time.
+        plain: use the filter without vector instructions. Tests compare both filters.
 
     Raises:
-        HandleError: by any method, when two threads use the object at once, when a callback uses it, in a forked child,
-            or after :meth:`free`.
+        HandleError: by any method, if two threads use the object at the same time, in a forked child, or after
+            :meth:`free`.
     """
 
     __slots__ = ("__weakref__", "_busy", "_counts", "_out", "_owned", "handle", "max_line_bytes")
@@ -93,39 +97,40 @@ class LineBuffer:
         if only is not None or coalesce:
             options |= _ONLY * (only is not None) | _COALESCE * coalesce | _PLAIN * plain
         checked(lib.cw_buffer_new(min(max_line_bytes, 2**64 - 1), options, names, len(names), handle))
-        #: What the native library knows the buffer by.
+        #: The number by which native functions find the buffer.
         self.handle: int = handle[0]
         self._counts = _NO_COUNTS
-        # Frees the buffer when this object dies; None once it is freed. weakref.finalize would take 1 µs and 500 bytes.
+        # Frees the buffer when this object is collected; None after free(). weakref.finalize would take 1 µs and 500
+        # bytes.
         self._owned: Any = ffi.gc(handle, lib.cw_buffer_free_owned)
-        # The native library itself refuses concurrent calls. But while a call copies lent memory, nobody else may make
-        # the next call.
+        # The native library itself refuses concurrent calls. But the next call ends the loan of the memory that this
+        # call is still copying.
         self._busy = False
-        # Where the native library says what it lends. The native reader needs none, so this is made on first use.
+        # The struct in which the native library returns blocks. Created on first use: the native reader needs none.
         self._out: Any = None
         #: The limit for a line, in bytes without its line feed.
         self.max_line_bytes: int = max_line_bytes
 
     @property
     def fed(self) -> int:
-        """The number of bytes that were fed."""
+        """The number of bytes that were fed, in all streams."""
         return self.counts().fed
 
     @property
     def has_begun(self) -> bool:
-        """True if any byte of the stream was fed."""
+        """True if any byte of the current stream was fed."""
         counts = self.counts()
         return counts.fed > counts.start
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[Block]:
         """Take the next bytes of the stream, and return the lines that they complete.
 
-        All of ``data`` is taken, also after a ``KeyboardInterrupt`` or a ``MemoryError``: then lines are lost.
+        After a ``KeyboardInterrupt`` or a ``MemoryError``, ``data`` still counts as taken, and its lines are lost.
 
         Raises:
             TypeError: ``data`` is a str, or has no bytes.
             ValueError: ``data`` is a view with gaps.
-            MemoryError: no memory for the head of an unfinished line, or for the filter.
+            MemoryError: there is no memory for the first bytes of an unfinished line, or for the filter.
         """
         chunk = data if type(data) is bytes else bytes(byte_view(data))
         return self._blocks(_take, chunk, self.handle, chunk, len(chunk))
@@ -141,7 +146,7 @@ class LineBuffer:
         return b""
 
     def _blocks(self, function: Callable[..., int], chunk: bytes, *arguments: Any) -> list[Block]:
-        """Call a native function, and return its blocks; those that it lends as copies."""
+        """Call a native function, and return its blocks. Copy the blocks that are in native memory."""
         if self._busy:
             raise self.refusal()
         try:
@@ -169,12 +174,12 @@ class LineBuffer:
             self._busy = False
 
     def stats(self) -> Stats:
-        """Count the work done, so that a test can see that it is linear."""
+        """Return the counts of work and memory. Tests use them to check that the work is linear."""
         out = self._stats()
         return Stats(out.searched, out.copied, out.held)
 
     def counts(self) -> Counts:
-        """Count what has passed; after :meth:`free` and in a forked child what had when it was last asked."""
+        """Return the counts of bytes and lines. After :meth:`free` and in a forked child, the last known counts."""
         if self._owned is not None:
             with suppress(HandleError):
                 out = self._stats()
@@ -187,7 +192,7 @@ class LineBuffer:
         return out
 
     def free(self) -> None:
-        """Free the native memory. A second call does nothing; every other method raises from now on."""
+        """Free the native memory. A second call does nothing. From now on, feed() and close() raise HandleError."""
         if self._owned is not None:
             if self._busy:
                 raise self.refusal()

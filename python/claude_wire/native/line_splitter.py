@@ -1,4 +1,4 @@
-"""Split a stream into lines as bytes, without decoding, by the rules of :mod:`claude_wire.native.line_buffer`."""
+"""Split a stream into lines, as bytes. :mod:`claude_wire.native.line_buffer` has the rules of a line."""
 
 from __future__ import annotations
 
@@ -20,14 +20,13 @@ class LineSplitter:
     """Splits a stream of bytes into lines, only at 0x0A.
 
     Args:
-        max_line_bytes: the limit for a line, in bytes without its line feed. A longer one is dropped in bounded memory.
-        keepends: if false, lines come without line feed and without one CR before it, blank lines (nothing but spaces,
-            tabs and CRs) are skipped, and so is a byte order mark at the start of the stream. If true, the output is
-            byte for byte the input.
+        max_line_bytes: the limit for a line, in bytes without its line feed. A longer line is dropped while it arrives.
+        keepends: if false, remove the line feed of each line and one CR before it, and skip a byte order mark at the
+            start of the stream and blank lines (only spaces, tabs and CRs). If true, keep every byte: the lines
+            together are the input.
 
-    A splitter belongs to one thread at a time and to the process that made it: any method raises :class:`HandleError`
-    otherwise. As a context manager it frees its native memory at the end; else this happens when it is garbage
-    collected.
+    Only one thread at a time may use a splitter, and only the process that created it; otherwise any method raises
+    :class:`HandleError`. The end of a ``with`` block, or the garbage collector, frees its native memory.
     """
 
     __slots__ = ("_buffer", "_busy", "_keepends", "_lines", "_long")
@@ -35,11 +34,11 @@ class LineSplitter:
     def __init__(self, *, max_line_bytes: int = DEFAULT_MAX_LINE_BYTES, keepends: bool = False) -> None:
         self._buffer = LineBuffer(max_line_bytes, keep_bom=keepends)
         self._keepends = keepends
-        # Lines that were split but not returned yet. `_long`: each line that was too long, with the lines before it.
-        # `_lines`: the lines after the last such line.
+        # Lines that were split but not returned yet. `_long`: each line above the limit, with the lines before it.
+        # `_lines`: the lines after the last line above the limit.
         self._long: deque[tuple[list[bytes], Block]] = deque()
         self._lines: list[bytes] = []
-        # True while a call uses the splitter, as in a Decoder.
+        # True while a call uses the splitter.
         self._busy = False
 
     def __repr__(self) -> str:
@@ -50,24 +49,25 @@ class LineSplitter:
         return f"<LineSplitter{' with line feeds' if self._keepends else ''}: {held}>"
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[bytes]:
-        """Take the next bytes of the stream, cut anywhere, and return the lines that they complete.
+        """Take the next bytes of the stream, which may end anywhere, and return the lines that they complete.
 
-        ``data`` must not change until this returns: other threads run meanwhile.
+        No thread may change ``data`` until this returns.
 
-        All of ``data`` is taken, also when an exception is raised: do not pass it again. (After a ``KeyboardInterrupt``
-        or a ``MemoryError`` the lines of ``data`` that were not split yet are lost.)
+        After an exception, ``data`` still counts as taken: do not pass it again. (After a ``KeyboardInterrupt`` or a
+        ``MemoryError`` the lines of ``data`` that were not split yet are lost.)
 
         Raises:
-            LineTooLongError: a line is above ``max_line_bytes``; the lines before it are in ``error.lines``, and
-                the next call returns those after it.
+            LineTooLongError: a line is longer than ``max_line_bytes``. ``error.lines`` has the lines before it; the
+                next call returns the lines after it.
             TypeError: ``data`` is not bytes.
             ValueError: ``data`` is a view with gaps.
-            HandleError: the splitter is in use elsewhere, or was left as a context manager.
+            HandleError: another thread is using the splitter, it belongs to another process, or its ``with`` block is
+                over.
         """
         return self._take(data)
 
     def close(self) -> list[bytes]:
-        """End the stream. Returns its last line if that has no line feed, and any lines that were held back.
+        """End the stream, and return its last line if that has no line feed, and lines that were not returned yet.
 
         The next bytes begin a new stream. Raises like :meth:`feed`; after :class:`LineTooLongError` call it again.
         """

@@ -1,4 +1,4 @@
-"""The options and counts of all drains: what a drain does when its memory is full, and what it has read."""
+"""The options of a drain (what it does when its memory is full), and its counts."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from claude_wire.support.arguments import require_int, require_one_of
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-#: One read returns at most this many bytes, which is what a pipe of Linux holds.
+#: One read returns at most this many bytes: the capacity of a pipe on Linux.
 CHUNK_BYTES = 64 * 1024
 
-#: What happens when a drain has no room left in the budget:
+#: What a drain does when the byte budget is used up:
 #:
-#: * ``"pause"``: it takes no more, so that the writer has to wait, until half of the budget is free.
-#: * ``"spill"``: it writes to a temporary file that has no name and mode 0600; above ``spill_limit``, or if the disk is
-#:   full, it pauses until the file is read.
-#: * ``"error"``: as ``"pause"``, and the next ``read()`` raises :class:`ByteBudgetError`.
+#: * ``"pause"``: it reads nothing more until half of the budget is free. When the pipe is full, the writer waits.
+#: * ``"spill"``: it writes to a temporary file without a name (mode 0600). If the file reaches ``spill_limit``, or the
+#:   disk is full, the drain pauses until the file is read.
+#: * ``"error"``: it pauses, and the next ``read()`` raises :class:`ByteBudgetError`.
 #:
-#: A reader that reads can always do so.
+#: A task that calls ``read()`` gets bytes even then.
 #:
-#: Drains are for Linux. Elsewhere nothing is read while nobody asks for it, so the writer waits as soon as the pipe is
-#: full: that is ``"pause"`` without a budget, and the other two are refused.
+#: Only Linux has drains. On other systems nothing reads ahead, and the writer waits when the pipe is full. This is
+#: ``"pause"`` without a budget; the other two values are refused.
 Overflow: TypeAlias = Literal["pause", "spill", "error"]
 
 
 class OverflowArguments(TypedDict, total=False):
-    """The arguments of public functions that become :class:`DrainOptions`."""
+    """The arguments of public functions from which they create :class:`DrainOptions`."""
 
     overflow: Overflow
     spill_limit: int
@@ -40,19 +40,19 @@ class OverflowArguments(TypedDict, total=False):
 
 @dataclasses.dataclass(frozen=True)
 class DrainOptions:
-    """The options of a drain for unread bytes.
+    """What a drain does with unread bytes.
 
     Raises:
         TypeError, ValueError: an option is out of range, or ``keep_last`` is given with an ``overflow``.
-        NotImplementedError: an ``overflow`` other than ``"pause"`` elsewhere than on Linux.
+        NotImplementedError: ``overflow`` is not ``"pause"``, and the system is not Linux.
     """
 
-    #: What happens when there is no room.
+    #: What the drain does when the byte budget is used up.
     overflow: Overflow = "pause"
-    #: The size limit of the file for ``overflow="spill"``, which is made in ``tempfile.gettempdir()``.
+    #: For ``overflow="spill"``: the size limit of the file, in bytes. The file is in ``tempfile.gettempdir()``.
     spill_limit: int = DEFAULT_SPILL_BYTES
-    #: Keep only this many of the last bytes: there is no queue, and nothing to read. These bytes do not count in the
-    #: budget.
+    #: Keep only this many of the last bytes, for :meth:`Drain.tail`; ``read()`` then returns nothing. These bytes do
+    #: not count in the budget.
     keep_last: int | None = None
 
     def __post_init__(self) -> None:
@@ -74,21 +74,21 @@ DEFAULTS = DrainOptions()
 
 
 class DrainStats(NamedTuple):
-    """Counts of a drain since it was made, and its present memory."""
+    """Counts of a drain since it was created, and its memory now."""
 
     #: Bytes that ``read()`` has returned.
     bytes_read: int
-    #: Bytes that were taken for the reader because it was busy, or because there is no reader.
+    #: Bytes that the rescuer thread read because the reader was busy, or because there is no reader.
     bytes_rescued: int
-    #: How often this began, from an empty queue.
+    #: How often the rescuer thread began to do so, with an empty queue.
     rescues: int
-    #: How often the drain was paused, because the budget, the limit of its file, or the memory was exhausted.
+    #: How often the drain paused: the budget, the limit of its file, or the memory was used up.
     pauses: int
-    #: Bytes that were written to a file.
+    #: Bytes written to a file.
     bytes_spilled: int
-    #: How often no file could be made, or a write to it was incomplete.
+    #: How often a file could not be created, or a write was incomplete.
     spill_errors: int
-    #: Bytes that were dropped, after ``discard()``, or because only the last ones are kept.
+    #: Bytes dropped after ``discard()``, or because of ``keep_last``.
     bytes_discarded: int
     #: Bytes in memory now.
     bytes_queued: int
