@@ -1,4 +1,4 @@
-"""Lines as plain dicts."""
+"""Turn lines into plain dicts."""
 
 # Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class DictLines(Lines):
-    """Lines as plain dicts, by msgspec or by the caller's ``loads``."""
+    """Turns lines into plain dicts, with msgspec or with the caller's ``loads``."""
 
     def __init__(self, surrogates: str, loads: Callable[[bytes], Any] | None) -> None:
         super().__init__(surrogates)
@@ -39,7 +39,12 @@ class DictLines(Lines):
         return self.object(line)
 
     def _loaded(self, line: bytes) -> dict[str, Any]:
-        """Read a line by ``loads``. Raises ValueError if that returns no dict, or might not be as strict as msgspec."""
+        """Call ``loads`` with a line.
+
+        Raises:
+            ValueError: the line is not UTF-8, or may have surrogates that have to be replaced; or ``loads`` did not
+                return a dict.
+        """
         str(line, "utf-8")  # raises UnicodeDecodeError
         if not self.keep and b"\\u" in line:
             raise ValueError("surrogates, perhaps, which are to be replaced")

@@ -1,9 +1,9 @@
 """The engine that decodes lines to messages: the native reader, or msgspec.
 
-The native reader makes the same Structs in one pass over the bytes, and decodes most lines in half the time. It needs a
-plan of each class, which is made when a stream first shows that class: the line is decoded by msgspec, the class is
-planned, and the line is read again natively. If the two messages differ, msgspec decodes everything from then on, and
-the logger ``claude_wire`` says so.
+The native reader creates the same Structs as msgspec in one pass over the bytes, and decodes most lines in less than
+half the time. It needs a plan of each class. When a stream first shows a class, msgspec decodes the line, the class is
+planned, and the native reader reads the line again. If the two messages differ, msgspec decodes everything from then
+on, and the logger ``claude_wire`` says so.
 """
 
 # Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
@@ -24,35 +24,35 @@ from claude_wire.messages.union import MESSAGES
 from claude_wire.messages.vocabulary import Vocabulary
 from claude_wire.native.functions import ENGINE_VARIABLE, functions, functions_if_any
 
-#: A line of a chunk that was not read: ``(index, line, offset, line_number, class, length)``. ``index`` is its place
-#: among the messages; ``line`` has no line feed. ``class`` is the class to plan, or -1. ``length`` is that of a line
-#: over the limit, of which ``line`` has only the first bytes; else -1.
+#: A line that the reader left: ``(index, line, offset, line_number, class, length)``. ``index`` is the index in the
+#: list of messages. ``line`` has no line feed. ``class`` is the number of the class to plan, or -1. For a line over the
+#: limit, ``length`` is its length, and ``line`` has its first bytes; otherwise ``length`` is -1.
 Fall = tuple[int, bytes, int, int, int, int]
-#: The result of a chunk with lines that were not read: messages, with None in the places of these lines; and the lines.
+#: The messages of a chunk, with None for each line that the reader left; and these lines.
 Rest = tuple[list[Any], list[Fall]]
 
-#: The class that the native reader wants after a bug.
+#: The number that the native reader returns instead of a class after a bug.
 _BROKEN = -2
 
 
 def read_nothing(data: object) -> None:
-    """Read nothing, so that msgspec decodes everything."""
+    """Return None: msgspec has to decode the line."""
 
 
 class Engine:
-    """Reads lines of one vocabulary, or lines as dicts. All streams share it.
+    """Reads lines to the messages of one vocabulary, or to dicts. All streams of a process share one engine.
 
     Args:
         vocabulary: None for dicts.
-        functions: those of :func:`functions`.
+        functions: the result of :func:`functions`.
     """
 
     __slots__ = ("_halt", "_planning", "_plans", "_wanted", "_why_not", "new_feed", "read_line", "serve_decode")
 
     #: Reads one line, with or without its line feed; None if msgspec has to decode it.
     read_line: Callable[[Any], Any]
-    #: Takes the handle of a line buffer. Returns the object with which the native ``Decoder.feed`` feeds this buffer;
-    #: None for the method in Python.
+    #: Takes the handle of a line buffer. Returns the object by which the native ``Decoder.feed`` finds the buffer and
+    #: the reader; None if the method in Python has to feed the buffer.
     new_feed: Callable[[int], object]
     #: Makes the native ``decode`` use this reader.
     serve_decode: Callable[[], None]
@@ -77,7 +77,7 @@ class Engine:
             self._plans = Plans(vocabulary, change_plan, functions["slots_of"])
 
     def _planned(self, wanted: int, line: bytes | bytearray | memoryview | str) -> Any:
-        """Plan the classes of a line, and return its message from the native reader; None if it makes none."""
+        """Plan the classes of a line, and return the native reader's message; None if the reader leaves the line."""
         while wanted >= 0 and self._plans.plan(wanted):
             message = self.read_line(line)
             if message is not None:
@@ -87,14 +87,15 @@ class Engine:
 
     @property
     def why_not(self) -> str:
-        """Why msgspec decodes; empty if the native reader does."""
+        """The reason why msgspec decodes all lines; empty if the native reader decodes."""
         self.stop_if_broken()
         return self._why_not
 
     def _stop(self, why: str) -> None:
         self._why_not = why
         self._halt()
-        # Importing it takes longer than most modules of this library. A warning might be raised, and lose lines.
+        # Imported late, because it takes long. Not warnings.warn(): the user can turn a warning into an exception, and
+        # lines would be lost.
         from logging import getLogger
 
         getLogger("claude_wire").warning("messages are decoded with msgspec: %s", why)

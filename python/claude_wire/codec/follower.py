@@ -1,4 +1,4 @@
-"""Look at lines of a stream before its decoder does, as a session does to find requests of the CLI early."""
+"""Read lines of a stream before its decoder does. A session finds requests of the CLI early in this way."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ T = TypeVar("T")
 
 
 class Follower(Generic[T]):
-    """Splits and decodes the next lines of a stream, ahead of its decoder; made by ``Decoder.follower()``."""
+    """Splits and decodes the next lines of a stream ahead of its decoder. ``Decoder.follower()`` creates it."""
 
     def __init__(self, splitter: LineSplitter, lines: Lines) -> None:
         self._splitter = splitter
         self._lines = lines
-        #: Number of lines that :meth:`feed` has not returned because they are too long.
+        #: The number of lines that :meth:`feed` left out because they are too long.
         self.long_lines: int = 0
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Split the next bytes of the stream, ``b""`` at its end. Returns the lines that they complete.
+        """Split the next bytes of the stream, ``b""`` at its end, and return the lines that they complete.
 
-        The lines are without their line ends. Lines that are too long, and blank ones, are left out.
+        The lines have no line ends. Blank lines, and lines that are too long, are left out.
         """
         lines: list[bytes] = []
         more = self._splitter.close if not data else lambda: self._splitter.feed(data)
@@ -38,15 +38,15 @@ class Follower(Generic[T]):
                 more = self._splitter.close if not data else lambda: self._splitter.feed(b"")
 
     def control(self, lines: Sequence[bytes]) -> Iterator[T]:
-        """The messages of those lines that may be control messages."""
+        """Yield the messages of the lines that may be control messages."""
         for line in lines:
-            if b"control_" in line or b"\\u" in line:  # its tag may have escapes
+            if b"control_" in line or b"\\u" in line:  # the tag may have escapes
                 message = self.decode(line)
                 if message is not None:
                     yield message
 
     def decode(self, line: bytes) -> T | None:
-        """Return the message that the decoder will make from the line; None if the line is invalid."""
+        """Return the message that the decoder will return for the line; None if the line is invalid."""
         try:
             message: T = self._lines.line(line)
         except BadLine:

@@ -1,4 +1,4 @@
-"""Check the names of kinds that a user gives as ``only``."""
+"""Check the names of kinds in the argument ``only``."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ __all__ = ["KindName", "kind_names", "known_kinds"]
 
 @functools.cache
 def known_kinds() -> frozenset[str]:
-    """The names of all kinds that the protocol has, and of the groups of kinds such as ``"system"``."""
+    """Return the names of all kinds of the protocol, and of all groups of kinds such as ``"system"``."""
     return frozenset(get_args(KindName))
 
 
 def kind_names(only: Iterable[str | Kind], known: frozenset[str] | None = None) -> frozenset[str]:
-    """Check the argument ``only``, and return the names.
+    """Check the argument ``only``, and return the names as a set.
 
     Args:
-        known: all possible names; those of the protocol if None.
+        known: the names to accept; None for the names of the protocol.
 
     Raises:
         TypeError: an element is neither a str nor a Kind, or ``only`` is a single name.
-        ValueError: there is no kind of this name; or a Kind has no type, an empty tag, or a tag with a slash.
+        ValueError: a name is not known; or a Kind has no type, an empty tag, or a tag with a slash.
     """
     if isinstance(only, (str, Kind)):
         raise TypeError(f"only takes a set of kinds, not one: only={{{shown(only)}}}")
@@ -52,7 +52,7 @@ def kind_names(only: Iterable[str | Kind], known: frozenset[str] | None = None) 
 
 
 def _nearest(name: str, known: frozenset[str]) -> str:
-    """A hint at the kind that was probably meant: one with the same end (``text_delta``), or with a similar name."""
+    """Return a hint at the kind that the user probably means: with the same end (``text_delta``), or a similar name."""
     end = name.rpartition("/")[2]
     found = [kind for kind in known if kind.rpartition("/")[2] == end]
     return nearest(found[0], found) if len(found) == 1 else nearest(name, known)

@@ -1,7 +1,8 @@
 """Turn lines into messages with msgspec.
 
-msgspec decodes the lines of a block one after another, in one loop in C. A line that it refuses is left, and read in
-pieces; the text of its exception is not used, since msgspec says "truncated" for a lone surrogate.
+msgspec decodes the lines of a block one after another, in one loop in C. A line that msgspec refuses takes the slow
+way, as does a line that the native reader leaves. The text of msgspec's exception is not used: for a lone surrogate
+msgspec says "truncated".
 """
 
 # Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
@@ -24,19 +25,19 @@ if TYPE_CHECKING:
 
 
 class Lines(Objects, ABC):
-    """Turns lines into messages. Counts lines with lone surrogates, and lines with unknown content."""
+    """Turns lines into messages. Counts the lines with lone surrogates, and the lines with unknown content."""
 
     #: Exceptions by which the function of :meth:`_decoder` refuses a line.
     _refusals: tuple[type[Exception], ...] = REFUSED
 
     def __init__(self, surrogates: str, vocabulary: Vocabulary | None = None) -> None:
         super().__init__(surrogates)
-        #: Reads lines natively.
+        #: The native reader, if it decodes.
         self.engine: Engine = engine_of(vocabulary)
 
     @abstractmethod
     def _decoder(self) -> Callable[[bytes], Any]:
-        """Return a function that decodes a usual line, with or without its line end."""
+        """Return the function that decodes a line, with or without its line end, or refuses it by an exception."""
 
     @abstractmethod
     def line(self, line: bytes) -> Any:
@@ -47,14 +48,18 @@ class Lines(Objects, ABC):
         """Return a new object that makes the same messages, with its own counters."""
 
     def fallen(self, line: bytes, wanted: int) -> Any:
-        """Return the message of a line that was left; ``wanted`` is the class to plan, or -1. Raises BadLine."""
+        """Return the message of a line that a reader left. Raises :class:`BadLine`.
+
+        Args:
+            wanted: the number of the class to plan with this line, or -1.
+        """
         message = self.line(bare_line(line))
         if wanted >= 0:
             self.engine.plan(wanted, line, message)
         return message
 
     def read(self, blocks: Iterable[Block]) -> Rest:
-        """Decode lines as the native reader does: return the messages, and the lines that are left."""
+        """Decode blocks with msgspec. Return the messages, and the lines that msgspec refuses."""
         decode = self._decoder()
         messages: list[Any] = []
         falls: list[Fall] = []

@@ -6,19 +6,19 @@ from typing import NamedTuple
 
 
 class DecoderStats(NamedTuple):
-    """Counts of a :class:`Decoder` since it was made."""
+    """Counts of a :class:`Decoder` since it was created."""
 
     #: Bytes that were fed.
     bytes: int
-    #: Lines, without those that were blank, skipped or merged.
+    #: Lines, without blank, skipped and merged lines.
     lines: int
     #: Lines that became messages, unknown messages included.
     messages: int
-    #: Lines that are not one JSON object.
+    #: Lines that are not a JSON object.
     invalid: int
-    #: Messages that are unknown, or contain something unknown; 0 when decoding to dicts.
+    #: Messages of an unknown kind, or with an unknown part; 0 for dicts.
     unknown: int
-    #: Lines with lone surrogates, which msgspec does not read.
+    #: Lines with lone surrogates, which msgspec refuses.
     repaired: int
     #: Lines that were skipped because of ``only``.
     skipped: int = 0

@@ -1,8 +1,9 @@
-"""Decode lines to typed messages, of a stream or of another vocabulary (such as transcripts).
+"""Turn lines into typed messages, of a stream or of another vocabulary such as transcripts.
 
-The native reader decodes most lines: see :mod:`~claude_wire.codec.engines`. This module decodes the lines that the
-reader leaves, and all lines if there is no reader. msgspec first decodes a line as a union of the types that have no
-subtypes, and then, as ``system`` has subtypes, by the Struct of the subtype. What both refuse is decoded in pieces.
+The native reader decodes most lines (see :mod:`~claude_wire.codec.engines`). This module decodes the lines that the
+reader leaves, and all lines if the native reader is not in use. One decoder of msgspec decodes a union of all types
+without subtypes, such as ``assistant``. A line of a type with subtypes, such as ``system``, is decoded with the Struct
+of its subtype. If msgspec refuses a line, it is built piece by piece.
 """
 
 # Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
@@ -29,8 +30,10 @@ if TYPE_CHECKING:
 
 @cache
 def union_decoder(vocabulary: Vocabulary = MESSAGES) -> Callable[[bytes | bytearray | memoryview | str], Any]:
-    """Return msgspec's decoder of the types that have no subtypes. It refuses all others."""
-    # Called on first use, not at import: building the decoder takes tens of milliseconds.
+    """Return the decoder of all types of a vocabulary that have no subtypes. It refuses lines of other types.
+
+    Creating the decoder takes tens of milliseconds, so it is not created at import.
+    """
     members = tuple(vocabulary.by_type.values())
     return msgspec.json.Decoder(Union[members]).decode
 
@@ -49,7 +52,7 @@ _tags_of = msgspec.json.Decoder(_Tags).decode
 
 
 class TypedLines(Lines):
-    """Lines as typed messages; of a stream if no other vocabulary is given."""
+    """Turns lines into typed messages. The default vocabulary is the messages of a stream."""
 
     def __init__(self, surrogates: str, vocabulary: Vocabulary = MESSAGES) -> None:
         super().__init__(surrogates, vocabulary)
@@ -71,7 +74,10 @@ class TypedLines(Lines):
         return self._piecewise(line)
 
     def _piecewise(self, line: bytes) -> Any:
-        """Decode a line that msgspec refuses: something is unknown or does not fit, or it is not a JSON object."""
+        """Build the message of a line that msgspec refuses.
+
+        A part of the line is unknown or has a wrong type, or the line is not a JSON object.
+        """
         findings = Findings()
         repaired = self.repaired
         try:
@@ -80,7 +86,7 @@ class TypedLines(Lines):
                 cls = self._vocabulary.class_of(value, findings)
                 if not isinstance(cls, str):
                     try:
-                        return msgspec.convert(value, cls)  # perhaps only the surrogates were refused
+                        return msgspec.convert(value, cls)  # perhaps msgspec refused only the surrogates
                     except (*REFUSED, UnicodeEncodeError):
                         pass
             message = self._vocabulary.build(value, findings)

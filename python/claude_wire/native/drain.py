@@ -33,7 +33,7 @@ from claude_wire.native.overflow import (
 )
 from claude_wire.support.errors import HandleError
 
-#: Up to this size, read() returns bytes. A view would save little time, and occupy a scratch buffer until the next read.
+#: Up to this size, read() returns bytes. A view would save little time, and occupy a scratch buffer.
 COPY_BYTES = 16 * 1024
 
 #: The most scratch buffers that are kept for reuse.
