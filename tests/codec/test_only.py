@@ -32,7 +32,7 @@ from claude_wire.codec import peek_lines
 from claude_wire.codec.kind_names import KindName, known_kinds
 from claude_wire.limits import BLOCK_BYTES, DEFAULT_MAX_LINE_BYTES
 from claude_wire.messages import ContentBlock, ControlAnswer, ControlRequestPayload, Delta, Event
-from claude_wire.messages.union import BY_TYPE, RESULT_BY_SUBTYPE, SYSTEM_BY_SUBTYPE
+from claude_wire.messages.union import MESSAGES, RESULT_BY_SUBTYPE, SYSTEM_BY_SUBTYPE
 from decoded_kinds import checked_kind, is_wanted
 from each import each
 from feeding import cut, fed, without_vectors
@@ -189,7 +189,7 @@ def test_the_names_for_type_checkers_are_those_of_the_protocol() -> None:
         "control_response": tags(ControlAnswer),
     }
     kinds = {f"{kind}/{part}" for kind in parts for part in parts[kind]}
-    assert set(get_args(KindName)) == known_kinds() == {*BY_TYPE, "system", "result", *kinds}
+    assert set(get_args(KindName)) == known_kinds() == {*MESSAGES.by_type, "system", "result", *kinds}
 
 
 def test_every_kind_that_was_recorded_has_a_name() -> None:

@@ -15,7 +15,8 @@ import pytest
 import claude_wire
 from claude_wire import messages
 from claude_wire.messages.base import NoOther, Wire
-from claude_wire.messages.union import BY_TYPE, RESULT_BY_SUBTYPE, SYSTEM_BY_SUBTYPE
+from claude_wire.messages.union import MESSAGES as STREAM
+from claude_wire.messages.union import RESULT_BY_SUBTYPE, SYSTEM_BY_SUBTYPE
 from each import each
 from protocol_tables import (
     ALL_CLASSES,
@@ -187,7 +188,7 @@ LESS_IS_TAKEN = {
     "Usage.output_tokens": "of usage nothing is sure",
 }
 
-MESSAGES = {*BY_TYPE.values(), *SYSTEM_BY_SUBTYPE.values(), *RESULT_BY_SUBTYPE.values()}
+MESSAGES = {*STREAM.by_type.values(), *SYSTEM_BY_SUBTYPE.values(), *RESULT_BY_SUBTYPE.values()}
 
 
 def _allowed(cls: StructType, name: str) -> set[str]:

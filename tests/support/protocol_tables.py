@@ -21,7 +21,7 @@ from claude_wire import messages
 from claude_wire.messages.base import NoOther, Wire, wire_fields
 from claude_wire.messages.control import mcp
 from claude_wire.messages.tolerant import Findings
-from claude_wire.messages.union import BY_TYPE, RESULT_BY_SUBTYPE, SYSTEM_BY_SUBTYPE, message_class
+from claude_wire.messages.union import MESSAGES, RESULT_BY_SUBTYPE, SYSTEM_BY_SUBTYPE
 from folders import DATA
 
 __all__ = [
@@ -127,7 +127,7 @@ def _hint(hint: Any, *path: str) -> Any:
     return hint
 
 
-REQUESTS = _by_tag(_hint(BY_TYPE["control_request"], "request"))
+REQUESTS = _by_tag(_hint(MESSAGES.by_type["control_request"], "request"))
 HOOK_INPUTS = _by_tag(_hint(REQUESTS["hook_callback"], "input"))
 
 
@@ -138,22 +138,23 @@ def answer_hint(subtype: str) -> Any:
 
 HOOK_OUTPUTS = _by_tag(_hint(answer_hint("hook_callback"), "hookSpecificOutput"))
 
-_EVENT = _hint(BY_TYPE["stream_event"], "event")
+_EVENT = _hint(MESSAGES.by_type["stream_event"], "event")
 _DELTA = _by_tag(_EVENT)["content_block_delta"]
-_ASSISTANT = BY_TYPE["assistant"]
+_ASSISTANT = MESSAGES.by_type["assistant"]
 _RESULT = RESULT_BY_SUBTYPE["success"]
 
 #: What an entry of blocks.json is, by its kind (and where that leaves several, its type).
 BLOCK_HINTS: dict[str, Any] = {
     "block": _inner(_hint(_ASSISTANT, "message", "content"), list),
     "tool_result_item": _inner(
-        _hint(_by_tag(_inner(_hint(BY_TYPE["user"], "message", "content"), list))["tool_result"], "content"), list
+        _hint(_by_tag(_inner(_hint(MESSAGES.by_type["user"], "message", "content"), list))["tool_result"], "content"),
+        list,
     ),
     "stream_event": _EVENT,
     "delta": _hint(_DELTA, "delta"),
     "citation": _hint(_by_tag(_hint(_DELTA, "delta"))["citations_delta"], "citation"),
     "message message": _hint(_ASSISTANT, "message"),
-    "message user_message_param": _hint(BY_TYPE["user"], "message"),
+    "message user_message_param": _hint(MESSAGES.by_type["user"], "message"),
     "usage usage": _hint(_ASSISTANT, "message", "usage"),
     "usage non_nullable_usage": _hint(_RESULT, "usage"),
     "usage message_delta_usage": _hint(_by_tag(_EVENT)["message_delta"], "usage"),
@@ -179,8 +180,8 @@ def hint_of_entry(entry: Spec) -> Any:
     if entry["type"] == "result":
         return RESULT_BY_SUBTYPE.get(entry["subtype"])
     if entry["type"] == "(none)":
-        return message_class({nested["has"]: True}, Findings())
-    return BY_TYPE.get(entry["type"])
+        return MESSAGES.class_of({nested["has"]: True}, Findings())
+    return MESSAGES.by_type.get(entry["type"])
 
 
 def entry_name(entry: Spec) -> str:
@@ -315,7 +316,7 @@ class Walk:
             (spec,) = [e for e in BLOCKS if e["type"] == ref.removesuffix(" block") and e["kind"] == "block"]
         elif ref is not None:
             # The control envelopes stand under their own names in protocol.json.
-            fits = ref == "SDKControlRequest" and structs_in(hint) == [BY_TYPE["control_request"]]
+            fits = ref == "SDKControlRequest" and structs_in(hint) == [MESSAGES.by_type["control_request"]]
             return None if fits else ref
         if "variants" in spec:
             problems = [self.fit(hint, variant, f"{where}/{index}") for index, variant in enumerate(spec["variants"])]

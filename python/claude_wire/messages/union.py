@@ -45,16 +45,6 @@ MESSAGES = _Messages(
     {"system": SYSTEM_BY_SUBTYPE, "result": RESULT_BY_SUBTYPE},
     {"result": ResultMessage},
 )
-BY_TYPE: dict[str, type[Wire]] = MESSAGES.by_type
-
-
-def message_class(value: dict[str, Any], findings: Findings) -> type[Wire] | str:
-    """Return the class for a top-level object by its type and subtype, or the reason why there is none.
-
-    Raises:
-        Ambiguous: the type or the subtype has two values.
-    """
-    return MESSAGES.class_of(value, findings)
 
 
 def build_message(value: dict[str, Any], findings: Findings) -> Message:
