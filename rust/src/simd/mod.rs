@@ -30,7 +30,7 @@ mod output;
 mod plain;
 mod short;
 
-pub use output::{escape_of, Output, Words};
+pub use output::{Ascii, Output, Prefix, Unit, Words};
 pub use plain::Plain;
 pub use short::{begins, copy_plain, difference, string_end, Ahead, Key, PAD};
 

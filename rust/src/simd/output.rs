@@ -62,11 +62,108 @@ impl Words {
             long: Vec::new(),
         }
     }
+}
 
+/// Bytes that are written before a value: a comma in a list, or a key.
+pub trait Prefix {
     /// Returns the bytes.
-    #[must_use]
-    pub fn all(&self) -> &[u8] {
+    fn all(&self) -> &[u8];
+
+    /// Makes room in `out` for the bytes and for `len` more, writes the bytes, and returns their end. `out` does not count them as
+    /// written until [`end_at`](Output::end_at).
+    fn begin(&self, out: &mut Output, len: usize) -> Option<*mut u8>;
+}
+
+impl<const N: usize> Prefix for [u8; N] {
+    #[inline(always)]
+    fn all(&self) -> &[u8] {
+        self
+    }
+
+    #[inline(always)]
+    fn begin(&self, out: &mut Output, len: usize) -> Option<*mut u8> {
+        let to = out.reserve(N + len)?;
+        // SAFETY: `reserve` made room for more than `N` bytes.
+        unsafe {
+            to.cast::<[u8; N]>().write_unaligned(*self);
+            Some(to.add(N))
+        }
+    }
+}
+
+impl Prefix for Words {
+    #[inline(always)]
+    fn all(&self) -> &[u8] {
         self.bytes.get(..self.len).unwrap_or(&self.long)
+    }
+
+    #[inline(always)]
+    fn begin(&self, out: &mut Output, len: usize) -> Option<*mut u8> {
+        if self.len > PAD {
+            out.bytes(&self.long)?;
+            return out.reserve(len);
+        }
+        let to = out.reserve(PAD + len)?;
+        // SAFETY: there is room for `PAD + len` bytes: for the words with the zeros after them, and for `len` bytes after the words,
+        // which are at most `PAD`.
+        unsafe {
+            to.cast::<[u8; PAD]>().write_unaligned(self.bytes);
+            Some(to.add(self.len))
+        }
+    }
+}
+
+/// An ASCII string in memory that has [`FRONT`](Self::FRONT) readable bytes before it, such as the header of a Python string.
+///
+/// The last 16 bytes of the memory can be loaded whatever the length of the string is. For a string of 5 bytes they are 11 bytes of the
+/// header and the string.
+#[derive(Clone, Copy)]
+pub struct Ascii<'a>(&'a [u8]);
+
+impl<'a> Ascii<'a> {
+    /// The number of bytes before the string.
+    pub const FRONT: usize = WIDTH;
+
+    /// Returns the string after the first [`FRONT`](Self::FRONT) bytes of `memory`; `None` if `memory` is shorter. The string must be
+    /// ASCII.
+    #[inline(always)]
+    #[must_use]
+    pub fn after_front(memory: &'a [u8]) -> Option<Self> {
+        (memory.len() >= Self::FRONT).then_some(Self(memory))
+    }
+
+    /// Returns the string.
+    #[inline(always)]
+    #[must_use]
+    pub fn text(self) -> &'a [u8] {
+        self.0.get(Self::FRONT..).unwrap_or_default()
+    }
+}
+
+/// A character as CPython stores it in a string that is not ASCII: in one, two or four bytes.
+pub trait Unit: Copy {
+    /// Returns the code point, perhaps that of a surrogate.
+    fn number(self) -> u32;
+}
+
+impl Unit for u8 {
+    #[inline(always)]
+    fn number(self) -> u32 {
+        self.into()
+    }
+}
+
+impl Unit for u16 {
+    #[inline(always)]
+    fn number(self) -> u32 {
+        self.into()
+    }
+}
+
+impl Unit for u32 {
+    #[inline(always)]
+    fn number(self) -> u32 {
+        self
     }
 }
 
@@ -199,80 +296,50 @@ impl Output {
         Some(())
     }
 
-    /// Writes `words`, and the bytes `after` them.
+    /// Writes the bytes `before`, and then `bytes`, such as `null`.
     #[inline(always)]
-    pub fn words<const N: usize>(&mut self, words: &Words, after: [u8; N]) -> Option<()> {
-        // SAFETY: `reserve_words` made room for `N` bytes at `to`, all of which are written.
+    pub fn constant<const N: usize>(&mut self, before: &impl Prefix, bytes: [u8; N]) -> Option<()> {
+        let to = before.begin(self, N)?;
+        // SAFETY: `begin` made room for `N` bytes at `to`, all of which are written.
         unsafe {
-            let to = self.reserve_words(words, N)?;
-            to.cast::<[u8; N]>().write_unaligned(after);
+            to.cast::<[u8; N]>().write_unaligned(bytes);
             self.end_at(to.add(N));
         }
         Some(())
     }
 
-    /// Writes `words`, and makes room for `len` more bytes. Returns the place of the next write.
+    /// Writes the bytes `before`, and the ASCII string `text` in quotes.
     #[inline(always)]
-    fn reserve_words(&mut self, words: &Words, len: usize) -> Option<*mut u8> {
-        if words.len > PAD {
-            self.bytes(&words.long)?;
-            return self.reserve(len);
+    pub fn ascii(&mut self, before: &impl Prefix, text: Ascii<'_>) -> Option<()> {
+        let len = text.text().len();
+        if len > PART {
+            return self.long_ascii(before.all(), text.text());
         }
-        let to = self.reserve(PAD + len)?;
-        // SAFETY: there is room for `PAD + len` bytes: for the words with the zeros after them, and for `len` bytes after the words,
-        // which are at most `PAD`.
+        let to = before.begin(self, escaped_room(len))?;
+        // SAFETY: there are `escaped_room` free bytes at `to`: for two quotes, and for what `escape_ascii` requires between them.
         unsafe {
-            to.cast::<[u8; PAD]>().write_unaligned(words.bytes);
-            let to = to.add(words.len);
-            Some(to)
-        }
-    }
-
-    /// Writes `words`, and the ASCII string `text` in quotes.
-    #[inline(always)]
-    pub fn words_and_text(&mut self, words: &Words, text: &[u8]) -> Option<()> {
-        if text.len() > PART {
-            self.bytes(words.all())?;
-            return self.other_text(text, true);
-        }
-        // SAFETY: there are `escaped_room` free bytes at `to`, as `quoted` requires. It returns the end of what it wrote.
-        unsafe {
-            let to = self.reserve_words(words, escaped_room(text.len()))?;
-            let end = quoted::<false>(text, to);
-            self.end_at(end);
+            to.write(b'"');
+            let end = escape_ascii(text, to.add(1));
+            end.write(b'"');
+            self.end_at(end.add(1));
         }
         Some(())
     }
 
-    /// Writes the string `text` in quotes, with the bytes `before` and `after` it. If `is_ascii` is false, U+2028 and U+2029 are escaped
-    /// as well, because some readers treat them as the end of a line.
-    #[inline(always)]
-    pub fn text<const N: usize, const M: usize>(
-        &mut self,
-        before: [u8; N],
-        text: &[u8],
-        is_ascii: bool,
-        after: [u8; M],
-    ) -> Option<()> {
-        if text.len() > PART || !is_ascii {
-            self.bytes(&before)?;
-            self.other_text(text, is_ascii)?;
-            return self.bytes(&after);
-        }
-        // SAFETY: there is room for `before`, `after` and `escaped_room` between them, which is what `quoted` requires.
-        unsafe {
-            let to = self.reserve(N + escaped_room(text.len()) + M)?;
-            to.cast::<[u8; N]>().write_unaligned(before);
-            let to = quoted::<false>(text, to.add(N));
-            to.cast::<[u8; M]>().write_unaligned(after);
-            self.end_at(to.add(M));
-        }
-        Some(())
-    }
-
-    /// Writes a string that is longer than [`PART`] or not ASCII, in quotes, one part after another.
+    /// Does the same as [`ascii`](Self::ascii) for a string longer than [`PART`], one part after another.
     #[inline(never)]
-    fn other_text(&mut self, mut text: &[u8], is_ascii: bool) -> Option<()> {
+    fn long_ascii(&mut self, before: &[u8], text: &[u8]) -> Option<()> {
+        self.bytes(before)?;
+        self.parts(text, |part, to| {
+            // SAFETY: `parts` has made `escaped_room` free bytes at `to`.
+            Some(unsafe { escape_long::<false>(part, to) })
+        })
+    }
+
+    /// Writes a string of UTF-8 in quotes, one part after another. Escapes U+2028 and U+2029 as well, because some readers treat them as
+    /// the end of a line.
+    #[inline(never)]
+    pub fn utf8(&mut self, mut text: &[u8]) -> Option<()> {
         self.bytes(b"\"")?;
         while !text.is_empty() {
             let mut end = text.len().min(PART);
@@ -284,11 +351,7 @@ impl Output {
             let to = self.reserve(escaped_room(part.len()))?;
             // SAFETY: there are `escaped_room` free bytes at `to`, more than `escape` requires.
             unsafe {
-                let end = if is_ascii {
-                    escape::<false>(part, to)
-                } else {
-                    escape::<true>(part, to)
-                };
+                let end = escape::<true>(part, to);
                 self.end_at(end);
             }
             text = rest;
@@ -296,16 +359,32 @@ impl Output {
         self.bytes(b"\"")
     }
 
-    /// Writes an integer.
+    /// Writes a string of characters as UTF-8 in quotes. Escapes U+2028 and U+2029 as [`utf8`](Self::utf8) does. If there is a surrogate,
+    /// returns `None` after writing a part of the string.
+    #[inline(never)]
+    pub fn characters<U: Unit>(&mut self, text: &[U]) -> Option<()> {
+        self.parts(text, |part, to| {
+            // SAFETY: `parts` has made `escaped_room` free bytes at `to`.
+            unsafe { escape_characters(part, to) }
+        })
+    }
+
+    /// Writes a string in quotes, one part after another. `write` gets a part and a place with [`escaped_room`] for it, and returns the
+    /// end of what it wrote there.
     #[inline(always)]
-    pub fn int(&mut self, value: i64) -> Option<()> {
-        let to = self.reserve(INT_ROOM)?;
-        // SAFETY: there are `INT_ROOM` free bytes at `to`, as `int` requires.
-        unsafe {
-            let end = int(value, to);
-            self.end_at(end);
+    fn parts<U: Copy>(
+        &mut self,
+        text: &[U],
+        write: impl Fn(&[U], *mut u8) -> Option<*mut u8>,
+    ) -> Option<()> {
+        self.bytes(b"\"")?;
+        for part in text.chunks(PART) {
+            let to = self.reserve(escaped_room(part.len()))?;
+            let end = write(part, to)?;
+            // SAFETY: `write` has written all bytes before `end`, within the room of the part.
+            unsafe { self.end_at(end) };
         }
-        Some(())
+        self.bytes(b"\"")
     }
 
     /// Writes a decimal point and `digits` with leading zeros to `places` places: `(5, 3)` gives `.005`. `places` is at most 16, and
@@ -324,12 +403,12 @@ impl Output {
         self.bytes(written)
     }
 
-    /// Writes `words` and an integer.
+    /// Writes the bytes `before`, and an integer.
     #[inline(always)]
-    pub fn words_and_int(&mut self, words: &Words, value: i64) -> Option<()> {
+    pub fn int(&mut self, before: &impl Prefix, value: i64) -> Option<()> {
+        let to = before.begin(self, INT_ROOM)?;
         // SAFETY: there are `INT_ROOM` free bytes at `to`, as `int` requires.
         unsafe {
-            let to = self.reserve_words(words, INT_ROOM)?;
             let end = int(value, to);
             self.end_at(end);
         }
@@ -358,7 +437,24 @@ unsafe fn int(value: i64, to: *mut u8) -> *mut u8 {
     }
 }
 
-/// Does the same as [`int`] for integers of any length, two digits at a time.
+/// Returns the digits of an integer below 100,000,000, and their number.
+///
+/// One multiplication divides several parts of the integer: 12345678 becomes 1234 and 5678, then 12, 34, 56 and 78, then 8 digits.
+#[inline(always)]
+fn eight_digits(value: u32) -> ([u8; 8], usize) {
+    let fours = u64::from(value / 10_000) | u64::from(value % 10_000) << 32;
+    // For a number below 10,000, n * 10486 >> 20 is n / 100; for one below 100, n * 103 >> 10 is n / 10.
+    let hundreds = ((fours * 10_486) >> 20) & 0x0000_007f_0000_007f;
+    let twos = hundreds | (fours - 100 * hundreds) << 16;
+    let tens = ((twos * 103) >> 10) & 0x000f_000f_000f_000f;
+    let ones = tens | (twos - 10 * tens) << 8;
+    // The first digit is the lowest byte, so the zeros before the first digit are shifted out. The integer 0 keeps one.
+    let zeros = (ones | 1 << 56).trailing_zeros() / 8;
+    let digits = (ones | 0x3030_3030_3030_3030) >> (8 * zeros);
+    (digits.to_le_bytes(), 8 - zeros as usize)
+}
+
+/// Does the same as [`int`] for integers of any length: up to eight digits at a time, more of them by two.
 ///
 /// # Safety
 ///
@@ -368,6 +464,11 @@ unsafe fn long_int(value: i64, mut to: *mut u8) -> *mut u8 {
     let mut rest = value.unsigned_abs();
     // SAFETY: the caller guarantees 20 bytes. A sign is 1 byte, and the logarithm gives the exact number of digits: at most 19.
     unsafe {
+        if let Ok(value @ 0..=99_999_999) = u32::try_from(value) {
+            let (digits, len) = eight_digits(value);
+            to.cast::<[u8; 8]>().write_unaligned(digits);
+            return to.add(len);
+        }
         if value < 0 {
             to.write(b'-');
             to = to.add(1);
@@ -408,89 +509,160 @@ fn escaped_room(len: usize) -> usize {
     6 * len + 2 + MOST_WIDTH
 }
 
-/// Writes a string in quotes at `to`, and returns its end.
+/// Writes the content of a JSON string at `to`, without quotes, and returns its end.
+///
+/// Up to 16 bytes take no loop: the last 16 bytes of the memory are searched at the same time, and the bits of the bytes before the
+/// string are shifted out. If there is a byte to escape, [`escape_from`] writes the string again.
 ///
 /// # Safety
 ///
-/// There are at least [`escaped_room`] free bytes at `to`.
+/// There is room at `to` for 6 bytes per byte, and for one vector of [`MOST_WIDTH`] more.
 #[inline(always)]
-unsafe fn quoted<const UTF8: bool>(bytes: &[u8], to: *mut u8) -> *mut u8 {
-    // SAFETY: the caller guarantees room for two quotes, and for the escaped bytes and a vector between them.
+#[allow(clippy::cast_possible_truncation)] // The length is below 8 where it is cast.
+unsafe fn escape_ascii(text: Ascii<'_>, to: *mut u8) -> *mut u8 {
+    let Ascii(memory) = text;
+    let text = text.text();
+    let len = text.len();
+    // SAFETY: each load is within `memory`. Each store begins at most `len` bytes after `to` and has at most one vector, for which the
+    // caller guarantees room. `escape_from` gets what is left of the room.
     unsafe {
-        to.write(b'"');
-        let end = escape::<UTF8>(bytes, to.add(1));
-        end.write(b'"');
-        end.add(1)
+        let Some(last) = memory.last_chunk::<WIDTH>() else {
+            return to;
+        };
+        if len <= WIDTH {
+            let front = WIDTH - len;
+            if let (Some(first), Some(last)) = (text.first_chunk::<8>(), text.last_chunk::<8>()) {
+                to.cast::<[u8; 8]>().write_unaligned(*first);
+                to.add(len - 8).cast::<[u8; 8]>().write_unaligned(*last);
+            } else if let Some(last) = memory.last_chunk::<8>() {
+                // Shift out the bytes before the string. For an empty string nothing is shifted, and nothing of this is kept.
+                let bytes = u64::from_le_bytes(*last).wrapping_shr(8 * (8 - len as u32));
+                to.cast::<[u8; 8]>().write_unaligned(bytes.to_le_bytes());
+            }
+            if specials(last, also::<false>()) >> front == 0 {
+                return to.add(len);
+            }
+            return escape_from::<false>(text, 0, to);
+        }
+        if len >= LONG {
+            return escape_long::<false>(text, to);
+        }
+        let end = len - WIDTH;
+        let mut at = 0;
+        while at < end {
+            let block = &*text.as_ptr().add(at).cast::<[u8; WIDTH]>();
+            to.add(at).cast::<[u8; WIDTH]>().write_unaligned(*block);
+            if specials(block, also::<false>()) != 0 {
+                return escape_from::<false>(text, at, to.add(at));
+            }
+            at += WIDTH;
+        }
+        to.add(end).cast::<[u8; WIDTH]>().write_unaligned(*last);
+        if specials(last, also::<false>()) == 0 {
+            return to.add(len);
+        }
+        escape_from::<false>(text, end, to.add(end))
     }
 }
 
 /// Writes the content of a JSON string at `to`, without quotes, and returns its end. With `UTF8`, it also escapes U+2028 and U+2029;
 /// without `UTF8`, the bytes must be ASCII.
 ///
-/// Short strings take no loop: two vectors, or two words, that overlap in the middle cover them. 11 bytes are copied as the
-/// words 0..8 and 3..11. If either has a byte to escape, [`escape_from`] writes the string again.
+/// # Safety
+///
+/// There is room at `to` for 6 bytes per byte, and for one vector of [`MOST_WIDTH`] more.
+#[inline(always)]
+unsafe fn escape<const UTF8: bool>(bytes: &[u8], to: *mut u8) -> *mut u8 {
+    // SAFETY: the caller guarantees room for as many bytes.
+    unsafe {
+        if bytes.len() >= LONG {
+            escape_long::<UTF8>(bytes, to)
+        } else {
+            escape_from::<UTF8>(bytes, 0, to)
+        }
+    }
+}
+
+/// Writes the content of a JSON string as UTF-8 at `to`, without quotes, and returns its end; `None` for a surrogate.
+///
+/// Sixteen characters of ASCII are written as one vector. Of sixteen with another among them, each is written by itself.
 ///
 /// # Safety
 ///
-/// There is room at `to` for 6 bytes per byte, and for one vector more.
+/// There is room at `to` for 6 bytes per character, and for one vector of [`MOST_WIDTH`] more.
 #[inline(always)]
-unsafe fn escape<const UTF8: bool>(bytes: &[u8], to: *mut u8) -> *mut u8 {
-    let is_plain = |block: &[u8; WIDTH]| specials(block, also::<UTF8>()) == 0;
-    let both = |first: u64, last: u64| (u128::from(first) | u128::from(last) << 64).to_le_bytes();
-    let len = bytes.len();
-    let mut at = 0;
-    // SAFETY: each load is within `bytes`, as its place is at most `len` minus its width. Each store goes to the same place after `to`,
-    // where the caller guarantees room. `escape_from` gets what is left of the room.
+unsafe fn escape_characters<U: Unit>(mut text: &[U], mut to: *mut u8) -> Option<*mut u8> {
+    // SAFETY: the caller guarantees room for 6 bytes per character, and for a vector. Each character takes at most 6, and a store writes
+    // at most one vector beyond that.
     unsafe {
-        if len >= LONG {
-            return escape_long::<UTF8>(bytes, to);
-        }
-        if let Some(last) = bytes.last_chunk::<WIDTH>() {
-            let end = len - WIDTH;
-            while at < end {
-                let block = &*bytes.as_ptr().add(at).cast::<[u8; WIDTH]>();
-                to.add(at).cast::<[u8; WIDTH]>().write_unaligned(*block);
-                if !is_plain(block) {
-                    return escape_from::<UTF8>(bytes, at, to.add(at));
+        while let Some(block) = text.first_chunk::<WIDTH>() {
+            let mut count = WIDTH;
+            if block.iter().fold(0, |all, unit| all | unit.number()) < 0x80 {
+                #[allow(clippy::cast_possible_truncation)] // They are below 0x80.
+                let bytes = block.map(|unit| unit.number() as u8);
+                to.cast::<[u8; WIDTH]>().write_unaligned(bytes);
+                let found = specials(&bytes, also::<false>());
+                if found == 0 {
+                    to = to.add(WIDTH);
+                } else {
+                    let index = found.trailing_zeros() as usize;
+                    (count, to) = escape_one::<false>(&bytes, index, to.add(index));
                 }
-                at += WIDTH;
+            } else {
+                for unit in block {
+                    to = escape_character(unit.number(), to)?;
+                }
             }
-            // The last vector may overlap the one before, with the same bytes.
-            to.add(end).cast::<[u8; WIDTH]>().write_unaligned(*last);
-            if is_plain(last) {
-                return to.add(len);
-            }
-        } else if let (Some(first), Some(last)) =
-            (bytes.first_chunk::<8>(), bytes.last_chunk::<8>())
-        {
-            to.cast::<[u8; 8]>().write_unaligned(*first);
-            to.add(len - 8).cast::<[u8; 8]>().write_unaligned(*last);
-            if is_plain(&both(u64::from_le_bytes(*first), u64::from_le_bytes(*last))) {
-                return to.add(len);
-            }
-        } else if let (Some(first), Some(last)) =
-            (bytes.first_chunk::<4>(), bytes.last_chunk::<4>())
-        {
-            to.cast::<[u8; 4]>().write_unaligned(*first);
-            to.add(len - 4).cast::<[u8; 4]>().write_unaligned(*last);
-            let first = u64::from(u32::from_le_bytes(*first));
-            let all = first | u64::from(u32::from_le_bytes(*last)) << 32;
-            if is_plain(&both(all, all)) {
-                return to.add(len);
-            }
-        } else if let (Some(first), Some(last)) = (bytes.first(), bytes.last()) {
-            let middle = bytes[len / 2];
-            to.write(*first);
-            to.add(len / 2).write(middle);
-            to.add(len - 1).write(*last);
-            let all = u64::from_le_bytes([*first, middle, *last, b' ', b' ', b' ', b' ', b' ']);
-            if is_plain(&both(all, all)) {
-                return to.add(len);
-            }
-        } else {
-            return to;
+            text = &text[count..];
         }
-        escape_from::<UTF8>(bytes, at, to.add(at))
+        for unit in text {
+            to = escape_character(unit.number(), to)?;
+        }
+    }
+    Some(to)
+}
+
+/// Writes a character of a JSON string as UTF-8 or as an escape, and returns its end; `None` for a surrogate.
+///
+/// # Safety
+///
+/// There is room for 8 bytes at `to`.
+#[inline(always)]
+unsafe fn escape_character(character: u32, to: *mut u8) -> Option<*mut u8> {
+    // Returns six bits of the character, from bit `shift` on, as byte `index` of a word.
+    let six = |shift: u32, index: u32| (character >> shift & 0x3f) << (8 * index);
+    let (bytes, len) = match character {
+        0..0x20 | 0x22 | 0x5c => {
+            let (escape, len) = &ESCAPES[character as usize];
+            // SAFETY: the caller guarantees room for as many bytes.
+            unsafe {
+                to.cast::<[u8; 8]>().write_unaligned(*escape);
+                return Some(to.add(*len));
+            }
+        }
+        0x20..0x80 => (character, 1),
+        0x80..0x800 => (0x80c0 | character >> 6 | six(0, 1), 2),
+        0x2028 | 0x2029 => {
+            let escape = b"\\u202";
+            // SAFETY: the caller guarantees room for as many bytes.
+            unsafe {
+                to.cast::<[u8; 5]>().write_unaligned(*escape);
+                to.add(5)
+                    .write(if character & 1 == 0 { b'8' } else { b'9' });
+                return Some(to.add(6));
+            }
+        }
+        0xd800..0xe000 | 0x11_0000.. => return None,
+        0x800..0x1_0000 => (0x80_80e0 | character >> 12 | six(6, 1) | six(0, 2), 3),
+        0x1_0000..0x11_0000 => (
+            0x8080_80f0 | character >> 18 | six(12, 1) | six(6, 2) | six(0, 3),
+            4,
+        ),
+    };
+    // SAFETY: the caller guarantees room for as many bytes.
+    unsafe {
+        to.cast::<[u8; 4]>().write_unaligned(bytes.to_le_bytes());
+        Some(to.add(len))
     }
 }
 
@@ -557,7 +729,7 @@ impl<const UTF8: bool> Operation for Long<'_, UTF8> {
     }
 }
 
-/// Does the same as [`escape`] for the bytes from `at` on, of which some have to be escaped.
+/// Does the same as [`escape`] for the bytes from `at` on, 16 at a time.
 ///
 /// # Safety
 ///
@@ -657,9 +829,9 @@ static ESCAPES: [([u8; 8], usize); 128] = {
     all
 };
 
-/// Returns the escape of an ASCII byte in a JSON string: `\n` for a line feed, `\u0001` for the byte 1.
-#[must_use]
-pub fn escape_of(byte: u8) -> &'static [u8] {
+/// How a string has the byte of ASCII that it does not have as it is.
+#[cfg(test)]
+pub(super) fn escape_of(byte: u8) -> &'static [u8] {
     let (written, len) = &ESCAPES[usize::from(byte) % ESCAPES.len()];
     &written[..*len]
 }

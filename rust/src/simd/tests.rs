@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::output::Long;
+use super::output::{escape_of, Long};
 use super::plain::is_special;
 use super::*;
 
@@ -151,8 +151,8 @@ proptest! {
     fn whole_numbers_are_written(value: i64, shift in 0u32..64) {
         for value in [value >> shift, i64::MIN, i64::MAX, 0] {
             let mut out = Output::default();
-            out.int(value).unwrap();
-            out.words_and_int(&Words::new(&[b'w'; 40]), value).unwrap();
+            out.int(b"", value).unwrap();
+            out.int(&Words::new(&[b'w'; 40]), value).unwrap();
             prop_assert_eq!(std::str::from_utf8(out.written()).unwrap(), format!("{value}{}{value}", "w".repeat(40)));
         }
     }
@@ -166,9 +166,16 @@ proptest! {
         for (text, is_ascii) in [(text.clone(), true), (text.clone(), false), (text + &wide, false)] {
             let mut out = Output::default();
             out.bytes(before.as_bytes()).unwrap();
-            out.text([b','], text.as_bytes(), is_ascii, [b':']).unwrap();
-            out.words_and_text(&Words::new(b"words"), b"end").unwrap();
-            let expected = format!("{before},\"{}\":words\"end\"", escaped(&text));
+            if is_ascii {
+                let memory = [&[b'"'; Ascii::FRONT], text.as_bytes()].concat();
+                let text = Ascii::after_front(&memory).unwrap();
+                out.ascii(&Words::new(b"words"), text).unwrap();
+            } else {
+                out.bytes(b"words").unwrap();
+                out.utf8(text.as_bytes()).unwrap();
+            }
+            out.bytes(b"end").unwrap();
+            let expected = format!("{before}words\"{}\"end", escaped(&text));
             prop_assert_eq!(std::str::from_utf8(out.written()), Ok(expected.as_str()));
             for level in [Level::Plain, Level::Fast] {
                 let long = long_escaped(level, text.as_bytes(), is_ascii);

@@ -9,7 +9,7 @@
 use std::fmt::Write;
 
 use super::read::MAX_DEPTH;
-use crate::simd::{escape_of, Output, Words};
+use crate::simd::{Ascii, Output, Prefix, Words};
 
 /// The most bytes that the output keeps between two lines.
 const KEPT_BYTES: usize = 64 * 1024;
@@ -52,10 +52,10 @@ pub trait Source<'a> {
     fn identity(&self, text: Self::Value) -> u64;
     /// Makes a reference that keeps a value alive.
     fn keep(&self, value: Self::Value) -> Self::Kept;
-    /// Calls `each` with the items of a list, until it returns false.
-    fn items(&self, list: Self::Value, each: impl FnMut(Self::Value) -> bool);
-    /// Calls `each` with the keys and values of a dict, until it returns false.
-    fn pairs(&self, dict: Self::Value, each: impl FnMut(Self::Value, Self::Value) -> bool);
+    /// The items of a list.
+    fn items(&self, list: Self::Value) -> impl Iterator<Item = Self::Value>;
+    /// The keys of a dict with their values.
+    fn pairs(&self, dict: Self::Value) -> impl Iterator<Item = (Self::Value, Self::Value)>;
 }
 
 /// Where a record has a field.
@@ -106,7 +106,7 @@ pub enum Seen<'a, V> {
 #[derive(Clone, Copy)]
 pub enum Text<'a> {
     /// ASCII.
-    Ascii(&'a [u8]),
+    Ascii(Ascii<'a>),
     /// UTF-8.
     Utf8(&'a [u8]),
     /// Characters below 256.
@@ -125,8 +125,6 @@ pub enum Unwritten<V> {
     /// The caller has to write the line, since this class has no shape yet.
     Wants(V),
 }
-
-type Written<V> = Result<(), Unwritten<V>>;
 
 /// How to write records of a class.
 pub struct Shape<F> {
@@ -157,7 +155,7 @@ impl<F> Shape<F> {
 
 /// The last keys of dicts in their written form.
 struct Keys<K> {
-    /// By [`Keys::place`]. After them comes an empty one, for a key that is already written.
+    /// By [`Keys::place`].
     all: Vec<Key<K>>,
 }
 
@@ -172,7 +170,7 @@ struct Key<K> {
 
 impl<K> Keys<K> {
     /// The number of keys.
-    const COUNT: usize = 256;
+    const COUNT: usize = 1024;
 
     fn new() -> Self {
         let none = || Key {
@@ -180,7 +178,7 @@ impl<K> Keys<K> {
             words: Words::few(*b""),
             kept: None,
         };
-        let all = std::iter::repeat_with(none).take(Self::COUNT + 1);
+        let all = std::iter::repeat_with(none).take(Self::COUNT);
         Self { all: all.collect() }
     }
 
@@ -225,49 +223,43 @@ impl<S, F, K> Writer<S, F, K> {
     ///
     /// [`Unwritten`]: the caller has to write the line. Nothing of it was written here.
     #[inline]
-    pub fn line<'a>(&mut self, value: S::Value) -> Written<S::Value>
+    pub fn line<'a>(&mut self, value: S::Value) -> Result<(), Unwritten<S::Value>>
     where
         S: Source<'a, Fields = F, Kept = K>,
     {
         let start = self.out.place();
-        let written = self.whole_line(value);
-        if written.is_err() {
-            self.out.truncate(start);
-        }
-        written
-    }
-
-    #[inline]
-    fn whole_line<'a>(&mut self, value: S::Value) -> Written<S::Value>
-    where
-        S: Source<'a, Fields = F, Kept = K>,
-    {
         let mut writing = Writing {
             source: &self.source,
             shapes: &self.shapes,
             keys: &mut self.keys,
             out: &mut self.out,
             new: None,
+            unplanned: None,
         };
-        let seen = match writing.source.shape(value) {
-            Some(shape) => Seen::Record(shape),
-            None => writing.source.look(value),
-        };
-        match seen {
-            Seen::Record(shape) => writing.record(value, shape, 0)?,
-            Seen::Dict => writing.dict(value, 0)?,
-            Seen::Unplanned(class) => return Err(Unwritten::Wants(class)),
-            _ => return Err(Unwritten::FallsThrough),
+        let written = writing.line(value);
+        let Writing { new, unplanned, .. } = writing;
+        if written.is_none() {
+            self.out.truncate(start);
+            return Err(unplanned.map_or(Unwritten::FallsThrough, Unwritten::Wants));
         }
-        if let Some((record, shape)) = writing.new {
-            let shape = &mut self.shapes[shape];
-            let known = self.source.learn(record, &mut shape.fields).into_iter();
-            let place = |index| self.source.place(&shape.fields, index);
-            shape.known = known
-                .map(|index| (place(index), shape.keys[index].clone()))
-                .collect();
+        if let Some((record, shape)) = new {
+            self.learn(record, shape);
         }
-        self.out.bytes(b"\n").ok_or(Unwritten::FallsThrough)
+        Ok(())
+    }
+
+    /// Makes the fields of a record [known](Source::is_known), for the next records of its shape.
+    #[cold]
+    fn learn<'a>(&mut self, record: S::Value, shape: usize)
+    where
+        S: Source<'a, Fields = F, Kept = K>,
+    {
+        let shape = &mut self.shapes[shape];
+        let known = self.source.learn(record, &mut shape.fields).into_iter();
+        let place = |index| self.source.place(&shape.fields, index);
+        shape.known = known
+            .map(|index| (place(index), shape.keys[index].clone()))
+            .collect();
     }
 
     /// The lines so far.
@@ -289,6 +281,7 @@ impl<S, F, K> Writer<S, F, K> {
     }
 }
 
+/// Writes a line. The functions return `None` if the caller has to write it: without memory too.
 struct Writing<'w, V, S, F, K> {
     source: &'w S,
     shapes: &'w [Shape<F>],
@@ -296,82 +289,83 @@ struct Writing<'w, V, S, F, K> {
     out: &'w mut Output,
     /// A record with fields that are not [known](Source::is_known), and its shape.
     new: Option<(V, usize)>,
-}
-
-/// The text before a value.
-#[derive(Clone, Copy)]
-enum Before<'w> {
-    /// This text.
-    Words(&'w Words),
-    /// The key at this index of [`Keys::all`].
-    Key(usize),
+    /// The class without a shape because of which the line is not written.
+    unplanned: Option<V>,
 }
 
 impl<'a, S: Source<'a>> Writing<'_, S::Value, S, S::Fields, S::Kept> {
+    /// Writes a record or a dict, and a line feed.
+    #[inline(always)]
+    fn line(&mut self, value: S::Value) -> Option<()> {
+        let seen = match self.source.shape(value) {
+            Some(shape) => Seen::Record(shape),
+            None => self.source.look(value),
+        };
+        match seen {
+            Seen::Record(shape) => self.record(value, shape, 0)?,
+            Seen::Dict => self.dict(value, 0)?,
+            Seen::Unplanned(class) => return self.wants(class),
+            _ => return None,
+        }
+        self.out.bytes(b"\n")
+    }
+
+    /// Remembers the class that needs a shape.
+    #[cold]
+    fn wants(&mut self, class: S::Value) -> Option<()> {
+        self.unplanned = Some(class);
+        None
+    }
+
     /// Writes a value, and the text before it.
     #[inline(always)]
-    fn value(&mut self, before: Before<'_>, value: S::Value, depth: usize) -> Written<S::Value> {
-        let before = match before {
-            Before::Words(words) => words,
-            Before::Key(place) => &self.keys.all[place].words,
-        };
+    fn value(&mut self, before: &impl Prefix, value: S::Value, depth: usize) -> Option<()> {
         let seen = self.source.look(value);
-        let written = match seen {
-            Seen::Text(Text::Ascii(text)) => self.out.words_and_text(before, text),
-            Seen::Null => self.out.words(before, *b"null"),
-            Seen::Int(value) => self.out.words_and_int(before, value),
-            Seen::Bool(true) => self.out.words(before, *b"true"),
-            Seen::Bool(false) => self.out.words(before, *b"false"),
-            Seen::Text(text) => self
-                .out
-                .words(before, [])
-                .and_then(|()| write_text(self.out, text)),
-            Seen::Float(value) => self
-                .out
-                .words(before, [])
-                .and_then(|()| write_float(self.out, value)),
-            Seen::Unplanned(class) => return Err(Unwritten::Wants(class)),
+        write_plain(self.out, before, &seen)?;
+        self.nested(value, seen, depth)
+    }
+
+    /// Writes a value that is not plain, see [`write_plain`].
+    #[inline(always)]
+    fn nested(&mut self, value: S::Value, seen: Seen<'a, S::Value>, depth: usize) -> Option<()> {
+        match seen {
+            Seen::Record(shape) => self.record(value, shape, depth + 1),
+            Seen::Dict => self.dict(value, depth + 1),
+            Seen::List => self.list(value, depth + 1),
+            Seen::Unplanned(class) => self.wants(class),
             Seen::Other => None,
-            Seen::List | Seen::Dict | Seen::Record(_) => {
-                self.out.words(before, []).ok_or(Unwritten::FallsThrough)?;
-                return match seen {
-                    Seen::Record(shape) => self.record(value, shape, depth + 1),
-                    Seen::Dict => self.dict(value, depth + 1),
-                    _ => self.list(value, depth + 1),
-                };
-            }
-        };
-        written.ok_or(Unwritten::FallsThrough)
+            _ => Some(()),
+        }
     }
 
     /// As [`value`](Self::value), not inlined, for rare values.
     #[inline(never)]
-    fn value_apart(&mut self, before: &Words, value: S::Value, depth: usize) -> Written<S::Value> {
-        self.value(Before::Words(before), value, depth)
+    fn value_apart(&mut self, before: &[u8], value: S::Value, depth: usize) -> Option<()> {
+        self.out.bytes(before)?;
+        self.value(b"", value, depth)
     }
 
-    fn record(&mut self, record: S::Value, shape: usize, depth: usize) -> Written<S::Value> {
+    fn record(&mut self, record: S::Value, shape: usize, depth: usize) -> Option<()> {
         if depth >= MAX_DEPTH {
-            return Err(Unwritten::FallsThrough);
+            return None;
         }
         let number = shape;
         let shape = &self.shapes[number];
         let start = self.out.place();
-        let opened = self.out.words(&shape.opening, []);
-        opened.ok_or(Unwritten::FallsThrough)?;
+        self.out.constant(&shape.opening, [])?;
         if self.source.is_known(record, &shape.fields) {
             for (place, words) in &shape.known {
                 match self.source.field(record, place) {
-                    Field::Value(value) => self.value(Before::Words(words), value, depth)?,
+                    Field::Value(value) => self.value(words, value, depth)?,
                     Field::Absent => {}
-                    Field::Emptied => return Err(Unwritten::FallsThrough),
+                    Field::Emptied => return None,
                 }
             }
         } else {
             self.new = Some((record, number));
             self.new_record(record, shape, depth)?;
         }
-        close(self.out, start, b'{', b'}').ok_or(Unwritten::FallsThrough)
+        close(self.out, start, b'{', b'}')
     }
 
     /// Writes the fields of a record, and its other keys.
@@ -381,86 +375,66 @@ impl<'a, S: Source<'a>> Writing<'_, S::Value, S, S::Fields, S::Kept> {
         record: S::Value,
         shape: &Shape<S::Fields>,
         depth: usize,
-    ) -> Written<S::Value> {
+    ) -> Option<()> {
         let mut from = 0;
         while let Some((index, value)) = self.source.next(record, &shape.fields, from) {
-            let value = value.ok_or(Unwritten::FallsThrough)?;
             from = index + 1;
-            self.value_apart(&shape.keys[index], value, depth)?;
+            self.value_apart(shape.keys[index].all(), value?, depth)?;
         }
         match self.source.extra(record, &shape.fields) {
             Some(extra) => self.extra(extra, shape, depth),
-            None => Ok(()),
+            None => Some(()),
         }
     }
 
-    /// Writes the keys of a record that are no fields. A key that is a field's is left to the caller, who decides which of the two
-    /// to write.
+    /// Writes the keys of a record that have no field. If a field has the same key, the caller decides which of the two to write.
     #[cold]
-    fn extra(
-        &mut self,
-        extra: S::Value,
-        shape: &Shape<S::Fields>,
-        depth: usize,
-    ) -> Written<S::Value> {
+    fn extra(&mut self, extra: S::Value, shape: &Shape<S::Fields>, depth: usize) -> Option<()> {
         if !matches!(self.source.look(extra), Seen::Dict) {
-            return Err(Unwritten::FallsThrough);
+            return None;
         }
-        let mut written = Ok(());
-        let source = self.source;
-        source.pairs(extra, |key, value| {
+        for (key, value) in self.source.pairs(extra) {
             let start = self.out.place();
-            written = self
-                .key(key)
-                .filter(|()| {
-                    let key = &self.out.written()[start..];
-                    let mut keys = shape.keys.iter().chain([&shape.tag_key]);
-                    keys.all(|other| other.all() != key)
-                })
-                .ok_or(Unwritten::FallsThrough)
-                .and_then(|()| self.value_apart(&NOTHING, value, depth));
-            written.is_ok()
-        });
-        written
-    }
-
-    fn list(&mut self, list: S::Value, depth: usize) -> Written<S::Value> {
-        if depth >= MAX_DEPTH {
-            return Err(Unwritten::FallsThrough);
-        }
-        let start = self.out.place();
-        let mut written = Ok(());
-        let source = self.source;
-        source.items(list, |item| {
-            written = self.value(Before::Words(&COMMA), item, depth);
-            written.is_ok()
-        });
-        written?;
-        close(self.out, start, b'[', b']').ok_or(Unwritten::FallsThrough)
-    }
-
-    fn dict(&mut self, dict: S::Value, depth: usize) -> Written<S::Value> {
-        if depth >= MAX_DEPTH {
-            return Err(Unwritten::FallsThrough);
-        }
-        let start = self.out.place();
-        let mut written = Ok(());
-        let source = self.source;
-        source.pairs(dict, |key, value| {
-            let identity = source.identity(key);
-            let mut place = Keys::<S::Kept>::place(identity);
-            if self.keys.all[place].identity != identity {
-                written = self.new_key(key, identity).ok_or(Unwritten::FallsThrough);
-                if written.is_err() {
-                    return false;
-                }
-                place = Keys::<S::Kept>::COUNT;
+            self.key(key)?;
+            let key = &self.out.written()[start..];
+            let mut keys = shape.keys.iter().chain([&shape.tag_key]);
+            if keys.any(|other| other.all() == key) {
+                return None;
             }
-            written = self.value(Before::Key(place), value, depth);
-            written.is_ok()
-        });
-        written?;
-        close(self.out, start, b'{', b'}').ok_or(Unwritten::FallsThrough)
+            self.value_apart(b"", value, depth)?;
+        }
+        Some(())
+    }
+
+    fn list(&mut self, list: S::Value, depth: usize) -> Option<()> {
+        if depth >= MAX_DEPTH {
+            return None;
+        }
+        let start = self.out.place();
+        for item in self.source.items(list) {
+            self.value(b",", item, depth)?;
+        }
+        close(self.out, start, b'[', b']')
+    }
+
+    fn dict(&mut self, dict: S::Value, depth: usize) -> Option<()> {
+        if depth >= MAX_DEPTH {
+            return None;
+        }
+        let start = self.out.place();
+        for (key, value) in self.source.pairs(dict) {
+            let identity = self.source.identity(key);
+            let known = &self.keys.all[Keys::<S::Kept>::place(identity)];
+            if known.identity == identity {
+                let seen = self.source.look(value);
+                write_plain(self.out, &known.words, &seen)?;
+                self.nested(value, seen, depth)?;
+            } else {
+                self.new_key(key, identity)?;
+                self.value_apart(b"", value, depth)?;
+            }
+        }
+        close(self.out, start, b'{', b'}')
     }
 
     /// Writes a key, and remembers it if it is short.
@@ -481,23 +455,39 @@ impl<'a, S: Source<'a>> Writing<'_, S::Value, S, S::Fields, S::Kept> {
 
     fn key(&mut self, key: S::Value) -> Option<()> {
         match self.source.look(key) {
-            Seen::Text(Text::Ascii(key)) => self.out.text([b','], key, true, [b':']),
+            Seen::Text(Text::Ascii(key)) => self.out.ascii(b",", key)?,
             Seen::Text(key) => {
                 self.out.bytes(b",")?;
                 write_text(self.out, key)?;
-                self.out.bytes(b":")
             }
-            _ => None,
+            _ => return None,
         }
+        self.out.bytes(b":")
     }
 }
 
-/// The text before a value whose key is already written.
-static NOTHING: Words = Words::few(*b"");
-/// The text before an item of a list.
-static COMMA: Words = Words::few(*b",");
-
-// These return `None` without memory, and for values that are left to the caller.
+/// Writes the text before a value; and the value if it is plain: neither a list, a dict, nor a record.
+#[inline(always)]
+fn write_plain<V>(out: &mut Output, before: &impl Prefix, seen: &Seen<'_, V>) -> Option<()> {
+    match *seen {
+        Seen::Text(Text::Ascii(text)) => out.ascii(before, text),
+        Seen::Null => out.constant(before, *b"null"),
+        Seen::Int(value) => out.int(before, value),
+        Seen::Bool(true) => out.constant(before, *b"true"),
+        Seen::Bool(false) => out.constant(before, *b"false"),
+        Seen::Text(text) => {
+            out.constant(before, [])?;
+            write_text(out, text)
+        }
+        Seen::Float(value) => {
+            out.constant(before, [])?;
+            write_float(out, value)
+        }
+        Seen::List | Seen::Dict | Seen::Record(_) | Seen::Unplanned(_) | Seen::Other => {
+            out.constant(before, [])
+        }
+    }
+}
 
 /// Ends an object or array that begins at `start`. So far it has nothing there, or the comma before its first item, which becomes the
 /// opening bracket; or a record has its opening.
@@ -513,32 +503,12 @@ fn close(out: &mut Output, start: usize, opening: u8, closing: u8) -> Option<()>
 #[inline(never)]
 fn write_text(out: &mut Output, text: Text<'_>) -> Option<()> {
     match text {
-        Text::Ascii(bytes) => out.text([], bytes, true, []),
-        Text::Utf8(bytes) => out.text([], bytes, false, []),
-        Text::Latin(bytes) => write_characters(out, bytes.iter().map(|&byte| u32::from(byte))),
-        Text::Wide(units) => write_characters(out, units.iter().map(|&unit| u32::from(unit))),
-        Text::Full(units) => write_characters(out, units.iter().copied()),
+        Text::Ascii(text) => out.ascii(b"", text),
+        Text::Utf8(text) => out.utf8(text),
+        Text::Latin(text) => out.characters(text),
+        Text::Wide(text) => out.characters(text),
+        Text::Full(text) => out.characters(text),
     }
-}
-
-/// Writes a string of characters. `None` for half of a surrogate pair.
-fn write_characters(out: &mut Output, characters: impl Iterator<Item = u32>) -> Option<()> {
-    out.bytes(b"\"")?;
-    for character in characters {
-        match character {
-            0..0x20 | 0x22 | 0x5c => {
-                #[allow(clippy::cast_possible_truncation)] // It is ASCII.
-                out.bytes(escape_of(character as u8))?;
-            }
-            0x2028 => out.bytes(b"\\u2028")?,
-            0x2029 => out.bytes(b"\\u2029")?,
-            _ => {
-                let character = char::from_u32(character)?;
-                out.bytes(character.encode_utf8(&mut [0; 4]).as_bytes())?;
-            }
-        }
-    }
-    out.bytes(b"\"")
 }
 
 /// Writes the fewest digits that identify this number, with an exponent if it is below 0.00001, or 1e16 or more. Writes `null` if it is
@@ -553,7 +523,7 @@ fn write_float(out: &mut Output, value: f64) -> Option<()> {
         out.bytes(b"-")?;
     }
     if let Some((whole, fraction, places)) = short_decimal(value) {
-        out.int(whole)?;
+        out.int(b"", whole)?;
         return out.fraction(fraction, places);
     }
     write_any_float(out, value)

@@ -394,7 +394,7 @@ unsafe fn probe_digit(api: &Api) -> Digit {
 /// Whether lists and dicts can be read without calls. A call for each item would take a third of the time of writing it.
 pub struct Containers {
     /// The third word of a list is its length, the fourth the address of its items.
-    list: bool,
+    pub list: bool,
     /// A dict has the address of its [`Keys`], then a null, unless it shares the keys with other dicts. After [`Keys`] come the
     /// index, and the pairs of key and value. The value of a removed key is null. CPython 3.11 to 3.13.
     dict: bool,
@@ -421,21 +421,18 @@ impl Containers {
     ///
     /// # Safety
     ///
-    /// `list` is a list, and does not change while the items are used.
+    /// Lists have the known layout. `list` is a list, and does not change while the items are used.
     #[inline(always)]
-    pub unsafe fn items<'a>(&self, list: Pointer) -> Option<&'a [Pointer]> {
-        if !self.list {
-            return None;
-        }
+    pub unsafe fn items<'a>(list: Pointer) -> &'a [Pointer] {
         // SAFETY: the caller promises it. The address of no items may be null.
         unsafe {
             let list = list.cast::<usize>().add(Self::LIST_LENGTH);
             let (len, items) = (list.read(), list.add(1).read() as *const Pointer);
-            Some(if len == 0 {
+            if len == 0 {
                 &[]
             } else {
                 std::slice::from_raw_parts(items, len)
-            })
+            }
         }
     }
 
@@ -481,14 +478,14 @@ unsafe fn probe_containers(api: &Api, minor: u32) -> Containers {
     // SAFETY: as of `load`; the words that are read exist in all known versions.
     unsafe {
         Containers {
-            list: lengths.iter().all(|&len| is_list_read(api, &read, len)),
+            list: lengths.iter().all(|&len| is_list_read(api, len)),
             dict: read.dict && lengths.iter().all(|&len| is_dict_read(api, &read, len)),
         }
     }
 }
 
 /// Whether a list of `len` items is read correctly.
-unsafe fn is_list_read(api: &Api, read: &Containers, len: u8) -> bool {
+unsafe fn is_list_read(api: &Api, len: u8) -> bool {
     let len = Size::from(len);
     // SAFETY: as of `load`.
     unsafe {
@@ -502,11 +499,8 @@ unsafe fn is_list_read(api: &Api, read: &Containers, len: u8) -> bool {
             let item = (api.PyFloat_FromDouble)(0.5);
             is_read &= !item.is_null() && (api.PyList_SetItem)(list, index, item) == 0;
         }
-        is_read = is_read
-            && read.items(list).is_some_and(|items| {
-                let listed = (0..len).map(|index| (api.PyList_GetItem)(list, index));
-                items.iter().copied().eq(listed)
-            });
+        let listed = (0..len).map(|index| (api.PyList_GetItem)(list, index));
+        is_read = is_read && Containers::items(list).iter().copied().eq(listed);
         (api.Py_DecRef)(list);
         (api.PyErr_Clear)();
         is_read

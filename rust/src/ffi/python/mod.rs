@@ -116,7 +116,7 @@ pub unsafe fn install(dict: u64) -> bool {
         };
         let is_known = load() && keep_loaded();
         if is_known {
-            let writer = api().wide_characters.map(|_| &write::NEW_WRITER);
+            let writer = write::can_read().then_some(&write::NEW_WRITER);
             let methods = [
                 &NEW_READER,
                 &SLOTS_OF,

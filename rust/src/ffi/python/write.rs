@@ -7,12 +7,12 @@ use std::marker::PhantomData;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::ptr::{null_mut, NonNull};
 
-use super::api::{api, flags, Method, Pointer, Size};
+use super::api::{api, flags, Containers, Method, Pointer, Size};
 use super::object::{bytes, class_of, size, Object, HEADER};
 use super::plan::{bytes_at, index_at, item, items_at};
 use super::public::{call, method, replace, Cell};
 use super::{body, bool, none, tuple, TAKES_NONE, TAKES_ONE};
-use crate::simd::Words;
+use crate::simd::{Ascii, Words};
 use crate::typed::{Field, FieldSlot, Seen, Shape, Source, Text, Unwritten, Writer};
 
 /// An object that stays alive and unchanged for `'a`: there is a reference to the object or to its container, this thread holds
@@ -69,17 +69,19 @@ impl<'a> Still<'a> {
     ///
     /// It is a string.
     #[inline(always)]
-    unsafe fn ascii(self) -> Option<&'a [u8]> {
+    unsafe fn ascii(self) -> Option<Ascii<'a>> {
         // SAFETY: `load` has tested that strings have the layout of `flags`; a string has as many characters as it says, and does not
-        // change.
+        // change. The bytes in front of them belong to the object.
         unsafe {
             if self.flags() & flags::ASCII_TOO != flags::ASCII_TOO {
                 return None;
             }
-            let from = self.pointer().cast::<u8>().add(api().characters);
-            Some(std::slice::from_raw_parts(
-                from,
-                self.word(flags::LENGTH) as usize,
+            let front = api().characters - Ascii::FRONT;
+            let len = self.word(flags::LENGTH) as usize;
+            std::hint::assert_unchecked(len < usize::MAX / 2);
+            Ascii::after_front(std::slice::from_raw_parts(
+                self.pointer().cast::<u8>().add(front),
+                Ascii::FRONT + len,
             ))
         }
     }
@@ -231,14 +233,11 @@ struct Objects {
 }
 
 impl Objects {
-    /// What a value of an unusual class is.
+    /// What a value is whose class has no shape, and is not one of JSON's.
     #[inline(never)]
     fn of_class<'a>(&self, class: Still<'a>) -> Seen<'a, Still<'a>> {
-        if let Some(shape) = self.classes.shape(class.pointer() as usize) {
-            return match shape {
-                Classes::NONE => Seen::Other,
-                _ => Seen::Record(shape),
-            };
+        if self.classes.shape(class.pointer() as usize).is_some() {
+            return Seen::Other;
         }
         // SAFETY: see `api`; the class of a class is a class.
         if unsafe { (api().PyType_IsSubtype)(class.class(), self.meta.pointer()) } != 0 {
@@ -295,7 +294,10 @@ impl<'a> Source<'a> for Objects {
             if value.pointer() == api._Py_FalseStruct {
                 return Seen::Bool(false);
             }
-            self.of_class(Still::new(class))
+            match self.shape(value) {
+                Some(shape) => Seen::Record(shape),
+                None => self.of_class(Still::new(class)),
+            }
         }
     }
 
@@ -391,54 +393,60 @@ impl<'a> Source<'a> for Objects {
     }
 
     #[inline(always)]
-    fn items(&self, list: Still<'a>, mut each: impl FnMut(Still<'a>) -> bool) {
-        // SAFETY: see `api`; the list does not change.
-        unsafe {
-            if let Some(items) = api().containers.items(list.pointer()) {
-                for &item in items {
-                    if !each(Still::new(item)) {
-                        break;
-                    }
-                }
-                return;
-            }
-            for index in 0..(api().PyList_Size)(list.pointer()) {
-                if !each(Still::new((api().PyList_GetItem)(list.pointer(), index))) {
-                    break;
-                }
-            }
-        }
+    fn items(&self, list: Still<'a>) -> impl Iterator<Item = Still<'a>> {
+        // SAFETY: `load` has tested the layout, else there is no writer; the list does not change.
+        let items = unsafe { Containers::items(list.pointer()) };
+        // SAFETY: a list keeps its items alive.
+        items.iter().map(|&item| unsafe { Still::new(item) })
     }
 
     #[inline(always)]
-    fn pairs(&self, dict: Still<'a>, mut each: impl FnMut(Still<'a>, Still<'a>) -> bool) {
-        let (mut at, mut key, mut value) = (0, null_mut(), null_mut());
+    fn pairs(&self, dict: Still<'a>) -> impl Iterator<Item = (Still<'a>, Still<'a>)> {
         // SAFETY: see `api`; the dict does not change.
+        let pairs = unsafe { api().containers.pairs(dict.pointer()) };
+        Pairs {
+            left: pairs.unwrap_or_default().iter(),
+            called: if pairs.is_some() {
+                null_mut()
+            } else {
+                dict.pointer()
+            },
+            at: 0,
+            dict: PhantomData,
+        }
+    }
+}
+
+/// The keys of a dict with their values.
+struct Pairs<'a> {
+    /// Pairs that are read in place. The value of a removed key is null.
+    left: std::slice::Iter<'a, [Pointer; 2]>,
+    /// The dict if CPython has to be called for each pair, or null.
+    called: Pointer,
+    /// Where CPython goes on.
+    at: Size,
+    dict: PhantomData<&'a ()>,
+}
+
+impl<'a> Iterator for Pairs<'a> {
+    type Item = (Still<'a>, Still<'a>);
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Self::Item> {
+        // SAFETY: see `api`; the dict is alive and does not change during `'a`.
         unsafe {
-            let pairs = api().containers.pairs(dict.pointer());
-            let mut pairs = pairs.unwrap_or_default().iter();
-            let is_read = pairs.len() > 0;
-            loop {
-                if is_read {
-                    let Some(pair) = pairs.next() else { break };
-                    [key, value] = *pair;
-                    // The key was removed.
-                    if value.is_null() {
-                        continue;
-                    }
-                } else if (api().PyDict_Next)(
-                    dict.pointer(),
-                    &raw mut at,
-                    &raw mut key,
-                    &raw mut value,
-                ) == 0
-                {
-                    break;
-                }
-                if !each(Still::new(key), Still::new(value)) {
-                    break;
+            for &[key, value] in self.left.by_ref() {
+                if !value.is_null() {
+                    return Some((Still::new(key), Still::new(value)));
                 }
             }
+            if self.called.is_null() {
+                return None;
+            }
+            let (mut key, mut value) = (null_mut(), null_mut());
+            let is_found =
+                (api().PyDict_Next)(self.called, &raw mut self.at, &raw mut key, &raw mut value);
+            (is_found != 0).then(|| (Still::new(key), Still::new(value)))
         }
     }
 }
@@ -471,6 +479,11 @@ unsafe fn state<'a>() -> Option<&'a mut State> {
         state.is_busy = true;
         Some(state)
     }
+}
+
+/// Whether the writer can read the strings and lists of this interpreter.
+pub fn can_read() -> bool {
+    api().wide_characters.is_some() && api().containers.list
 }
 
 pub static NEW_WRITER: Method = Method {
@@ -673,10 +686,9 @@ unsafe extern "C" fn encode_lines(_: Pointer, argument: Pointer) -> Pointer {
         if messages.class() != api().PyList_Type {
             return None;
         }
-        let count = (api().PyList_Size)(messages.pointer());
-        let items = (size(start)..count)
-            .map(|index| Still::new((api().PyList_GetItem)(messages.pointer(), index)));
-        let (lines, count) = lines(items).unzip();
+        let messages = Containers::items(messages.pointer());
+        let messages = messages.get(start..).unwrap_or_default();
+        let (lines, count) = lines(messages.iter().map(|&message| Still::new(message))).unzip();
         let end = super::number(start + count.unwrap_or(0));
         tuple([lines.unwrap_or_else(none), super::int(end)?])
     })

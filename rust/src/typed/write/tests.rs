@@ -19,6 +19,7 @@ enum Form {
 #[derive(Clone, Debug)]
 enum Plain {
     Json(Json),
+    /// A string of UTF-8, after [`Ascii::FRONT`] bytes.
     Text(Vec<u8>),
     Latin(Vec<u8>),
     Wide(Vec<u16>),
@@ -41,7 +42,7 @@ impl Plain {
             Form::Characters if most > 0x7f => {
                 Plain::Latin(all.iter().map(|&one| u8::try_from(one).unwrap()).collect())
             }
-            _ => Plain::Text(text.into()),
+            _ => Plain::Text([&[b'\n'; Ascii::FRONT], text.as_bytes()].concat()),
         }
     }
 
@@ -101,8 +102,14 @@ impl<'a> Source<'a> for Values {
                 Some(number) => Seen::Int(number),
                 None => number.as_f64().map_or(Seen::Other, Seen::Float),
             },
-            Plain::Text(text) if text.is_ascii() => Seen::Text(Text::Ascii(text)),
-            Plain::Text(text) => Seen::Text(Text::Utf8(text)),
+            Plain::Text(memory) => {
+                let text = Ascii::after_front(memory).expect("bytes in front");
+                Seen::Text(if text.text().is_ascii() {
+                    Text::Ascii(text)
+                } else {
+                    Text::Utf8(text.text())
+                })
+            }
             Plain::Latin(text) => Seen::Text(Text::Latin(text)),
             Plain::Wide(text) => Seen::Text(Text::Wide(text)),
             Plain::Full(text) => Seen::Text(Text::Full(text)),
@@ -170,18 +177,18 @@ impl<'a> Source<'a> for Values {
         slots(record).get(fields.len())?.as_ref()
     }
 
-    fn items(&self, list: &'a Plain, mut each: impl FnMut(&'a Plain) -> bool) {
+    fn items(&self, list: &'a Plain) -> impl Iterator<Item = &'a Plain> {
         let Plain::List(items) = list else {
-            panic!("no list: {list:?}");
+            panic!("not a list: {list:?}");
         };
-        items.iter().all(&mut each);
+        items.iter()
     }
 
-    fn pairs(&self, dict: &'a Plain, mut each: impl FnMut(&'a Plain, &'a Plain) -> bool) {
+    fn pairs(&self, dict: &'a Plain) -> impl Iterator<Item = (&'a Plain, &'a Plain)> {
         let Plain::Dict(pairs) = dict else {
-            panic!("no dict: {dict:?}");
+            panic!("not a dict: {dict:?}");
         };
-        pairs.iter().all(|(key, value)| each(key, value));
+        pairs.iter().map(|(key, value)| (key, value))
     }
 }
 
