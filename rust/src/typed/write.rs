@@ -530,29 +530,26 @@ fn write_float(out: &mut Output, value: f64) -> Option<()> {
 }
 
 /// The decimal of at most 15 digits that equals this number, if there is one: the part before the point, the part after it, and the
-/// number of places of that. No two decimals of at most 15 digits are the same float.
+/// number of places of that. No two decimals of at most 15 digits are the same float. The number is finite, and not negative.
+#[allow(clippy::cast_possible_truncation)] // All numbers are below 1e15.
+#[allow(clippy::cast_precision_loss, clippy::float_cmp)] // 15 digits are exact in a float, and so is the power.
 fn short_decimal(value: f64) -> Option<(i64, i64, usize)> {
-    /// Powers of ten.
-    const POWERS: [f64; 11] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10];
-    if value < 1e15 && (value >= 1e-4 || value == 0.0) {
-        for (places, power) in POWERS.into_iter().enumerate() {
-            let scaled = value * power;
-            if scaled >= 1e15 {
-                break;
-            }
-            // The product may be slightly off; the quotient below is exact.
-            #[allow(clippy::cast_possible_truncation)] // It is below 1e15.
-            let digits = (scaled + 0.5) as i64;
-            #[allow(clippy::cast_precision_loss, clippy::float_cmp)]
-            // 15 digits are exact in a float, and so is the power.
-            if digits as f64 / power == value {
-                #[allow(clippy::cast_possible_truncation)] // The power is whole.
-                let power = power as i64;
-                return Some((digits / power, digits % power, places.max(1)));
-            }
-        }
+    let (mut places, mut power) = match value {
+        0.0 => return Some((0, 0, 1)),
+        1e-5..1e5 => (10, 10_000_000_000),
+        1e5..1e10 => (5, 100_000),
+        1e10..1e15 => (0, 1),
+        _ => return None,
+    };
+    // The product may be slightly off; the quotient below is exact.
+    let mut digits = (value * power as f64 + 0.5) as i64;
+    if digits as f64 / power as f64 != value {
+        return None;
     }
-    None
+    while places > 1 && digits % 10 == 0 {
+        (digits, power, places) = (digits / 10, power / 10, places - 1);
+    }
+    Some((digits / power, digits % power, places.max(1)))
 }
 
 /// As [`write_float`], for any number that is not negative.
@@ -562,7 +559,7 @@ fn write_any_float(out: &mut Output, value: f64) -> Option<()> {
     let mut written = Scratch::default();
     write!(written, "{value:e}").ok()?;
     let mut e = written.exponent()?;
-    if e > MAX_UNTIED {
+    if e > MAX_UNTIED && may_be_tied(value) {
         // The number may be half way between two decimals of this length: then the even one is written.
         let mut even = Scratch::default();
         write!(even, "{value:.*e}", e - 2).ok()?;
@@ -592,6 +589,16 @@ fn write_any_float(out: &mut Output, value: f64) -> Option<()> {
         }
         _ => out.bytes(written),
     }
+}
+
+/// Whether this number may be half way between two decimals of 17 digits or less. It is only if it has at most 18 digits. A number with
+/// `places` binary places has as many decimal places, and as many digits as `5.powi(places)` or more.
+fn may_be_tied(value: f64) -> bool {
+    /// `5.powi(26)` has more than 18 digits.
+    const MAX_PLACES: i32 = 25;
+    // Shifts the last binary place before the point.
+    let shifted = value * 2f64.powi(MAX_PLACES);
+    shifted.fract() == 0.0
 }
 
 /// A buffer to format a number in.
