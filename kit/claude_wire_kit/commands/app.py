@@ -45,7 +45,7 @@ class _Commands(SuggestingGroup):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        # The subcommands of a supervisor have a folder.
+        # The subcommand "supervisor" has subcommands of its own, so it is not a module but a folder.
         module = "supervisor.command" if cmd_name == "supervisor" else cmd_name
         command: click.Command = getattr(import_module(f"claude_wire_kit.commands.{module}"), cmd_name)
         return command

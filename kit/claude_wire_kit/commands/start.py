@@ -33,7 +33,7 @@ def _open_streams() -> None:
         try:
             os.fstat(number)
         except OSError:
-            # open() returns the lowest free number, which is this stream's.
+            # open() uses the lowest free descriptor, which is that of the closed stream.
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
             if number:  # sys.stdin stays None, so that reading a closed standard input is an error
                 setattr(sys, name, open(number, "w", encoding="utf-8", closefd=False))  # noqa: SIM115 - open until exit

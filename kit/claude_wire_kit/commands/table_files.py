@@ -1,5 +1,5 @@
 # pyright: basic, reportMissingImports=false
-# The type checker may run without pyarrow.
+# pyright is also run where pyarrow is not installed, so it must not report the missing import.
 """Write a table of lines as Parquet or CSV files, with threads, in bounded memory. Either all files appear, or none."""
 
 from __future__ import annotations

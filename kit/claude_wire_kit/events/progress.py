@@ -50,7 +50,7 @@ _CODE = re.compile(
 #: patterns begin with fixed characters, so the search takes 1 ns a character; with a lookbehind it would take 25 ns.
 _OF = re.compile(r" of (\d{1,9})(?![\w%]|[.,:/-]\d|/)")
 _SLASH = re.compile(r"/ ?(\d{1,9})(?![\w%]|[.,:/-]\d|/)")
-#: The first number. Searched in the text before "of" or the slash.
+#: The first number of a text like "3 of 10" or "3/10". It is searched before the "of" or the slash.
 _NUMBER = re.compile(r"(?<![^\s(*#])#?([0-9]{1,9}) ?(?:out)?$")
 #: "[5/20]", but not in a link, an index or a path.
 _BRACKETS = re.compile(r"\[(?<![\w\])/.[]\[) {0,3}(\d{1,9}) ?/ ?(\d{1,9}) {0,3}\](?![(\[\]/\w])")

@@ -139,7 +139,7 @@ class Fleet(Supervisor):
             self._nodes[id] = _Node(id, ray.remote(Node).options(**options, **named).remote(self.folder, id))
 
     def supervisor(self, node: str) -> Supervisor:
-        """Return the supervisor of one node, which has all commands. Its new sessions run on that node.
+        """Return the supervisor of one node. It can do every command, and its new sessions run on that node.
 
         Args:
             node: the node's id in Ray.

@@ -77,7 +77,8 @@ class _Selector(selectors.EpollSelector):
                     reader()
                 except Exception as error:
                     self._on_error({"message": "Exception in a reader", "exception": error})
-        return super().select(0) if has_others else []  # after the readers, as they may close other descriptors
+        # The other descriptors are polled again, because a reader may have closed one of them.
+        return super().select(0) if has_others else []
 
     def close(self) -> None:
         self._epoll.close()

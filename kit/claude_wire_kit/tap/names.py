@@ -122,7 +122,7 @@ def is_plain_value(value: str, name: str = "") -> bool:
         or bare.lower() in _PLAIN
         or (bare != "" and name.lower().endswith(bare.lower()) and is_secret_name(bare))
         or (whole != bare and _CODE_NAME.fullmatch(bare) is not None and is_secret_name(bare))  # f(userToken);
-        or (name == "auth" and bare.isalpha() and bare.islower())  # the subject of a commit
+        or (name == "auth" and bare.isalpha() and bare.islower())  # "auth: fix", as in the subject of a commit
         or (_DOTTED.fullmatch(bare) is not None and is_secret_name(bare.rpartition(".")[2]))  # token = user.token
         or _REFERENCE.fullmatch(bare) is not None
         or _REFERENCE.fullmatch(whole) is not None
@@ -213,7 +213,7 @@ _COUNT = re.compile(r"[\d_.,^*kKMG~ ]{1,16}[\s,;:)\]}]*")
 def named_secrets(text: str) -> list[tuple[int, int]]:
     """Find the values of secret names in a text. Returns their (begin, end) positions, in order."""
     lowered = text.lower()
-    # If the lower-case text has another length, its positions do not fit the text.
+    # Positions in the lower-case text are those in the text only if both have the same length.
     hits = _STEM.finditer(lowered) if len(lowered) == len(text) else _ANY_STEM.finditer(text)
     spans: list[tuple[int, int]] = []
     done = -1

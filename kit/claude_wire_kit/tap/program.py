@@ -170,7 +170,7 @@ class Child:
                 for fd, number in (its_in, 0), (its_out, 1), (its_err, 2):
                     if fd != number:
                         os.dup2(fd, number)
-                for name in "SIGPIPE", "SIGXFSZ":  # Python ignores them
+                for name in "SIGPIPE", "SIGXFSZ":  # Python has ignored these, and the CLI would inherit that
                     signal.signal(getattr(signal, name), signal.SIG_DFL)
                 signal.pthread_sigmask(signal.SIG_SETMASK, mask)
                 os.execv(argv[0], list(argv))

@@ -113,7 +113,7 @@ class RedactedRecording(Recording):
 
     def _begin(self, argv: list[str]) -> None:
         self._queue: SimpleQueue[tuple[int, bytes, float] | int] = SimpleQueue()
-        # The bytes that were put and taken so far. Each counter is written by one thread only.
+        # How many bytes were put into the queue and taken from it so far. Each number is changed by one thread only.
         self._put = self._taken = 0
         sys.setswitchinterval(SWITCH_SECONDS)
         Thread(target=self._run, args=(argv,), daemon=True).start()

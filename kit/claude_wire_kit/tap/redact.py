@@ -223,7 +223,7 @@ def _redacted_text(text: str) -> str:
 
 def _unambiguous(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     plain = dict(pairs)
-    if len(plain) < len(pairs):  # of duplicate keys, only the last value would be masked
+    if len(plain) < len(pairs):  # a key comes twice, and the dict lacks its first value, which would not be masked
         raise ValueError
     return plain
 

@@ -167,7 +167,7 @@ class LiveView:
         level = 0 if event.agentId is None and event.kind not in ("block", "cut_off") else self._speak(event.agentId)
         self._lines(draw_notice(event), level)
         if event.kind == "invalid_line" and event.detail is not None:
-            # Of a very long line, the detail has only the beginning.
+            # If the line is very long, ``detail`` has only its beginning.
             self._page.line("\n".join(f"    {line}" for line in excerpt(event.detail, 2)), QUIET)
         elif event.kind == "question" and event.level == "warning":
             self._page.activity("waiting for an answer")

@@ -217,7 +217,7 @@ class SecureHeaders:
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
-            return send(message)  # not awaited here: every event passes, and a coroutine for each would cost time
+            return send(message)  # the caller awaits it: every event passes here, and another coroutine would cost time
 
         with suppress(ClientDisconnect, WebSocketDisconnect):
             await self._app(scope, receive, send_with_headers)

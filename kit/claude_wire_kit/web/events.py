@@ -83,7 +83,7 @@ class Event(NamedTuple):
         place: the position of the event.
         id: the id as text.
         json: the event as JSON.
-        text: an id of the answer or thought that this event has, whole or a piece of it; None for other events.
+        text: the id of the answer or thought of which this event has the whole or a piece. None for other events.
         is_piece: True if the event has only a piece of that text.
     """
 

@@ -148,7 +148,7 @@ class Feed:
         self._attach = attach
         self.session: str = attach.attach
         self._events: deque[Event] = deque()
-        # The size of all kept events in bytes, and the place of the last event that was dropped.
+        # The size of all kept events in bytes, and the place of the newest event that is not kept any more.
         self._size = 0
         self._dropped = _START
         self._source: Source | None = None
@@ -234,7 +234,7 @@ class Feed:
                 elif isinstance(one, Cut):
                     return
             self._tell()
-            if len(received) > 1:  # more lines may be ready, so receive() may not give way to other tasks
+            if len(received) > 1:  # when many lines are ready, receive() does not wait, so let other tasks run here
                 await anyio.lowlevel.checkpoint()
 
     def _look(self, answer: Attached) -> None:

@@ -34,7 +34,7 @@ export class Complete {
     return this.rows.length > 0;
   }
 
-  /** Open, update or close the menu: before the caret there may be "/com" at the beginning, or "@fil" after a blank. */
+  /** Open, update or close the menu. It completes a command like "/com" at the beginning, or a file like "@fil" after a blank. */
   async look() {
     const count = ++this.asked;
     const before = this.prompt.value.slice(0, this.prompt.selectionStart);

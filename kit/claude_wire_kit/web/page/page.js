@@ -291,7 +291,7 @@ function head() {
   attend();
 }
 
-/** Update the title and the icon, and notify. */
+/** Update the title and the icon of the tab, and notify the person of questions and ended turns. */
 function attend() {
   if (lookedAt === null) return;
   const { questions, isBusy } = conversation;
