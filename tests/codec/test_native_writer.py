@@ -213,7 +213,14 @@ def test_numbers_with_a_fraction_are_written_as_msgspec_writes_them() -> None:
         assert natively(message) == by_msgspec(message)
 
 
-@pytest.mark.parametrize("alphabet", ["a", "é", "日", "🦀", 'a"', "a\n\\", "é\u2028", "日\x1f", "—a", '🦀\u2029"'])
+@pytest.mark.parametrize(
+    "alphabet",
+    [
+        *("a", "é", "日", "🦀", 'a"', "a\n\\", "é\u2028", "日\x1f", "—a", '🦀\u2029"'),
+        # Sixteen characters of ASCII in a string that is not ASCII are written as one vector.
+        *("a" * 40 + others for others in ('é"', "—\n", "🦀\\", "日")),
+    ],
+)
 def test_strings_of_every_length_are_written_as_msgspec_writes_them(alphabet: str) -> None:
     rng = random.Random(5)
     for length in (*range(70), 4095, 4096, 4097, 8191, 10_000):
