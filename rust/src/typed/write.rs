@@ -1,8 +1,9 @@
-//! Turns typed messages into lines.
+//! [`Writer`]: turns typed messages into lines.
 //!
-//! The [`Source`] says what a value is, and the [`Writer`] writes it, as the caller's slower way would. For a class of records the
-//! writer needs the keys in order, the slot of each, and the value with which a field is left out. It does not need the types of
-//! the fields: each value is written as what it is. Lines with anything unusual are left to the caller.
+//! The writer asks a [`Source`] what each value is, and writes the same bytes as msgspec. For a class of records it needs the keys in
+//! order, the slot of each field, and the value with which the field is left out. It does not need the types of the fields: the
+//! source finds out the type of each value. The writer does not write a line with an unusual value, such as a `datetime` or a lone
+//! surrogate: the caller encodes this message with msgspec.
 
 #![allow(clippy::inline_always)] // A few bytes each, for every value.
 
@@ -11,14 +12,14 @@ use std::fmt::Write;
 use super::read::MAX_DEPTH;
 use crate::simd::{Ascii, Output, Prefix, Words};
 
-/// The most bytes that the output keeps between two lines.
+/// The most memory in bytes that the output keeps between two calls.
 const KEPT_BYTES: usize = 64 * 1024;
 /// Room for the longest number: `-1.2345678901234567e-300`.
 const MAX_NUMBER: usize = 32;
 /// The length of 14 digits and a point. A number of no more digits is never half way between two others, see [`write_any_float`].
 const MAX_UNTIED: usize = 15;
 
-/// Tells what values are. No value is changed or freed during `'a`.
+/// Reads the values of messages. No value is changed or freed during `'a`.
 pub trait Source<'a> {
     /// A reference to a value.
     type Value: Copy;
@@ -27,20 +28,21 @@ pub trait Source<'a> {
     /// A reference that keeps a value alive.
     type Kept;
 
-    /// What a value is.
+    /// Returns the type of a value, and the value itself if it is not a container.
     fn look(&self, value: Self::Value) -> Seen<'a, Self::Value>;
-    /// The shape of a record, if it has one.
+    /// Returns the shape of a record, or `None` if its class has none, or if the value is not a record.
     fn shape(&self, record: Self::Value) -> Option<usize>;
-    /// The first field from `from` on that is not left out, and its value; the value is `None` if the program has emptied the slot.
+    /// Returns the index and the value of the first field from `from` on that is not left out. The value is `None` if the program has
+    /// emptied the slot.
     fn next(
         &self,
         record: Self::Value,
         fields: &Self::Fields,
         from: usize,
     ) -> Option<(usize, Option<Self::Value>)>;
-    /// The dict of the keys that a record has besides its fields; `None` if there are none.
+    /// Returns the dict of keys that have no field; `None` if the record has only fields.
     fn extra(&self, record: Self::Value, fields: &Self::Fields) -> Option<Self::Value>;
-    /// Whether this record has only fields that are *known*: fields that an earlier record of its class had.
+    /// Returns whether all fields of this record are *known*: whether earlier records of its class had them.
     fn is_known(&self, record: Self::Value, fields: &Self::Fields) -> bool;
     /// Makes the fields of this record known, and returns the indexes of all known fields, in order.
     fn learn(&self, record: Self::Value, fields: &mut Self::Fields) -> Vec<usize>;
@@ -48,13 +50,13 @@ pub trait Source<'a> {
     fn field(&self, record: Self::Value, at: &FieldSlot) -> Field<Self::Value>;
     /// Where a field is.
     fn place(&self, fields: &Self::Fields, index: usize) -> FieldSlot;
-    /// A number that is not 0, and that no other key has while this one is kept.
+    /// Returns a number that is not 0, and that no other string has while this one is alive.
     fn identity(&self, text: Self::Value) -> u64;
-    /// Makes a reference that keeps a value alive.
+    /// Returns a reference that keeps a value alive.
     fn keep(&self, value: Self::Value) -> Self::Kept;
-    /// The items of a list.
+    /// Returns the items of a list.
     fn items(&self, list: Self::Value) -> impl Iterator<Item = Self::Value>;
-    /// The keys of a dict with their values.
+    /// Returns the keys of a dict with their values.
     fn pairs(&self, dict: Self::Value) -> impl Iterator<Item = (Self::Value, Self::Value)>;
 }
 
@@ -77,14 +79,14 @@ pub enum Field<V> {
     Emptied,
 }
 
-/// What a value is.
+/// The type of a value, and the value itself if it is not a container.
 #[derive(Clone, Copy)]
 pub enum Seen<'a, V> {
     /// `null`.
     Null,
     /// `true` or `false`.
     Bool(bool),
-    /// A whole number.
+    /// An integer.
     Int(i64),
     /// A float, perhaps infinite or NaN.
     Float(f64),
@@ -281,7 +283,7 @@ impl<S, F, K> Writer<S, F, K> {
     }
 }
 
-/// Writes a line. The functions return `None` if the caller has to write it: without memory too.
+/// Writes one line. Its functions return `None` if the caller has to write the line, or if memory runs out.
 struct Writing<'w, V, S, F, K> {
     source: &'w S,
     shapes: &'w [Shape<F>],
@@ -289,7 +291,7 @@ struct Writing<'w, V, S, F, K> {
     out: &'w mut Output,
     /// A record with fields that are not [known](Source::is_known), and its shape.
     new: Option<(V, usize)>,
-    /// The class without a shape because of which the line is not written.
+    /// The class without a shape that stopped this line.
     unplanned: Option<V>,
 }
 
@@ -310,7 +312,7 @@ impl<'a, S: Source<'a>> Writing<'_, S::Value, S, S::Fields, S::Kept> {
         self.out.bytes(b"\n")
     }
 
-    /// Remembers the class that needs a shape.
+    /// Remembers the class that needs a shape, and returns `None`.
     #[cold]
     fn wants(&mut self, class: S::Value) -> Option<()> {
         self.unplanned = Some(class);
@@ -325,7 +327,7 @@ impl<'a, S: Source<'a>> Writing<'_, S::Value, S, S::Fields, S::Kept> {
         self.nested(value, seen, depth)
     }
 
-    /// Writes a value that is not plain, see [`write_plain`].
+    /// Writes a list, a dict or a record; does nothing for a value that [`write_plain`] has written.
     #[inline(always)]
     fn nested(&mut self, value: S::Value, seen: Seen<'a, S::Value>, depth: usize) -> Option<()> {
         match seen {
@@ -338,7 +340,7 @@ impl<'a, S: Source<'a>> Writing<'_, S::Value, S, S::Fields, S::Kept> {
         }
     }
 
-    /// As [`value`](Self::value), not inlined, for rare values.
+    /// Does the same as [`value`](Self::value) where speed does not matter: it is not inlined.
     #[inline(never)]
     fn value_apart(&mut self, before: &[u8], value: S::Value, depth: usize) -> Option<()> {
         self.out.bytes(before)?;
@@ -466,7 +468,7 @@ impl<'a, S: Source<'a>> Writing<'_, S::Value, S, S::Fields, S::Kept> {
     }
 }
 
-/// Writes the text before a value; and the value if it is plain: neither a list, a dict, nor a record.
+/// Writes the text before a value, and then the value unless it is a list, a dict or a record.
 #[inline(always)]
 fn write_plain<V>(out: &mut Output, before: &impl Prefix, seen: &Seen<'_, V>) -> Option<()> {
     match *seen {
