@@ -1,4 +1,4 @@
-//! The functions that encode messages, and the [`Source`] that reads CPython's objects for them.
+//! The functions `encode` and `encode_lines` of Python, and the [`Source`] that reads CPython's objects for the [`Writer`].
 
 #![allow(clippy::inline_always)] // A load or two each, for every value.
 
@@ -23,7 +23,7 @@ struct Still<'a>(NonNull<std::ffi::c_void>, PhantomData<&'a ()>);
 impl<'a> Still<'a> {
     /// # Safety
     ///
-    /// All this holds for the object `pointer`.
+    /// `pointer` is an object that stays alive and unchanged for `'a`.
     #[inline]
     unsafe fn new(pointer: Pointer) -> Self {
         // SAFETY: an object is not null.
@@ -35,7 +35,7 @@ impl<'a> Still<'a> {
         self.0.as_ptr()
     }
 
-    /// A word of the object.
+    /// Returns a word of the object.
     ///
     /// # Safety
     ///
@@ -63,7 +63,7 @@ impl<'a> Still<'a> {
         unsafe { self.pointer().cast::<u32>().add(2 * flags::WORD).read() }
     }
 
-    /// The text of a compact string of ASCII; `None` for any other string.
+    /// Returns the text of a compact ASCII string; `None` for any other string.
     ///
     /// # Safety
     ///
@@ -71,7 +71,7 @@ impl<'a> Still<'a> {
     #[inline(always)]
     unsafe fn ascii(self) -> Option<Ascii<'a>> {
         // SAFETY: `load` has tested that strings have the layout of `flags`; a string has as many characters as it says, and does not
-        // change. The bytes in front of them belong to the object.
+        // change. The bytes before the characters are the header of the object. A length is never negative.
         unsafe {
             if self.flags() & flags::ASCII_TOO != flags::ASCII_TOO {
                 return None;
@@ -86,7 +86,8 @@ impl<'a> Still<'a> {
         }
     }
 
-    /// The text of a compact string that is not ASCII, or the UTF-8 that CPython has made of it.
+    /// Returns the UTF-8 that CPython keeps for a compact string that is not ASCII, or its characters if CPython has no UTF-8 yet.
+    /// Returns `None` for a string that is not compact.
     fn text(self) -> Option<Text<'a>> {
         // SAFETY: as of `ascii`; if the string has UTF-8, it has as many bytes of that as it says.
         unsafe {
@@ -113,7 +114,7 @@ impl<'a> Still<'a> {
     }
 }
 
-/// An int of any size.
+/// Returns the value of an int of any size; [`Seen::Other`] if it has more than 64 bits.
 #[inline(never)]
 fn whole_number(value: Still<'_>) -> Seen<'_, Still<'_>> {
     let mut overflow: c_int = 0;
@@ -144,7 +145,7 @@ struct Fields {
 }
 
 impl Fields {
-    /// Fields, none of them known.
+    /// Returns these fields, of which none is known yet.
     fn new(all: Vec<FieldSlot>, extra: usize, kept: Vec<Object>) -> Self {
         let mut fields = Self {
             all,
@@ -188,7 +189,7 @@ impl Classes {
         }
     }
 
-    /// Where a class is, or would be.
+    /// Returns the index of a class in the table, or of the empty place where it belongs.
     #[inline(always)]
     fn place(places: &[(usize, usize)], class: usize) -> usize {
         let last = places.len() - 1;
@@ -200,7 +201,7 @@ impl Classes {
         at
     }
 
-    /// The shape of a class, perhaps [`Self::NONE`]; `None` for an unknown class.
+    /// Returns the shape of a class, perhaps [`Self::NONE`]; `None` for a class that was not added.
     #[inline(always)]
     fn shape(&self, class: usize) -> Option<usize> {
         let (found, shape) = self.places[Self::place(&self.places, class)];
@@ -233,7 +234,7 @@ struct Objects {
 }
 
 impl Objects {
-    /// What a value is whose class has no shape, and is not one of JSON's.
+    /// Returns what a value is, if its class has no shape and is not one of JSON's, such as a subclass of `dict`.
     #[inline(never)]
     fn of_class<'a>(&self, class: Still<'a>) -> Seen<'a, Still<'a>> {
         if self.classes.shape(class.pointer() as usize).is_some() {
@@ -419,11 +420,11 @@ impl<'a> Source<'a> for Objects {
 
 /// The keys of a dict with their values.
 struct Pairs<'a> {
-    /// Pairs that are read in place. The value of a removed key is null.
+    /// The pairs that are still to be read from the memory of the dict. The value of a removed key is null.
     left: std::slice::Iter<'a, [Pointer; 2]>,
-    /// The dict if CPython has to be called for each pair, or null.
+    /// The dict, if its layout is unknown and `PyDict_Next` has to return each pair; otherwise null.
     called: Pointer,
-    /// Where CPython goes on.
+    /// The position that `PyDict_Next` continues from.
     at: Size,
     dict: PhantomData<&'a ()>,
 }
@@ -451,10 +452,10 @@ impl<'a> Iterator for Pairs<'a> {
     }
 }
 
-/// The state that the functions share. It is a static: so they are bound to no object, and can be pickled by name.
+/// The state that the functions share. It is static, because a function that is bound to an object cannot be pickled by name.
 struct State {
     writer: Writer<Objects, Fields, Object>,
-    /// The state is in use, or `stop` was called: the fallback encodes everything.
+    /// Whether the state is in use, or `stop` was called. Then the fallback encodes everything.
     is_busy: bool,
     /// The class that needs a shape before the last message can be written natively.
     wanted: Option<Object>,
@@ -464,7 +465,7 @@ struct State {
 
 static STATE: Cell<State> = Cell::new();
 
-/// The state, unless it is in use. Marks it as in use.
+/// Returns the state and marks it as in use; `None` if it is in use already.
 ///
 /// # Safety
 ///
@@ -481,7 +482,7 @@ unsafe fn state<'a>() -> Option<&'a mut State> {
     }
 }
 
-/// Whether the writer can read the strings and lists of this interpreter.
+/// Returns whether the strings and lists of this interpreter have a layout that the writer can read.
 pub fn can_read() -> bool {
     api().wide_characters.is_some() && api().containers.list
 }
@@ -550,10 +551,11 @@ unsafe extern "C" fn new_writer(_: Pointer, argument: Pointer) -> Pointer {
     })
 }
 
-/// Bytes that are gathered before they are appended to the result.
+/// The length in bytes from which written lines are appended to the result.
 const PART: usize = 32 * 1024;
 
-/// Appends `more` to a `bytes` of which `usize` bytes are used, and leaves room for `room` in all; 0 for none. `None` without memory.
+/// Appends `more` to a `bytes` object, of which the first `usize` bytes are used. Resizes the object to `room` bytes if it is too small,
+/// or to its exact length if `room` is 0. Returns `None` if memory runs out.
 fn appended(bytes: Option<(Object, usize)>, more: &[u8], room: usize) -> Option<(Object, usize)> {
     // SAFETY: see `api`. No other code has the bytes yet, and they are written within their room. If a resize fails, it sets the
     // pointer to null.
@@ -584,8 +586,8 @@ fn appended(bytes: Option<(Object, usize)>, more: &[u8], room: usize) -> Option<
     }
 }
 
-/// The lines of messages up to the first that is not written natively, and their number. `None` without memory, and while the
-/// writer is in use.
+/// Returns the lines of the messages before the first one that the fallback has to encode, and their number. Returns `None` if memory
+/// runs out, or while the writer is in use.
 fn lines<'a>(messages: impl ExactSizeIterator<Item = Still<'a>>) -> Option<(Object, usize)> {
     // SAFETY: only functions that CPython calls call this, with the lock held; `is_busy` is cleared below.
     let state = unsafe { state()? };
@@ -622,7 +624,7 @@ fn lines<'a>(messages: impl ExactSizeIterator<Item = Still<'a>>) -> Option<(Obje
     lines.map(|(lines, _)| (lines, count))
 }
 
-/// The line of a message; `None` if it is not written natively, and as of [`lines`].
+/// Returns the line of a message. Returns `None` if the fallback has to encode it, if memory runs out, or while the writer is in use.
 #[inline(always)]
 fn line(message: Still<'_>) -> Option<Object> {
     // SAFETY: as of `lines`.
@@ -642,7 +644,7 @@ fn line(message: Still<'_>) -> Option<Object> {
     line
 }
 
-/// Remembers the class that needs a shape, and returns the one remembered before.
+/// Remembers the class that needs a shape. Returns the class remembered before, which the caller drops last.
 #[cold]
 fn want(state: &mut State, unwritten: &Unwritten<Still<'_>>) -> Option<Object> {
     let Unwritten::Wants(class) = unwritten else {
