@@ -4,8 +4,7 @@
 
 use super::batch::{append, push, reserve, NoMemory};
 use super::walk::{ends_word, space, Form, Value};
-use crate::kinds::string::{escape_len, escaped_end};
-use crate::simd::{Engine, Operation};
+use crate::simd::{escape_len, Engine, Operation};
 
 /// Why a line gives no row here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -316,8 +315,8 @@ fn is_json<E: Engine>(engine: E, data: &[u8]) -> Result<(), Fault> {
         at = space(data, at);
         match *data.get(at).ok_or(Fault::Unclear)? {
             b'"' => {
-                let end = escaped_end(engine, data, engine.special(data, at + 1));
-                at = end.ok_or(Fault::Unclear)? + 1;
+                let (end, _) = engine.valid_end(data, at + 1).ok_or(Fault::Unclear)?;
+                at = end + 1;
             }
             begin @ (b'{' | b'[') => {
                 let end = if begin == b'{' { b'}' } else { b']' };
@@ -368,7 +367,7 @@ fn key<E: Engine>(engine: E, data: &[u8], at: usize) -> Option<usize> {
     if data.get(at) != Some(&b'"') {
         return None;
     }
-    let end = escaped_end(engine, data, engine.special(data, at + 1))?;
+    let (end, _) = engine.valid_end(data, at + 1)?;
     let at = space(data, end + 1);
     (data.get(at) == Some(&b':')).then_some(at + 1)
 }

@@ -15,7 +15,7 @@
 use std::collections::TryReserveError;
 
 use crate::kinds::scan::{meaning, meaning_escaped, Key, Path, Scan};
-use crate::kinds::string::{decoded, escaped_end, Span};
+use crate::kinds::string::{decoded, Span};
 use crate::simd::Engine;
 
 /// The most open arrays and objects in a mergeable delta. The line itself counts.
@@ -399,9 +399,7 @@ impl Parser<'_> {
         self.at = end;
         let mut span = self.span(start);
         if self.peek()? != b'"' {
-            let Some(end) = escaped_end(engine, self.data, end) else {
-                return Err(Stop::Invalid);
-            };
+            let (end, _) = engine.valid_end(self.data, end).ok_or(Stop::Invalid)?;
             self.at = end;
             span = self.span(start);
             span.escaped = true;

@@ -1,9 +1,4 @@
 //! The contents of JSON strings in the data.
-// Inlined into the scanners: vector instructions may be used only there.
-#![allow(clippy::inline_always)]
-
-use crate::simd::Engine;
-
 /// The contents of a JSON string in the data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
@@ -20,7 +15,14 @@ impl Span {
     #[inline]
     #[must_use]
     pub fn of(self, data: &[u8]) -> &[u8] {
-        &data[self.start..self.start + self.len]
+        &data[self.start..self.end()]
+    }
+
+    /// The index of the closing quote.
+    #[inline]
+    #[must_use]
+    pub fn end(self) -> usize {
+        self.start + self.len
     }
 }
 
@@ -130,28 +132,4 @@ fn hex(raw: &[u8]) -> Option<u16> {
         let digit = char::from(digit).to_digit(16)?;
         Some(value << 4 | u16::try_from(digit).ok()?)
     })
-}
-
-/// The index of the closing quote of a string. The string was passed up to `at`, where a special byte is. `None` if there is no
-/// closing quote, or a control byte or an invalid escape before it. A lone surrogate is a valid escape.
-#[inline(always)]
-pub(crate) fn escaped_end<E: Engine>(engine: E, data: &[u8], mut at: usize) -> Option<usize> {
-    loop {
-        match data.get(at)? {
-            b'"' => return Some(at),
-            b'\\' => at += escape_len(data, at)?,
-            _ => return None,
-        }
-        at = engine.special(data, at);
-    }
-}
-
-/// Length of the escape whose backslash is at `at`, if it is valid.
-#[inline(always)]
-pub(crate) fn escape_len(data: &[u8], at: usize) -> Option<usize> {
-    match data.get(at + 1)? {
-        b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Some(2),
-        b'u' if data.get(at + 2..at + 6)?.iter().all(u8::is_ascii_hexdigit) => Some(6),
-        _ => None,
-    }
 }

@@ -36,8 +36,8 @@
 #![allow(clippy::inline_always)]
 
 use crate::kinds::scan::Scan;
-use crate::kinds::string::{escape_len, Span};
-use crate::simd::Engine;
+use crate::kinds::string::Span;
+use crate::simd::{escape_len, Engine};
 
 /// The most templates.
 pub const MAX: usize = 32;

@@ -21,7 +21,7 @@ use std::arch::x86_64::{
 };
 
 use super::plain::last_special;
-use super::{Engine, Operation, Plain};
+use super::{escape_len, Engine, Operation, Plain};
 
 /// The proof that the processor has AVX2. Only [`super::run_avx2`] makes a value of it.
 #[derive(Clone, Copy, Debug)]
@@ -323,6 +323,34 @@ impl Engine for Avx2 {
         }
         let (end, ascii) = last_special(data, at);
         (end, ascii && high == 0)
+    }
+
+    #[inline(always)]
+    fn valid_end(self, data: &[u8], mut at: usize) -> Option<(usize, bool)> {
+        let mut high = 0;
+        while let Some(bytes) = chunk(data, at) {
+            let mut found = special_mask(self, bytes);
+            let here = mask(self, load(self, bytes));
+            // Where the next vector begins: after the last escape that begins in this one.
+            let mut next = WIDTH;
+            while found != 0 {
+                let place = found.trailing_zeros() as usize;
+                if bytes[place] == b'"' {
+                    let before = (found & found.wrapping_neg()) - 1;
+                    return Some((at + place, high | (here & before) == 0));
+                }
+                let after = place + escape_len(data, at + place)?;
+                if after >= WIDTH {
+                    next = after;
+                    break;
+                }
+                found &= u32::MAX << after;
+            }
+            high |= here;
+            at += next;
+        }
+        let (end, ascii) = Plain.valid_end(data, at)?;
+        Some((end, ascii && high == 0))
     }
 
     #[inline(always)]

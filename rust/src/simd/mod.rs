@@ -32,7 +32,7 @@ mod short;
 
 pub use output::{Ascii, Output, Prefix, Unit, Words};
 pub use plain::Plain;
-pub use short::{begins, copy_plain, difference, string_end, Ahead, Key, PAD};
+pub use short::{begins, copy_plain, difference, escape_len, string_end, Ahead, Key, PAD};
 
 /// Which instructions of the processor to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +70,19 @@ pub trait Engine: Copy {
 
     /// Does the same as [`special`](Self::special), and also returns whether all bytes from `at` up to that index are ASCII.
     fn special_ascii(self, data: &[u8], at: usize) -> (usize, bool);
+
+    /// Returns the index of the closing quote of a string, and whether all bytes from `at` up to it are ASCII. The contents of the
+    /// string, or the rest of them, begin at `at`. `None` if there is no closing quote, or a control byte or an invalid escape before
+    /// it. A lone surrogate is a valid escape.
+    #[inline(always)]
+    fn valid_end(self, data: &[u8], at: usize) -> Option<(usize, bool)> {
+        let (mut end, mut ascii) = self.special_ascii(data, at);
+        while *data.get(end)? != b'"' {
+            let (next, rest) = self.special_ascii(data, end + escape_len(data, end)?);
+            (end, ascii) = (next, ascii && rest);
+        }
+        Some((end, ascii))
+    }
 
     /// Returns true if the bytes of `data` from `at` on begin with `part`.
     fn begins(self, data: &[u8], at: usize, part: &[u8]) -> bool;

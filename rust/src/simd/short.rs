@@ -224,6 +224,20 @@ impl Operation for LongString<'_> {
     }
 }
 
+/// Returns the length of the escape that begins at `at`. `None` if it is not a valid escape.
+#[inline(always)]
+#[must_use]
+pub fn escape_len(data: &[u8], at: usize) -> Option<usize> {
+    match (data.get(at)?, data.get(at + 1)?) {
+        (b'\\', b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Some(2),
+        (b'\\', b'u') => {
+            let digits = data.get(at + 2..at + 6)?;
+            digits.iter().all(u8::is_ascii_hexdigit).then_some(6)
+        }
+        _ => None,
+    }
+}
+
 /// Returns true if the bytes of `data` from `at` on begin with `part`.
 #[inline(always)]
 #[must_use]

@@ -17,6 +17,7 @@ struct Found {
     container: Result<usize, usize>,
     special: usize,
     special_ascii: (usize, bool),
+    valid_end: Option<(usize, bool)>,
     begins: bool,
 }
 
@@ -42,6 +43,7 @@ impl Operation for All<'_> {
             container: engine.container_end(data, at),
             special: engine.special(data, at),
             special_ascii: engine.special_ascii(data, at),
+            valid_end: engine.valid_end(data, at),
             begins: engine.begins(data, at, part),
         }
     }
@@ -53,6 +55,8 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
         "\"",
         "\\",
         "\\",
+        "\\n",
+        "\\u00e9",
         "\\\"",
         "\\\\",
         "\n",
