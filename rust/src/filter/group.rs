@@ -10,7 +10,6 @@ use std::collections::TryReserveError;
 
 use crate::filter::delta::Delta;
 use crate::kinds::string::Span;
-use crate::kinds::template::hash_bytes;
 use crate::lines::place::Place;
 use crate::simd::PAD;
 
@@ -75,7 +74,7 @@ impl Groups {
     /// The open group of `key`.
     #[must_use]
     pub fn find(&self, key: &[u8]) -> Option<usize> {
-        let hash = hash_bytes(key);
+        let hash = hash(key);
         let mut open = self.all.iter().zip(&self.hashes);
         open.position(|(group, &known)| known == hash && group.key == key)
     }
@@ -129,7 +128,7 @@ impl Groups {
         group.parts = parts.moved(from);
         group.place = place;
         self.hashes.try_reserve(1)?;
-        self.hashes.push(hash_bytes(key));
+        self.hashes.push(hash(key));
         self.open += 1;
         Ok(self.open - 1)
     }
@@ -335,6 +334,20 @@ pub fn write_key(key: &mut Vec<u8>, data: &[u8], delta: &Delta) -> Result<(), Tr
         append(key, part.map_or(&[], |part| part.of(data)))?;
     }
     Ok(())
+}
+
+/// A quick hash of `bytes` up to the last multiple of 8. Input can provoke collisions, so equal hashes may belong to different keys.
+fn hash(bytes: &[u8]) -> u64 {
+    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+    let (mut sum, mut factor) = (0_u64, FACTOR);
+    for word in bytes.chunks_exact(8) {
+        if let Some(&word) = word.first_chunk() {
+            // The multiplications are independent of each other.
+            sum = sum.wrapping_add(u64::from_le_bytes(word).wrapping_mul(factor));
+            factor = factor.wrapping_add(FACTOR << 1);
+        }
+    }
+    sum
 }
 
 /// Spans up to this length are copied as this many bytes: a copy of fixed length is inlined, others call memcpy.

@@ -1,8 +1,8 @@
 //! Reduces lines before they are decoded: skips other kinds (`only`), merges deltas (`coalesce`).
 //!
-//! The caller has complete lines, and alternates two calls. [`Filter::take`] passes over lines that are skipped or merged, and returns
-//! the length of the lines after them that are kept as they are. Then [`Filter::close`] gives the merged lines, and the caller reads
-//! the kept lines in place. Blank lines are passed over, or are among the kept lines.
+//! The caller has complete lines, and alternates two calls. [`Filter::take`] goes past lines that are skipped or merged, and returns
+//! the length of the unchanged lines after them. Then [`Filter::close`] gives the merged lines, and the caller reads
+//! the unchanged lines in place. A blank line counts as skipped or as unchanged.
 //!
 //! # Skipping
 //!
@@ -25,9 +25,12 @@
 //!
 //! # Costs
 //!
-//! Linear in the data, without recursion. Lines that are like recent ones are recognised by their [`template`](crate::kinds::template),
-//! others are scanned, unless their first tag shows that they are no deltas. A skipped line allocates nothing, and a kept line is not
-//! copied.
+//! Linear in the data, without recursion. A line that fits a [`template`](crate::kinds::template) takes about as much time as comparing
+//! it with another line. Other lines are scanned. A skipped line allocates nothing, and a kept line is not copied.
+//!
+//! Without `only`, lines are scanned only to be merged, so the filter keeps a line unscanned if its first tags show that it is not a
+//! delta. Scans and new groups cost credit, and merged lines earn it. When the credit is used up, the filter keeps the next
+//! [`PAUSE_BYTES`] unseen.
 //!
 //! [`Filter::take`]: crate::filter::Filter::take
 //! [`Filter::close`]: crate::filter::Filter::close
@@ -59,9 +62,19 @@ const KEEP_GROUP_BYTES: usize = KEEP_BYTES / 4;
 const KEEP_SCRATCH_BYTES: usize = KEEP_BYTES / 16;
 const KEEP_TEMPLATE_BYTES: usize = KEEP_BYTES;
 
-/// The cost of a scan that finds no delta to merge, in lines that are not scanned; and the most credit for scans.
-const SCAN: u32 = 64;
+/// The credit that a merged line earns, in units of 15 ns or so: the time that a message would have taken.
+const MERGED: u32 = 8;
+/// The price of a scan, with the check of a delta.
+const SCAN: u32 = 40;
+/// The price of a new group, whose line is copied.
+const OPEN: u32 = 16;
+/// The price of a line that is kept because of its first tags.
+const LOOK: u32 = 1;
+/// The most credit.
 const MAX_CREDIT: u32 = 96 * SCAN;
+/// The bytes that are kept unseen when the credit is used up, and the credit after them.
+const PAUSE_BYTES: usize = 32 * 1024;
+const PROBE: u32 = 3 * SCAN;
 
 /// The result of [`Filter::take`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -87,8 +100,10 @@ pub struct Filter {
     /// The key of the last delta that was scanned.
     key: Vec<u8>,
     scratch: delta::Scratch,
-    /// Credit for scans. Where few deltas are merged, most lines are kept without a scan. Tests set it.
+    /// Credit for scans without `only`. Tests set it.
     pub credit: u32,
+    /// Bytes that the filter still keeps unseen.
+    pause: usize,
     /// Lines skipped since the filter was made.
     pub skipped: u64,
     /// Lines merged into the line of an earlier delta since the filter was made.
@@ -132,6 +147,7 @@ impl Filter {
             key: Vec::new(),
             scratch: delta::Scratch::default(),
             credit: MAX_CREDIT,
+            pause: 0,
             skipped: 0,
             merged: 0,
         }
@@ -182,6 +198,11 @@ impl Filter {
         }
         self.closed += 1;
         self.groups.close(each)
+    }
+
+    fn earn(&mut self, credit: u32) {
+        let credit = self.credit.saturating_add(credit).min(MAX_CREDIT);
+        self.credit = self.credit.max(credit);
     }
 
     /// Ends a chunk: keeps at most twice [`KEEP_BYTES`] of memory, most of it for templates.

@@ -4,7 +4,7 @@ use std::collections::TryReserveError;
 
 use super::delta::{self, DeltaKind, MAX_BYTES};
 use super::group::{append, write_key, Groups, Parts, MAX_OPEN};
-use super::{Filter, Known, Taken, Verdict, MAX_CREDIT, SCAN};
+use super::{Filter, Known, Taken, Verdict, LOOK, MERGED, OPEN, PAUSE_BYTES, PROBE, SCAN};
 use crate::kinds::scan::{scan, Scan};
 use crate::kinds::template::{Fitting, Gaps, Visit};
 use crate::lines::place::Place;
@@ -39,9 +39,9 @@ impl Operation for Take<'_> {
             is_over: false,
         };
         while pass.at < data.len() && !pass.is_over {
-            engine.call(FittingLines(filter, &mut pass));
+            let fitting = engine.call(FittingLines(filter, &mut pass));
             if pass.at < data.len() {
-                engine.call(AnyLine(filter, &mut pass))?;
+                engine.call(NextLine(filter, &mut pass, fitting))?;
             }
         }
         filter.groups.settle(data)?;
@@ -93,13 +93,27 @@ impl Pass<'_> {
 }
 
 impl Filter {
-    /// Whether there is credit for the scan of a line, if lines are scanned only to be merged.
-    #[inline]
-    fn has_credit(&mut self) -> bool {
-        // The line after a first delta is worth a scan.
-        let has = self.credit >= SCAN || self.groups.open() == 1;
-        self.credit += u32::from(!has);
-        has
+    /// The end of lines to keep unseen, where lines are scanned only to be merged: of the next line, if it cannot be merged, or of
+    /// more lines, if there is no credit. `None` if the next line is worth a scan.
+    #[inline(always)]
+    fn end_unseen<E: Engine>(&mut self, engine: E, data: &[u8], from: usize) -> Option<usize> {
+        if self.credit < SCAN {
+            self.credit = PROBE;
+            self.pause = PAUSE_BYTES;
+        }
+        if self.pause > 0 {
+            let rest = data.len() - from;
+            let pause = self.pause.min(rest);
+            self.pause -= pause;
+            return Some(line_end(data, from + pause - 1));
+        }
+        let end = line_end(data, from);
+        if end - from <= MAX_BYTES && !is_no_delta(engine, data, from) {
+            self.credit -= SCAN;
+            return None;
+        }
+        self.credit -= LOOK;
+        Some(end)
     }
 
     /// What to do with a scanned, clear line; and the template made of it.
@@ -120,8 +134,9 @@ impl Filter {
                 (Verdict::Skip, Known::Skip)
             };
             let gaps = Gaps::of(found);
-            let index = self.templates.add(data, from, end, gaps, false, known);
-            return Ok((verdict, index));
+            let pays = self.templates.pays();
+            let index = pays.then(|| self.templates.add(data, from, end, gaps, false, known));
+            return Ok((verdict, index.flatten()));
         };
         // A delta that cannot be merged gets no template: the next line may be without the fault.
         if end - from > MAX_BYTES {
@@ -136,6 +151,10 @@ impl Filter {
             uuid: delta.uuid,
         };
         write_key(&mut self.key, data, &delta)?;
+        // Without `only`, the credit limits the templates.
+        if self.names.is_some() && !self.templates.pays() {
+            return Ok((Verdict::Merge(parts), None));
+        }
         let mut key = Vec::new();
         append(&mut key, &self.key)?;
         let known = Known::Merge {
@@ -153,13 +172,14 @@ impl Filter {
     }
 
     /// Adds the next line, a delta, to a group. `known` is the template that has the line's key; without it the key is `self.key`.
-    /// Returns false if the groups must be closed first.
+    /// A merged line earns the credit `earned`. Returns false if the groups must be closed first.
     fn merge(
         &mut self,
         known: Option<usize>,
         pass: &Pass,
         end: usize,
         parts: Parts,
+        earned: u32,
     ) -> Result<bool, TryReserveError> {
         let (data, from) = (pass.data, pass.at);
         if let Some(index) = known {
@@ -175,11 +195,11 @@ impl Filter {
             {
                 self.groups.add(at, data, parts)?;
                 self.merged += 1;
-                let credit = MAX_CREDIT.min(self.credit + SCAN + 1);
-                self.credit = self.credit.max(credit);
+                self.earn(earned);
                 at
             }
             None if self.groups.open() < MAX_OPEN => {
+                self.credit = self.credit.saturating_sub(OPEN);
                 self.groups
                     .begin(&self.key, data, from, end, parts, pass.place())?
             }
@@ -194,14 +214,15 @@ impl Filter {
     }
 }
 
-/// Takes lines, as long as each fits the expected template and no group has to be opened or closed.
+/// Takes lines, as long as each fits a template and no group has to be opened or closed. Returns the template of the next line, if that
+/// fits one.
 struct FittingLines<'s, 'c, 'd>(&'s mut Filter, &'c mut Pass<'d>);
 
 impl Operation for FittingLines<'_, '_, '_> {
-    type Output = ();
+    type Output = Option<(usize, Fitting)>;
 
     #[inline(always)]
-    fn run<E: Engine>(self, engine: E) {
+    fn run<E: Engine>(self, engine: E) -> Self::Output {
         let Self(filter, pass) = self;
         let mut visitor = Visitor {
             data: pass.data,
@@ -213,13 +234,16 @@ impl Operation for FittingLines<'_, '_, '_> {
             none_open: filter.groups.open() == 0,
             groups: &mut filter.groups,
         };
-        pass.at = filter
-            .templates
-            .take_fitting(engine, pass.data, pass.at, &mut visitor);
+        let templates = &mut filter.templates;
+        let (at, refused) = templates.take_fitting(engine, pass.data, pass.at, &mut visitor);
+        pass.at = at;
+        let Visitor { lines, merged, .. } = visitor;
         pass.kept_from = visitor.kept_from;
-        pass.lines += visitor.lines;
-        filter.merged += visitor.merged;
-        filter.skipped += visitor.lines as u64 - visitor.merged;
+        pass.lines += lines;
+        filter.merged += merged;
+        filter.skipped += lines as u64 - merged;
+        filter.earn(MERGED.saturating_mul(u32::try_from(merged).unwrap_or(u32::MAX)));
+        refused
     }
 }
 
@@ -271,34 +295,25 @@ impl Visit<Known> for &mut Visitor<'_> {
     }
 }
 
-/// Takes the next line of any kind, or finds that it needs another pass.
-struct AnyLine<'s, 'c, 'd>(&'s mut Filter, &'c mut Pass<'d>);
+/// Takes the next line, with the template that it fits, or finds that it needs another pass.
+struct NextLine<'s, 'c, 'd>(&'s mut Filter, &'c mut Pass<'d>, Option<(usize, Fitting)>);
 
-impl Operation for AnyLine<'_, '_, '_> {
+impl Operation for NextLine<'_, '_, '_> {
     type Output = Result<(), TryReserveError>;
 
     #[inline(always)]
     fn run<E: Engine>(self, engine: E) -> Self::Output {
-        let Self(filter, pass) = self;
+        let Self(filter, pass, fitting) = self;
         let (data, from) = (pass.data, pass.at);
-        if filter.names.is_none() {
-            let end = memchr::memchr(b'\n', &data[from..]).map_or(data.len(), |at| from + at + 1);
-            if end - from > MAX_BYTES || is_no_delta(engine, data, from) || !filter.has_credit() {
-                pass.keep_to(end);
-                return Ok(());
-            }
-        }
-        let mut fitting = filter.templates.guess(engine, data, from);
         let mut found = Scan::default();
         if fitting.is_none() {
-            filter.credit = filter.credit.saturating_sub(SCAN);
-            found = scan(engine, data, from);
-            if found.clear {
-                let gaps = Gaps::of(&found);
-                fitting = filter
-                    .templates
-                    .look_up(engine, data, from, found.end, gaps);
+            if filter.names.is_none() {
+                if let Some(end) = filter.end_unseen(engine, data, from) {
+                    pass.keep_to(end);
+                    return Ok(());
+                }
             }
+            found = scan(engine, data, from);
         }
         let end = fitting.map_or(found.end, |(_, fitting)| fitting.end);
         let (verdict, template) = if end - 1 - from > pass.max_line {
@@ -328,7 +343,13 @@ impl Operation for AnyLine<'_, '_, '_> {
                 pass.is_over = filter.groups.open() > 0;
             }
             Verdict::Merge(parts) => {
-                if filter.merge(template, pass, end, parts)? {
+                // A merged line pays for its scan.
+                let earned = if fitting.is_none() {
+                    MERGED + SCAN
+                } else {
+                    MERGED
+                };
+                if filter.merge(template, pass, end, parts, earned)? {
                     pass.drop_to(end);
                 } else {
                     pass.is_over = true;
@@ -339,15 +360,24 @@ impl Operation for AnyLine<'_, '_, '_> {
     }
 }
 
-/// Whether a line begins with tags, as the CLI's lines do, that show that it cannot be merged. In a line that could be merged, no key
-/// comes twice.
+/// The index after the first LF from `at` on, or the end of the data.
+fn line_end(data: &[u8], at: usize) -> usize {
+    memchr::memchr(b'\n', &data[at..]).map_or(data.len(), |found| at + found + 1)
+}
+
+/// Whether a line begins with tags, as the lines of the CLI do, and these show that the line cannot be merged. In a line that could be
+/// merged, no key comes twice.
 #[inline(always)]
 fn is_no_delta<E: Engine>(engine: E, data: &[u8], from: usize) -> bool {
+    let is_spaced = data.get(from + 8) == Some(&b' ');
+    let openings: [&[u8]; 2] = if is_spaced {
+        [b"{\"type\": \"", b", \"event\": {\"type\": \""]
+    } else {
+        [b"{\"type\":\"", b",\"event\":{\"type\":\""]
+    };
+    let tags: [&[u8]; 2] = [b"stream_event\"", b"content_block_delta\""];
     let mut at = from;
-    for (opening, tag) in [
-        (&b"{\"type\":\""[..], &b"stream_event\""[..]),
-        (b",\"event\":{\"type\":\"", b"content_block_delta\""),
-    ] {
+    for (opening, tag) in openings.into_iter().zip(tags) {
         if !engine.begins(data, at, opening) {
             return false;
         }

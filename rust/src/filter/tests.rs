@@ -239,8 +239,9 @@ fn where_nothing_is_merged_few_lines_are_scanned() {
     for level in levels() {
         let mut filter = Filter::new(None, true, level);
         filtered(&mut filter, &lines);
-        // It is looked again now and then.
-        let chunks = (0..SCAN).map(|_| filtered(&mut filter, &[lines[0]; 3]).0.len());
+        // After a pause, the filter looks again.
+        let chunks = (0..PAUSE_BYTES / lines[0].len())
+            .map(|_| filtered(&mut filter, &[lines[0]; 3]).0.len());
         let counts: Vec<_> = chunks.collect();
         assert_eq!((counts[0], counts.last()), (3, Some(&1)));
     }

@@ -55,17 +55,18 @@ impl Operation for Peek<'_> {
 
     #[inline(always)]
     fn run<E: Engine>(mut self, engine: E) -> Peeked {
-        while self.peeked.bytes < self.data.len() && self.peeked.lines < self.ids.len() {
-            if !engine.call(AnyLine(&mut self)) {
-                break;
-            }
+        loop {
             engine.call(FittingLines(&mut self));
+            let is_over =
+                self.peeked.bytes == self.data.len() || self.peeked.lines == self.ids.len();
+            if is_over || !engine.call(OtherLine(&mut self)) {
+                return self.peeked;
+            }
         }
-        self.peeked
     }
 }
 
-/// Finds the kinds of lines, as long as each fits the expected template.
+/// Finds the kinds of lines, as long as each fits a template.
 struct FittingLines<'p, 'a>(&'p mut Peek<'a>);
 
 impl Operation for FittingLines<'_, '_> {
@@ -82,7 +83,7 @@ impl Operation for FittingLines<'_, '_> {
         } = self.0;
         let room = ids.len();
         let mut ids = ids[peeked.lines..].iter_mut();
-        peeked.bytes = templates.take_fitting(engine, data, peeked.bytes, WriteIds(&mut ids));
+        (peeked.bytes, _) = templates.take_fitting(engine, data, peeked.bytes, WriteIds(&mut ids));
         peeked.lines = room - ids.len();
     }
 }
@@ -100,38 +101,28 @@ impl Visit<u8> for WriteIds<'_, '_> {
     }
 }
 
-/// Finds the kind of the next line. Returns whether there was room for it.
-struct AnyLine<'p, 'a>(&'p mut Peek<'a>);
+/// Finds the kind of the next line, which fits no template. Returns whether there was room for it.
+struct OtherLine<'p, 'a>(&'p mut Peek<'a>);
 
-impl Operation for AnyLine<'_, '_> {
+impl Operation for OtherLine<'_, '_> {
     type Output = bool;
 
     #[inline(always)]
     fn run<E: Engine>(self, engine: E) -> bool {
         let peek = self.0;
         let (data, from) = (peek.data, peek.peeked.bytes);
-        let (id, end) = if let Some((index, fitting)) = peek.templates.guess(engine, data, from) {
-            (*peek.templates.of(index), fitting.end)
-        } else {
-            let found = scan(engine, data, from);
-            let Some(id) = peek.id(&found.kind) else {
-                return false;
-            };
-            // A template does not pay for a single line.
-            if found.clear && found.end < data.len() {
-                let (templates, gaps) = (&mut peek.templates, Gaps::of(&found));
-                if templates
-                    .look_up(engine, data, from, found.end, gaps)
-                    .is_none()
-                {
-                    templates.add(data, from, found.end, gaps, false, id);
-                }
-            }
-            (id, found.end)
+        let found = scan(engine, data, from);
+        let Some(id) = peek.id(&found.kind) else {
+            return false;
         };
+        // A template does not pay for a single line.
+        if found.clear && found.end < data.len() && peek.templates.pays() {
+            let gaps = Gaps::of(&found);
+            peek.templates.add(data, from, found.end, gaps, false, id);
+        }
         peek.ids[peek.peeked.lines] = id;
         peek.peeked.lines += 1;
-        peek.peeked.bytes = end;
+        peek.peeked.bytes = found.end;
         true
     }
 }

@@ -1,55 +1,64 @@
 //! Templates recognise a line that is like a recent one, without a scan.
 //!
-//! Most lines of a stream are like a recent one: the same keys in the same order, the same session, another text and another uuid.
-//! A template is such a line without the contents of these two strings: *constants*, with *gaps* between them. A line *fits* if
-//! it begins with the first constant; if after that the first byte that may end a string (`"` or a control byte, with escapes
-//! skipped) is a quote; if the second constant follows; and so on up to the last constant, whose last byte is the LF.
+//! Most lines of a stream have the same keys in the same order as a recent line, and the same values except for the text and the uuid.
+//! A template is a line without the contents of these two strings: *constants*, with *gaps* between them. A line *fits* if
+//! it begins with the first constant, if the first byte after that which may end a string (`"` or a control byte, with escapes
+//! skipped) is a quote, if the second constant follows, and so on. The last byte of the last constant is the LF.
 //!
 //! # Why this is sound
 //!
-//! Claim: if a line fits a template, then a scan of it takes the same steps as a scan of the template's line, finds the same tags,
-//! and ends at the corresponding LF.
+//! Claim: if a line fits a template, then a scan of the line takes the same steps as a scan of the template's line, finds the same
+//! tags, and ends at the corresponding LF.
 //!
-//! Proof. The state of a scan depends only on the bytes so far, from left to right. Up to the first gap these are the same in both
-//! lines, so at the gap both scans are within a string that is a value and no tag (a gap is nothing else). There a scan looks for the
-//! next unescaped quote, or an LF, and so does the fit; the gap ends there in both lines, and neither has an LF in it. The scan does
-//! not use the contents of the gap: they are no key and no tag. From the closing quote on both scans are in the same state again, and
-//! the next constant is the same bytes. The last constant ends with the LF of the template's line; constants have no other LF. So the
-//! two lines have the same kind, and both are clear. ∎
+//! Proof. The state of a scan depends only on the bytes so far, from left to right. Before the first gap these are the same in both
+//! lines, so at the gap both scans are within a string that is a value and not a tag (a gap is nothing else). There a scan looks for
+//! the next unescaped quote, or an LF, and so does the fit. The gap ends there in both lines, and neither has an LF in it. The scan
+//! does not use the contents of the gap, which are neither a key nor a tag. From the closing quote on both scans are in the same state
+//! again, and the next constant is the same bytes. The last constant ends with the LF of the template's line; constants have no other
+//! LF. So the two lines have the same kind, and both are clear. ∎
 //!
 //! A *strict* fit also requires that each gap has valid escapes, no control byte, and valid UTF-8. A line that fits strictly is
 //! mergeable ([`delta`](crate::filter::delta)) if the template's line is: outside of the gaps, the check sees the same bytes. For
 //! this the gaps must be the text and the uuid, and the uuid must have no backslash. Constants begin and end at quotes, so
-//! each is valid UTF-8 by itself.
+//! each constant is valid UTF-8.
 //!
 //! A line that does not fit is scanned. So templates change the cost of a line, never the result.
 //!
-//! # Which templates there are
+//! # Finding the template of a line
 //!
-//! Up to [`MAX`] templates are kept, of lines with a text or a uuid. Each remembers which template followed it last time. That one
-//! is tried first, as the sessions in a stream often take turns. Next comes the template of the previous line, then a few that were
-//! used recently, since turns may have any order. If none fits, the line is scanned, and its template is looked up by a hash of the
-//! constants. A new template replaces the one that was not used for the longest time. Making one costs about as much as the scan;
-//! where hardly any line fits, only one line in eight gets a template.
+//! Templates with the same first constant form a *family*: the deltas of all sessions, for example, whose `session_id` follows the
+//! text. The first constant and the first gap of a line are read once for the whole family. Then a hash of two words of the second
+//! constant, where the constants of the family differ, chooses the template. So the sessions may take turns in any order, and the
+//! processor has no branch to predict.
+//!
+//! If the template of this hash does not fit, the line is compared with all others, and the one that it fits gets the slot of the hash.
+//! A new template gets the slot of an older one: lines that differ only in `api_message_id` follow each other.
+//!
+//! At most [`MAX`] templates are kept. The next one removes all of them, and lines that recur make new ones.
+//! Making a template costs about as much as a scan, so where hardly any line fits, only one line in eight gets one
+//! ([`Templates::pays`]).
 
 // The operations are inlined into one function per engine: vector instructions may be used only there.
 #![allow(clippy::inline_always)]
 
 use crate::kinds::scan::Scan;
 use crate::kinds::string::Span;
-use crate::simd::{escape_len, Engine};
+use crate::simd::{Engine, Operation};
 
 /// The most templates.
-pub const MAX: usize = 32;
-/// Number of recently used templates to try.
-const RECENT: usize = 4;
+pub const MAX: usize = 64;
 /// The most bytes of a template's constants.
 pub const MAX_BYTES: usize = 768;
-/// The cost of making a template, in lines that fit.
+/// The number of slots of a family: a power of two, so that the highest bits of a hash choose one.
+const SLOTS: usize = 128;
+const WORD: usize = 8;
+/// An odd number whose bits look random, for the hash of a slot.
+const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+/// The price of a template, in lines that do not fit. A line that fits pays for one template.
 const COST: u32 = 8;
 const MAX_BALANCE: u32 = 512;
 
-/// The text and the uuid of a line, if it has these strings. They may differ among the lines of a template.
+/// The text and the uuid of a line, if the line has these strings. They may differ among the lines of a template.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gaps {
     /// The text.
@@ -63,7 +72,7 @@ pub struct Gaps {
 pub struct Fitting {
     /// The index after its LF.
     pub end: usize,
-    /// The contents of its gaps, in order; empty spans for gaps that the template does not have. `escaped` is not set.
+    /// The contents of its gaps, in order. The second is empty if the template has one gap. `escaped` is not set.
     pub gaps: [Span; 2],
 }
 
@@ -73,35 +82,55 @@ pub trait Visit<T> {
     fn visit(&mut self, known: &mut T, from: usize, fitting: Fitting) -> bool;
 }
 
-/// Templates, each with a value `K` that the user of the module attaches to its lines.
+/// Templates, each with a value `T` that the user of the module attaches to its lines.
 #[derive(Debug)]
 pub struct Templates<T> {
     all: Vec<Template<T>>,
-    /// Their hashes.
-    hashes: [u64; MAX],
-    /// The template of the last line.
+    families: Vec<Family>,
+    /// The family of the last line.
     last: usize,
-    /// The templates last found by [`guess`](Self::guess) or a look-up, or made; the newest first.
-    recent: [usize; RECENT],
-    clock: u64,
-    /// Rises with each line that fits, falls with each new template: where templates do not pay, few are made.
+    /// Rises with each line, falls with each new template: where templates do not pay, few are made.
     balance: u32,
+}
+
+/// The templates with the same first constant.
+#[derive(Debug)]
+struct Family {
+    /// The first constant.
+    head: Vec<u8>,
+    /// Whether the first gap is the text. If not, it is the uuid.
+    text_first: bool,
+    /// Whether its templates require a strict fit.
+    strict: bool,
+    /// The length of the shortest second constant.
+    shortest: usize,
+    /// The first and the last offset at which second constants differ.
+    differing: Option<[usize; 2]>,
+    /// The offsets, in the second constant, of two words of 8 bytes that choose the slot of a line.
+    words: Option<[usize; 2]>,
+    /// For each slot, the index of the template to try first.
+    slots: [u8; SLOTS],
+    /// The layout of the last line.
+    layout: Layout,
+}
+
+/// The lengths of a line's parts after the first gap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Layout {
+    /// The second gap.
+    gap: usize,
+    /// The second and the third constant.
+    lengths: [usize; 2],
 }
 
 #[derive(Debug)]
 struct Template<T> {
-    /// All constants, one after another.
+    family: usize,
+    /// The second constant, and the third if there are two gaps.
     constants: Vec<u8>,
-    /// Length of each constant.
-    lengths: [usize; 3],
+    /// The lengths of both constants.
+    lengths: [usize; 2],
     two_gaps: bool,
-    /// The index of the gap that is the text.
-    text: usize,
-    /// Whether a strict fit is required.
-    strict: bool,
-    /// The template that followed last time.
-    next: usize,
-    used: u64,
     known: T,
 }
 
@@ -109,10 +138,8 @@ impl<T> Default for Templates<T> {
     fn default() -> Self {
         Self {
             all: Vec::new(),
-            hashes: [0; MAX],
+            families: Vec::new(),
             last: 0,
-            recent: [0; RECENT],
-            clock: 0,
             balance: MAX_BALANCE,
         }
     }
@@ -129,60 +156,15 @@ impl Gaps {
         }
     }
 
-    /// In the order of the line.
+    /// The first gap of the line, and the second if there are two. `None` if there is no gap.
     #[inline]
-    fn in_order(self) -> [Option<Span>; 2] {
+    fn in_order(self) -> Option<(Span, Option<Span>)> {
         match (self.text, self.uuid) {
-            (Some(text), Some(uuid)) if uuid.start < text.start => [self.uuid, self.text],
-            (None, _) => [self.uuid, None],
-            _ => [self.text, self.uuid],
+            (Some(text), Some(uuid)) if uuid.start < text.start => Some((uuid, Some(text))),
+            (Some(text), uuid) => Some((text, uuid)),
+            (None, uuid) => Some((uuid?, None)),
         }
     }
-
-    /// True without any gap.
-    #[inline]
-    #[must_use]
-    pub fn is_empty(self) -> bool {
-        self.text.is_none() && self.uuid.is_none()
-    }
-}
-
-/// A quick hash of `bytes`. Input can provoke collisions, so a hit is compared.
-#[inline]
-pub(crate) fn hash_bytes(bytes: &[u8]) -> u64 {
-    hash(bytes, 0, bytes.len(), [None; 2])
-}
-
-/// A hash of the line `data[from..end]` without its gaps.
-#[inline]
-fn hash(data: &[u8], from: usize, end: usize, gaps: [Option<Span>; 2]) -> u64 {
-    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-    let mut sum = 0_u64;
-    let mut factor = FACTOR;
-    let mut add = |part: &[u8]| {
-        let mut mix = |word: u64| {
-            // The multiplications are independent of each other.
-            sum = sum.wrapping_add((word ^ word >> 29).wrapping_mul(factor));
-            factor = factor.wrapping_add(FACTOR << 1);
-        };
-        let words = part.chunks_exact(8);
-        let rest = words.remainder();
-        for word in words {
-            if let Some(&word) = word.first_chunk() {
-                mix(u64::from_le_bytes(word));
-            }
-        }
-        let mut last = [0; 8];
-        last[..rest.len()].copy_from_slice(rest);
-        mix(u64::from_le_bytes(last));
-    };
-    let mut at = from;
-    for gap in gaps.into_iter().flatten() {
-        add(&data[at..gap.start]);
-        at = gap.start + gap.len;
-    }
-    add(&data[at..end]);
-    sum
 }
 
 impl<T> Templates<T> {
@@ -200,11 +182,12 @@ impl<T> Templates<T> {
     /// Bytes of memory held, without those of the attached values.
     #[must_use]
     pub fn held(&self) -> usize {
-        let constants = self
-            .all
-            .iter()
-            .map(|template| template.constants.capacity());
-        self.all.capacity() * size_of::<Template<T>>() + constants.sum::<usize>()
+        let constants = self.all.iter().map(|it| it.constants.capacity());
+        let heads = self.families.iter().map(|it| it.head.capacity());
+        self.all.capacity() * size_of::<Template<T>>()
+            + self.families.capacity() * size_of::<Family>()
+            + constants.sum::<usize>()
+            + heads.sum::<usize>()
     }
 
     /// Removes all templates.
@@ -212,8 +195,8 @@ impl<T> Templates<T> {
         *self = Self::default();
     }
 
-    /// Passes lines to `visitor` from `from` on, as long as each fits the expected template and `visitor` takes it. Returns where the
-    /// first other line begins.
+    /// Passes lines to `visitor` from `from` on, as long as each fits a template and `visitor` takes it. Returns where the first other
+    /// line begins, and the template that it fits.
     #[inline(always)]
     pub fn take_fitting<E: Engine>(
         &mut self,
@@ -221,96 +204,71 @@ impl<T> Templates<T> {
         data: &[u8],
         from: usize,
         mut visitor: impl Visit<T>,
-    ) -> usize {
+    ) -> (usize, Option<(usize, Fitting)>) {
         let mut at = from;
-        let Some(mut last) = self.all.get(self.last) else {
-            return at;
-        };
-        loop {
-            let index = last.next;
-            let template = &mut self.all[index];
-            let Some(fitting) = template.fit(engine, data, at) else {
+        let mut lines = 0;
+        let mut found = None;
+        'lines: while at < data.len() {
+            let Some(family) = self.families.get(self.last) else {
                 break;
             };
-            if !visitor.visit(&mut template.known, at, fitting) {
+            let all = &mut self.all[..];
+            let first = loop {
+                match family.likely(engine, all, data, at) {
+                    Ok((index, fitting)) => {
+                        if !visitor.visit(&mut all[index].known, at, fitting) {
+                            found = Some((index, fitting));
+                            break 'lines;
+                        }
+                        at = fitting.end;
+                        lines += 1;
+                    }
+                    Err(first) => break first,
+                }
+            };
+            let Some((index, fitting)) = self.search(engine, data, at, first) else {
+                break;
+            };
+            if !visitor.visit(&mut self.all[index].known, at, fitting) {
+                found = Some((index, fitting));
                 break;
             }
-            template.used = self.clock;
-            self.balance = (self.balance + COST).min(MAX_BALANCE);
             at = fitting.end;
-            self.last = index;
-            last = &self.all[index];
+            lines += 1;
         }
-        at
+        let earned = COST.saturating_mul(lines);
+        self.balance = self.balance.saturating_add(earned).min(MAX_BALANCE);
+        (at, found)
     }
 
-    /// The first of the likely templates that the line at `from` fits.
     #[inline(always)]
-    pub fn guess<E: Engine>(
+    fn search<E: Engine>(
         &mut self,
         engine: E,
         data: &[u8],
         from: usize,
+        first: Option<Span>,
     ) -> Option<(usize, Fitting)> {
-        let next = self.all.get(self.last)?.next;
-        let [first, second, third, fourth] = self.recent;
-        let mut tried = [MAX; 6];
-        for (at, index) in [next, self.last, first, second, third, fourth]
-            .into_iter()
-            .enumerate()
-        {
-            if tried.contains(&index) {
-                continue;
-            }
-            tried[at] = index;
-            if let Some(fitting) = self.all[index].fit(engine, data, from) {
-                self.follow(index);
-                return Some((index, fitting));
-            }
-        }
-        None
+        engine.call(Search {
+            templates: self,
+            data,
+            from,
+            first,
+        })
     }
 
-    /// The template that the line `data[from..end]` fits. It includes its LF, and its scan has found these gaps.
-    #[inline(always)]
-    pub fn look_up<E: Engine>(
-        &mut self,
-        engine: E,
-        data: &[u8],
-        from: usize,
-        end: usize,
-        gaps: Gaps,
-    ) -> Option<(usize, Fitting)> {
-        if gaps.is_empty() {
-            return None;
-        }
+    /// Whether to make a template of a line that fits none. Where hardly any line fits, the answer is yes for one line in eight.
+    pub fn pays(&mut self) -> bool {
         self.balance = (self.balance + 1).min(MAX_BALANCE);
-        if self.all.is_empty() || self.balance <= 2 * COST {
-            return None;
+        let pays = self.balance > COST;
+        if pays {
+            self.balance -= COST;
         }
-        let hash = hash(data, from, end, gaps.in_order());
-        let index = self.hashes[..self.all.len()]
-            .iter()
-            .position(|&known| known == hash)?;
-        let fitting = self.all[index].fit(engine, data, from)?;
-        self.follow(index);
-        Some((index, fitting))
+        pays
     }
 
-    /// Notes that a line of template `index` came next.
-    fn follow(&mut self, index: usize) {
-        self.clock += 1;
-        self.balance = (self.balance + COST).min(MAX_BALANCE);
-        self.all[self.last].next = index;
-        self.all[index].used = self.clock;
-        self.last = index;
-        let place = self.recent.iter().position(|&recent| recent == index);
-        self.recent[..=place.unwrap_or(RECENT - 1)].rotate_right(1);
-        self.recent[0] = index;
-    }
-
-    /// Makes a template of the scanned, clear line `data[from..end]`, with its LF, and returns its index. `None` if it would be too
-    /// long, without gaps, and without memory.
+    /// Makes a template of the scanned, clear line `data[from..end]`, with its LF, and returns its index. `None` if the line has no gap
+    /// or too many bytes, or without memory.
     pub fn add(
         &mut self,
         data: &[u8],
@@ -320,106 +278,199 @@ impl<T> Templates<T> {
         strict: bool,
         known: T,
     ) -> Option<usize> {
-        let ordered = gaps.in_order();
-        let gap_bytes: usize = ordered.iter().flatten().map(|gap| gap.len).sum();
-        let bytes = end - from - gap_bytes;
-        if bytes > MAX_BYTES || gaps.is_empty() || self.balance <= 2 * COST {
+        let (first, second) = gaps.in_order()?;
+        let bytes = end - from - first.len - second.map_or(0, |gap| gap.len);
+        if bytes > MAX_BYTES {
             return None;
         }
-        // Twice: also for the call of `follow` below.
-        self.balance -= 2 * COST;
-        let hash = hash(data, from, end, ordered);
-        let same = self.hashes[..self.all.len()]
-            .iter()
-            .position(|&known| known == hash);
-        let index = if let Some(index) = same {
-            // It has the same constants, but the line did not fit: a gap may have a control byte.
-            index
-        } else if self.all.len() < MAX {
-            self.all.try_reserve(1).ok()?;
-            self.all.len()
-        } else {
-            (0..MAX).min_by_key(|&index| self.all[index].used)?
-        };
-        let old = self.all.get_mut(index);
-        let mut constants = old.map_or_else(Vec::new, |old| std::mem::take(&mut old.constants));
-        constants.clear();
-        let reserved = constants.try_reserve_exact(bytes);
-        let mut lengths = [0; 3];
-        let mut count = 0;
-        if reserved.is_ok() {
-            let mut at = from;
-            for gap in ordered.into_iter().flatten() {
-                constants.extend_from_slice(&data[at..gap.start]);
-                lengths[count] = gap.start - at;
-                at = gap.start + gap.len;
-                count += 1;
-            }
-            constants.extend_from_slice(&data[at..end]);
-            lengths[count] = end - at;
+        if self.all.len() == MAX {
+            self.all.clear();
+            self.families.clear();
         }
-        let template = Template {
+        let (between, behind) = match second {
+            Some(second) => (&data[first.end()..second.start], &data[second.end()..end]),
+            None => (&data[first.end()..end], &data[..0]),
+        };
+        let family = self.family(&data[from..first.start], gaps.text == Some(first), strict)?;
+        let mut constants = Vec::new();
+        constants
+            .try_reserve_exact(between.len() + behind.len())
+            .ok()?;
+        constants.extend_from_slice(between);
+        constants.extend_from_slice(behind);
+        self.all.try_reserve(1).ok()?;
+        self.all.push(Template {
+            family,
             constants,
-            lengths,
-            two_gaps: count == 2,
-            text: usize::from(ordered[0] != gaps.text),
-            strict,
-            next: index,
-            used: 0,
+            lengths: [between.len(), behind.len()],
+            two_gaps: second.is_some(),
             known,
+        });
+        self.last = family;
+        self.assign_slots(self.all.len() - 1);
+        Some(self.all.len() - 1)
+    }
+
+    /// The index of the family with this first constant, which is new if there is none. `None` without memory.
+    fn family(&mut self, head: &[u8], text_first: bool, strict: bool) -> Option<usize> {
+        let known = self
+            .families
+            .iter()
+            .position(|it| it.head == head && (it.text_first, it.strict) == (text_first, strict));
+        if known.is_some() {
+            return known;
+        }
+        let mut copy = Vec::new();
+        copy.try_reserve_exact(head.len()).ok()?;
+        copy.extend_from_slice(head);
+        self.families.try_reserve(1).ok()?;
+        self.families.push(Family {
+            head: copy,
+            text_first,
+            strict,
+            shortest: usize::MAX,
+            differing: None,
+            words: None,
+            slots: [0; SLOTS],
+            layout: Layout::default(),
+        });
+        Some(self.families.len() - 1)
+    }
+
+    /// Gives a new template its slot. If it shows more differences in its family, all others get theirs anew.
+    fn assign_slots(&mut self, index: usize) {
+        let number = self.all[index].family;
+        let (all, family) = (&self.all, &mut self.families[number]);
+        let members = |from: usize| {
+            let all = all.iter().enumerate().skip(from);
+            all.filter(|(_, it)| it.family == number)
         };
-        match self.all.get_mut(index) {
-            Some(old) => *old = template,
-            None => self.all.push(template),
+        let new = all[index].second();
+        family.shortest = family.shortest.min(new.len());
+        // The first template is compared with each of the others: equal to it means equal to each other.
+        let mut offsets = members(0).next().into_iter().flat_map(|(_, first)| {
+            let pairs = first.second().iter().zip(new).enumerate();
+            pairs.filter_map(|(at, (one, other))| (one != other).then_some(at))
+        });
+        if let Some(first) = offsets.next() {
+            let last = offsets.last().unwrap_or(first);
+            let [low, high] = family.differing.unwrap_or([first, last]);
+            family.differing = Some([low.min(first), high.max(last)]);
         }
-        if reserved.is_err() {
-            // The template at this index has no constants now: every line would fit it.
-            self.clear();
-            return None;
+        let words = family.shortest.checked_sub(WORD).and_then(|most| {
+            let [first, last] = family.differing?;
+            Some([first.min(most), last.saturating_sub(WORD - 1).min(most)])
+        });
+        let from = if words == family.words { index } else { 0 };
+        family.words = words;
+        for (index, template) in members(from) {
+            let slot = family.slot(&template.constants, 0);
+            #[allow(clippy::cast_possible_truncation)] // There are at most `MAX`.
+            let index = index as u8;
+            family.slots[slot] = index;
         }
-        self.hashes[index] = hash;
-        self.follow(index);
-        Some(index)
     }
 }
 
-impl<T> Template<T> {
+/// Tries all templates with the line at `from`.
+struct Search<'s, 'd, T> {
+    templates: &'s mut Templates<T>,
+    data: &'d [u8],
+    from: usize,
+    /// The first gap of the line, if the line begins as those of the last family.
+    first: Option<Span>,
+}
+
+impl<T> Operation for Search<'_, '_, T> {
+    type Output = Option<(usize, Fitting)>;
+
     #[inline(always)]
-    fn fit<E: Engine>(&self, engine: E, data: &[u8], from: usize) -> Option<Fitting> {
-        let mut gaps = [Span::default(); 2];
-        let [first, second, third] = self.lengths;
-        let (constant, constants) = self.constants.split_at_checked(first)?;
-        if !engine.begins(data, from, constant) {
+    fn run<E: Engine>(self, engine: E) -> Self::Output {
+        let Templates {
+            all,
+            families,
+            last,
+            ..
+        } = self.templates;
+        let count = families.len();
+        // In the order of their first lines, beginning with the last family: they may take turns.
+        for number in (0..count).map(|offset| (*last + offset) % count) {
+            let family = &mut families[number];
+            let first = if number == *last {
+                self.first
+            } else {
+                family.first_gap(engine, self.data, self.from)
+            };
+            let Some(first) = first else {
+                continue;
+            };
+            let slot = family.slot(self.data, first.end());
+            let likely = usize::from(family.slots[slot]);
+            for index in std::iter::once(likely).chain((0..all.len()).rev()) {
+                let template = &all[index];
+                if template.family != number {
+                    continue;
+                }
+                if let Some(fitting) = template.fit(engine, self.data, family, first) {
+                    #[allow(clippy::cast_possible_truncation)] // There are at most `MAX`.
+                    let place = index as u8;
+                    family.slots[slot] = place;
+                    family.layout = template.layout(fitting);
+                    *last = number;
+                    return Some((index, fitting));
+                }
+            }
+        }
+        None
+    }
+}
+
+impl Family {
+    /// The template in the slot of the line at `from`, if the line fits and has the layout of the last line.
+    ///
+    /// # Errors
+    ///
+    /// The first gap of the line, if the line begins with the first constant.
+    #[inline(always)]
+    fn likely<T, E: Engine>(
+        &self,
+        engine: E,
+        all: &[Template<T>],
+        data: &[u8],
+        from: usize,
+    ) -> Result<(usize, Fitting), Option<Span>> {
+        let layout = self.layout;
+        let first = self.first_gap(engine, data, from).ok_or(None)?;
+        // The end of the line does not depend on what memory holds of the template, so the processor can begin with the next line.
+        let gap = Span {
+            start: first.end() + layout.lengths[0],
+            len: layout.gap,
+            escaped: false,
+        };
+        let end = gap.end() + layout.lengths[1];
+        let index = usize::from(self.slots[self.slot(data, first.end())]);
+        let template = all.get(index).ok_or(None)?;
+        if !template.fits_as(engine, data, self, first, gap) {
+            return Err(Some(first));
+        }
+        let gaps = [first, gap];
+        Ok((index, Fitting { end, gaps }))
+    }
+
+    /// The first gap of the line at `from`, if the line begins with the first constant.
+    #[inline(always)]
+    fn first_gap<E: Engine>(&self, engine: E, data: &[u8], from: usize) -> Option<Span> {
+        if !engine.begins(data, from, &self.head) {
             return None;
         }
-        gaps[0] = self.gap(engine, data, from + first, self.text == 0)?;
-        let at = gaps[0].start + gaps[0].len;
-        let (constant, constants) = constants.split_at_checked(second)?;
-        if !engine.begins(data, at, constant) {
-            return None;
-        }
-        if !self.two_gaps {
-            return Some(Fitting {
-                end: at + second,
-                gaps,
-            });
-        }
-        gaps[1] = self.gap(engine, data, at + second, self.text == 1)?;
-        let at = gaps[1].start + gaps[1].len;
-        if !engine.begins(data, at, constants) {
-            return None;
-        }
-        Some(Fitting {
-            end: at + third,
-            gaps,
-        })
+        self.gap(engine, data, from + self.head.len(), self.text_first)
     }
 
     /// The contents of the gap that begins at `at`.
     #[inline(always)]
-    fn gap<E: Engine>(&self, engine: E, data: &[u8], at: usize, text: bool) -> Option<Span> {
+    fn gap<E: Engine>(&self, engine: E, data: &[u8], at: usize, is_text: bool) -> Option<Span> {
         let end = if self.strict {
-            strict_end(engine, data, at, text)?
+            strict_end(engine, data, at, is_text)?
         } else {
             lax_end(engine, data, at)?
         };
@@ -428,6 +479,89 @@ impl<T> Template<T> {
             len: end - at,
             escaped: false,
         })
+    }
+
+    /// The slot of a line whose first gap ends at `at`. Input can provoke collisions, so the template in the slot is compared.
+    #[inline(always)]
+    fn slot(&self, data: &[u8], at: usize) -> usize {
+        let Some(words) = self.words else {
+            return 0;
+        };
+        let [one, other] = words.map(|offset| {
+            let word = data.get(at + offset..).and_then(<[u8]>::first_chunk);
+            word.map_or(0, |&word| u64::from_le_bytes(word))
+        });
+        let hash = (one ^ other.rotate_left(32)).wrapping_mul(FACTOR);
+        #[allow(clippy::cast_possible_truncation)] // It is below `SLOTS`.
+        let slot = (hash >> (u64::BITS - SLOTS.trailing_zeros())) as usize;
+        slot
+    }
+}
+
+impl<T> Template<T> {
+    fn second(&self) -> &[u8] {
+        &self.constants[..self.lengths[0]]
+    }
+
+    fn layout(&self, fitting: Fitting) -> Layout {
+        Layout {
+            gap: fitting.gaps[1].len,
+            lengths: self.lengths,
+        }
+    }
+
+    /// Whether the line fits, and its second gap is `gap`.
+    #[inline(always)]
+    fn fits_as<E: Engine>(
+        &self,
+        engine: E,
+        data: &[u8],
+        family: &Family,
+        first: Span,
+        gap: Span,
+    ) -> bool {
+        let layout = family.layout;
+        if self.lengths != layout.lengths {
+            return false;
+        }
+        let Some((second, third)) = self.constants.split_at_checked(layout.lengths[0]) else {
+            return false;
+        };
+        if !engine.begins(data, first.end(), second) {
+            return false;
+        }
+        if !self.two_gaps {
+            return true;
+        }
+        let found = family.gap(engine, data, gap.start, !family.text_first);
+        found == Some(gap) && engine.begins(data, gap.end(), third)
+    }
+
+    /// Compares the rest of a line with the template, from the end of its first gap on.
+    #[inline(always)]
+    fn fit<E: Engine>(
+        &self,
+        engine: E,
+        data: &[u8],
+        family: &Family,
+        first: Span,
+    ) -> Option<Fitting> {
+        let (second, third) = self.constants.split_at_checked(self.lengths[0])?;
+        let mut at = first.end();
+        if !engine.begins(data, at, second) {
+            return None;
+        }
+        at += second.len();
+        let mut gaps = [first, Span::default()];
+        if self.two_gaps {
+            gaps[1] = family.gap(engine, data, at, !family.text_first)?;
+            at = gaps[1].end();
+            if !engine.begins(data, at, third) {
+                return None;
+            }
+            at += third.len();
+        }
+        Some(Fitting { end: at, gaps })
     }
 }
 
@@ -449,17 +583,16 @@ fn lax_end<E: Engine>(engine: E, data: &[u8], at: usize) -> Option<usize> {
 /// As [`lax_end`], for contents that are UTF-8 with valid escapes; without any escapes unless `escapes`.
 #[inline(always)]
 fn strict_end<E: Engine>(engine: E, data: &[u8], at: usize, escapes: bool) -> Option<usize> {
-    let (mut end, mut ascii) = engine.special_ascii(data, at);
-    loop {
-        match data.get(end)? {
-            b'"' if ascii || is_utf8(&data[at..end]) => return Some(end),
-            b'\\' if escapes => {
-                let (next, rest) = engine.special_ascii(data, end + escape_len(data, end)?);
-                (end, ascii) = (next, ascii && rest);
-            }
-            _ => return None,
+    let (end, ascii) = if escapes {
+        engine.valid_end(data, at)?
+    } else {
+        let (end, ascii) = engine.special_ascii(data, at);
+        if data.get(end) != Some(&b'"') {
+            return None;
         }
-    }
+        (end, ascii)
+    };
+    (ascii || is_utf8(&data[at..end])).then_some(end)
 }
 
 #[cold]
