@@ -86,11 +86,15 @@ impl Stream {
                 return Ok(());
             }
         }
-        let mut filter = filter.as_deref_mut().filter(|filter| filter.is_for(rest));
+        let mut carried_end = None;
         if buffer.is_unfinished() && !rest.is_empty() {
-            let Some(end) = first_line_feed(rest) else {
+            carried_end = first_line_feed(rest);
+            if carried_end.is_none() {
                 return keep(buffer, position, rest);
-            };
+            }
+        }
+        let mut filter = filter.as_deref_mut().filter(|filter| filter.is_for(rest));
+        if let Some(end) = carried_end {
             let too_long = buffer.complete(&rest[..=end])?;
             position.taken += end as u64 + 1;
             rest = &rest[end + 1..];
