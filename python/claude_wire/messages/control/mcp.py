@@ -15,7 +15,8 @@ class McpServerProvenance(Wire, frozen=True):
     """The MCP server that serves a tool, and where its definition came from.
 
     ``source`` may have values not known today; ``sdk`` means a server that the host runs itself, and no configured
-    server can claim it. Decide trust on ``source``, not on ``name``. Absent on tools that are not MCP tools.
+    server can claim it. To decide whether to trust a tool, use ``source``, not ``name``. Absent on tools that are not
+    MCP tools.
     """
 
     name: str
@@ -151,8 +152,8 @@ class McpServerStatus(Wire, kw_only=True, frozen=True):
     """One MCP server of the session and the state of its connection.
 
     ``serverInfo`` and ``tools`` come with the status ``connected``, ``error`` with ``failed``. ``name`` is the
-    configured name, not the form used inside tool names. ``scope`` and ``source`` may have values not known today;
-    decide trust on ``source``.
+    configured name, not the form used inside tool names. ``scope`` and ``source`` may have values not known today. To
+    decide whether to trust a server, use ``source``.
     """
 
     name: str
