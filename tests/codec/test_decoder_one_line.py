@@ -441,6 +441,20 @@ def test_an_exception_that_has_no_text_loses_no_line() -> None:
     assert found == [{"a": 1}, {"a": 2}, {"a": 3}]
 
 
+@pytest.mark.parametrize("cut", [1, 7, 1000])
+def test_loads_gets_each_line_that_is_not_blank_without_its_line_end(cut: int) -> None:
+    given: list[bytes] = []
+
+    def loads(line: bytes) -> Any:
+        given.append(line)
+        return {"line": line}
+
+    stream = b'{"a":1}\n\n \r\n{"a":2}\r\n\t\n{"a":3}'
+    found = decoded(in_pieces(stream, cut), Decoder(dict, loads=loads))
+    assert given == [b'{"a":1}', b'{"a":2}', b'{"a":3}']
+    assert found == [{"line": line} for line in given]
+
+
 def test_what_an_interrupt_left_is_not_counted_later() -> None:
     interrupt = [False, False, True]
 

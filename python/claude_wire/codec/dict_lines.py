@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from claude_wire.codec.lines import Lines
 from claude_wire.codec.objects import decode_dict
+from claude_wire.native.block import bare_line
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -39,16 +40,17 @@ class DictLines(Lines):
         return self.object(line)
 
     def _loaded(self, line: bytes) -> dict[str, Any]:
-        """Call ``loads`` with a line.
+        """Call ``loads`` with a line, without its line end.
 
         Raises:
-            ValueError: the line is not UTF-8, or may have surrogates that have to be replaced; or ``loads`` did not
-                return a dict.
+            ValueError: the line is blank or not UTF-8, or may have surrogates that have to be replaced; or ``loads``
+                did not return a dict.
         """
+        line = bare_line(line)
         str(line, "utf-8")  # raises UnicodeDecodeError
-        if not self.keep and b"\\u" in line:
-            raise ValueError("surrogates, perhaps, which are to be replaced")
-        value = self._loads(line.removesuffix(b"\n"))  # type: ignore[misc]
+        if not line or (not self.keep and b"\\u" in line):
+            raise ValueError("not for loads")
+        value = self._loads(line)  # type: ignore[misc]  # it is not None
         if not isinstance(value, dict):
             raise ValueError("not an object")
         return value
