@@ -496,6 +496,19 @@ impl<B: Builder> Reader<B> {
     /// The field of the key at `at`, and where the value begins. Pushes a key that is no field of the class on the stack.
     #[inline(never)]
     fn key(&mut self, data: &[u8], at: usize, id: ClassId) -> Option<(Option<FieldId>, usize)> {
+        let Class::Planned(shape) = &self.plan.classes[id] else {
+            return None;
+        };
+        // Comparing with all keys takes less time than finding the end of this one.
+        let all = shape
+            .fields
+            .clone()
+            .zip(&self.plan.fields[shape.fields.clone()]);
+        for (field, known) in all {
+            if let Some(value) = known.key.end(data, at) {
+                return Some((Some(field), value));
+            }
+        }
         if data.get(at) != Some(&b'"') {
             return None;
         }
@@ -507,9 +520,6 @@ impl<B: Builder> Reader<B> {
         if data.get(colon) != Some(&b':') {
             return None;
         }
-        let Class::Planned(shape) = &self.plan.classes[id] else {
-            return None;
-        };
         let name = &data[at + 1..end];
         let field = self.plan.find(shape, name);
         if field.is_none() {
