@@ -19,7 +19,7 @@ __all__ = ["LINES", "READERS", "outcome", "report"]
 _DELTA = (
     '{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"%s"}}}'
 )
-#: Four deltas; the second and the third have the halves of one emoji.
+#: Four deltas; an emoji is split between the second and the third.
 LINES = "".join(f"{_DELTA % text}\n" for text in ("Hi ", "\\ud83d", "\\ude00", "!")).encode()
 
 

@@ -26,7 +26,7 @@ def stream(deltas: int) -> list[StreamEvent]:
 
 @pytest.mark.parametrize("deltas", [200, 2_000, 20_000])
 def test_text(contest: Contest, deltas: int) -> None:
-    """Compare with the simplest code of an application: a dict by conversation and block, and ``+=``."""
+    """The peer is the simplest code: a dict keyed by (conversation, block), to which ``+=`` adds each delta."""
     events = stream(deltas)
     passes = 20_000 // deltas
 

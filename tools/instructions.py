@@ -1,8 +1,8 @@
 """Count the instructions that the native core needs for a fixed input, and compare them with benches/instructions.json.
 
-Unlike a time, a count does not depend on what else the machine does, so even a small change is real. If a case needs
+Unlike a timing, a count does not depend on the load of the machine, so even a small change is real. If a case needs
 over 3% more instructions, the script fails. If it needs over 3% fewer, the file should be updated (``--update``). The
-counts depend on the compiler: with another rustc than the file's, the script only prints them (``--strict`` fails).
+counts depend on the compiler: with a rustc other than the file's, the script only prints them (``--strict`` fails).
 It needs cargo and valgrind.
 
 The cases are those of benches/native.rs. Each runs as a process under ``valgrind --tool=callgrind``, which counts only

@@ -134,7 +134,7 @@ class Serving:
             connection.close()
 
     def close(self) -> None:
-        """End the service, and the supervisor with all its sessions."""
+        """Stop the service, and then the supervisor with all its sessions."""
         if self.service.poll() is None:
             self.service.send_signal(signal.SIGINT)
         with suppress(subprocess.TimeoutExpired):

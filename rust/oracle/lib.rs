@@ -113,8 +113,8 @@ impl<'a> Walk<'a> {
         Some(())
     }
 
-    /// Returns the tag under a key: the string that all its values are. The inner `None` stands for a key that is absent or has another
-    /// type than a string, the outer for a key with different values.
+    /// Returns the tag under a key. `Some(None)`: the key is absent or its value is not a string. `None`: the key occurs several times
+    /// with different values.
     #[allow(clippy::option_option)]
     fn tag(&self, object: &'static str, key: &str) -> Option<Option<String>> {
         let values = self.members.get(&(object, Some(key.into())));

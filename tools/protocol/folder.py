@@ -17,7 +17,7 @@ __all__ = ["as_text", "made_files"]
 
 
 def made_files() -> dict[str, str]:
-    """Return path within the folder -> text of all generated files, which exclude the README and the changelog."""
+    """Return all generated files except README and changelog, as a dict: path within the folder -> text."""
     sides = schemas()
     files: dict[str, Any] = {f"{side.name}.schema.json": side.schema for side in sides.values()}
     files |= {"index.json": index(sides), "flags.json": flags_table(), "run.json": run_table()}

@@ -291,7 +291,7 @@ class Bridge:
             self._notify(Notice(kind="block", text=text), message.session_id, events, agentId=agent)
 
     def _speaker_of(self, message: m.AssistantMessage | m.UserMessage, to: Conversation, events: Events) -> str | None:
-        """Return the id of the subagent that wrote a message; None for the main agent. Add the event of a new one."""
+        """Return the id of the subagent that wrote a message; None for the main agent. Announces a new subagent."""
         if message.parent_tool_use_id is None:
             return None
         to.tells_subagents = True

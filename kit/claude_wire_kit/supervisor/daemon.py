@@ -59,7 +59,7 @@ ACCEPT_AGAIN_SECONDS = 1.0
 
 
 class Daemon:
-    """Runs the sessions of a state folder.
+    """Runs the sessions in a state folder.
 
     Args:
         folder: a state folder that this process has locked with :meth:`StateFolder.take`.

@@ -68,7 +68,7 @@ RULED: dict[str, type[Any]] = {
     "control_request": ControlRequest,
     "control_response": ControlResponse,
 }
-#: JSON-RPC's code for an error of the server itself.
+#: JSON-RPC's code for an error in the server itself.
 _NO_SERVER = -32001
 
 
@@ -204,7 +204,7 @@ class Ledger:
         return None
 
     def _answer_for_nobody(self, question: Question) -> bytes | None:
-        """Answer an MCP request if no driver serves its server: settle the request, and return the answer as a line."""
+        """Answer an MCP request for a server that no driver runs. Marks the request as answered."""
         body = question.body
         if not isinstance(body, McpMessageRequest) or self._is_served(body.server_name):
             return None

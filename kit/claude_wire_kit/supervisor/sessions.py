@@ -69,7 +69,7 @@ class _Warm:
 
 
 class Sessions:
-    """All sessions of a state folder.
+    """All sessions in a state folder.
 
     Args:
         folder: a state folder that this process has locked with :meth:`StateFolder.take`.

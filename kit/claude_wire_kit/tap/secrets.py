@@ -1,8 +1,8 @@
-"""Mask the secrets in a text.
+"""Mask secrets in text.
 
 Five kinds of rules find a secret: by its form (:data:`KINDS` and :data:`.gitleaks.GITLEAKS`), by its name
 (:mod:`.names`), as the argument of a command (:data:`COMMANDS`), by its column in a table (:mod:`.columns`), and by its
-randomness (:mod:`.chance`). Then :mod:`.forms` undoes the escapes of the text, and the rules run again. If they find
+randomness (:mod:`.chance`). Then :mod:`.forms` decodes escapes in the text, and the rules run again. If they find
 another secret, and the masked text still contains a part of it, the whole text is masked.
 
 Every pattern must run in linear time. Keep repetitions bounded.

@@ -44,7 +44,7 @@ class AnswerTotals(Tokens):
 
     #: The number of answers.
     answers: int = 0
-    #: In US dollars, calculated from a table of prices, without the answers in ``unpriced``.
+    #: In US dollars, calculated from a price table; excludes the answers counted in ``unpriced``.
     cost_usd: float = 0.0
     #: The number of answers of models that are not in the table of prices.
     unpriced: int = 0

@@ -113,7 +113,7 @@ class LineBuffer:
 
     @property
     def fed(self) -> int:
-        """The number of bytes that were fed, in all streams."""
+        """The number of bytes fed so far, across all streams."""
         return self.counts().fed
 
     @property
@@ -174,7 +174,7 @@ class LineBuffer:
             self._busy = False
 
     def stats(self) -> Stats:
-        """Return the counts of work and memory. Tests use them to check that the work is linear."""
+        """Return how much work was done and how much memory is in use. Tests check that the work is linear."""
         out = self._stats()
         return Stats(out.searched, out.copied, out.held)
 

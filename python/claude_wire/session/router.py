@@ -92,8 +92,8 @@ class Router:
         self._steps = 0
         self._started = False
         self.closed: bool = False
-        # Set this event to make read_on() check its conditions again. `_asleep` is True if the end of a step must set
-        # the event.
+        # Set this event to make read_on() check its conditions again. While `_asleep` is True, read_on() waits for the
+        # consumer, so the consumer sets the event when its step ends.
         self._noticed: Event | None = None
         self._asleep = False
         # The value of `_steps` when read_on() last found that no step had begun for AWAY_SECONDS.

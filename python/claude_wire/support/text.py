@@ -1,7 +1,7 @@
 """Make untrusted text safe to print: no control characters, no escape sequences, and a limited length.
 
-Anyone may have written the lines with these names and texts. A terminal obeys escape sequences, direction marks change
-the order of the shown characters, some characters are invisible, and a lone surrogate cannot be encoded.
+The text may come from anyone: a model, a tool, a web page. A terminal obeys escape sequences, direction marks reorder
+the characters, some characters are invisible, and a lone surrogate cannot be encoded.
 """
 
 from __future__ import annotations

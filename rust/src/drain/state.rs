@@ -194,7 +194,7 @@ impl State {
             Destination::Sink => read(pipe, scratch).map(|bytes| (bytes, bytes == asked)),
         };
         let short = read == Err(Errno::NOMEM);
-        // Without memory, the bytes stay in the pipe until the rescuer's next look. This counts as a pause, which the reader sees.
+        // If memory runs out, the bytes stay in the pipe until the rescuer's next look. This counts as a pause, which the reader sees.
         self.stats.pauses += u64::from(short && !self.lacked_memory);
         self.lacked_memory = short;
         if short {

@@ -438,7 +438,7 @@ pub extern "C" fn cw_combine_free(handle: u64) -> i32 {
 
 /// Adds a table: takes over the `ArrowArrayStream` at `stream`, reads it to its end and releases it.
 ///
-/// Returns `CW_ERROR_MEMORY` without memory. If the table cannot be combined, returns `CW_ERROR_SYSTEM` and writes the reason
+/// Returns `CW_ERROR_MEMORY` if memory runs out. If the table cannot be combined, returns `CW_ERROR_SYSTEM` and writes the reason
 /// to the `len` bytes at `error`, cut off where the room ends.
 ///
 /// # Safety

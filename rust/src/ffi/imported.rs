@@ -273,7 +273,7 @@ impl View {
     ///
     /// # Safety
     ///
-    /// The array is not released during `'a`, `row` is within its buffers, and [`fits`](Self::fits) was true for it.
+    /// The array must not be released during `'a`, its buffers must have the row, and [`fits`](Self::fits) must have returned true.
     #[inline]
     unsafe fn cell<'a>(&self, row: usize) -> Cell<'a> {
         // SAFETY: the caller guarantees that the buffers are alive and have this row. The C data interface guarantees that

@@ -268,7 +268,7 @@ impl<T> Templates<T> {
     }
 
     /// Makes a template of the scanned, clear line `data[from..end]`, with its LF, and returns its index. `None` if the line has no gap
-    /// or too many bytes, or without memory.
+    /// or too many bytes, or if memory runs out.
     pub fn add(
         &mut self,
         data: &[u8],
@@ -311,7 +311,7 @@ impl<T> Templates<T> {
         Some(self.all.len() - 1)
     }
 
-    /// The index of the family with this first constant, which is new if there is none. `None` without memory.
+    /// The index of the family with this first constant, which is added if necessary. `None` if memory runs out.
     fn family(&mut self, head: &[u8], text_first: bool, strict: bool) -> Option<usize> {
         let known = self
             .families

@@ -163,7 +163,7 @@ pub struct Ahead {
     high: u32,
 }
 
-/// Does the same as [`string_end`], and appends the bytes before the result to `out`. Returns `None` without memory. `ahead` is new, or
+/// Does the same as [`string_end`], and appends the bytes before the result to `out`. Returns `None` if memory runs out. `ahead` is new, or
 /// comes from an earlier call with the same `data` and an `at` that was not larger.
 #[inline]
 pub fn copy_plain(

@@ -334,7 +334,7 @@ class Journal:
                 yield from part.input_blocks()
 
     def line_at(self, place: Place) -> int:
-        """Return the number of the line that contains the byte at this place."""
+        """Return the number of the line that contains the byte at this offset."""
         with self._reading(place.part) as part:
             return part.line_at(place.offset)
 

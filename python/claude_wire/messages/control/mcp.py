@@ -90,7 +90,7 @@ class McpSdkServerConfig(Wire, tag_field="type", tag="sdk", frozen=True):
 
 
 class McpClaudeAIProxyServerConfig(Wire, tag_field="type", tag="claudeai-proxy", frozen=True):
-    """A connector of claude.ai, reached through its proxy; seen in status rows only.
+    """A claude.ai connector, reached through its proxy. It appears only in status rows.
 
     A host cannot send it, because neither ``initialize`` nor ``mcp_set_servers`` accepts it. ``timeout`` is in
     milliseconds.

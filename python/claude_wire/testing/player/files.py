@@ -1,4 +1,4 @@
-"""Read and unpack the files of a recording: from a folder, from a script, or a single file."""
+"""Read and unpack the files of a recording: a folder, a player script that contains them, or one output file."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class UnpackLimitError(ValueError):
 
 
 def read_files(path: str) -> dict[str, bytes]:
-    """Read the files of a recording, by name: from a folder, from a script, or from a file with only the output.
+    """Read the files of a recording, by name: from a folder, a player script, or a file with only the output.
 
     Raises:
         OSError: ``path`` cannot be read, or is a folder without ``stdout.ndjson``.

@@ -235,7 +235,7 @@ pub unsafe fn call(
     }
 }
 
-/// Feeds a chunk to the line buffer of `feeder`. Returns [`Fed::Nothing`] if the fallback has to take the chunk, and `None` without memory.
+/// Feeds a chunk to the line buffer of `feeder`. Returns [`Fed::Nothing`] if the fallback has to take the chunk, and `None` if memory runs out.
 ///
 /// # Safety
 ///

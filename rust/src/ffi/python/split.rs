@@ -37,7 +37,7 @@ fn bare(line: &[u8]) -> Option<&[u8]> {
 }
 
 /// Returns a list with `part(line)` for each line of `data`, without the lines for which `part` returns `None`. `part` gets a line with its
-/// LF. Without memory, raises `MemoryError` and returns `None`.
+/// LF. If memory runs out, raises `MemoryError` and returns `None`.
 fn split<'a>(data: &'a [u8], part: impl Fn(&'a [u8]) -> Option<&'a [u8]>) -> Option<Object> {
     let mut lines = Vec::new();
     let mut add = |line| {
