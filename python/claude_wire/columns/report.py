@@ -51,7 +51,7 @@ class Report:
 
     @property
     def warning(self) -> str:
-        """A warning: how many values and lines did not fit the columns, and where the first one is. Empty if all fit."""
+        """Say how many values and lines did not fit the columns, and where the first one is. Empty if all fit."""
         counts = [f"{number:,} lone surrogates in {name}" for name, number in self.surrogates.items()]
         counts += [f"{number:,} values that do not fit {name}" for name, number in self.misfits.items()]
         counts += [f"{self.invalid:,} lines that gave no row"] if self.invalid else []

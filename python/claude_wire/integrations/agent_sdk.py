@@ -9,10 +9,10 @@
     async for message in query(prompt=prompt, options=options, transport=WireTransport(prompt, options)):
         ...
 
-This module relies on private names of claude-agent-sdk. The SDK prepares options only for its own transport, so the module
-repeats the steps of ``query()`` and ``SubprocessCLITransport.connect()``. It inherits the code that
-builds the command line and finds the CLI. Comments name the source of repeated code; tests compare it with the original, and fail when the SDK
-changes.
+This module relies on private names of claude-agent-sdk. The SDK prepares options only for its own transport, so the
+module repeats the steps of ``query()`` and ``SubprocessCLITransport.connect()``. It inherits the code that builds the
+command line and finds the CLI. Comments name the source of repeated code; tests compare it with the original, and fail
+when the SDK changes.
 """
 
 # The functions of the SDK's transport have no public names.
