@@ -1,7 +1,8 @@
 //! A stream: chunks cut anywhere go in, lines come out, each with its place.
 //!
-//! A [`Buffer`] keeps the line that a chunk leaves unfinished, a [`Filter`] skips and merges lines, and a [`Position`] counts. The caller's
-//! [`Sink`] takes the lines: complete lines within a chunk stay there, and are taken in blocks that are as long as possible.
+//! A [`Buffer`](crate::lines::buffer::Buffer) keeps the line that a chunk leaves unfinished, a [`Filter`](crate::filter::Filter) skips and merges lines, and a
+//! [`Position`](crate::lines::place::Position) counts. The caller's
+//! [`Sink`](crate::stream::Sink) takes the lines: complete lines within a chunk stay there, and are taken in blocks that are as long as possible.
 
 use std::collections::TryReserveError;
 

@@ -185,7 +185,7 @@ def half_text() -> Rule:
 
 
 def _paired(text: str) -> str:
-    """Join surrogates that make one character together, and replace others by U+FFFD."""
+    """Join surrogates that make one character together, and replace the others with U+FFFD."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 

@@ -22,7 +22,7 @@ from claude_wire.agent.main import take_standard_streams
 from claude_wire.limits import BLOCK_BYTES
 from claude_wire.support import fields_of
 
-#: The message that :meth:`Wire.put` sends through the turn. :meth:`Wire.send` replaces it by any bytes.
+#: The message that :meth:`Wire.put` sends through the turn. :meth:`Wire.send` replaces it with any bytes.
 _PLACE = b'{"type":"conform_place"}\n'
 
 #: One line of the host, as JSON.

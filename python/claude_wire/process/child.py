@@ -320,5 +320,5 @@ def _end_all() -> None:
             popen.wait(LAST_SECONDS)
     for popen in list(_children):
         if popen.stdin is not None:
-            popen.stdin.close()  # otherwise the interpreter warns of an unclosed file
+            popen.stdin.close()  # otherwise the interpreter warns about an unclosed file
     _children.clear()

@@ -30,7 +30,7 @@
 //!
 //! Without `only`, lines are scanned only to be merged, so the filter keeps a line unscanned if its first tags show that it is not a
 //! delta. Scans and new groups cost credit, and merged lines earn it. When the credit is used up, the filter keeps the next
-//! [`PAUSE_BYTES`] unseen.
+//! `PAUSE_BYTES` unseen.
 //!
 //! [`Filter::take`]: crate::filter::Filter::take
 //! [`Filter::close`]: crate::filter::Filter::close

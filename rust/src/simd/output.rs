@@ -70,7 +70,7 @@ pub trait Prefix {
     fn all(&self) -> &[u8];
 
     /// Makes room in `out` for the bytes and for `len` more, writes the bytes, and returns their end. `out` does not count them as
-    /// written until [`end_at`](Output::end_at).
+    /// written until `end_at`.
     fn begin(&self, out: &mut Output, len: usize) -> Option<*mut u8>;
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from pathlib import Path
 
-#: The line with the bug, and the correct line. The agent replaces one by the other.
+#: The line with the bug, and the correct line. The agent replaces one with the other.
 BROKEN = "    amount = sum(round(item.price * item.count * (1 - discount), 2) for item in items)"
 FIXED = "    amount = sum(item.price * item.count for item in items) * (1 - discount)"
 

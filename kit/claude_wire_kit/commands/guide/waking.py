@@ -1,6 +1,6 @@
 """Let the agent begin a turn without the host, as the CLI does when background work has ended.
 
-A turn of an agent begins with a prompt. So :func:`take_input` replaces standard input by a pipe. A thread passes the
+A turn of an agent begins with a prompt. So :func:`take_input` replaces standard input with a pipe. A thread passes the
 host's lines into this pipe, and :func:`wake` adds a prompt of its own.
 """
 
