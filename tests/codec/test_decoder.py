@@ -341,6 +341,17 @@ def test_what_loads_makes_of_a_line_is_not_taken_if_it_is_no_dict(answer: Any) -
     assert type(alone[0]) in (dict, InvalidLine)
 
 
+def test_no_line_is_lost_if_loads_raises_stop_iteration() -> None:
+    def loads(line: bytes) -> Any:
+        return next(value for value in [json.loads(line)] if "subtype" in value)
+
+    decoder = Decoder(dict, loads=loads)
+    lines = [INIT, b'{"a":1}', b"bad", RESULT]
+    found = decoder.feed(b"\n".join(lines) + b"\n")
+    assert [json.loads(INIT), {"a": 1}, json.loads(RESULT)] == [found[0], found[1], found[3]]
+    assert isinstance(found[2], InvalidLine)
+
+
 def test_an_exception_that_is_no_error_passes_through_loads_and_the_decoder_goes_on() -> None:
     stop = [True]
 

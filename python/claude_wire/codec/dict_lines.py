@@ -44,13 +44,17 @@ class DictLines(Lines):
 
         Raises:
             ValueError: the line is blank or not UTF-8, or may have surrogates that have to be replaced; or ``loads``
-                did not return a dict.
+                did not return a dict, or raised StopIteration.
         """
         line = bare_line(line)
         str(line, "utf-8")  # raises UnicodeDecodeError
         if not line or (not self.keep and b"\\u" in line):
             raise ValueError("not for loads")
-        value = self._loads(line)  # type: ignore[misc]  # it is not None
+        try:
+            value = self._loads(line)  # type: ignore[misc]  # it is not None
+        except StopIteration:
+            # The caller iterates over map(), which StopIteration would end before the last line.
+            raise ValueError("no value") from None
         if not isinstance(value, dict):
             raise ValueError("not an object")
         return value
