@@ -225,6 +225,10 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     name: Annotated[str, msgspec.Meta(max_length=256)] | None = None
     cost_usd: float | None = None
 
+    def __repr__(self) -> str:
+        """Leave out everything that can contain a secret: arguments, environment, requests."""
+        return f"Spec({self.argv[0]!r} with {len(self.argv) - 1} arguments, cwd={self.cwd!r}, name={self.name!r})"
+
 
 class _Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The fields that :class:`Attach`, :class:`Create` and :class:`Resume` share.
@@ -278,6 +282,10 @@ class Resume(_Role, frozen=True):
     resume: str
     env: dict[str, str] | None = None
     detach: bool = False
+
+    def __repr__(self) -> str:
+        """Leave out the environment, which can contain secrets."""
+        return f"Resume({self.resume!r}, after={self.after!r}, role={self.role!r}, detach={self.detach!r})"
 
 
 class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -33,7 +33,7 @@ from claude_wire.messages import PermissionResult
 from claude_wire_kit.commands.supervisor.client import Client
 from claude_wire_kit.supervisor.attach import Supervisor, connect, spec_of
 from claude_wire_kit.supervisor.errors import DetachedError, SupervisorError
-from claude_wire_kit.supervisor.frames import Attach, Create, Cursor, Serves, line_of
+from claude_wire_kit.supervisor.frames import Attach, Create, Cursor, Resume, Serves, line_of
 from claude_wire_kit.supervisor.transport import SocketTransport
 from session_peer import Server, allow, line, numbered, numbers
 from supervised import Commands
@@ -501,6 +501,13 @@ def test_wrong_arguments_are_refused(tmp_path: Path) -> None:
         connect(tmp_path).attach("s", role="god")
     assert repr(connect(tmp_path)) == f"<Supervisor: folder {os.fspath(tmp_path)!r}>"
     assert repr(connect(command=["ssh", "secret"])) == "<Supervisor: command 'ssh'>"
+
+
+def test_no_repr_of_a_command_shows_the_environment_or_an_argument() -> None:
+    spec = spec_of(["cli", "--settings", "hunter2"], env={"KEY": "hunter3"}, cwd="/", name="shop")
+    assert repr(spec) == "Spec('cli' with 2 arguments, cwd='/', name='shop')"
+    for command in (Create(create=spec), Resume(resume="s1", env={"KEY": "hunter3"})):
+        assert "hunter" not in repr(command)
 
 
 def test_a_spec_says_all_that_a_supervisor_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
