@@ -122,6 +122,20 @@ print([one is other for one, other in kinds])
     assert done.stdout.strip() == "[True, False]"
 
 
+def test_lines_with_similar_tags_keep_their_kinds() -> None:
+    kinds = {
+        b"{}": Kind(),
+        b'{"type":""}': Kind(""),
+        b'{"type":"similar"}': Kind("similar"),
+        b'{"type":"similar","subtype":""}': Kind("similar", ""),
+        b'{"type":"similar"}\n{"type":"similar"}': Kind(),
+        b'{"type":"stream_event","event":{"type":"similar"}}': Kind("stream_event", "similar"),
+        b'{"type":"stream_event","event":{"delta":{"type":"similar"}}}': Kind("stream_event", None, "similar"),
+    }
+    for line in [*kinds, *reversed(kinds)]:
+        assert peek(line) == kinds[line]
+
+
 def test_long_tags_are_not_remembered() -> None:
     longest, longer = (b'{"type":"%b"}' % (b"x" * length) for length in (LONGEST_KNOWN, LONGEST_KNOWN + 1))
     assert peek(longest) is peek(longest)
