@@ -252,7 +252,7 @@ def main(root: Path, *, check: bool = False) -> None:
         if (root / path).exists() and (root / path).read_text(encoding="utf-8") == text:
             continue
         if check:
-            sys.exit(f"{path} is not what the message classes say: run `make generate`")
+            sys.exit(f"{path} differs from the message classes: run `make generate`")
         (root / path).write_text(text, encoding="utf-8")
         print(path)
 

@@ -53,7 +53,7 @@ def check() -> int:
     for crate in sorted(have - want):
         print(f"THIRD_PARTY_LICENSES has {crate}, which is not in the library", file=sys.stderr)
     if have != want:
-        print("Write it anew: make licenses", file=sys.stderr)
+        print("Run `make licenses` to write it again", file=sys.stderr)
     return int(have != want or vendored.main([]) != 0)
 
 

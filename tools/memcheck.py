@@ -54,7 +54,7 @@ settings.register_profile("few_examples", deadline=None, derandomize=True, max_e
 def main() -> int:
     missing = what_is_missing()
     if missing:
-        print(f"memcheck: nothing was checked, for there is no {missing}", file=sys.stderr)
+        print(f"memcheck: nothing was checked, because there is no {missing}", file=sys.stderr)
         return 1
     host = re.search(r"host: (\S+)", output("rustc", "-vV"))
     assert host is not None

@@ -113,7 +113,7 @@ def manylinux_faults(wheel: Path) -> list[str]:
     tagged = versions(wheel.name)
     if needed and tagged and min(tagged) >= min(needed):
         return []
-    return [f"the tag promises more than the library keeps, which needs {needed}: {wheel.name}"]
+    return [f"the platform tag is wrong: the library needs {needed}: {wheel.name}"]
 
 
 def versions(tags: str) -> list[tuple[int, int]]:

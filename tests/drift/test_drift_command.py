@@ -138,7 +138,7 @@ def test_the_table_has_a_row_for_each_difference(other: Path) -> None:
     assert ["new", "word", "some at --thinking", "--help"] in rows
     assert ["gone", "flag", "--effort", "the command line"] in rows
     assert "9.9.9 (Another CLI): 1 messages of 1 kinds" in result.stdout
-    assert "the scenario hooks did not come to its end: it ended" in result.stdout
+    assert "the scenario hooks did not finish: it ended" in result.stdout
 
 
 def test_json_has_the_same(other: Path) -> None:
@@ -188,7 +188,7 @@ def test_recordings_are_kept_where_nothing_was(other: Path, tmp_path: Path) -> N
     assert drift(other, "--record", kept).exit_code == 1
     assert (kept / "partial.1" / "stdout.ndjson").exists()
     again = drift(other, "--record", kept)
-    assert (again.exit_code, "there is something in it already" in again.stderr) == (2, True)
+    assert (again.exit_code, "it is not empty" in again.stderr) == (2, True)
 
 
 # --- sources that give too little -------------------------------------------------------------------------------------
@@ -297,7 +297,7 @@ def test_typings_in_which_nothing_is_found_are_an_error(tmp_path: Path, monkeypa
     file = tmp_path / "sdk.d.ts"
     file.write_text("export * from './agentSdkTypes';\n")
     result = drift(a_run_that_leaves(tmp_path, monkeypatch, LEFT), "--typings", file)
-    assert (result.exit_code, "Too little came of: typings, messages" in result.stderr) == (2, True)
+    assert (result.exit_code, "the CLI sent too little to compare: typings, messages" in result.stderr) == (2, True)
 
 
 def test_every_scenario_and_every_kind_of_source_has_a_floor() -> None:

@@ -77,5 +77,5 @@ def test_a_new_request_is_in_the_union_of_requests_and_its_answer_in_the_table(c
 def test_files_that_are_out_of_date_are_refused_with_what_to_do(clone: Path) -> None:
     generate.main(clone, check=True)
     _add(clone, SYSTEM, MESSAGE)
-    with pytest.raises(SystemExit, match=r"registry.py is not what the message classes say: run `make generate`"):
+    with pytest.raises(SystemExit, match=r"registry.py differs from the message classes: run `make generate`"):
         generate.main(clone, check=True)

@@ -113,12 +113,12 @@ def _drive(cli: Path, folder: Path) -> Path:
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         if any(folder.iterdir()):
-            raise Failure(f"{folder} cannot be recorded into: there is something in it already")
+            raise Failure(f"{folder} cannot be used for the recording: it is not empty")
         folder = folder.resolve()
         command = [sys.executable, "-m", "drift.inside", str(cli), str(folder)]
         code = sandbox.run_inside(command, {"PYTHONPATH": TOOLS})
     except OSError as error:
-        raise Failure(f"{folder} cannot be recorded into: {error.strerror}") from error
+        raise Failure(f"{folder} cannot be used for the recording: {error.strerror}") from error
     except RuntimeError as error:
         raise Failure(str(error)) from error
     if code:

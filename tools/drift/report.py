@@ -71,7 +71,7 @@ class Report:
         else:
             console.say("nothing is new, and nothing is gone" + (", in the little that was seen" if self.short else ""))
         for name, reason in self.failed.items():
-            console.say(f"the scenario {name} did not come to its end: {reason}")
+            console.say(f"the scenario {name} did not finish: {reason}")
         self.print_sources()
 
     def print_sources(self, *, err: bool = False) -> None:
@@ -82,7 +82,7 @@ class Report:
             click.echo(f"{source.name:{width}}  {source.found:6,}  of at least {source.floor:6,}  {state}", err=err)
         if self.short:
             named = ", ".join(source.name for source in self.short)
-            click.echo(f"error: what was not seen was not compared. Too little came of: {named}", err=True)
+            click.echo(f"error: the CLI sent too little to compare: {named}", err=True)
 
 
 def _named(drift: Drift) -> str:

@@ -24,7 +24,7 @@ def differences(folder: Path, made: Mapping[str, str]) -> list[str]:
 def check(folder: Path, made: Mapping[str, str]) -> None:
     """End the program with an error if a file differs."""
     for name in differences(folder, made):
-        sys.exit(f"protocol/{name} is not what the message classes say: run `make protocol`")
+        sys.exit(f"protocol/{name} differs from the message classes: run `make protocol`")
 
 
 def write(folder: Path, made: Mapping[str, str]) -> None:
