@@ -179,7 +179,7 @@ _APART = frozenset({"agent", "columns", "dialects", "integrations", "testing", "
 
 #: Names of claude-agent-sdk, and what to write instead.
 _ELSEWHERE = {
-    "ClaudeAgentOptions": "; it is ClaudeOptions here, and callbacks, cwd and env go beside it: open_session(...)",
+    "ClaudeAgentOptions": "; use ClaudeOptions, and pass callbacks, cwd and env to open_session(...)",
     "ClaudeSDKClient": "; it is open_session(ClaudeOptions(...)) here",
     "query": "; it is ask(prompt, options) here, or session.query(prompt) in a session",
 }

@@ -559,7 +559,7 @@ def test_what_is_said_is_text(act: str, capsys: pytest.CaptureFixture[str]) -> N
     ("act", "arguments", "problem"),
     [
         ("use_tool", ("Bash", 5), "the input of a tool must be a dict, not int"),
-        ("tool_result", ("id", "x"), "tool_result() takes what use_tool() has returned, not str"),
+        ("tool_result", ("id", "x"), "tool_result() takes the value that use_tool() returned, not str"),
         ("run_tool", ("Bash", {}), "run_tool() needs a function"),
         ("call_mcp", ("calc", "add"), "the host has no MCP server 'calc'"),
         ("emit", ("x",), "takes a message or a dict, not str"),

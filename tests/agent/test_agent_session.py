@@ -132,7 +132,7 @@ def test_mcp_servers_come_and_go_in_mid_session(backend: Backend) -> None:
                 await anyio.sleep(0)
             assert "3" in str((await session.ask("go")).result)
             assert (await session.set_mcp_servers({"calc": calc})).added == []
-            with pytest.raises(ValueError, match="another server of this process"):
+            with pytest.raises(ValueError, match="already names another server"):
                 await session.set_mcp_servers({"calc": Calculator()})
             with pytest.raises(TypeError, match="must be an McpServer"):
                 await session.set_mcp_servers({"calc": Calculator})  # type: ignore[dict-item]

@@ -67,7 +67,7 @@ class TestBadLine:
 
 
 #: What json.loads makes of a line is the caller's choice; it takes NaN.
-BAD_FOR_JSON = {name: bad for name, bad in BAD.items() if "no number" not in bad[1] and "two values" not in bad[1]}
+BAD_FOR_JSON = {name: bad for name, bad in BAD.items() if "JSON number" not in bad[1] and "two values" not in bad[1]}
 
 
 @pytest.mark.parametrize(("line", "reason"), BAD_FOR_JSON.values(), ids=BAD_FOR_JSON)
@@ -85,7 +85,7 @@ def test_what_is_no_json_number_is_refused_unless_the_callers_loads_takes_it(nam
     line = f'{{"a":{name}}}\n'.encode()
     (bad,) = Decoder(dict).feed(line)
     assert isinstance(bad, InvalidLine)
-    assert bad.reason == f"not JSON: {name} is no number"
+    assert bad.reason == f"not JSON: {name} is not a JSON number"
     (value,) = Decoder(dict, loads=json.loads).feed(line)
     assert isinstance(value, dict)
 

@@ -170,7 +170,7 @@ def test_a_name_that_no_kind_has_is_refused_at_once(wrong: Any) -> None:
     ],
 )
 def test_tags_that_no_line_is_named_by_are_refused_at_once(wrong: Kind) -> None:
-    with pytest.raises(ValueError, match="names no kind"):
+    with pytest.raises(ValueError, match="is not a kind"):
         Decoder(only=[wrong])
 
 

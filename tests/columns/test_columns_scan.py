@@ -55,7 +55,7 @@ def test_arguments_are_refused_with_what_to_write(tmp_path: Path) -> None:
         ({"columns": "text"}, TypeError, r"columns=\['text'\]"),
         ({"columns": ["txt"]}, ValueError, "no column 'txt' .did you mean 'text'"),
         ({"columns": []}, ValueError, "at least one"),
-        ({"columns": ["text", "text"]}, ValueError, "each once"),
+        ({"columns": ["text", "text"]}, ValueError, "no name twice"),
         ({"only": {"usr"}}, ValueError, "no kind 'usr'"),
         ({"max_line_bytes": 2**31}, ValueError, "at most 536870912"),
         ({"max_line_bytes": 0}, ValueError, "max_line_bytes"),

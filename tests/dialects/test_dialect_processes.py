@@ -180,7 +180,7 @@ while sys.argv[2] == "under way":
 
 
 def test_what_only_the_cli_has_is_refused() -> None:
-    with pytest.raises(TypeError, match="ClaudeOptions are flags of the CLI; for miriad give a command line as a list"):
+    with pytest.raises(TypeError, match="ClaudeOptions are flags of the CLI; for miriad pass a command line as a list"):
         open_session(ClaudeOptions(cli_path="claude"), dialect=MIRIAD)
     with pytest.raises(DialectError, match="the dialect miriad has no initialize"):
         open_session(["agent"], initialize=InitializeRequest(), dialect=MIRIAD)

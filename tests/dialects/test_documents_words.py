@@ -189,7 +189,7 @@ async def test_a_permission_request_that_is_not_understood_is_denied_without_the
         raise AssertionError(f"the policy was asked about {request.tool_name!r}")
 
     assert await answers_of(frame, policy) == [{"allow": False}]
-    assert "names no tool that can be read" in caplog.text
+    assert "the name of its tool cannot be read" in caplog.text
 
 
 async def test_a_control_request_without_a_name_is_denied_with_the_reason() -> None:

@@ -125,7 +125,7 @@ def test_with_an_sdk_that_is_built_otherwise_it_says_so(module: str, owner: str,
         except ImportError as error:
             print(error)
     """)
-    assert "which is built otherwise" in said
+    assert "whose internals differ" in said
     assert name in said
 
 

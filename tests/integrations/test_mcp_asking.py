@@ -118,7 +118,7 @@ def test_a_failing_send_costs_the_message_and_not_the_server(
         client.server.connect(send)
         await client.initialize()
         assert (await client.call("who"))["content"][0]["text"] == "asked"
-        assert answers == ["it was not sent to the client: ConnectionError"]
+        assert answers == ["not sent to the client: ConnectionError"]
         await client.server.aclose()
 
     backend.run(main)

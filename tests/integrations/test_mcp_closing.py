@@ -123,7 +123,7 @@ def test_closing_does_not_wait_for_a_tool_that_blocks(
 
     backend.run(main)
     ours = [record.getMessage() for record in caplog.records if record.name == "claude_wire"]
-    assert ours == ["the MCP server 'blocking' has not ended in 0.2 s; it is left to itself"]
+    assert ours == ["the MCP server 'blocking' did not end in 0.2 s and keeps running"]
 
 
 @every_backend
@@ -273,7 +273,7 @@ def test_it_is_closed_before_it_was_used_and_connected_again_after(backend: Back
         assert (await client.error("ping"))["message"] == "MCP server 'calc' is closed"
         for _ in range(2):
             client.server.connect(client.send)
-            with pytest.raises(RuntimeError, match="serves a session already"):
+            with pytest.raises(RuntimeError, match="already serves a session"):
                 client.server.connect(client.send)
             await client.initialize()
             assert await client.result("ping") == {}

@@ -222,7 +222,7 @@ def test_a_tool_that_waits_for_what_was_cancelled_costs_its_call_at_most_the_run
             await slow.entered.wait()
             error = await client.error("tools/call", {"name": "gone", "arguments": {}})
             if CANCELS_BY_SCOPE:
-                assert error == {"code": -32603, "message": "what the handler waits for was cancelled"}
+                assert error == {"code": -32603, "message": "a task that the handler awaits was cancelled"}
                 assert not slow.cancelled.is_set()
             else:
                 assert error == {"code": -32000, "message": "Connection closed"}
@@ -253,7 +253,7 @@ def test_a_lifespan_that_waits_for_what_was_cancelled_has_failed(
 
     backend.run(main)
     ours = [record.getMessage() for record in caplog.records if record.name == "claude_wire"]
-    assert ours == ["the MCP server 'low' ended, since what it waits for was cancelled"]
+    assert ours == ["the MCP server 'low' ended, because a task that it awaits was cancelled"]
 
 
 @every_backend

@@ -116,18 +116,18 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
     (
         lambda: Decoder(only={"asistant"}),
         ValueError,
-        "only: there is no kind 'asistant' (did you mean 'assistant'?); one that this version does not know is given by its tags: Kind('type', 'subtype')",
+        "only: there is no kind 'asistant' (did you mean 'assistant'?); for a kind that this version does not know: Kind('type', 'subtype')",
     ),
     (lambda: Decoder(only="result"), TypeError, "only takes a set of kinds, not one: only={'result'}"),
     (
         lambda: Decoder(only={"stream_event/text_delta"}),
         ValueError,
-        "only: there is no kind 'stream_event/text_delta' (did you mean 'stream_event/content_block_delta/text_delta'?); one that this version does not know is given by its tags: Kind('type', 'subtype')",
+        "only: there is no kind 'stream_event/text_delta' (did you mean 'stream_event/content_block_delta/text_delta'?); for a kind that this version does not know: Kind('type', 'subtype')",
     ),
     (
         lambda: Decoder(only={"init"}),
         ValueError,
-        "only: there is no kind 'init' (did you mean 'system/init'?); one that this version does not know is given by its tags: Kind('type', 'subtype')",
+        "only: there is no kind 'init' (did you mean 'system/init'?); for a kind that this version does not know: Kind('type', 'subtype')",
     ),
     (
         lambda: Decoder(only={ResultMessage}),
@@ -177,7 +177,7 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
     (
         lambda: decode(b'{"type":"keep_alive"}\n{"type":"keep_alive"}\n'),
         InvalidLineError,
-        "line 1 at byte 0 is not one JSON object: not JSON: Extra data at character 22 of the line; several lines go into Decoder().feed()",
+        "line 1 at byte 0 is not one JSON object: not JSON: Extra data at character 22 of the line; pass several lines to Decoder().feed()",
     ),
     (
         lambda: read("stdout.ndjson.gz"),
@@ -187,12 +187,12 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
     (
         lambda: list(find_sessions("/nosuch")),
         NotADirectoryError,
-        "[Errno 20] find_sessions() takes a folder, and there is none: '/nosuch'",
+        "[Errno 20] find_sessions() takes a folder, and this path is not one: '/nosuch'",
     ),
     (
         lambda: Transcript.load(HERE),
         IsADirectoryError,
-        f"[Errno 21] a folder: Transcript.load() takes one file; find_sessions(folder) lists those of a folder: '{HERE}'",
+        f"[Errno 21] a folder: Transcript.load() takes one file; find_sessions(folder) lists the files of a folder: '{HERE}'",
     ),
     (
         lambda: waited(lambda: into(open_agent(["claude-wire", "agent", "hello.py"]))),
@@ -202,12 +202,12 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
     (
         lambda: open_session(["agent"]).__enter__(),
         TypeError,
-        "a session needs `async with`; without async there is claude_wire.sync.open_session",
+        "use `async with`; in code without async, use claude_wire.sync.open_session",
     ),
     (
         lambda: waited(lambda: into(sync.open_session(["agent"]))),
         TypeError,
-        "a session of claude_wire.sync needs `with`; for async there is claude_wire.open_session",
+        "use `with`; in async code, use claude_wire.open_session",
     ),
     (
         lambda: waited(after_its_end),
@@ -229,12 +229,12 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
     (
         lambda: read('{"type":"user"}'),
         ValueError,
-        "read() takes a path, and was given JSON: one line goes into decode()",
+        "read() takes a path, not JSON: pass one line to decode()",
     ),
     (
         lambda: read(b'{"type":"user"}'),
         TypeError,
-        "read() takes a path or a binary file, not bytes; bytes go into Decoder().feed(), one line into decode()",
+        "read() takes a path or a binary file, not bytes; pass bytes to Decoder().feed(), or one line to decode()",
     ),
     (lambda: read(io.StringIO("{}")), TypeError, "read() takes a binary file; open it with mode 'rb'"),
     (lambda: Accumulator(keep=0), ValueError, "keep must be at least 1, not 0"),
@@ -292,7 +292,7 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
     (
         lambda: ClaudeOptions({"model": "sonnet"}),
         TypeError,
-        "ClaudeOptions takes no positional arguments, and was given dict: ClaudeOptions(model=...), or ClaudeOptions(**fields) for a dict",
+        "ClaudeOptions takes no positional arguments, but got dict: ClaudeOptions(model=...), or ClaudeOptions(**fields) for a dict",
     ),
     (
         lambda: ClaudeOptions(cwd="/tmp"),
@@ -313,12 +313,12 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
     (
         lambda: ClaudeOptions(permission_mode="pIan"),
         ValueError,
-        "ClaudeOptions.permission_mode must be one of 'default', 'manual', 'acceptEdits', 'plan', 'auto', 'dontAsk', 'bypassPermissions', not 'pIan' (did you mean 'plan'?); one that this version does not know goes into extra_args={'permission-mode': ...}",
+        "ClaudeOptions.permission_mode must be one of 'default', 'manual', 'acceptEdits', 'plan', 'auto', 'dontAsk', 'bypassPermissions', not 'pIan' (did you mean 'plan'?); for a value that this version does not know: extra_args={'permission-mode': ...}",
     ),
     (
         lambda: ClaudeOptions(effort="hgih"),
         ValueError,
-        "ClaudeOptions.effort must be one of 'low', 'medium', 'high', 'xhigh', 'max', not 'hgih' (did you mean 'high'?); one that this version does not know goes into extra_args={'effort': ...}",
+        "ClaudeOptions.effort must be one of 'low', 'medium', 'high', 'xhigh', 'max', not 'hgih' (did you mean 'high'?); for a value that this version does not know: extra_args={'effort': ...}",
     ),
     (
         lambda: ClaudeOptions(allowed_tools="Bash"),
@@ -329,7 +329,7 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
     (
         lambda: ClaudeOptions(session_id="my session"),
         ValueError,
-        "ClaudeOptions.session_id must be a UUID, such as str(uuid.uuid4()) gives",
+        "ClaudeOptions.session_id must be a UUID, such as str(uuid.uuid4())",
     ),
     (
         lambda: ClaudeOptions(system_prompt="a", system_prompt_file="b"),
@@ -339,12 +339,12 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
     (
         lambda: ClaudeOptions(thinking={"type": "adaptive"}),
         TypeError,
-        "ClaudeOptions.thinking takes a str, not dict; write 'adaptive', 'enabled' or 'disabled'; budget_tokens is max_thinking_tokens=, display is thinking_display=",
+        "ClaudeOptions.thinking takes a str, not dict; write 'adaptive', 'enabled' or 'disabled'; pass budget_tokens as max_thinking_tokens=, and display as thinking_display=",
     ),
     (
         lambda: ClaudeOptions(system_prompt={"type": "preset", "preset": "claude_code", "append": "x"}),
         TypeError,
-        "ClaudeOptions.system_prompt takes a str, not dict; a preset is left out, and its text goes into append_system_prompt=; a file is system_prompt_file=",
+        "ClaudeOptions.system_prompt takes a str, not dict; in place of a preset, pass its text as append_system_prompt=; pass a file as system_prompt_file=",
     ),
     (
         lambda: ClaudeOptions(tools={"type": "preset", "preset": "claude_code"}),
@@ -354,17 +354,17 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
     (
         lambda: ClaudeOptions(task_budget={"total": 1000}),
         TypeError,
-        "ClaudeOptions.task_budget takes an int, not dict; give the total alone",
+        "ClaudeOptions.task_budget takes an int, not dict; pass only the total, an int",
     ),
     (
         lambda: ClaudeOptions(agents={"x": object()}),
         ValueError,
-        "ClaudeOptions.agents has a value that JSON has no form for; write {'NAME': {'description': ..., 'prompt': ...}}, or claude_wire.messages.AgentDefinition as the value",
+        "ClaudeOptions.agents has a value that JSON cannot represent; write {'NAME': {'description': ..., 'prompt': ...}}, or claude_wire.messages.AgentDefinition as the value",
     ),
     (
         lambda: open_process("claude --print hello"),
         TypeError,
-        "argv must be a list of arguments, not one string; shlex.split() makes one of it",
+        "argv must be a list of arguments, not one string; use shlex.split() to split it",
     ),
     (
         lambda: open_process(ClaudeOptions()),
@@ -392,7 +392,7 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
     (
         lambda: open_session(ClaudeAgentOptions()),
         TypeError,
-        "open_session takes ClaudeOptions(...), not ClaudeAgentOptions of claude-agent-sdk: flags go into ClaudeOptions under the same names, and callbacks, cwd and env beside it; ClaudeAgentOptions itself goes into WireTransport of claude_wire.integrations.agent_sdk",
+        "open_session takes ClaudeOptions(...), not ClaudeAgentOptions of claude-agent-sdk: pass flags to ClaudeOptions and callbacks, cwd and env to open_session, all under the same names; or pass ClaudeAgentOptions to claude_wire.integrations.agent_sdk.WireTransport",
     ),
     (
         lambda: session(model="sonnet"),
@@ -418,7 +418,7 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
     (
         lambda: session(dialect=MIRIAD),
         TypeError,
-        "ClaudeOptions are flags of the CLI; for miriad give a command line as a list",
+        "ClaudeOptions are flags of the CLI; for miriad pass a command line as a list",
     ),
     (
         lambda: open_session(["agent"], dialect=MIRIAD, can_use_tool=decide),
@@ -479,12 +479,12 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
     (
         lambda: session(can_use_tool=async_one("x")),
         TypeError,
-        "can_use_tool must be a function, not what it returned: give it without ()",
+        "can_use_tool must be a function, not its result: pass it without ()",
     ),
     (
         lambda: session(hooks={"PreTooluse": [HookMatcher(decide)]}),
         ValueError,
-        "hooks: there is no event 'PreTooluse' (did you mean 'PreToolUse'?); for one that this version does not know: HookMatcher(..., unknown_event=True)",
+        "hooks: there is no event 'PreTooluse' (did you mean 'PreToolUse'?); for an event that this version does not know: HookMatcher(..., unknown_event=True)",
     ),
     (
         lambda: session(hooks={"PreToolUse": [decide]}),
@@ -504,7 +504,7 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
     (
         lambda: session(mcp_servers={"calc": {"command": "calc"}}),
         TypeError,
-        "mcp_servers['calc'] must be an McpServer, not dict: a server of the mcp package goes into claude_wire.integrations.mcp.InProcessMcpServer, one that the CLI runs into ClaudeOptions(mcp_config=...)",
+        "mcp_servers['calc'] must be an McpServer, not dict: wrap a server of the mcp package in claude_wire.integrations.mcp.InProcessMcpServer; pass a server that the CLI runs to ClaudeOptions(mcp_config=...)",
     ),
     (lambda: session(callback_timeout="5"), TypeError, "callback_timeout must be a number of seconds, not str"),
     (
@@ -543,7 +543,11 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
         TypeError,
         "stream must be a Process, a MessageStream or a SessionTransport, not ClaudeOptions; open_session(ClaudeOptions(...)) runs the CLI",
     ),
-    (lambda: Session(MessageStream(lines())), TypeError, "a stream that is no Process needs a function that sends"),
+    (
+        lambda: Session(MessageStream(lines())),
+        TypeError,
+        "send is missing: a stream that is not a Process needs a function that sends",
+    ),
     (
         lambda: waited(lambda: entered(lambda session: session.ask(5))),
         TypeError,
@@ -562,7 +566,7 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
     (
         lambda: waited(lambda: entered(lambda session: session.set_permission_mode("pIan"))),
         ValueError,
-        "mode must be one of 'default', 'manual', 'acceptEdits', 'plan', 'auto', 'dontAsk', 'bypassPermissions', not 'pIan' (did you mean 'plan'?); one that this version does not know: session.request(SetPermissionModeRequest(mode=...))",
+        "mode must be one of 'default', 'manual', 'acceptEdits', 'plan', 'auto', 'dontAsk', 'bypassPermissions', not 'pIan' (did you mean 'plan'?); for a mode that this version does not know: session.request(SetPermissionModeRequest(mode=...))",
     ),
     (
         lambda: waited(lambda: entered(lambda session: session.set_model(""))),
@@ -589,9 +593,9 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
         FileNotFoundError,
         "[Errno 2] the working directory (cwd) does not exist: '/nosuch'",
     ),
-    (lambda: Recording.from_files({"stdin.ndjson": b""}), ValueError, "a recording has a stdout.ndjson"),
-    (lambda: Replay(HERE), FileNotFoundError, f"[Errno 2] no recording: there is no stdout.ndjson in it: '{HERE}'"),
-    (lambda: Stall(seconds=-1), ValueError, "Stall takes seconds from 0 up"),
+    (lambda: Recording.from_files({"stdin.ndjson": b""}), ValueError, "a recording needs a stdout.ndjson"),
+    (lambda: Replay(HERE), FileNotFoundError, f"[Errno 2] not a recording: it has no stdout.ndjson: '{HERE}'"),
+    (lambda: Stall(seconds=-1), ValueError, "Stall needs seconds of at least 0"),
     (
         lambda: PermissionResultAllow(updated_input={}),
         TypeError,
@@ -632,7 +636,7 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
     (
         lambda: command("stats", HERE),
         click.ClickException,
-        f"{HERE} cannot be read: no recording: there is no stdout.ndjson in it",
+        f"{HERE} cannot be read: not a recording: it has no stdout.ndjson",
     ),
     (
         lambda: command("run", "--model", "", "--", "hello"),
@@ -642,7 +646,7 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
     (
         lambda: command("run", "--permission-mode", "pIan", "hello"),
         click.UsageError,
-        "ClaudeOptions.permission_mode must be one of 'default', 'manual', 'acceptEdits', 'plan', 'auto', 'dontAsk', 'bypassPermissions', not 'pIan' (did you mean 'plan'?); one that this version does not know goes into extra_args={'permission-mode': ...}",
+        "ClaudeOptions.permission_mode must be one of 'default', 'manual', 'acceptEdits', 'plan', 'auto', 'dontAsk', 'bypassPermissions', not 'pIan' (did you mean 'plan'?); for a value that this version does not know: extra_args={'permission-mode': ...}",
     ),
     (
         lambda: command("replay", "/nosuch"),
@@ -671,7 +675,9 @@ def test_there_are_forty_of_them() -> None:
 def test_the_output_of_a_cli_is_no_transcript(tmp_path: Path) -> None:
     path = tmp_path / "stdout.ndjson"
     path.write_bytes(recordings.load("01_simple_bidi_init").stdout)
-    with pytest.raises(ValueError, match=r"^this is no transcript but the output of a CLI: .*read\(\) reads it$"):
+    with pytest.raises(
+        ValueError, match=r"^this is not a transcript but the output of a CLI: .*use claude_wire.read\(\)$"
+    ):
         Transcript.load(path)
 
 
@@ -705,5 +711,5 @@ def test_a_session_of_another_event_loop_is_refused() -> None:
 
 @pytest.mark.parametrize("name", ["query", "ClaudeAgentOptions", "ClaudeSDKClient"])
 def test_a_name_of_claude_agent_sdk_is_answered_with_what_to_write(name: str) -> None:
-    with pytest.raises(AttributeError, match=f"no attribute '{name}'; it is (ask|ClaudeOptions|open_session)"):
+    with pytest.raises(AttributeError, match=f"no attribute '{name}'; (it is|use) (ask|ClaudeOptions|open_session)"):
         getattr(sys.modules["claude_wire"], name)

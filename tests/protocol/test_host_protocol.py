@@ -103,7 +103,7 @@ def test_of_questions_that_are_too_many_the_log_tells_once(caplog: pytest.LogCap
     for id in range(MAX_OPEN, MAX_OPEN + 3):
         assert protocol.receive(permission(id)) == []
     assert [record.getMessage() for record in caplog.records] == [
-        f"requests above {MAX_OPEN} that wait at a time are not answered"
+        f"{MAX_OPEN} requests are waiting for an answer; further requests are not answered"
     ]
 
 

@@ -120,7 +120,7 @@ def test_a_peer_that_goes_on_asking_is_read_no_further_until_there_is_room(
         assert len(got) == 100
 
     backend.run(main)
-    assert ["reads nothing" in record.getMessage() for record in caplog.records] == [True]
+    assert ["stops reading" in record.getMessage() for record in caplog.records] == [True]
 
 
 @every_backend

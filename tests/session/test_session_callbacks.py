@@ -167,7 +167,7 @@ def test_an_answer_of_a_hook_that_would_guard_nothing_refuses_the_action(
             peer.say(hook_request("h", told["PreToolUse"][0]["hookCallbackIds"][0]))
             answer = await peer.answer_to("h")
         assert answer["subtype"] == "success"
-        words = "the hook guard returned what has no effect for PreToolUse: "
+        words = "the hook guard returned an output that has no effect for PreToolUse: "
         assert (words in caplog.text) == bool(problem)
         if problem is not None:
             refused = answer["response"]["hookSpecificOutput"]
@@ -458,7 +458,7 @@ def test_that_too_many_requests_wait_is_told_once(
             assert [message async for message in session.receive_response()]
 
     backend.run(main)
-    assert caplog.text.count("requests above 3 that wait at a time are not answered") == 1
+    assert caplog.text.count("3 requests are waiting for an answer; further requests are not answered") == 1
 
 
 @every_backend
@@ -647,7 +647,7 @@ def test_a_session_that_cannot_begin_closes_no_server_of_another(backend: Backen
         class Once(Server):
             def connect(self, send: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
                 if self.send is not None:
-                    raise RuntimeError("serves a session already")
+                    raise RuntimeError("already serves a session")
                 super().connect(send)
 
         server = Once()

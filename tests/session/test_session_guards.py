@@ -144,7 +144,7 @@ def test_a_matcher_that_fits_no_tool_is_warned_of_once(backend: Backend, caplog:
                 assert [one.fits for one in session.guards] == [fits, True, True, None]
                 assert len(warnings()) == (0 if fits is None else 1)
         [warning] = warnings()
-        assert "the PreToolUse hook guard is never called: matcher='bash' fits none of the 5 tools" in warning
+        assert "the PreToolUse hook guard is never called: matcher='bash' matches none of the 5 tools" in warning
 
     backend.run(main)
 

@@ -257,7 +257,7 @@ def test_a_second_call_at_the_same_time_is_refused_and_changes_nothing(backend: 
             async with anyio.create_task_group() as group:
                 group.start_soon(session.set_mcp_servers, {"first": first})
                 asked = await peer.asked(SUBTYPE)
-                with pytest.raises(HandleError, match="under way"):
+                with pytest.raises(HandleError, match="call is running"):
                     await session.set_mcp_servers({"second": second})
                 assert await is_served(peer, "first")
                 assert not await is_served(peer, "second")
@@ -295,7 +295,7 @@ def test_a_server_that_calls_it_during_the_call_does_not_wait_for_ever(backend: 
             asked = await peer.asked(SUBTYPE)
             # As a CLI that shakes hands with the server before it answers.
             assert await is_served(peer, "meddling")
-            assert "under way" in str(server.error)
+            assert "call is running" in str(server.error)
             peer.answer(asked["request_id"], done(asked))
 
     backend.run(main)

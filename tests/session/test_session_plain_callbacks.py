@@ -151,7 +151,7 @@ WRONG: list[tuple[str, Callable[[Any], object], str]] = [
     (
         "called",
         lambda stream: Session(stream, len, can_use_tool=gives(1)),
-        r"not what it returned: give it without \(\)",
+        r"not its result: pass it without \(\)",
     ),
 ]
 
@@ -210,7 +210,7 @@ def test_an_event_that_the_protocol_does_not_have_is_refused_at_once(event: str,
     with pytest.raises(ValueError, match="hooks: ") as caught:
         Peer().session(hooks={event: [HookMatcher(guard)]})
     assert str(caught.value) == (
-        f"hooks: there is no event {event!r}{near}; for one that this version does not know: "
+        f"hooks: there is no event {event!r}{near}; for an event that this version does not know: "
         "HookMatcher(..., unknown_event=True)"
     )
 

@@ -218,7 +218,7 @@ def test_a_stream_whose_messages_cannot_be_counted_is_refused(backend: Backend) 
                     raise AssertionError
         transport = Transport([numbered(1), numbered(2)])
         await transport.stream.__anext__()
-        with pytest.raises(HandleError, match="nothing was read"):
+        with pytest.raises(HandleError, match="was not read before"):
             async with Session(transport):
                 raise AssertionError
 

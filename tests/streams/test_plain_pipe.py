@@ -259,7 +259,7 @@ def test_a_file_is_read_as_on_every_system(backend: Backend, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("overflow", ["spill", "error"])
 def test_what_needs_a_drain_is_refused_before_anything_is_opened(overflow: Any) -> None:
-    with pytest.raises(NotImplementedError, match=f'overflow="{overflow}" is for Linux'):
+    with pytest.raises(NotImplementedError, match=f'overflow="{overflow}" needs Linux'):
         MessageStream(0, overflow=overflow)
     with pytest.raises(NotImplementedError, match="the writer waits"):
         open_process(["claude"], overflow=overflow)

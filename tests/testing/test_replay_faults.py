@@ -327,7 +327,7 @@ def test_wrong_arguments_are_refused() -> None:
 
 @pytest.mark.parametrize("fault", ["kill", Silence, None])
 def test_what_is_no_fault_is_refused(fault: Any) -> None:
-    with pytest.raises(TypeError, match="is no fault"):
+    with pytest.raises(TypeError, match="is not a fault"):
         Replay(ONE_SHOT, faults=[fault])
 
 

@@ -32,7 +32,7 @@ class NotJson(ValueError):
 
 
 def _refuse(name: str) -> Any:
-    raise NotJson(f"{name} is no number")
+    raise NotJson(f"{name} is not a JSON number")
 
 
 # Accepts integers of any size. A float out of range becomes an infinity, as in JavaScript.

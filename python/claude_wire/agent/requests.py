@@ -285,7 +285,7 @@ class HostRequests:
     def _set_mcp_permission_mode(self, body: SetMcpPermissionModeOverrideRequest) -> Payload:
         session, name = self._service.session, body.serverName
         if body.mode not in ("default", "auto", None):
-            raise Refusal("an override is default, auto or null", "invalid_mode")
+            raise Refusal("an override must be default, auto or null", "invalid_mode")
         if not session.set_mcp_mode(name, body.mode):
             raise Refusal("this agent has too many overrides")
         known = body.mode is None or name in session.mcp_servers
@@ -313,7 +313,7 @@ class HostRequests:
         settings = {**session.flag_settings, **body.settings}
         settings = {key: value for key, value in settings.items() if value is not None}
         if len(encode(settings)) > MAX_SETTINGS_BYTES:
-            raise Refusal("the settings are larger than this agent keeps")
+            raise Refusal("the settings are too large for this agent")
         session.flag_settings = settings
         return {}
 

@@ -222,7 +222,7 @@ class Turn:
             structured: the result for programs: any JSON.
         """
         if not isinstance(use, ToolUseBlock):
-            raise TypeError(f"tool_result() takes what use_tool() has returned, not {type_of(use)}")
+            raise TypeError(f"tool_result() takes the value that use_tool() returned, not {type_of(use)}")
         if self._ready():
             subagent = self._subagents.pop(use.id, None)
             if subagent is not None:

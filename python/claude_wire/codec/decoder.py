@@ -418,5 +418,5 @@ def _decode_carefully(line: bytes | bytearray | memoryview | str) -> Message:
     try:
         return cast("Message", TypedLines("keep").line(line))  # a new object for each call: any thread may call this
     except BadLine as bad:
-        hint = "; several lines go into Decoder().feed()" if b"\n" in line.strip() else ""
+        hint = "; pass several lines to Decoder().feed()" if b"\n" in line.strip() else ""
         raise InvalidLineError(InvalidLine(line.removesuffix(b"\n"), 1, 0, bad.reason + hint, kind=bad.kind)) from None

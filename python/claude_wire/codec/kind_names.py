@@ -43,8 +43,8 @@ def kind_names(only: Iterable[str | Kind], known: frozenset[str] | None = None) 
             raise TypeError(f"only takes names of kinds, such as 'result' or 'system/init', not {type_of(kind)}")
         elif kind not in known:
             raise ValueError(
-                f"only: there is no kind {shown(kind)}{_nearest(kind, known)}; one that this version does "
-                "not know is given by its tags: Kind('type', 'subtype')"
+                f"only: there is no kind {shown(kind)}{_nearest(kind, known)}; for a kind that this "
+                "version does not know: Kind('type', 'subtype')"
             )
         else:
             names.append(kind)
@@ -62,7 +62,7 @@ def _name_of(kind: Kind) -> str:
     parts = [part for part in kind if part is not None]
     whole = list(kind[: len(parts)]) == parts and parts
     if not whole or not all(isinstance(part, str) and part and "/" not in part and "\n" not in part for part in parts):
-        raise ValueError(f"only: {shown(kind)} names no kind: it has no type, or a tag that is empty or has a slash")
+        raise ValueError(f"only: {shown(kind)} is not a kind: its type is missing, or a tag is empty or has a slash")
     if SURROGATE.search(str(kind)):
-        raise ValueError(f"only: {shown(kind)} names no kind: it has half of a surrogate pair")
+        raise ValueError(f"only: {shown(kind)} is not a kind: it has an unpaired surrogate")
     return str(kind)

@@ -51,7 +51,7 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def _refuse_constant(name: str) -> Any:
-    raise BadLine("not_json", f"not JSON: {name} is no number")
+    raise BadLine("not_json", f"not JSON: {name} is not a JSON number")
 
 
 def _finite(digits: str) -> float:

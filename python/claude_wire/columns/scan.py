@@ -200,7 +200,7 @@ def _columns(table: TableName, columns: Iterable[str] | None) -> tuple[str, ...]
         if name not in known:
             raise ValueError(f"columns: {table} has no column {shown(name)}{nearest(str(name), known)}")
     if not names or len(set(names)) < len(names):
-        raise ValueError("columns takes at least one name, and each once")
+        raise ValueError("columns needs at least one name, and no name twice")
     return names
 
 
@@ -228,9 +228,9 @@ def _add(handle: int, source: Source) -> str | None:
         raise TypeError(f"scan() takes paths, Ranges or bytes, not {type_of(source)}")
     path = os.fspath(source)
     if os.path.isdir(path):
-        raise IsADirectoryError(21, "a directory: scan() takes its files", path)
+        raise IsADirectoryError(21, "a directory: pass its files to scan()", path)
     if not stat.S_ISREG(os.stat(path).st_mode):
-        raise OSError(errno.EINVAL, "not a regular file: scan() reads its paths again for each pass", path)
+        raise OSError(errno.EINVAL, "not a regular file: scan() reads each path more than once", path)
     encoded = path.encode() if sys.platform == "win32" else os.fsencode(path)
     checked(lib.cw_scan_add(handle, encoded, len(encoded), 1, *bounds))
     return path

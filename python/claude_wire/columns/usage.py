@@ -67,7 +67,7 @@ def combine(tables: ArrowStream | Iterable[ArrowStream]) -> Combined:
         _add(out[0], capsule)
         count += 1
     if not count:
-        raise ValueError("combine() takes at least one table")
+        raise ValueError("combine() needs at least one table")
     return combined
 
 

@@ -91,8 +91,8 @@ class GuardState:
         if self.fits is False and not self.warned:
             self.warned = True
             _log.warning(
-                "the %s hook %s is never called: matcher=%s fits none of the %d tools of the session; names of tools "
-                "are compared exactly, as in 'Bash' or 'Edit|Write'",
+                "the %s hook %s is never called: matcher=%s matches none of the %d tools of the session; tool names "
+                "must match exactly, as in 'Bash' or 'Edit|Write'",
                 self.event,
                 self.name,
                 shown(self.matcher),
@@ -141,7 +141,7 @@ def compare_with_registered(
     ]
     never += [f"the MCP server {name}" for name in servers if name not in registered.mcp]
     if never:
-        _log.warning("never called, since the CLI of this session was started without: %s", ", ".join(never))
+        _log.warning("never called, because the CLI of this session was started without: %s", ", ".join(never))
 
 
 def check_hook_output(name: str, event: str, output: object) -> Wire | dict[str, Any]:
@@ -160,7 +160,7 @@ def check_hook_output(name: str, event: str, output: object) -> Wire | dict[str,
     given = cast("HookOutput | AsyncHookOutput | dict[str, Any]", output)
     problem = ineffective(given)
     if problem:
-        raise WrongAnswer(f"the hook {name} returned what has no effect for {event}: {problem}")
+        raise WrongAnswer(f"the hook {name} returned an output that has no effect for {event}: {problem}")
     if isinstance(given, dict):
         return {_WIRE_KEYS.get(key, key): value for key, value in given.items()}
     return given

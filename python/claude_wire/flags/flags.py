@@ -24,12 +24,12 @@ SettingSource: TypeAlias = Literal["user", "project", "local"]
 #: Field of ClaudeOptions -> advice for a value that claude-agent-sdk accepts, and ClaudeOptions does not.
 INSTEAD = {
     "system_prompt": (
-        "a preset is left out, and its text goes into append_system_prompt=; a file is system_prompt_file="
+        "in place of a preset, pass its text as append_system_prompt=; pass a file as system_prompt_file="
     ),
     "tools": "for the preset write ['default'], or leave it out",
-    "task_budget": "give the total alone",
-    "thinking": "write 'adaptive', 'enabled' or 'disabled'; budget_tokens is max_thinking_tokens=, display is "
-    "thinking_display=",
+    "task_budget": "pass only the total, an int",
+    "thinking": "write 'adaptive', 'enabled' or 'disabled'; pass budget_tokens as max_thinking_tokens=, "
+    "and display as thinking_display=",
     "agents": "write {'NAME': {'description': ..., 'prompt': ...}}, or claude_wire.messages.AgentDefinition as the "
     "value",
     "plugin_dir": "write only the paths",
@@ -166,11 +166,11 @@ class Flags:
             texts = flag.kind.write(value)
         except (TypeError, ValueError, RecursionError):
             # Hide the cause, because its text has the value in Python 3.12 and above.
-            raise ValueError(f"{name} has a value that JSON has no form for{_instead(one)}") from None
+            raise ValueError(f"{name} has a value that JSON cannot represent{_instead(one)}") from None
         if texts is None:
             raise TypeError(f"{wrong_type(name, flag.kind.takes, value)}{_instead(one)}")
         if flag.known:
-            otherwise = f"; one that this version does not know goes into extra_args={{{flag.name[2:]!r}: ...}}"
+            otherwise = f"; for a value that this version does not know: extra_args={{{flag.name[2:]!r}: ...}}"
             for item in value if is_items(value) else (value,):
                 require_one_of(name, item, flag.known, otherwise)
         if flag.least is not None and value < flag.least:
@@ -196,9 +196,9 @@ def _extra(name: str, flags: Mapping[Any, Any]) -> list[str]:
     arguments: list[str] = []
     for flag, text in flags.items():
         if not isinstance(flag, str) or not (text is None or isinstance(text, str)):
-            raise TypeError(f"{name} takes names and values of type str, or None for no value")
+            raise TypeError(f"{name} takes a dict from str to str, or to None for a flag without a value")
         if not flag or flag.startswith("-"):
-            raise ValueError(f"{name} takes names without their dashes")
+            raise ValueError(f"{name} must have the names of flags without the leading dashes")
         arguments += [f"--{flag}"] if text is None else _written(f"--{flag}", text)
     return arguments
 
@@ -222,8 +222,8 @@ def check_argument(name: str, text: str) -> None:
         ValueError: the text has a NUL character, or a character that the system's encoding lacks.
     """
     if "\0" in text:
-        raise ValueError(f"{name} has a NUL character, which no argument can carry")
+        raise ValueError(f"{name} has a NUL character; an argument cannot contain one")
     try:
         os.fsencode(text)
     except UnicodeEncodeError:
-        raise ValueError(f"{name} has a character with no form in the encoding {sys.getfilesystemencoding()}") from None
+        raise ValueError(f"{name} has a character that cannot be encoded in {sys.getfilesystemencoding()}") from None

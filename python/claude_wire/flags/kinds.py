@@ -102,7 +102,7 @@ def _read_json(text: str) -> dict[str, Any]:
     except RecursionError:
         raise ValueError("the JSON is nested too deeply") from None
     if not isinstance(value, dict):
-        raise ValueError("the JSON is no object")
+        raise ValueError("the JSON is not an object")
     return cast("dict[str, Any]", value)
 
 

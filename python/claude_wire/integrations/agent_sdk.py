@@ -92,7 +92,7 @@ try:
         *("_find_cli", "_options", "_prompt", "_ready", "_reject_windows_batch_cli", "_version_checked"),
     )
 except ImportError as _error:
-    raise _refuse(f", which is built otherwise: {_error}") from _error
+    raise _refuse(f", whose internals differ: {_error}") from _error
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, AsyncIterator, Callable

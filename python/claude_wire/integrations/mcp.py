@@ -107,7 +107,7 @@ class InProcessMcpServer:
             RuntimeError: the object already serves another session.
         """
         if self._connected and (self._home is None or not self._home.gone):
-            raise RuntimeError("this MCP server serves a session already")
+            raise RuntimeError("this MCP server already serves a session")
         self._run = self._handshake = None  # an old run belongs to a session whose loop is gone
         self._home = None
         with suppress(RuntimeError):  # no loop is running

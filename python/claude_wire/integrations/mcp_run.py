@@ -151,7 +151,7 @@ class Run:
         finally:
             if not self._task.done:
                 if anyio.current_time() >= deadline:
-                    _log.warning("the MCP server %r has not ended in %s s; it runs on", self._name, GRACE_SECONDS)
+                    _log.warning("the MCP server %r did not end in %s s and keeps running", self._name, GRACE_SECONDS)
                 self._task.cancel()
             self._settle_all()
 
@@ -188,9 +188,9 @@ class Run:
     async def ask(self, message: dict[str, Any], parsed: Any, request_id: RequestId) -> dict[str, Any]:
         """Give a request to the server, and wait for its answer."""
         if request_id in self._calls:
-            raise Refused("Invalid Request: its id is that of a request under way", INVALID_REQUEST)
+            raise Refused("Invalid Request: another open request has this id", INVALID_REQUEST)
         if len(self._calls) >= MAX_WAITING:
-            raise Refused(f"MCP server {self._name!r} has too many requests to answer")
+            raise Refused(f"MCP server {self._name!r} has too many open requests")
         call = self._calls[request_id] = Call(message["method"])
         given = False
         try:
@@ -291,7 +291,7 @@ class Run:
             if not cancelled_by_nobody():
                 raise
             self.failure = error
-            _log.error("the MCP server %r ended, since what it waits for was cancelled", self._name)
+            _log.error("the MCP server %r ended, because a task that it awaits was cancelled", self._name)
         except Exception as error:
             self.failure = _innermost(error)
             level = logging.DEBUG if self._closing else logging.ERROR
@@ -321,7 +321,7 @@ class Run:
         elif method == "ping":  # answered here, because it only checks the connection
             self._answer({"jsonrpc": "2.0", "id": message["id"], "result": {}})
         elif (failure := await self._carry(message)) is not None:
-            self._answer(error_response(message["id"], INTERNAL_ERROR, f"it was not sent to the client: {failure}"))
+            self._answer(error_response(message["id"], INTERNAL_ERROR, f"not sent to the client: {failure}"))
 
     async def _carry(self, message: dict[str, Any]) -> str | None:
         """Send a message to the client. Return None, or the reason why the message was not sent."""

@@ -128,7 +128,7 @@ class _Handlers(Mapping[type, Callable[[Any], Awaitable[Any]]]):
                 # mcp would treat this exception as its own cancellation of the request, and never answer.
                 if not cancelled_by_nobody():
                     raise
-                raise _error(INTERNAL_ERROR, "what the handler waits for was cancelled") from None
+                raise _error(INTERNAL_ERROR, "a task that the handler awaits was cancelled") from None
             raise _error(REQUEST_CANCELLED, "Request cancelled")
 
         return in_scope

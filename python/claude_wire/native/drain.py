@@ -199,7 +199,7 @@ class Drain:
             ValueError: the drain was made without ``keep_last``.
         """
         if self._keep_last is None:
-            raise ValueError("this drain was made without keep_last")
+            raise ValueError("this drain was created without keep_last")
         memory, written = ffi.new("uint8_t[]", self._keep_last), ffi.new("uint64_t *")
         checked(lib.cw_drain_tail(self._handle, memory, self._keep_last, written))
         return bytes(ffi.buffer(memory, written[0]))

@@ -159,9 +159,9 @@ _ERRORS: dict[int, Exception] = {
         "this object is used by two threads at the same time, or from inside its own loop"
     ),
     lib.CW_ERROR_PANIC: HandleError("a bug in the native library of claude_wire broke this object"),
-    lib.CW_ERROR_MEMORY: MemoryError("the native library of claude_wire got no memory"),
+    lib.CW_ERROR_MEMORY: MemoryError("the native library of claude_wire could not allocate memory"),
     lib.CW_ERROR_FULL: HandleError("too many of these objects are open in this process"),
-    lib.CW_ERROR_UNSUPPORTED: NotImplementedError("this system has no native drains"),
+    lib.CW_ERROR_UNSUPPORTED: NotImplementedError("native drains are not available on this system"),
 }
 
 

@@ -61,10 +61,10 @@ class DrainOptions:
         if self.keep_last is not None:
             require_int("keep_last", self.keep_last, 1)
             if self.overflow != "pause":
-                raise ValueError("a drain with keep_last has no queue that could overflow")
+                raise ValueError("overflow cannot be combined with keep_last: such a drain has no queue")
         if self.overflow != "pause" and sys.platform != "linux":
             raise NotImplementedError(
-                f'overflow="{self.overflow}" is for Linux: here nothing is read ahead, and the writer waits as with '
+                f'overflow="{self.overflow}" needs Linux: here nothing is read ahead, and the writer waits as with '
                 'overflow="pause"'
             )
 
@@ -102,7 +102,7 @@ def warn_of_pause() -> None:
     import logging  # takes longer to import than this whole module
 
     logging.getLogger("claude_wire").warning(
-        "a stream was paused: its reader was away, and the byte budget or the memory is exhausted; its writer waited"
+        "a stream was paused because its reader was busy and the byte budget or the memory was exhausted"
     )
 
 

@@ -79,9 +79,7 @@ def _in_words(cls: type[T]) -> type[T]:
     def construct(self: T, *args: Any, **fields: Any) -> None:
         if args:
             example = f"{cls.__name__}(model=...), or {cls.__name__}(**fields) for a dict"
-            raise TypeError(
-                f"{cls.__name__} takes no positional arguments, and was given {type_of(args[0])}: {example}"
-            )
+            raise TypeError(f"{cls.__name__} takes no positional arguments, but got {type_of(args[0])}: {example}")
         told(self, **fields)
 
     setattr(cls, "__init__", construct)  # noqa: B010 - mypy refuses the assignment
@@ -187,14 +185,14 @@ class ClaudeOptions(Flags):
         resumes = self.resume is not None or "resume" in self.extra_args
         if self.session_id is not None:
             if not is_session_id(self.session_id):
-                raise ValueError("ClaudeOptions.session_id must be a UUID, such as str(uuid.uuid4()) gives")
+                raise ValueError("ClaudeOptions.session_id must be a UUID, such as str(uuid.uuid4())")
             if (resumes or self.continue_conversation) and not self.fork_session:
                 raise ValueError(
                     "ClaudeOptions.session_id names a new session: with resume or continue_conversation it needs "
                     "fork_session=True"
                 )
         if self.resume_session_at is not None and not resumes:
-            raise ValueError("ClaudeOptions.resume_session_at is a message of the session that resume= names")
+            raise ValueError("ClaudeOptions.resume_session_at needs resume=, the session that has the message")
         if self.resume_drops_turn is not None and self.resume_session_at is None:
             raise ValueError("ClaudeOptions.resume_drops_turn needs resume_session_at=")
 

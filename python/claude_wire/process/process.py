@@ -107,7 +107,7 @@ def open_process(
         NotImplementedError: ``overflow`` is not ``"pause"``, and the system is not Linux.
     """
     if isinstance(argv, (str, bytes)):
-        raise TypeError("argv must be a list of arguments, not one string; shlex.split() makes one of it")
+        raise TypeError("argv must be a list of arguments, not one string; use shlex.split() to split it")
     if isinstance(argv, (Mapping, Set)) or not isinstance(argv, Iterable):
         raise TypeError(f"argv must be a list of arguments, as ClaudeOptions.argv() gives it, not {type_of(argv)}")
     if isinstance(stderr, str) and stderr != "inherit":
@@ -262,7 +262,7 @@ class Process(MessageStream[T], Generic[T]):
 
     async def __aenter__(self) -> Self:
         if self._exchange.child is not None or self._receiver.closed:
-            raise HandleError("a process can be entered only once; make another one")
+            raise HandleError("a process can be entered only once; create another one")
         self._receiver.chunks = self._exchange.start().chunks
         return self
 

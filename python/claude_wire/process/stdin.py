@@ -77,7 +77,7 @@ class Stdin:
                 if written or not is_answer:
                     await self._slices.pause()
                 if self._pipe.closed:
-                    raise ProcessInputError("the input of the process was ended")
+                    raise ProcessInputError("the input of the process has already been ended")
                 if self._popen.poll() is not None:
                     raise self._gone()
                 before = written

@@ -126,7 +126,7 @@ class Questions:
         if len(self._open) >= MAX_OPEN:
             if not self._has_warned:
                 self._has_warned = True
-                _log.warning("requests above %d that wait at a time are not answered", MAX_OPEN)
+                _log.warning("%d requests are waiting for an answer; further requests are not answered", MAX_OPEN)
             return None
         self._open[key] = question
         self.open_bytes += question.size

@@ -68,8 +68,9 @@ def require_server(name: str, server: object, others: Mapping[str, object]) -> N
     methods = ("connect", "handle", "aclose")
     if isinstance(server, type) or not all(callable(getattr(server, method, None)) for method in methods):
         raise TypeError(
-            f"mcp_servers[{name!r}] must be an McpServer, not {type_of(server)}: a server of the mcp package goes into "
-            "claude_wire.integrations.mcp.InProcessMcpServer, one that the CLI runs into ClaudeOptions(mcp_config=...)"
+            f"mcp_servers[{name!r}] must be an McpServer, not {type_of(server)}: wrap a server of the mcp package in "
+            "claude_wire.integrations.mcp.InProcessMcpServer; pass a server that the CLI runs to "
+            "ClaudeOptions(mcp_config=...)"
         )
     require_function(f"mcp_servers[{name!r}].connect", getattr(server, "connect", None), "a function", awaited=False)
     require_function(f"mcp_servers[{name!r}].handle", getattr(server, "handle", None), "a JSON-RPC object")

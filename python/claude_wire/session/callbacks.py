@@ -278,7 +278,7 @@ class Callbacks:
             ours["supportedDialogKinds"] = list(self._dialogs)
         for name in ours:
             if getattr(request, name) is not None:
-                raise ValueError(f"{name} is given twice: in the request, and by the session's callbacks")
+                raise ValueError(f"{name} is given twice: in the request and in the session's callbacks")
         return msgspec.structs.replace(request, **ours)
 
     @property
@@ -378,7 +378,7 @@ class Callbacks:
         if self._can_use_tool is None and self.before_use is None:
             raise Refusal("this host has no permission callback")
         if not request.tool_name.strip():  # a can_use_tool that compares names might allow it
-            _log.warning("a permission request was denied, for it names no tool that can be read")
+            _log.warning("a permission request was denied, because the name of its tool cannot be read")
             return request.deny("The permission request names no tool that can be read.")
         decided = None if self.before_use is None else await self.before_use(request)
         if decided is not None and (self._can_use_tool is None or isinstance(decided, PermissionResultDeny)):
@@ -488,8 +488,8 @@ def _event(key: object, matchers: object) -> str:
         return event
     if not all(matcher.unknown_event for matcher in cast("Sequence[HookMatcher]", matchers)) or not matchers:
         raise ValueError(
-            f"hooks: there is no event {shown(key)}{nearest(key, HOOK_EVENTS)}; for one that this version does not "
-            "know: HookMatcher(..., unknown_event=True)"
+            f"hooks: there is no event {shown(key)}{nearest(key, HOOK_EVENTS)}; for an event that this version does "
+            "not know: HookMatcher(..., unknown_event=True)"
         )
     return key
 

@@ -95,7 +95,7 @@ class Control:
         if not self._was_full:
             self._was_full = True
             _log.warning(
-                "a session reads nothing until its callbacks and answers are fewer than %d tasks, and %d bytes",
+                "a session stops reading until its callbacks and answers are fewer than %d tasks and %d bytes",
                 MAX_TASKS,
                 MAX_WAITING_BYTES,
             )
@@ -151,9 +151,9 @@ class Control:
     ) -> McpSetServersResponse:
         """See :meth:`claude_wire.Session.set_mcp_servers`. ``request`` sends the request to the CLI."""
         if self.callbacks.shared:
-            raise HandleError("another program owns the CLI: the session keeps the MCP servers that it was made with")
+            raise HandleError("another program owns the CLI: the MCP servers of the session cannot change")
         if self._sets_servers:  # with a lock, an MCP server whose handle() calls this would wait forever
-            raise HandleError("set_mcp_servers() is under way: wait until it returns")
+            raise HandleError("another set_mcp_servers() call is running: wait until it returns")
         if not isinstance(servers, Mapping):
             raise TypeError(f"servers must be a dict such as {{'name': server}}, not {type_of(servers)}")
         ours: dict[str, McpServer] = {}
@@ -164,7 +164,7 @@ class Control:
                 continue
             require_server(name, server, {**self.connected, **ours})
             if self.connected.get(name, server) is not server:
-                raise ValueError(f"mcp_servers[{name!r}] is another server of this process: remove that one first")
+                raise ValueError(f"mcp_servers[{name!r}] already names another server: remove that server first")
             ours[name], configs[name] = server, McpSdkServerConfig(name)
         self._sets_servers = True
         try:
@@ -211,7 +211,7 @@ class Control:
                 await task.wait()
         for name, task in tasks.items():
             if not task.done:
-                raise HandleError(f"mcp_servers[{name!r}] was removed before, and its aclose() has not returned")
+                raise HandleError(f"mcp_servers[{name!r}] was removed, and its aclose() has not returned yet")
 
     def _carrier(self, server_name: str) -> Callable[[dict[str, Any]], Awaitable[None]]:
         """Return the ``send`` function of :meth:`McpServer.connect` for one server."""

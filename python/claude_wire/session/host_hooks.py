@@ -181,7 +181,7 @@ class HostHooks:
         await use.done.wait()
         name = use.block.name
         if isinstance(use.decided, PermissionResultDeny):
-            _log.warning("a hook denied %s, which ran: the agent did not ask for permission", one_line(name))
+            _log.warning("a hook denied %s, but the tool ran: the agent did not ask for permission", one_line(name))
         told = PostToolUseHookInput(
             tool_name=name,
             tool_input=use.block.input,

@@ -139,7 +139,7 @@ class SessionMessages:
         return self._wait.error
 
     def __iter__(self) -> NoReturn:
-        raise TypeError("iterate with `async for`; claude_wire.sync has sessions for code without async")
+        raise TypeError("iterate with `async for`; in code without async, use a session of claude_wire.sync")
 
     def __aiter__(self) -> Self:
         return self

@@ -170,7 +170,7 @@ def open_session(
     spoken = dialect_of(dialect)
     if not spoken.initializes:
         if isinstance(options, ClaudeOptions) and spoken is not CLASSIC:
-            raise TypeError(f"ClaudeOptions are flags of the CLI; for {spoken.name} give a command line as a list")
+            raise TypeError(f"ClaudeOptions are flags of the CLI; for {spoken.name} pass a command line as a list")
         if initialize is not None:
             raise DialectError(spoken.name, "has no initialize")
     if not isinstance(initialize, (InitializeRequest, type(None))):
@@ -205,9 +205,9 @@ def command_line(options: object, *, asks: bool) -> Sequence[StrPath]:
     """
     if type(options).__name__ == "ClaudeAgentOptions":
         raise TypeError(
-            "open_session takes ClaudeOptions(...), not ClaudeAgentOptions of claude-agent-sdk: flags go into "
-            "ClaudeOptions under the same names, and callbacks, cwd and env beside it; ClaudeAgentOptions itself goes "
-            "into WireTransport of claude_wire.integrations.agent_sdk"
+            "open_session takes ClaudeOptions(...), not ClaudeAgentOptions of claude-agent-sdk: pass flags to "
+            "ClaudeOptions and callbacks, cwd and env to open_session, all under the same names; or pass "
+            "ClaudeAgentOptions to claude_wire.integrations.agent_sdk.WireTransport"
         )
     kind = type_of(options)
     if isinstance(options, (str, bytes, Mapping)) or not isinstance(options, (ClaudeOptions, Sequence)):
@@ -258,7 +258,7 @@ class _ProcessSession(Session):
     if not TYPE_CHECKING:  # a type checker must see that a session has no `with`
 
         def __enter__(self) -> None:
-            raise TypeError("a session needs `async with`; without async there is claude_wire.sync.open_session")
+            raise TypeError("use `async with`; in code without async, use claude_wire.sync.open_session")
 
         def __exit__(self, *_: object) -> None:
             pass

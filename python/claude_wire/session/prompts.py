@@ -158,7 +158,7 @@ class Prompts:
         """
         self._sender.require_open()
         if self._run.had(prompt.uuid):
-            raise ValueError("a prompt with this uuid was sent before, and the CLI starts no turn for it again")
+            raise ValueError("a prompt with this uuid was sent before; the CLI does not answer it again")
         with self._reading.reserved():
             sent = await self.send(prompt)
             assert sent is not None
@@ -208,5 +208,5 @@ def _result_of(prompt: SentPrompt) -> ResultMessage:
             uuid, "this prompt was answered before the session was resumed; a new uuid asks again"
         )
     if prompt.result is None:
-        raise PromptCancelledError(uuid, "the CLI took this prompt out of its queue")
+        raise PromptCancelledError(uuid, "the CLI removed this prompt from its queue")
     return prompt.result

@@ -112,7 +112,7 @@ class Router:
         """
         self._decoder = self._receiver.decoder
         if not self._decoder.typed or self._decoder.on_invalid == "raise":
-            raise TypeError("a session needs a stream that gives typed messages, and does not raise for bad lines")
+            raise TypeError("a session needs a stream of typed messages that does not raise for bad lines")
         if self._decoder.only is not None:
             raise TypeError("a session needs all lines of its stream: a decoder with only= skips control requests")
         self._ahead, ready = self._receiver.take_over(self._tap)

@@ -45,7 +45,7 @@ class Sender:
         require: Require | None = None,
     ) -> None:
         if send is None and exchange is None:
-            raise TypeError("a stream that is no Process needs a function that sends")
+            raise TypeError("send is missing: a stream that is not a Process needs a function that sends")
         self._exchange = exchange
         self._send = send
         self._tap = tap

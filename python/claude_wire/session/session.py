@@ -209,7 +209,7 @@ class Session:
 
     async def __aenter__(self) -> Self:
         if self._sender.entered or self._sender.closed:
-            raise HandleError("a session can be entered only once, and not when it is closed; make another one")
+            raise HandleError("a session can be entered only once, and not after it was closed; open another one")
         self._home = EventLoopRef()
         self._sender.start()
         self._asking = Lock()
@@ -395,7 +395,7 @@ class Session:
         self._sender.require_open()
         prompt = message_of(prompt)
         if self._tasks.current is not None:
-            raise HandleError("ask() within a callback would wait for its own turn; query() sends a prompt")
+            raise HandleError("ask() in a callback would wait for its own turn; send a prompt with query()")
         async with self._asking:
             return await self._prompts.ask(prompt, wait, until)
 
@@ -450,7 +450,7 @@ class Session:
         Raises:
             ValueError: there is no such mode. ``request(SetPermissionModeRequest(mode=...))`` sends any mode.
         """
-        otherwise = "; one that this version does not know: session.request(SetPermissionModeRequest(mode=...))"
+        otherwise = "; for a mode that this version does not know: session.request(SetPermissionModeRequest(mode=...))"
         require_one_of("mode", mode, get_args(PermissionMode), otherwise)
         return await self.request(SetPermissionModeRequest(mode=mode))
 
@@ -538,7 +538,7 @@ def _require_ends(stream: object, send: object, on_received: object, on_sent: ob
     """
     if isinstance(stream, SessionTransport):
         if send is not None:
-            raise TypeError("send is for a stream that is not a process: a transport sends by itself")
+            raise TypeError("send must be left out: a transport sends by itself")
     elif not isinstance(stream, MessageStream):
         raise TypeError(
             f"stream must be a Process, a MessageStream or a SessionTransport, not {type_of(stream)}; "

@@ -291,7 +291,7 @@ class TakeoverRouter(Router):
                 "on_invalid='return'"
             )
         if decoder.stats.bytes:
-            raise HandleError("a session that takes over a CLI needs a stream of which nothing was read yet")
+            raise HandleError("a session that takes over a CLI needs a stream that was not read before")
         self._arrived = not self._takeover.cli.replayed
         super().start(ends_with_stream=ends_with_stream)
 
@@ -382,7 +382,7 @@ class _Greeting:
                 for message in self._messages:
                     await server.handle(message)
             if scope.cancelled_caught:
-                _log.warning("the MCP server %s did not take its handshake in %g s", self._name, HANDSHAKE_SECONDS)
+                _log.warning("the MCP server %s did not complete its handshake in %g s", self._name, HANDSHAKE_SECONDS)
         except Exception as error:
             _log.warning("the MCP server %s raised %s in its handshake", self._name, type(error).__name__)
         finally:

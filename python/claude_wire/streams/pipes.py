@@ -129,7 +129,7 @@ def open_sink(target: Any) -> Sink:
         target = target.fileno()
     if isinstance(target, int) and not isinstance(target, bool):
         return _Descriptor(target)
-    raise TypeError(f"lines go to a descriptor or to an anyio ByteSendStream, not to {type_of(target)}")
+    raise TypeError(f"lines are written to a descriptor or an anyio ByteSendStream, not to {type_of(target)}")
 
 
 def open_input(source: Any) -> Any:

@@ -51,7 +51,7 @@ class Reader(Generic[T]):
                 self._file = _opened(source)
                 self._owned = True
         elif not hasattr(source, "read"):
-            hint = "; bytes go into Decoder().feed(), one line into decode()" if isinstance(source, bytes) else ""
+            hint = "; pass bytes to Decoder().feed(), or one line to decode()" if isinstance(source, bytes) else ""
             raise TypeError(f"read() takes a path or a binary file, not {type_of(source)}{hint}")
         elif isinstance(source.read(0), str):
             raise TypeError("read() takes a binary file; open it with mode 'rb'")
@@ -122,7 +122,7 @@ def _opened(path: str | os.PathLike[str]) -> IO[bytes]:
         raise IsADirectoryError(error.errno, what, error.filename) from None
     except OSError as error:
         if isinstance(path, str) and path.lstrip().startswith("{"):  # do not show the whole line as a file name
-            raise ValueError("read() takes a path, and was given JSON: one line goes into decode()") from None
+            raise ValueError("read() takes a path, not JSON: pass one line to decode()") from None
         raise error from None
 
 

@@ -171,7 +171,7 @@ class Receiver(Generic[T]):
         if ahead is None:
             self.chunks = ahead = self._ahead = ReadAhead(self.chunks, tap)
         elif ahead.in_use:
-            raise HandleError("this stream has a session already")
+            raise HandleError("this stream already has a session")
         else:
             ahead.tap, ahead.in_use = tap, True
         ready = list(self.ready)

@@ -88,7 +88,7 @@ def require_function(name: str, function: object, takes: str, *, awaited: bool =
     if not callable(function):
         if inspect.iscoroutine(function):
             function.close()  # otherwise Python warns that the coroutine was never awaited
-            raise TypeError(f"{name} must be a function, not what it returned: give it without ()")
+            raise TypeError(f"{name} must be a function, not its result: pass it without ()")
         raise TypeError(f"{name} must be a function, not {type_of(function)}")
     called = _called(function)
     if inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called):

@@ -33,7 +33,7 @@ def plain_object(line: bytes) -> dict[str, Any]:
     except RecursionError:
         raise ValueError("nested too deeply") from None
     if not isinstance(fields, dict):
-        raise ValueError("it is no object")
+        raise ValueError("it is not an object")
     return cast("dict[str, Any]", fields)
 
 
@@ -50,5 +50,5 @@ def items_of(value: object) -> list[Any]:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) < len(pairs):
-        raise ValueError("an object in it has a key twice")
+        raise ValueError("an object has a key twice")
     return fields

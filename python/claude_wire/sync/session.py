@@ -87,7 +87,7 @@ class Session:
     if not TYPE_CHECKING:  # a type checker must see that a sync session has no `async with`
 
         async def __aenter__(self) -> None:
-            raise TypeError("a session of claude_wire.sync needs `with`; for async there is claude_wire.open_session")
+            raise TypeError("use `with`; in async code, use claude_wire.open_session")
 
         async def __aexit__(self, *_: object) -> None:
             pass

@@ -38,9 +38,9 @@ class _Checked:
         for field in fields(self):
             value = getattr(self, field.name)
             if field.name in ("seconds", "size") and not 0 <= value < math.inf:
-                raise ValueError(f"{type(self).__name__} takes {field.name} from 0 up")
+                raise ValueError(f"{type(self).__name__} needs {field.name} of at least 0")
             if field.name == "exit_code" and not 0 <= value <= 255:
-                raise ValueError(f"{type(self).__name__} takes an exit_code from 0 to 255")
+                raise ValueError(f"{type(self).__name__} needs an exit_code from 0 to 255")
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Stall(_Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         if (self.at_byte is None) == (self.before_line is None):
-            raise ValueError("Stall takes one of at_byte and before_line")
+            raise ValueError("Stall needs either at_byte or before_line")
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class WriteFirst:
 
     def __post_init__(self) -> None:
         if self.size < 22:
-            raise ValueError("WriteFirst takes 22 bytes or more")
+            raise ValueError("WriteFirst needs at least 22 bytes")
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class GiveUp(_Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.seconds == 0:  # setitimer(0) would switch the timer off
-            raise ValueError("GiveUp takes more than 0 seconds")
+            raise ValueError("GiveUp needs more than 0 seconds")
 
 
 Fault = (

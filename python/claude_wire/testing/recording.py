@@ -80,7 +80,7 @@ class Recording:
             ValueError: ``stdout.ndjson`` is missing.
         """
         if "stdout.ndjson" not in files:
-            raise ValueError("a recording has a stdout.ndjson")
+            raise ValueError("a recording needs a stdout.ndjson")
         return cls(name, {file: bytes(data) for file, data in files.items() if file in _files.FILES})
 
     def save(self, folder: str | os.PathLike[str]) -> Recording:
@@ -152,12 +152,12 @@ def write_private(path: str | os.PathLike[str], data: bytes, mode: int) -> None:
         OSError: the file cannot be written, or a link, a pipe or a device is in its place.
     """
     if os.path.lexists(path) and not stat.S_ISREG(os.lstat(path).st_mode):
-        raise OSError(errno.EEXIST, "in its place is a link, or something else that is no file", os.fspath(path))
+        raise OSError(errno.EEXIST, "the path is not a regular file, but a link or something else", os.fspath(path))
     # A link or pipe may be put there after this check. With these flags, open() does not follow or wait for it.
     flags = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     with open(os.open(path, flags, mode), "wb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(errno.EEXIST, "in its place is a link, or something else that is no file", os.fspath(path))
+            raise OSError(errno.EEXIST, "the path is not a regular file, but a link or something else", os.fspath(path))
         if hasattr(os, "fchmod"):
             os.fchmod(file.fileno(), mode)
         file.truncate()

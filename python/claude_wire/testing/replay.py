@@ -64,9 +64,9 @@ class Replay:
         wait: bool = True,
     ) -> None:
         if speed is not None and not 0 < speed < math.inf:
-            raise ValueError("speed is a positive number, or None for no pauses")
+            raise ValueError("speed must be a positive number, or None for no pauses")
         if writes not in get_args(Writes):
-            raise ValueError(f"writes is one of {', '.join(get_args(Writes))}")
+            raise ValueError(f"writes must be one of {', '.join(get_args(Writes))}")
         self.recording: Recording = recording if isinstance(recording, Recording) else Recording.load(recording)
         settings: dict[str, Any] = {"speed": speed, "writes": writes, "wait": wait, "events": []}
         if not isinstance(faults, Iterable):
@@ -157,7 +157,7 @@ def _add(fault: Fault, settings: dict[str, Any], starts: list[int]) -> None:
         case _:
             # All other faults have one parameter, and no position in the output.
             if type(fault) not in get_args(Fault):
-                raise TypeError(f"{fault!r} is no fault")
+                raise TypeError(f"{fault!r} is not a fault")
             (settings[type(fault).__name__],) = dataclasses.astuple(fault)
 
 

@@ -88,7 +88,7 @@ def find_sessions(folder: str | os.PathLike[str], *, newest_first: bool = False)
         NotADirectoryError: there is no such folder.
     """
     if not Path(folder).expanduser().is_dir():
-        raise NotADirectoryError(errno.ENOTDIR, "find_sessions() takes a folder, and there is none", str(folder))
+        raise NotADirectoryError(errno.ENOTDIR, "find_sessions() takes a folder, and this path is not one", str(folder))
     # A heap by time of sessions that were read, and wait because an unread file may be newer. No record is newer than
     # its file, so the files that were changed last are read first.
     waiting: list[tuple[float, int, SessionInfo]] = []

@@ -158,10 +158,10 @@ class Transcript:
                 chunks = _shown(iter(partial(file.read, BLOCK_BYTES), b""), head)
                 transcript = cls(decoded(chunks, max_bytes, whole), path)
         except IsADirectoryError as error:
-            what = "a folder: Transcript.load() takes one file; find_sessions(folder) lists those of a folder"
+            what = "a folder: Transcript.load() takes one file; find_sessions(folder) lists the files of a folder"
             raise IsADirectoryError(error.errno, what, error.filename) from None
         if head.dialect == "stream":
-            raise ValueError("this is no transcript but the output of a CLI: claude_wire.read() reads it")
+            raise ValueError("this is not a transcript but the output of a CLI: use claude_wire.read()")
         return transcript
 
     @property

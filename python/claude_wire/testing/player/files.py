@@ -62,7 +62,7 @@ def read_files(path: str) -> dict[str, bytes]:
     if "stdout.ndjson" not in files:
         within = [entry for entry in os.listdir(path) if os.path.isfile(os.path.join(path, entry, "stdout.ndjson"))]
         hint = f", but there is one in {min(within)!r}" if within else ""
-        raise FileNotFoundError(2, f"no recording: there is no stdout.ndjson in it{hint}", path)
+        raise FileNotFoundError(2, f"not a recording: it has no stdout.ndjson{hint}", path)
     return files
 
 
@@ -117,7 +117,7 @@ def _unpacked_xz(file: BinaryIO, name: str) -> Iterator[bytes]:
             stream = lzma.LZMADecompressor(memlimit=MAX_XZ_MEMORY_BYTES)
             while not stream.eof:
                 if stream.needs_input and not data:
-                    raise ValueError(f"{name} is damaged: it ends before its end is marked")
+                    raise ValueError(f"{name} is damaged: the end of the compressed data is missing")
                 if piece := stream.decompress(data, BLOCK_BYTES):
                     yield piece
                 data = file.read(BLOCK_BYTES) if stream.needs_input else b""

@@ -57,7 +57,7 @@ def _arrays(files: Mapping[str, bytes], name: str, types: tuple[Any, ...]) -> li
     try:
         arrays: list[Any] = json.loads(b"[%b]" % b",".join(rows).rstrip(b","))
     except ValueError as error:
-        raise ValueError(f"{name} is not one JSON array a line: {error}") from error
+        raise ValueError(f"{name} must have one JSON array in each line: {error}") from error
     for array in map(list_in, arrays):
         if len(array) != len(types) or not all(map(isinstance, array, types)):
             raise ValueError(f"{name} is not one JSON array of {len(types)} a line")
