@@ -1,12 +1,19 @@
 //! Lines that differ from an earlier line only in the contents of a few strings.
 //!
-//! A stream of deltas has thousands of lines that differ in their text and their `uuid`. The reader compares such a line with a
-//! *pattern*, an earlier line, instead of reading it key by key. The message is a copy of the earlier message with other strings.
-//! Only some of it is copied: the message itself, the records around a changed string, and lists and dicts, which a program can
-//! change. The messages share everything else. A pattern has its own copies of lists and dicts, so a program can change its messages
-//! freely.
+//! The basic idea is simple: a stream has thousands of deltas that differ only in their text and their `uuid`:
 //!
-//! A new pattern has no *holes*. When a line differs from it within a string, that string becomes a hole.
+//! ```text
+//! {"type":"stream_event","event":{"delta":{"text":"Hel"}},"uuid":"1"}
+//! {"type":"stream_event","event":{"delta":{"text":"lo"}},"uuid":"2"}
+//! ```
+//!
+//! The reader keeps the first line as a *pattern*. It compares the second line with the pattern instead of reading it key by key, and
+//! makes its message as a copy of the earlier message with other strings. It copies the message itself, the records around a changed
+//! string, and lists and dicts, because a program can change them. The two messages share everything else. The pattern has its own copies
+//! of lists and dicts: if a program changes its message, the pattern does not change.
+//!
+//! The strings of a pattern that may differ are its *holes*. A new pattern has no holes. When a line differs from the pattern inside a
+//! string, this string becomes a hole.
 
 use super::builder::Builder;
 use super::memo::Strings;
@@ -22,16 +29,17 @@ const PATTERNS: usize = 4;
 const MAX_BYTES: usize = 4096;
 /// The most holes of a pattern.
 const MAX_HOLES: usize = 6;
-/// The most lists and dicts of a message that becomes a pattern. Lines with more of them rarely have the same ones.
+/// The most lists and dicts of a message that becomes a pattern. Messages with more lists and dicts rarely match the next line.
 pub const MAX_OWNED: usize = 2;
-/// The credit that a new pattern costs. A line that matches a pattern earns [`ALIKE`], any other line earns 1. So a stream that changes
-/// gets new patterns after a while, and a stream of unlike lines pays for few.
+/// The credit that a new pattern costs. A line that matches a pattern earns [`ALIKE`], any other line earns 1. If the lines of a stream
+/// change, the reader makes new patterns soon; if all lines of a stream differ, it makes at most one
+/// pattern in 128 lines after the first eight patterns.
 const COST: u32 = 128;
 const ALIKE: u32 = 4;
 /// The most credit.
 const MAX_CREDIT: u32 = 8 * COST;
-/// The most trust. A line that matches a pattern adds 1, any other line takes [`DOUBT`]: a comparison in vain costs as much time as a
-/// match saves. Without trust the reader compares only one line in [`TRIED`].
+/// The most trust. A line that matches a pattern adds 1, and any other line subtracts [`DOUBT`]. When the trust is 0, the reader compares
+/// only one line in [`TRIED`].
 const MAX_TRUST: u32 = 32;
 const DOUBT: u32 = 4;
 const TRIED: u32 = 32;
@@ -41,21 +49,21 @@ struct Leaf<V> {
     /// The range of its contents in [`Pattern::bytes`].
     start: usize,
     end: usize,
-    /// The index in [`Pattern::records`] of the record that has it.
+    /// The index in [`Pattern::records`] of the record with the string.
     record: usize,
     slot: usize,
-    /// The last strings in this hole. They repeat when two sessions take turns.
+    /// The last strings in this hole. If two sessions write in turns, a `session_id` here repeats every other line.
     strings: Strings<V>,
 }
 
 /// A record of a pattern that has strings, lists or dicts.
 struct Record<V> {
     value: V,
-    /// The record that holds it, and the slot there; `None` for the message.
+    /// The index of the record around this record, and its slot there; `None` for the message.
     holder: Option<(usize, usize)>,
-    /// The slots with a list or a dict: each message gets a copy.
+    /// The slots with a list or a dict, of which each message gets a copy.
     owned: Vec<usize>,
-    /// It is a dict: each message gets a copy. A slot is the index of a key.
+    /// True for a dict, of which each message gets a copy. A slot is then the index of a key.
     is_dict: bool,
 }
 
@@ -67,22 +75,22 @@ impl<V> Record<V> {
     }
 }
 
-/// A step of making a message. The steps work on a stack of values; the last one leaves the message there.
+/// A step of making a message. Each step pushes a value on a stack; the last step pushes the message.
 enum Step<V, T> {
     /// Pushes the string of the hole with this index.
     Text(usize),
     /// Pushes a copy of a list or dict.
     Copy(V),
-    /// Pops the values of a template's slots, and pushes the record.
+    /// Pops the values of the template's open slots, and pushes the record.
     Record(T),
 }
 
 struct Pattern<V, T> {
     bytes: Vec<u8>,
     leaves: Vec<Leaf<V>>,
-    /// The leaves that are holes: indexes in `leaves`, in ascending order.
+    /// The indexes in `leaves` of the strings that are holes, in ascending order.
     holes: Vec<usize>,
-    /// The message, and the records in it. A record follows the record that holds it.
+    /// The message, and the records and dicts in it. A record is somewhere after the record around it.
     records: Vec<Record<V>>,
     steps: Vec<Step<V, T>>,
 }
@@ -94,9 +102,9 @@ pub struct Patterns<V, T> {
     /// Credit for new patterns.
     credit: u32,
     trust: u32,
-    /// Lines since trust was lost, modulo [`TRIED`].
+    /// The number of lines since the trust was last above 0, modulo [`TRIED`].
     turn: u32,
-    /// The strings in the holes of the present line.
+    /// The strings of the current line in the holes.
     texts: Vec<Contents>,
 }
 
@@ -113,7 +121,7 @@ impl<V, T> Default for Patterns<V, T> {
 }
 
 impl<V: Clone, T> Patterns<V, T> {
-    /// The message of the line at `at`, and where the line ends, if it matches a pattern.
+    /// Returns the message of the line at `at` and the index after the line's object, if the line matches a pattern.
     #[inline]
     pub fn find<B: Builder<Value = V, Template = T>>(
         &mut self,
@@ -182,7 +190,7 @@ impl<V: Clone, T> Patterns<V, T> {
         class: Option<ClassId>,
         message: &V,
     ) {
-        // A program may change lists and dicts of the message that it gets. The pattern needs its own.
+        // The program may change the lists and dicts of its message, so the pattern needs copies.
         let Some(value) = builder.copy(message) else {
             return;
         };
@@ -212,7 +220,7 @@ impl<V: Clone, T> Patterns<V, T> {
 }
 
 impl<V: Clone, T> Pattern<V, T> {
-    /// Finds the strings in the holes of the line at `at`, and returns where the line ends. `None` if the line does not match.
+    /// Finds the strings of the line at `at` in the holes, and returns the index after the line's object; `None` if the line does not match.
     fn compare(&mut self, data: &[u8], mut at: usize, texts: &mut Vec<Contents>) -> Option<usize> {
         texts.clear();
         let mut from = 0;
@@ -231,7 +239,8 @@ impl<V: Clone, T> Pattern<V, T> {
         begins(data, at, part).then(|| at + part.len())
     }
 
-    /// Does the same with a hole for each string that differs. They stay if the line then matches.
+    /// Compares like [`compare`](Self::compare), with a new hole for each string that differs. If the line then matches, the pattern keeps
+    /// the new holes.
     fn compare_with_more_holes<B: Builder<Value = V, Template = T>>(
         &mut self,
         builder: &mut B,
@@ -272,7 +281,7 @@ impl<V: Clone, T> Pattern<V, T> {
         self.compare(data, at, texts)
     }
 
-    /// Makes the message with these strings. `None` if a string is not UTF-8, or without memory.
+    /// Returns the message with `texts` in the holes; `None` if a string is not valid, or if memory runs out.
     fn make<B: Builder<Value = V, Template = T>>(
         &mut self,
         builder: &mut B,
@@ -295,7 +304,7 @@ impl<V: Clone, T> Pattern<V, T> {
         stack.pop()
     }
 
-    /// Makes the steps for the present holes.
+    /// Makes the steps for the current holes.
     fn make_steps<B: Builder<Value = V, Template = T>>(&mut self, builder: &mut B) -> Option<()> {
         let mut changes: Vec<bool> = (self.records.iter())
             .map(|record| record.is_dict || !record.owned.is_empty())
@@ -313,7 +322,8 @@ impl<V: Clone, T> Pattern<V, T> {
         self.make_steps_of(builder, 0, &changes)
     }
 
-    /// Makes the steps for a record, if it `changes`: first those of its values.
+    /// Makes the steps for the record with this index: first the steps for its values, then the one for the record. `changes` says of each
+    /// record whether a message gets its own copy of the record.
     fn make_steps_of<B: Builder<Value = V, Template = T>>(
         &mut self,
         builder: &mut B,
@@ -348,7 +358,8 @@ impl<V: Clone, T> Pattern<V, T> {
         Some(())
     }
 
-    /// Finds the strings, lists, dicts and records of the object at `at`: a record of a class, or a dict. `None` if one cannot be found.
+    /// Finds the strings, lists, dicts and records in the object at `at`, and adds them to the pattern. `class` is `None` for a dict. Returns
+    /// `None` if the object cannot be part of a pattern, for example because a dict has the same key twice.
     fn walk<B: Builder<Value = V, Template = T>>(
         &mut self,
         plan: &Plan<V, B::Class>,

@@ -1,25 +1,30 @@
-//! Guesses the class of a line from its first bytes.
+//! Finds or guesses the class of a line from its first bytes.
+//!
+//! The basic idea is simple: the CLI writes the tags first, as in `{"type":"system","subtype":"init",…`. The reader then compares the tags
+//! with those of the plan. If a line begins with another key, as in `{"parentUuid":…,"type":"user"`, the reader guesses the class of the
+//! last line with the same first [`HEAD`] bytes, and checks the guess after it has read the line.
 
 use super::plan::{Plan, Top};
 
-/// How a line begins whose type comes first.
+/// The bytes before the type, in a line that begins with its type.
 const OPENING: &[u8] = b"{\"type\":\"";
 const SUBTYPE: &[u8] = b"\",\"subtype\":\"";
 const SLOTS: usize = 256;
 const LAST: usize = 16;
-/// The first bytes that are hashed of a line whose type does not come first.
+/// The number of bytes to hash of a line that does not begin with its type.
 const HEAD: usize = 24;
 
-/// What the tags of a line mean.
+/// The class of a line by its tags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meant {
-    /// A line of this index in [`Plan::tops`].
+    /// The class with this index in [`Plan::tops`].
     Top(usize),
-    /// No class has this type.
+    /// The plan has no class for this type.
     UnknownType,
-    /// No class has this subtype of its type.
+    /// The plan has classes for this type, but not for this subtype.
     UnknownSubtype,
-    /// The slow way must decide.
+    /// The caller has to decode the line: the subtype is missing or is not a plain string, or the type is one of
+    /// [`Plan::open_types`].
     Unclear,
 }
 
@@ -27,11 +32,11 @@ pub enum Meant {
 pub struct Tags<'a> {
     /// The type.
     pub tag: &'a [u8],
-    /// The subtype, if it comes next.
+    /// The subtype, if it follows the type.
     pub subtype: Option<&'a [u8]>,
 }
 
-/// The tags of a line, if it begins with its type.
+/// Returns the tags of the line at `at`, if the line begins with its type.
 #[inline]
 pub fn tags(data: &[u8], at: usize) -> Option<Tags<'_>> {
     let (tag, end) = string(data, at, OPENING)?;
@@ -51,9 +56,9 @@ fn string<'a>(data: &'a [u8], at: usize, before: &[u8]) -> Option<(&'a [u8], usi
 
 /// Remembers the first bytes of lines that do not begin with their type.
 pub struct Guesses {
-    /// By a hash of the first bytes: an index in [`Plan::tops`].
+    /// The index in [`Plan::tops`] of the last line with these first bytes. A slot is a hash of the bytes.
     slots: Vec<Option<usize>>,
-    /// By the length of a type: the index in [`Plan::tops`] of the last line with such a type.
+    /// The index in [`Plan::tops`] of the last line with a type of this length, modulo [`LAST`].
     last: [usize; LAST],
 }
 
@@ -77,7 +82,7 @@ impl Guesses {
         usize::try_from(hash % SLOTS as u64).ok()
     }
 
-    /// The index in [`Plan::tops`] of the last line that began like this.
+    /// Returns the index in [`Plan::tops`] of the last line with the same hash of its first bytes.
     pub fn guess(&self, data: &[u8], at: usize) -> Option<usize> {
         self.slots[Self::slot(data, at)?]
     }
@@ -89,7 +94,7 @@ impl Guesses {
         }
     }
 
-    /// What the tags of a line mean. Calls `subtype` only for a type that has several subtypes.
+    /// Finds the class of a line by its tags. Calls `subtype` only for a type that has several subtypes.
     #[inline]
     pub fn meant<'a, V, C>(
         &mut self,

@@ -1,21 +1,24 @@
-//! Remembers values that were read, so that equal ones are not made again.
+//! Remembers the values that the reader has made, and returns them again for the same bytes.
 //!
-//! Everything here is bounded: in entries, in bytes of an entry, and by [`MAX_KEPT`] in all. After a few misses in a row, most look-ups
-//! are skipped.
+//! The basic idea is simple: the lines of a session repeat. If each line has `"session_id":"7f3a"`, the reader compares the bytes after
+//! the key with the bytes of the previous line, finds them equal, and returns the same Python string instead of a new one.
+//!
+//! The memory is bounded: each store has a fixed number of entries, a kept string or value has a maximum length, and all objects and
+//! arrays together have at most [`MAX_KEPT`] bytes. After several misses in a row, the reader looks up only few values of the field.
 
 use crate::simd::{begins, Key};
 
 /// The longest string that a field keeps, in bytes.
 const MAX_STRING: usize = 96;
-/// The length of an object or array that a field keeps, in bytes. A shorter one is made again as quickly.
+/// The lengths of the objects and arrays that a field keeps, in bytes. To read a shorter one again takes no longer than a look-up.
 const PART: std::ops::RangeInclusive<usize> = 16..=64 * 1024;
-/// The most bytes of objects and arrays, in all fields.
+/// The most bytes of objects and arrays that all fields and keys of a reader keep together.
 pub const MAX_KEPT: usize = 1024 * 1024;
-/// After this many misses in a row only one value in [`AGAIN`] is looked up.
+/// After this many misses in a row, the reader looks up only one value in [`AGAIN`].
 const MISSES: u8 = 8;
 const AGAIN: u8 = 64;
 
-/// Decides whether a look-up is worth it.
+/// Decides whether to look up the next value of a field, by the misses so far.
 #[derive(Default)]
 struct Patience {
     misses: u8,
@@ -58,7 +61,7 @@ impl<V> Default for Strings<V> {
 }
 
 impl<V: Clone> Strings<V> {
-    /// The index of the string whose contents begin at `start`, and where the closing quote is.
+    /// Returns the index of the kept string that equals the contents at `start`, and the index of the closing quote.
     #[inline]
     pub fn find(&mut self, data: &[u8], start: usize) -> Option<(usize, usize)> {
         self.is_looking = self.patience.looks();
@@ -76,7 +79,7 @@ impl<V: Clone> Strings<V> {
         None
     }
 
-    /// The object of a string that [`find`](Self::find) has found.
+    /// Returns the object of a string that [`find`](Self::find) has found.
     #[inline]
     pub fn get(&self, index: usize) -> Option<V> {
         self.kept[index].as_ref().map(|(_, value)| value.clone())
@@ -102,12 +105,13 @@ impl<V: Clone> Strings<V> {
 /// The last object or array of a field.
 pub struct Part<V> {
     bytes: Vec<u8>,
-    /// Its value, and whether the value may be shared. Kept when the same bytes come a second time.
+    /// The value, and whether messages may share it. It is kept when the field has the same bytes for the second time.
     value: Option<(V, bool)>,
-    /// The depth at which the value was read. Deeper down the bytes are read again, as they may exceed the maximum depth there.
+    /// The number of objects and arrays around the value when it was read. If there are more around it, the value is read again, since it
+    /// may exceed the maximum depth.
     depth: usize,
     patience: Patience,
-    /// The value of this field is being read. It may hold the same field.
+    /// True while the value is being read: the same field may occur inside the value.
     is_busy: bool,
 }
 
@@ -123,9 +127,9 @@ impl<V> Default for Part<V> {
     }
 }
 
-/// What a [`Part`] knows of a value.
+/// The result of [`Part::find`].
 pub enum Found<V> {
-    /// The value, where it ends, and whether it may be shared.
+    /// The value, the index after it, and whether messages may share it.
     Same(V, usize, bool),
     /// The same bytes as last time. Read the value, and then [keep](Part::keep) it.
     Again,
@@ -136,7 +140,7 @@ pub enum Found<V> {
 }
 
 impl<V> Part<V> {
-    /// The bytes that are kept.
+    /// The number of bytes that are allocated for the kept object or array.
     #[cfg(test)]
     pub fn kept(&self) -> usize {
         self.bytes.capacity()
@@ -145,7 +149,7 @@ impl<V> Part<V> {
 
 impl<V: Clone> Part<V> {
     /// Looks up the value at `at`; `depth` is the number of objects and arrays around it. After [`Found::Again`] and [`Found::Other`],
-    /// call [`Self::done`].
+    /// the caller reads the value and then calls [`Self::done`].
     #[inline]
     pub fn find(&mut self, data: &[u8], at: usize, depth: usize) -> Found<V> {
         if self.is_busy || !self.patience.looks() {
@@ -167,13 +171,13 @@ impl<V: Clone> Part<V> {
         Found::Other
     }
 
-    /// Ends the reading of the value, also if that failed.
+    /// Allows look-ups again. Call it after the value was read, even if the value was invalid.
     #[inline]
     pub fn done(&mut self) {
         self.is_busy = false;
     }
 
-    /// Keeps the value of bytes that came again, unless other bytes were noted meanwhile.
+    /// Keeps the value of `bytes`, unless the part has noted other bytes since [`find`](Self::find).
     pub fn keep(&mut self, bytes: &[u8], value: V, is_shared: bool, depth: usize) {
         if self.bytes == bytes {
             self.value = Some((value, is_shared));
@@ -181,7 +185,7 @@ impl<V: Clone> Part<V> {
         }
     }
 
-    /// Notes the bytes of another value. `kept` counts the bytes of all parts.
+    /// Replaces the kept bytes by the bytes of a new value, and drops the old value. `kept` counts the bytes of all parts.
     pub fn note(&mut self, bytes: &[u8], kept: &mut usize) {
         let others = *kept - self.bytes.len();
         if !PART.contains(&bytes.len()) || others + bytes.len() > MAX_KEPT {
@@ -195,7 +199,9 @@ impl<V: Clone> Part<V> {
     }
 }
 
-/// The last keys of dicts, anywhere in a line, and what is remembered of their values.
+/// Remembers the keys of dicts, and the last object or array that followed each key.
+///
+/// A slot is an index from a hash of the key. Keys with the same slot replace each other.
 pub struct Keys<V> {
     slots: Vec<Option<DictKey<V>>>,
 }
@@ -203,7 +209,7 @@ pub struct Keys<V> {
 struct DictKey<V> {
     key: Key,
     value: V,
-    /// The slot of the key that followed.
+    /// The slot of the key that last followed this key in a dict.
     next: usize,
     part: Part<V>,
 }
@@ -217,7 +223,7 @@ impl<V> Default for Keys<V> {
 }
 
 impl<V> Keys<V> {
-    /// The bytes that are kept.
+    /// The number of bytes that are allocated for kept objects and arrays.
     #[cfg(test)]
     #[must_use]
     pub fn kept(&self) -> usize {
@@ -227,7 +233,8 @@ impl<V> Keys<V> {
 }
 
 impl<V: Clone> Keys<V> {
-    /// The object of the key at `at`, and where its value begins, if it is the key of this slot and no white space follows.
+    /// Returns the object of the key at `at` and the index after its colon, if the data have the key of this slot there, followed by a
+    /// colon without white space.
     #[inline]
     #[must_use]
     pub fn find(&self, slot: usize, data: &[u8], at: usize) -> Option<(V, usize)> {
@@ -236,21 +243,22 @@ impl<V: Clone> Keys<V> {
         Some((known.value.clone(), end))
     }
 
-    /// The slot of the key that last followed the key of this slot.
+    /// Returns the slot of the key that last followed the key of this slot.
     #[inline]
     #[must_use]
     pub fn next(&self, slot: usize) -> usize {
         self.slots[slot].as_ref().map_or(slot, |key| key.next)
     }
 
-    /// Notes that the key of one slot follows that of another.
+    /// Notes that the key of `slot` follows the key of `before`.
     pub fn follows(&mut self, before: usize, slot: usize) {
         if let Some(before) = &mut self.slots[before] {
             before.next = slot;
         }
     }
 
-    /// The object of a key, and its slot; calls `make` for a new key. A long key has no slot. `kept` counts the bytes of all parts.
+    /// Returns the object of a key, and its slot; calls `make` for a new key. A key of fewer than 2 or more than 32 bytes has no slot.
+    /// `kept` counts the bytes of all parts.
     pub fn get(
         &mut self,
         name: &[u8],
@@ -279,14 +287,14 @@ impl<V: Clone> Keys<V> {
         Some((value, Some(slot)))
     }
 
-    /// What is remembered of the values of the key in a slot.
+    /// Returns the last object or array that followed the key of a slot.
     #[inline]
     pub fn part(&mut self, slot: usize) -> Option<&mut Part<V>> {
         Some(&mut self.slots[slot].as_mut()?.part)
     }
 }
 
-/// The last short strings, anywhere in a line.
+/// Remembers strings of 2 to 32 bytes in lists and dicts, by a hash. Strings with the same hash replace each other.
 pub struct ShortStrings<V> {
     kept: Vec<Option<(ShortString, V)>>,
 }
@@ -302,7 +310,7 @@ impl ShortString {
     const MAX: usize = 32;
     const SLOTS: usize = 2048;
 
-    /// The word, and the index of its slot.
+    /// Returns the string, and the index of its slot; `None` if it has fewer than 2 bytes or more than 32.
     #[inline]
     fn new(string: &[u8]) -> Option<(Self, usize)> {
         if !(2..=Self::MAX).contains(&string.len()) {
@@ -321,7 +329,7 @@ impl ShortString {
             bytes,
             len: string.len() as u8,
         };
-        #[allow(clippy::cast_possible_truncation)] // Any bits of the hash will do.
+        #[allow(clippy::cast_possible_truncation)] // Only some bits of the hash are needed.
         let slot = (hash >> 40) as usize % Self::SLOTS;
         Some((word, slot))
     }
@@ -336,7 +344,7 @@ impl<V> Default for ShortStrings<V> {
 }
 
 impl<V: Clone> ShortStrings<V> {
-    /// The object of a string; calls `make` for a new string.
+    /// Returns the object of a string; calls `make` for a new string.
     #[inline]
     pub fn get(&mut self, string: &[u8], make: impl FnOnce() -> Option<V>) -> Option<V> {
         let Some((word, slot)) = ShortString::new(string) else {

@@ -1,19 +1,21 @@
-//! Turns lines into typed messages in one pass: objects are made while the JSON is read. `write` does the reverse.
+//! Turns lines into typed messages, and typed messages into lines.
 //!
-//! A `plan` lists the classes, their keys, and the types of each value. The `Reader` reads the lines of a block by the plan, and
-//! calls a `Builder` to make the objects. The library's builder makes msgspec's Structs in CPython (`ffi::python`). The tests' builder
-//! makes values of a Rust enum.
+//! The basic idea is simple: a `plan` lists the classes, their keys, and the types of each value. For the line
+//! `{"type":"result","num_turns":3}`, the `Reader` finds the class `result`, reads the keys one by one, and calls a `Builder` to make the
+//! objects while it reads: there is no tree of JSON values in between. The library's builder makes msgspec's Structs in CPython
+//! (`ffi::python`), and the tests' builder makes values of a Rust enum. `write` does the reverse.
 //!
-//! An unusual line *falls through*: one with a value of a wrong type, a tag given twice, a lone surrogate, a number of more than
-//! 18 digits, or deep nesting. The caller decodes it in a slower way, which also finds out what is wrong. So there are two rules:
-//! this pass may refuse any line, and a message that it makes must equal the one of the slower way.
+//! An unusual line *falls through*: a line with a value of a wrong type, the same key twice, a lone surrogate, a number of more than
+//! 18 digits, or deep nesting. The caller then decodes the line with msgspec, which also reports the error. Two rules follow: the reader
+//! may refuse any line, and each message that it makes must equal the message that msgspec would make.
 //!
-//! Lines need not be checked before. A line is read up to its LF, and each string that is not ASCII is checked where it is made or
-//! skipped, so messages are valid UTF-8.
+//! The caller does not check lines before. The reader stops at the LF of a line, and checks the UTF-8 of each string when it makes or
+//! skips the string.
 //!
-//! Most of the speed comes from expecting repetition. The next key of an object is compared with the key that followed last time,
-//! a string with the last strings of its field, an object or array with the last bytes of its field. An equal value is shared, or
-//! copied if it can change: see `memo`. A line that differs from an earlier one only in some strings is not parsed: see `alike`.
+//! The reader is fast because it expects repetition. It compares the next key of an object with the key that followed last time, a
+//! string with the last strings of its field, and an object or array with the last bytes of its field. If they are equal, the messages
+//! share the value, or get a copy of it if a program can change it: see `memo`. The reader does not parse a line that differs from an
+//! earlier line only in some strings: see `alike`.
 
 mod alike;
 mod builder;

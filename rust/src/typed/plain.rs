@@ -1,4 +1,5 @@
-//! A builder that makes values of a Rust enum, and a plan with a bit of everything, for the tests and for the fuzzer.
+//! A builder that makes values of the enum [`Plain`] instead of Python's objects, and a reader with a small plan, for the tests and the
+//! fuzzer.
 
 use std::rc::Rc;
 use std::vec::Drain;
@@ -9,7 +10,7 @@ use crate::simd::Key;
 use crate::typed::plan::{may_be, Class, Field, Kind, Member, Plan, Shape, Top, ANY};
 use crate::typed::{Builder, Reader};
 
-/// A value that the tests' builder makes. A record has its class and its slots.
+/// A value that [`Values`] makes. A record has the name of its class, and the values of its slots.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Plain {
     Json(Json),
@@ -21,7 +22,7 @@ pub enum Plain {
 }
 
 impl Plain {
-    /// The text of a string. Panics for any other value.
+    /// Returns the text of a string. Panics for any other value.
     pub fn text(&self) -> String {
         match self {
             Plain::Json(Json::String(text)) => text.clone(),
@@ -29,7 +30,7 @@ impl Plain {
         }
     }
 
-    /// The value as JSON.
+    /// Returns the value as JSON. A record becomes `{"class": …, "slots": […]}`.
     pub fn json(&self) -> Json {
         let object = |pairs: &[(String, Plain)]| {
             Json::Object(
@@ -51,14 +52,14 @@ impl Plain {
     }
 }
 
-/// Makes plain values, and counts them.
+/// A builder of [`Plain`] values. It counts its calls, so that a test can see which values were made anew.
 #[derive(Default)]
 pub struct Values {
-    /// Strings that were made.
+    /// The number of strings that were made.
     pub made: usize,
-    /// Records that were read, field by field.
+    /// The number of records that were read field by field.
     pub begun: usize,
-    /// Records that were made as copies of others with other values.
+    /// The number of records that were made from a template.
     pub copied: usize,
 }
 
@@ -215,9 +216,9 @@ pub fn field(key: &str, kind: Option<usize>, slot: usize, is_required: bool) -> 
     }
 }
 
-/// A reader of lines of type `event`, with an event that is a `delta` or a `stop`; of type `system` and subtype `init`; and of type
-/// `later`, whose class is not planned.
-#[allow(clippy::too_many_lines)] // It is a table.
+/// Returns a reader of three kinds of lines: type `event` with an object `delta` or `stop` under the key `event`, type `system` with
+/// subtype `init`, and type `later`, whose class is not planned.
+#[allow(clippy::too_many_lines)] // The function is a table.
 pub fn reader() -> Reader<Values> {
     let mut reader = Reader::new(Values::default());
     reader.change_plan(|plan: &mut Plan<Plain, (&'static str, usize)>| {

@@ -1,7 +1,10 @@
 //! The plan of a reader: the classes, their keys, and the types of each value.
 //!
-//! A plan grows: a class is planned when a stream first has it. Until then it is [`Class::Unplanned`]: a line that needs it
-//! falls through, and names it ([`Line::Wants`](super::Line::Wants)).
+//! The basic idea is simple: for `{"type":"result","num_turns":3}`, the plan says that the type `result` has a class, that the class has a
+//! key `num_turns`, that its value is an integer, and in which slot of the record the value belongs.
+//!
+//! A plan grows: Python plans a class when a stream has its first line with the class. Until then the class is [`Class::Unplanned`]. The
+//! reader does not read a line with such a class, but returns [`Line::Wants`](super::Line::Wants) with the class.
 
 use crate::simd::Key;
 
@@ -36,19 +39,19 @@ pub type KindId = usize;
 /// An index in [`Plan::fields`].
 pub type FieldId = usize;
 
-/// What a value may be: of a field, or of an item of a list or dict.
+/// The types that the value of a field, or an item of a list or dict, may have.
 pub struct Kind<V> {
     /// A sum of [`may_be`].
     pub may_be: u32,
     /// The kind of the items of a list or the values of a dict.
     pub item: KindId,
-    /// The classes of an object. If there are several, its tag tells them apart.
+    /// The classes that an object may have. If there are several, the value of the key [`tag_key`](Self::tag_key) decides.
     pub classes: Vec<Member>,
     /// The key of the tag.
     pub tag_key: Vec<u8>,
     /// The allowed strings, with their objects.
     pub words: Vec<(Vec<u8>, V)>,
-    /// The class and the reason for an object of an unknown tag. Without them the line falls through.
+    /// The class of an object with an unknown tag, and the reason to store in it. If `None`, the line falls through.
     pub unknown: Option<(V, V)>,
 }
 
@@ -58,7 +61,7 @@ pub struct Member {
     pub class: ClassId,
     /// The value of its tag.
     pub tag: Vec<u8>,
-    /// The usual beginning of such an object: `{"type":"text"`.
+    /// The usual first bytes of an object of the class, such as `{"type":"text"`.
     pub opening: Vec<u8>,
 }
 
@@ -66,11 +69,11 @@ pub struct Member {
 pub struct Field<V> {
     /// The key.
     pub key: Key,
-    /// The kind of its value; `None` for the tag, whose value must be that of the class.
+    /// The kind of its value; `None` for the tag, whose value must be [`Shape::tag`].
     pub kind: Option<KindId>,
     /// The slot of the value in a record.
     pub slot: usize,
-    /// The value for an absent key. Without one the line falls through.
+    /// The value for an absent key. If `None`, a line without the key falls through.
     pub default: Option<V>,
 }
 
@@ -78,9 +81,9 @@ pub struct Field<V> {
 pub enum Class<C> {
     /// Not planned yet.
     Unplanned,
-    /// Lines with it always fall through.
+    /// The reader cannot make records of this class: a line with one always falls through.
     Refused,
-    /// Records of it can be made.
+    /// The reader can make records of this class.
     Planned(Shape<C>),
 }
 
@@ -88,15 +91,15 @@ pub enum Class<C> {
 pub struct Shape<C> {
     /// The class, for the builder.
     pub class: C,
-    /// The range of its keys in [`Plan::fields`]. At most 128; the tag is the last, if there is one.
+    /// The range of its fields in [`Plan::fields`]: at most 128. If the class has a tag, the tag is the last field.
     pub fields: std::ops::Range<FieldId>,
     /// The value of the tag.
     pub tag: Vec<u8>,
-    /// The slot for a dict of the keys that are no fields, or null. Without such a slot, a line with such a key falls through.
+    /// The slot for the dict of keys that are not fields. If `None`, a line with such a key falls through.
     pub extra: Option<usize>,
 }
 
-/// The class of the lines with a type, and perhaps a subtype.
+/// The class of the lines with a certain type, or with a certain type and subtype.
 pub struct Top {
     /// The value of `type`.
     pub tag: Vec<u8>,
@@ -106,7 +109,7 @@ pub struct Top {
     pub class: ClassId,
 }
 
-/// A plan.
+/// The classes, kinds and fields that a reader knows; see the [module](self).
 pub struct Plan<V, C> {
     /// The classes of records.
     pub classes: Vec<Class<C>>,
@@ -116,9 +119,9 @@ pub struct Plan<V, C> {
     pub fields: Vec<Field<V>>,
     /// The classes of lines. If empty, each line becomes a dict.
     pub tops: Vec<Top>,
-    /// Types with a class for all other subtypes. This pass does not know that class.
+    /// Types with a class for all subtypes that are not in `tops`. The plan does not have that class: such lines fall through.
     pub open_types: Vec<Vec<u8>>,
-    /// The class and the reasons for a line of an unknown type, and of an unknown subtype.
+    /// The class of lines with an unknown tag, the reason for an unknown type, and the reason for an unknown subtype.
     pub unknown: Option<(V, V, V)>,
 }
 
@@ -147,7 +150,7 @@ impl<V, C> Default for Plan<V, C> {
 }
 
 impl<V, C> Plan<V, C> {
-    /// The field of a class that has this key.
+    /// Returns the field of a class with this key.
     pub(super) fn find(&self, shape: &Shape<C>, key: &[u8]) -> Option<FieldId> {
         shape
             .fields

@@ -1,4 +1,8 @@
-//! Reads lines by a plan.
+//! [`Reader`]: reads lines by a plan.
+//!
+//! The basic idea is simple: for the line `{"type":"result","num_turns":3}`, the reader finds the class by the type, begins a record, and
+//! then reads key by key. It expects the keys in the order of the previous line: after `"type"` it compares the next bytes with
+//! `"num_turns":`, and looks up the key only if they differ.
 
 use super::alike::{Patterns, MAX_OWNED};
 use super::builder::Builder;
@@ -14,25 +18,25 @@ use crate::simd::{begins, string_end, PAD};
 pub const MAX_DEPTH: usize = 100;
 /// The most bytes that a buffer keeps between two blocks.
 const KEPT_BYTES: usize = 64 * 1024;
-/// A block up to this length is copied whole if any part of it has to be copied.
+/// A block of at most this length is copied whole if its last lines have to be copied.
 const SHORT_BYTES: usize = 1024;
 
 /// The result of reading a line.
 #[derive(Debug, PartialEq)]
 pub enum Line<V> {
-    /// A message, and whether something in it is unknown.
+    /// A message, and whether it or an object in it has an unknown tag.
     Message(V, bool),
     /// The caller has to decode the line.
     FallsThrough,
-    /// The caller has to decode the line, since this class is not planned yet.
+    /// The caller has to decode the line, because this class is not planned yet.
     Wants(ClassId),
 }
 
-/// The index after any white space at `at`.
+/// Returns the index after the white space at `at`, if there is any.
 #[inline]
 pub fn white(data: &[u8], mut at: usize) -> usize {
     if data.get(at).is_some_and(|&byte| byte > b' ') {
-        return at; // usually
+        return at; // The usual case.
     }
     while matches!(data.get(at), Some(b' ' | b'\t' | b'\r')) {
         at += 1;
@@ -40,7 +44,7 @@ pub fn white(data: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Lets all lines fall through, for lack of memory.
+/// Lets all lines from `at` on fall through, because memory ran out.
 #[cold]
 fn pass_over<V>(data: &[u8], mut at: usize, take: &mut impl FnMut(Line<V>, usize, usize)) {
     while at < data.len() {
@@ -50,17 +54,18 @@ fn pass_over<V>(data: &[u8], mut at: usize, take: &mut impl FnMut(Line<V>, usize
     }
 }
 
-/// What the reader files an object or array under. It remembers the last value of each.
+/// Where in a message an object or array is. The reader remembers the last value of each place.
 #[derive(Clone, Copy)]
 enum PartOf {
+    /// The value of a field.
     Field(FieldId),
-    /// The value of a dict's key; its slot in [`Reader::keys`].
+    /// The value of a dict's key. The number is the slot of the key in [`Reader::keys`].
     Key(usize),
 }
 
 /// What the reader remembers of a field.
 struct Memory<V> {
-    /// The field that followed last time.
+    /// The field that last followed this field in a record.
     next: Option<FieldId>,
     strings: Strings<V>,
     part: Part<V>,
@@ -76,42 +81,42 @@ impl<V> Default for Memory<V> {
     }
 }
 
-/// Reads lines by a plan.
+/// Reads lines by a plan; see the [module](self).
 pub struct Reader<B: Builder> {
     /// Makes the objects.
     pub builder: B,
     /// The classes of lines, and their fields.
     plan: Plan<B::Value, B::Class>,
-    /// Of each field.
+    /// What the reader remembers of each field.
     memory: Vec<Memory<B::Value>>,
-    /// Of each class: the field that came first last time.
+    /// For each class: the first field of its last record.
     first: Vec<Option<FieldId>>,
-    /// Of each kind: the class of the last object, an index in [`Kind::classes`].
+    /// For each kind: the class of its last object, as an index in [`Kind::classes`].
     last: Vec<usize>,
     guesses: Guesses,
     patterns: Patterns<B::Value, B::Template>,
-    /// Keys of dicts.
+    /// The keys of dicts.
     keys: Keys<B::Value>,
-    /// Of each kind: the first key of the last dict with values of this kind, a slot of `keys`.
+    /// For each kind: the slot in `keys` of the first key of the last dict with values of this kind.
     first_key: Vec<usize>,
     short_strings: ShortStrings<B::Value>,
-    /// Bytes of all parts in `memory` and `keys`.
+    /// The bytes of all parts in `memory` and `keys` together.
     kept: usize,
-    /// Items of unfinished lists and dicts.
+    /// The items of lists and dicts that the reader has not finished.
     stack: Vec<B::Value>,
     scratch: Vec<u8>,
-    /// Number of lists and dicts made so far. A value that holds one must not be shared.
+    /// The number of lists and dicts made so far. If it grows while a value is read, messages must not share the value.
     changeable: usize,
-    /// Number of unknown objects made so far.
+    /// The number of objects with an unknown tag made so far.
     unknown: usize,
-    /// The class that has to be planned for the present line.
+    /// The class that Python has to plan before the reader can read the current line.
     wanted: Option<ClassId>,
-    /// A padded copy of lines near the end of a block.
+    /// A copy of the last lines of a block, with [`PAD`] LFs after them.
     tail: Vec<u8>,
 }
 
 impl<B: Builder> Reader<B> {
-    /// A reader with an empty plan.
+    /// Returns a reader with an empty plan. It makes a dict of each line.
     pub fn new(builder: B) -> Self {
         let mut reader = Self {
             builder,
@@ -136,7 +141,7 @@ impl<B: Builder> Reader<B> {
         reader
     }
 
-    /// Changes the plan: adds to it, or plans a class.
+    /// Changes the plan. `change` may add classes, kinds and fields, or plan a class, but not remove any.
     pub fn change_plan(&mut self, change: impl FnOnce(&mut Plan<B::Value, B::Class>)) {
         change(&mut self.plan);
         self.memory
@@ -161,7 +166,7 @@ impl<B: Builder> Reader<B> {
         read
     }
 
-    /// Reads the first line of `data`. Its length is `len`, with its LF. At least [`PAD`] bytes follow it.
+    /// Reads the first line of `data`. `len` is its length with its LF. At least [`PAD`] bytes follow it.
     pub fn padded(&mut self, data: &[u8], len: usize) -> Line<B::Value> {
         match self.line(data, 0) {
             // The line has another LF before its end.
@@ -170,16 +175,16 @@ impl<B: Builder> Reader<B> {
         }
     }
 
-    /// Reads the complete lines in the first `end` bytes of `data`. Calls `take` with the result, the beginning and the end of each
-    /// line.
+    /// Reads the complete lines in the first `end` bytes of `data`. Calls `take` with the result of each line, the index of its first byte,
+    /// and the index after its LF.
     pub fn block(
         &mut self,
         data: &[u8],
         end: usize,
         mut take: impl FnMut(Line<B::Value>, usize, usize),
     ) {
-        // Lines near the end are read from a padded copy. For a short block, a copy of all of it takes less time than the search for
-        // its last line.
+        // The reader looks at up to PAD bytes after a line. If the data end before, it reads the last lines from a padded copy. To copy a
+        // short block whole takes less time than to find its last line.
         let safe = match data.len().checked_sub(PAD) {
             Some(safe) if safe >= end => end,
             Some(safe) if data.len() > SHORT_BYTES => {
@@ -202,7 +207,7 @@ impl<B: Builder> Reader<B> {
         self.give_back();
     }
 
-    /// Frees the memory that an unusually long block or line has taken.
+    /// Frees the memory of the buffers above [`KEPT_BYTES`] each, which an unusually long line has taken.
     fn give_back(&mut self) {
         self.tail.shrink_to(KEPT_BYTES);
         self.scratch.shrink_to(KEPT_BYTES);
@@ -210,7 +215,7 @@ impl<B: Builder> Reader<B> {
             .shrink_to(KEPT_BYTES / size_of::<B::Value>().max(1));
     }
 
-    /// Bytes of the buffers, and of remembered objects and arrays.
+    /// Returns the capacity in bytes of the buffers, and of the remembered objects and arrays.
     #[cfg(test)]
     pub fn kept(&self) -> (usize, usize) {
         let stack = self.stack.capacity() * size_of::<B::Value>();
@@ -221,7 +226,7 @@ impl<B: Builder> Reader<B> {
         )
     }
 
-    /// Puts a value on the stack; `None` without memory.
+    /// Pushes a value on the stack; returns `None` if memory runs out.
     #[inline]
     fn push(&mut self, value: B::Value) -> Option<()> {
         if self.stack.len() == self.stack.capacity() {
@@ -252,7 +257,7 @@ impl<B: Builder> Reader<B> {
         }
     }
 
-    /// Reads the line at `at`. If that works, also returns where the next line begins.
+    /// Reads the line at `at`. For a message, also returns the index of the next line.
     fn line(&mut self, data: &[u8], at: usize) -> (Line<B::Value>, Option<usize>) {
         let Self {
             builder,
@@ -308,7 +313,7 @@ impl<B: Builder> Reader<B> {
             };
         }
         if let Some(top) = self.guesses.guess(data, at) {
-            // If the guess was wrong, the line is read again below.
+            // If the guess was wrong, the code below reads the line again.
             let (stack, wanted, unknown) = (self.stack.len(), self.wanted, self.unknown);
             if let Some((message, end, seen)) = self.record(data, at, self.plan.tops[top].class, 0)
             {
@@ -343,7 +348,8 @@ impl<B: Builder> Reader<B> {
         Some((message, end, Some(class)))
     }
 
-    /// Whether a line has the tags of the class that was guessed. [`tag`](Self::tag) has compared their values.
+    /// Returns whether a line has the tags of the class that was guessed. The bits of `seen` are the fields of the line.
+    /// [`tag`](Self::tag) has compared the value of the type.
     fn is_certain(&self, top: usize, seen: u128) -> bool {
         let top = &self.plan.tops[top];
         let Class::Planned(shape) = &self.plan.classes[top.class] else {
@@ -392,7 +398,7 @@ impl<B: Builder> Reader<B> {
 
     // --- objects of a class
 
-    /// The object at `at` as a record of a class, where it ends, and a bit for each field that it has.
+    /// Reads the object at `at` as a record of a class. Returns the record, the index after the object, and a set bit for each field in it.
     fn record(
         &mut self,
         data: &[u8],
@@ -454,7 +460,7 @@ impl<B: Builder> Reader<B> {
                     let (value, end) = self.value(data, at, ANY, depth)?;
                     self.push(value)?;
                     at = end;
-                    // After an unknown key, expects the field that would have come instead.
+                    // After an unknown key, expect the field that was expected instead of the unknown key.
                     expected = before.and_then(|before| self.memory[before].next);
                 }
                 at = white(data, at);
@@ -493,13 +499,14 @@ impl<B: Builder> Reader<B> {
         Some((self.builder.finish(record), at, seen))
     }
 
-    /// The field of the key at `at`, and where the value begins. Pushes a key that is no field of the class on the stack.
+    /// Returns the field of the key at `at`, and the index after the colon. If the class does not have the key, pushes the key on the stack
+    /// and returns `None` as the field.
     #[inline(never)]
     fn key(&mut self, data: &[u8], at: usize, id: ClassId) -> Option<(Option<FieldId>, usize)> {
         let Class::Planned(shape) = &self.plan.classes[id] else {
             return None;
         };
-        // Comparing with all keys takes less time than finding the end of this one.
+        // To compare with all keys of the class takes less time than to find the end of this key.
         let all = shape
             .fields
             .clone()
@@ -533,7 +540,7 @@ impl<B: Builder> Reader<B> {
         Some((field, colon + 1))
     }
 
-    /// Where the tag at `at` ends, if it is the tag of the class.
+    /// Returns the index after the string at `at`, if the string is the tag of the class.
     fn tag(&self, data: &[u8], at: usize, id: ClassId) -> Option<usize> {
         let Class::Planned(shape) = &self.plan.classes[id] else {
             return None;
@@ -547,7 +554,7 @@ impl<B: Builder> Reader<B> {
 
     // --- values
 
-    /// The value of a field.
+    /// Reads the value of a field. Returns the value, and the index after it.
     #[inline]
     fn field(
         &mut self,
@@ -584,7 +591,7 @@ impl<B: Builder> Reader<B> {
         Some((value, end + 1))
     }
 
-    /// An object or array at a place that remembers its last one.
+    /// Reads an object or array at a place where the reader remembers the last one.
     fn part(
         &mut self,
         data: &[u8],
@@ -631,7 +638,7 @@ impl<B: Builder> Reader<B> {
         }
     }
 
-    /// A value of a kind.
+    /// Reads a value of a kind. Returns the value, and the index after it.
     fn value(
         &mut self,
         data: &[u8],
@@ -691,7 +698,7 @@ impl<B: Builder> Reader<B> {
         }
     }
 
-    /// A string in a list or a dict. Short ones are remembered, as they often repeat.
+    /// Reads a string in a list or a dict. The reader remembers short strings, because they often repeat.
     fn text(&mut self, data: &[u8], start: usize) -> Option<(B::Value, usize)> {
         let (end, ascii) = string_end(data, start);
         if data.get(end) != Some(&b'"') {
@@ -714,7 +721,7 @@ impl<B: Builder> Reader<B> {
         Some((self.builder.text(&self.scratch, ascii)?, end + 1))
     }
 
-    /// An object of the only class of a kind, or of the class with its tag.
+    /// Reads an object as a record of the only class of a kind, or of the class with the tag of the object.
     fn object(
         &mut self,
         data: &[u8],
@@ -778,7 +785,7 @@ impl<B: Builder> Reader<B> {
         Some((self.builder.list(self.stack.drain(base..))?, at))
     }
 
-    /// Pushes the keys and values of the object at `at` on the stack, and returns where it ends.
+    /// Pushes the keys and values of the object at `at` on the stack, and returns the index after the object.
     fn pairs(&mut self, data: &[u8], at: usize, item: KindId, depth: usize) -> Option<usize> {
         if depth >= MAX_DEPTH {
             return None;
@@ -800,7 +807,7 @@ impl<B: Builder> Reader<B> {
             self.push(key)?;
             at = white(data, end);
             let (value, end) = match (data.get(at)?, before) {
-                // Only for one kind: another would make something else of the same bytes.
+                // Only for the kind ANY: another kind would make other values of the same bytes.
                 (b'{' | b'[', Some(slot)) if item == ANY => {
                     self.part(data, at, item, PartOf::Key(slot), depth)?
                 }
@@ -816,8 +823,8 @@ impl<B: Builder> Reader<B> {
         }
     }
 
-    /// The key at `at` of a dict, which is not the expected one, and where its value begins. `before` is the slot of the previous key,
-    /// and becomes that of this key.
+    /// Reads the key at `at` of a dict, if it is not the expected key. Returns the key, and the index after the colon. `before` is the slot
+    /// of the previous key, and becomes the slot of this key.
     #[inline(never)]
     fn other_key(
         &mut self,

@@ -1,11 +1,15 @@
-//! Skips values, and checks them.
+//! Skips JSON values, and checks that they are valid.
+//!
+//! The basic idea is simple: to find the tag in `{"input":{"a":[1,2]},"type":"tool_use"}`, the reader walks past the value of `input` with
+//! [`skip`] without making an object of it.
 
 use super::number::number;
 use super::read::{white, MAX_DEPTH};
 use super::text::unescape;
 use crate::simd::{begins, string_end};
 
-/// Where the value at `at` ends. `None` if it is not JSON, or nested too deeply.
+/// Returns the index after the value at `at`; `None` if the value is not valid JSON, or is nested deeper than [`MAX_DEPTH`]. `depth` is
+/// the number of objects and arrays around the value.
 pub fn skip(data: &[u8], at: usize, depth: usize, scratch: &mut Vec<u8>) -> Option<usize> {
     match *data.get(at)? {
         b'"' => skip_string(data, at + 1, scratch),
@@ -18,7 +22,7 @@ pub fn skip(data: &[u8], at: usize, depth: usize, scratch: &mut Vec<u8>) -> Opti
     }
 }
 
-/// The index after the closing quote of the string whose contents begin at `start`.
+/// Returns the index after the closing quote of the string whose contents begin at `start`; `None` if the string is invalid.
 fn skip_string(data: &[u8], start: usize, scratch: &mut Vec<u8>) -> Option<usize> {
     let (end, ascii) = string_end(data, start);
     let (text, end, ascii) = match data.get(end)? {
@@ -66,7 +70,8 @@ fn skip_items(
     }
 }
 
-/// The string value of a key of the object at `at`, wherever the key is. `None` if there is no such string, or if it has escapes.
+/// Returns the string value of a key of the object at `at`, at any position in the object. Returns `None` if the object does not have the
+/// key, or if the value is not a string, or has escapes.
 pub fn find_tag<'a>(
     data: &'a [u8],
     at: usize,

@@ -1,27 +1,30 @@
-//! Strings of fields, and their escapes.
+//! Reads the strings of fields, and decodes escapes.
+//!
+//! The basic idea is simple: most strings have no escapes, and their bytes become the value. A string such as `"a\nb"` is decoded into a
+//! buffer first. If the string equals one of the last strings of its field, the reader returns the earlier value.
 
 use super::builder::Builder;
 use super::memo::Strings;
 use crate::simd::{copy_plain, string_end, Ahead};
 
-/// The contents of a string.
+/// A string that [`contents`] has found in the data, and that [`make`](Contents::make) turns into a value.
 pub struct Contents {
     start: usize,
-    /// Where its closing quote is.
+    /// The index of the closing quote.
     pub end: usize,
     form: Form,
 }
 
 enum Form {
-    /// It equals the string with this index in [`Strings`].
+    /// The string equals the one with this index in [`Strings`].
     Kept(usize),
-    /// It has no escapes.
+    /// The string has no escapes.
     Plain { ascii: bool },
-    /// Its first escape is here.
+    /// The index of the first backslash.
     Escaped(usize),
 }
 
-/// Finds the contents of the string that begin at `start`. Does not check escapes and UTF-8: [`Contents::make`] does.
+/// Finds the end of the string whose contents begin at `start`. Does not check escapes and UTF-8: [`Contents::make`] does.
 #[inline]
 pub fn contents<V: Clone>(strings: &mut Strings<V>, data: &[u8], start: usize) -> Option<Contents> {
     if let Some((index, end)) = strings.find(data, start) {
@@ -43,7 +46,7 @@ pub fn contents<V: Clone>(strings: &mut Strings<V>, data: &[u8], start: usize) -
     }
 }
 
-/// Where the closing quote of a string is that has an escape at `at`.
+/// Returns the index of the closing quote of a string that has a backslash at `at`.
 fn escaped_end(data: &[u8], mut at: usize) -> Option<usize> {
     loop {
         (at, _) = string_end(data, at + 2);
@@ -56,7 +59,7 @@ fn escaped_end(data: &[u8], mut at: usize) -> Option<usize> {
 }
 
 impl Contents {
-    /// Makes the string.
+    /// Returns the value of the string; `None` if an escape or the UTF-8 is invalid, or if memory runs out.
     #[inline]
     pub fn make<B: Builder>(
         &self,
@@ -81,7 +84,8 @@ impl Contents {
     }
 }
 
-/// The string whose contents begin at `start`, and where its closing quote is. Shares one of `strings` if it is equal.
+/// Returns the value of the string whose contents begin at `start`, and the index of its closing quote. Returns the value of an equal
+/// string in `strings` if there is one.
 #[inline]
 pub fn remembered<B: Builder>(
     strings: &mut Strings<B::Value>,
@@ -109,8 +113,8 @@ pub fn remembered<B: Builder>(
     }
 }
 
-/// Decodes a string into `out`. Its contents begin at `start`, its first backslash is at `at`. Returns where the closing quote is, and
-/// whether the result is ASCII. `None` for an invalid escape, for half of a surrogate pair, and without memory.
+/// Decodes a string into `out`. Its contents begin at `start`, and its first backslash is at `at`. Returns the index of the closing quote,
+/// and whether the result is ASCII. Returns `None` for an invalid escape, for a lone surrogate, and if memory runs out.
 pub fn unescape(data: &[u8], start: usize, at: usize, out: &mut Vec<u8>) -> Option<(usize, bool)> {
     out.clear();
     let mut ascii = data[start..at].is_ascii();
@@ -144,7 +148,7 @@ pub fn unescape(data: &[u8], start: usize, at: usize, out: &mut Vec<u8>) -> Opti
     }
 }
 
-/// The character of a byte after a backslash; 0 for an invalid escape, and for `u`.
+/// Maps the byte after a backslash to its character: `n` to a line feed. The entry is 0 for `u`, and for a byte that is not an escape.
 const PLAIN: [u8; 256] = {
     let mut all = [0; 256];
     let escapes = b"\"\"\\\\//b\x08f\x0cn\nr\rt\t";
@@ -156,7 +160,8 @@ const PLAIN: [u8; 256] = {
     all
 };
 
-/// The character of the digits after `\u`, and where they end. The two halves of a surrogate pair are one character.
+/// Returns the character of the hexadecimal digits at `at`, which follow `\u`, and the index after them. A surrogate pair, such as
+/// `\ud83d\ude00`, is one character.
 fn unicode(data: &[u8], at: usize) -> Option<(char, usize)> {
     let first = hex(data, at)?;
     let end = at + 4;

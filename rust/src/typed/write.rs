@@ -513,8 +513,8 @@ fn write_text(out: &mut Output, text: Text<'_>) -> Option<()> {
     }
 }
 
-/// Writes the fewest digits that identify this number, with an exponent if it is below 0.00001, or 1e16 or more. Writes `null` if it is
-/// not finite.
+/// Writes a float with the fewest digits that read back as the same float: `0.3`, `9.9e-6`, `1e16`. There is an exponent if the absolute
+/// value is below 0.00001, or is 1e16 or more. Writes `null` for an infinite number and for NaN.
 #[inline(never)]
 fn write_float(out: &mut Output, value: f64) -> Option<()> {
     if !value.is_finite() {
@@ -531,10 +531,11 @@ fn write_float(out: &mut Output, value: f64) -> Option<()> {
     write_any_float(out, value)
 }
 
-/// The decimal of at most 15 digits that equals this number, if there is one: the part before the point, the part after it, and the
-/// number of places of that. No two decimals of at most 15 digits are the same float. The number is finite, and not negative.
-#[allow(clippy::cast_possible_truncation)] // All numbers are below 1e15.
-#[allow(clippy::cast_precision_loss, clippy::float_cmp)] // 15 digits are exact in a float, and so is the power.
+/// Returns the decimal of at most 15 digits that reads as this float, if there is one: the digits before the point, the digits after it,
+/// and how many digits are after it. For 12.05 these are `(12, 5, 2)`. Two different decimals of at most 15 digits never read as the same
+/// float. `value` is finite, and not negative.
+#[allow(clippy::cast_possible_truncation)] // All numbers are at most 1e15.
+#[allow(clippy::cast_precision_loss, clippy::float_cmp)] // A float holds a whole number of 15 digits exactly, and the powers too.
 fn short_decimal(value: f64) -> Option<(i64, i64, usize)> {
     let (mut places, mut power) = match value {
         0.0 => return Some((0, 0, 1)),
@@ -543,7 +544,7 @@ fn short_decimal(value: f64) -> Option<(i64, i64, usize)> {
         1e10..1e15 => (0, 1),
         _ => return None,
     };
-    // The product may be slightly off; the quotient below is exact.
+    // The product is rounded, so the digits may be wrong. The division below rounds correctly: it finds wrong digits.
     let mut digits = (value * power as f64 + 0.5) as i64;
     if digits as f64 / power as f64 != value {
         return None;
@@ -554,7 +555,7 @@ fn short_decimal(value: f64) -> Option<(i64, i64, usize)> {
     Some((digits / power, digits % power, places.max(1)))
 }
 
-/// As [`write_float`], for any number that is not negative.
+/// Writes any finite float that is not negative, like [`write_float`].
 #[inline(never)]
 fn write_any_float(out: &mut Output, value: f64) -> Option<()> {
     let value_of = |written: &Scratch| written.text().and_then(|text| text.parse::<f64>().ok());
@@ -562,7 +563,8 @@ fn write_any_float(out: &mut Output, value: f64) -> Option<()> {
     write!(written, "{value:e}").ok()?;
     let mut e = written.exponent()?;
     if e > MAX_UNTIED && may_be_tied(value) {
-        // The number may be half way between two decimals of this length: then the even one is written.
+        // If the float is exactly half way between two decimals of this length, write the decimal with the even last digit, as msgspec
+        // does: 811212085039910.25 becomes 811212085039910.2.
         let mut even = Scratch::default();
         write!(even, "{value:.*e}", e - 2).ok()?;
         if value_of(&even) == Some(value) {
@@ -571,7 +573,7 @@ fn write_any_float(out: &mut Output, value: f64) -> Option<()> {
     }
     let written = &written.bytes[..written.len];
     let exponent: i32 = std::str::from_utf8(&written[e + 1..]).ok()?.parse().ok()?;
-    // `written` is a digit, a point, and the other digits.
+    // Before the exponent, `written` has one digit, a point, and the other digits.
     let (first, others) = (written[0], written.get(2..e).unwrap_or_default());
     let zeros = &[b'0'; 16];
     match usize::try_from(exponent) {
@@ -593,12 +595,12 @@ fn write_any_float(out: &mut Output, value: f64) -> Option<()> {
     }
 }
 
-/// Whether this number may be half way between two decimals of 17 digits or less. It is only if it has at most 18 digits. A number with
-/// `places` binary places has as many decimal places, and as many digits as `5.powi(places)` or more.
+/// Returns whether this float may be exactly half way between two decimals of 17 digits or less. Only a float whose exact decimal value
+/// has at most 18 digits can be. A float with n binary places has n decimal places, and at least as many digits as `5.powi(n)`.
 fn may_be_tied(value: f64) -> bool {
     /// `5.powi(26)` has more than 18 digits.
     const MAX_PLACES: i32 = 25;
-    // Shifts the last binary place before the point.
+    // The fraction is 0 if the float has at most MAX_PLACES binary places.
     let shifted = value * 2f64.powi(MAX_PLACES);
     shifted.fract() == 0.0
 }
@@ -615,7 +617,7 @@ impl Scratch {
         std::str::from_utf8(&self.bytes[..self.len]).ok()
     }
 
-    /// Where the exponent begins.
+    /// Returns the index of the `e` before the exponent.
     fn exponent(&self) -> Option<usize> {
         self.bytes.iter().position(|&byte| byte == b'e')
     }

@@ -1,4 +1,4 @@
-//! The writer with plain values instead of Python's objects.
+//! Tests of the writer, with values of the enum [`Plain`] instead of Python's objects.
 
 use std::hash::{Hash, Hasher};
 
@@ -7,11 +7,12 @@ use serde_json::{json, Value as Json};
 
 use super::*;
 
-/// How a string is held.
+/// How the tests' source stores a string.
 #[derive(Clone, Copy, Debug)]
 enum Form {
+    /// As UTF-8.
     Bytes,
-    /// By characters, as narrow as they fit.
+    /// As CPython does: one, two or four bytes per character, by the highest character.
     Characters,
 }
 
@@ -19,14 +20,14 @@ enum Form {
 #[derive(Clone, Debug)]
 enum Plain {
     Json(Json),
-    /// A string of UTF-8, after [`Ascii::FRONT`] bytes.
+    /// [`Ascii::FRONT`] bytes, and then a string of UTF-8.
     Text(Vec<u8>),
     Latin(Vec<u8>),
     Wide(Vec<u16>),
     Full(Vec<u32>),
     List(Vec<Plain>),
     Dict(Vec<(Plain, Plain)>),
-    /// Of a class, with what stands in its slots.
+    /// A record: the shape of its class, if the class has one, and the values of its slots. A slot of `None` is empty.
     Record(Option<usize>, Vec<Option<Plain>>),
     Absent,
     Odd,
@@ -63,7 +64,7 @@ impl Plain {
     }
 }
 
-/// What stands in the slots of a record.
+/// Returns the values of the slots of a record.
 fn slots(record: &Plain) -> &[Option<Plain>] {
     match record {
         Plain::Record(_, slots) => slots,
@@ -83,7 +84,7 @@ struct Values;
 
 impl<'a> Source<'a> for Values {
     type Value = &'a Plain;
-    /// What is left out, and whether the field is known.
+    /// For each field: the value with which it is left out, and whether the field is known.
     type Fields = Vec<(Json, bool)>;
     type Kept = ();
 
@@ -165,7 +166,7 @@ impl<'a> Source<'a> for Values {
     }
 
     fn identity(&self, key: &'a Plain) -> u64 {
-        // Of its content, so that it is another's only if they are equal.
+        // A hash of the content: only equal keys have the same identity.
         let mut hasher = std::hash::DefaultHasher::new();
         format!("{key:?}").hash(&mut hasher);
         hasher.finish() << 4 | 1
@@ -196,7 +197,8 @@ const USER: usize = 0;
 const PART: usize = 1;
 const LONG_KEY: &str = "a_key_that_has_more_than_thirty_two_bytes";
 
-/// A class with a tag, and one without; the last value of either is left out if it is null.
+/// Returns a writer for two classes of two fields each: `USER` with a tag, and `PART` without one. The second field of each is left out if
+/// its value is null.
 fn writer() -> Writer<Values, Vec<(Json, bool)>, ()> {
     let mut writer = Writer::new(Values);
     let key = |key: &str| Words::new(format!(",\"{key}\":").as_bytes());
@@ -220,7 +222,8 @@ fn record(class: usize, first: Plain, second: Plain) -> Plain {
     Plain::Record(Some(class), vec![Some(first), Some(second)])
 }
 
-/// What becomes of a value as a line, or within one. It is the same when what it has is known from before.
+/// Returns the line of a value, without its LF. Writes the value four more times, and asserts that the line is the same when its keys and
+/// fields are known.
 fn written(value: &Plain) -> Option<String> {
     let mut writer = writer();
     let once = |writer: &mut Writer<_, _, _>| {
@@ -416,7 +419,7 @@ fn numbers_have_as_many_digits_as_they_need() {
         (5e-324, "5e-324"),
         (f64::MAX, "1.7976931348623157e308"),
         (0.1 + 0.2, "0.30000000000000004"),
-        // In the middle between two numbers: the even one.
+        // Exactly half way between two decimals: the decimal with the even last digit.
         (811_212_085_039_910.0 + 0.25, "811212085039910.2"),
         (2f64.powi(-44), "5.684341886080802e-14"),
         (f64::NAN, "null"),
