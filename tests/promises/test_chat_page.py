@@ -1,0 +1,98 @@
+"""The program of docs/how-to/chat.md at a terminal: it streams, asks, and Ctrl-C stops just what it should."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import sys
+from pathlib import Path
+
+import pytest
+
+from folders import ROOT
+from pages import blocks
+
+(PROGRAM,) = (block.text for block in blocks(ROOT / "docs" / "how-to" / "chat.md") if block.language == "python")
+
+AGENT = f"""#!{sys.executable}
+import anyio
+from claude_wire.agent import Agent
+
+
+async def answer(turn):
+    if turn.text == "work":
+        await turn.stream("working ")
+        await anyio.sleep_forever()
+    elif turn.text == "write":
+        outcome = await turn.run_tool("Write", {{"file_path": "a.txt"}}, lambda given: "written")
+        await turn.stream("Refused." if outcome.is_error else "Written.")
+    else:
+        await turn.stream("You said: " + turn.text)
+
+
+Agent(answer).main()
+"""
+
+CTRL_C, CTRL_D = "\x03", "\x04"
+#: Seconds for any single step of the conversation.
+PATIENCE = 60
+
+
+class Terminal:
+    """A program at a terminal of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._shown = ""
+        self._pid, self._terminal = pty.fork()
+        if self._pid == 0:
+            os.chdir(folder)
+            os.execv(sys.executable, [sys.executable, "chat.py"])
+
+    def type(self, text: str) -> None:
+        os.write(self._terminal, text.encode())
+
+    def wait_for(self, text: str) -> None:
+        """Read until the program has shown the text, after what earlier calls have read."""
+        while text not in self._shown:
+            ready, _, _ = select.select([self._terminal], [], [], PATIENCE)
+            assert ready, f"{text!r} does not come after {self._shown!r}"
+            self._shown += os.read(self._terminal, 65536).decode()
+        self._shown = self._shown.partition(text)[2]
+
+    def exit_code(self) -> int:
+        try:
+            while os.read(self._terminal, 65536):
+                pass
+        except OSError:  # the terminal's other side is closed
+            pass
+        os.close(self._terminal)
+        return os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
+
+
+@pytest.mark.parametrize("key", [CTRL_C, CTRL_D])
+def test_ctrl_c_stops_the_turn_or_the_question_and_at_the_prompt_the_program(tmp_path: Path, key: str) -> None:
+    agent = tmp_path / "agent.py"
+    agent.write_text(AGENT)
+    agent.chmod(0o700)
+    options = f"ClaudeOptions(cli_path={str(agent)!r}, "
+    (tmp_path / "chat.py").write_text(PROGRAM.replace("ClaudeOptions(i", options + "i"))
+    terminal = Terminal(tmp_path)
+    for typed, shown in [
+        ("hello\n", "You said: hello"),
+        ("work\n", "working "),
+        (CTRL_C, "dollars so far]"),
+        ("again\n", "You said: again"),
+        ("write\n", "allow? [y/N] "),
+        (CTRL_C, "dollars so far]"),
+        ("still\n", "You said: still"),
+        ("write\n", "allow? [y/N] "),
+        ("y\n", "Written."),
+    ]:
+        if typed != CTRL_C and shown != "Written.":
+            terminal.wait_for("> ")
+        terminal.type(typed)
+        terminal.wait_for(shown)
+    terminal.wait_for("> ")
+    terminal.type(key)
+    assert terminal.exit_code() == 0
