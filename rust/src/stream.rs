@@ -1,8 +1,11 @@
-//! A stream: chunks cut anywhere go in, lines come out, each with its place.
+//! Cuts a stream of chunks into lines.
 //!
-//! A [`Buffer`](crate::lines::buffer::Buffer) keeps the line that a chunk leaves unfinished, a [`Filter`](crate::filter::Filter) skips and merges lines, and a
-//! [`Position`](crate::lines::place::Position) counts. The caller's
-//! [`Sink`](crate::stream::Sink) takes the lines: complete lines within a chunk stay there, and are taken in blocks that are as long as possible.
+//! The basic idea is simple: the chunks `{"a":1}\n{"b"` and `:2}\n` are two lines. The first line is complete within its chunk, and the sink
+//! takes it from there. The start of the second line is copied into a buffer until the next chunk completes the line.
+//!
+//! A [`Buffer`](crate::lines::buffer::Buffer) keeps the unfinished line at the end of a chunk, a [`Filter`](crate::filter::Filter) skips and merges lines, and a
+//! [`Position`](crate::lines::place::Position) counts bytes and lines. The caller's [`Sink`](crate::stream::Sink) takes the lines. It
+//! takes the complete lines of a chunk in as few blocks as possible, without a copy.
 
 use std::collections::TryReserveError;
 
@@ -13,28 +16,28 @@ use crate::simd::PAD;
 
 /// Takes the lines of a stream.
 pub trait Sink {
-    /// Whether the sink still needs a carried line after [`carried`](Self::carried), until the next chunk.
+    /// True if the sink uses the bytes of a carried line after [`carried`](Self::carried) has returned, until the next chunk.
     const KEEPS_CARRIED: bool;
 
-    /// Takes the complete lines in the first `len` bytes of `data`, which is the rest of the chunk. `place` is that of the first line.
-    /// Returns the number of lines. Some may be blank, or longer than the limit.
+    /// Takes the complete lines in the first `len` bytes of `data`. `data` reaches to the end of the chunk. `place` is the place of the
+    /// first line. Returns the number of lines. Lines may be blank, or longer than the limit.
     fn lines(&mut self, data: &[u8], len: usize, place: Place) -> u64;
 
-    /// Takes a line of `len` bytes with its LF that an earlier chunk has begun. At least [`PAD`] LFs follow the line. At the end of the
-    /// stream, the line has no LF, and nothing follows it.
+    /// Takes a line that began in an earlier chunk. `len` is its length with its LF. At least [`PAD`] LFs follow the line. The last line of
+    /// a stream may have no LF; then nothing follows it.
     fn carried(&mut self, data: &[u8], len: usize, place: Place);
 
-    /// Takes a line of `len` bytes with its LF that the filter has made of deltas. [`PAD`] LFs follow the line.
+    /// Takes a line that the filter has merged from several deltas. `len` is its length with its LF. [`PAD`] LFs follow the line.
     fn merged(&mut self, data: &[u8], len: usize, place: Place);
 
-    /// Takes the head of a line that was dropped while it arrived. `length` is that of the whole line without its LF.
+    /// Takes the head of a line that was dropped because it is too long. `length` is the length of the whole line without its LF.
     fn too_long(&mut self, head: &[u8], length: u64, place: Place);
 }
 
 /// See the [module](self).
 #[derive(Debug)]
 pub struct Stream {
-    /// Keeps the unfinished line.
+    /// The unfinished line.
     pub buffer: Buffer,
     /// Skips and merges lines.
     pub filter: Option<Box<Filter>>,
@@ -43,7 +46,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// A stream at its start.
+    /// Returns a stream that has taken no bytes.
     #[must_use]
     pub fn new(buffer: Buffer, filter: Option<Filter>) -> Self {
         Self {
@@ -57,7 +60,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// There is no memory for the head of a line, or for the filter. The chunk counts as taken, but some of its lines are lost.
+    /// Memory ran out for the head of a line, or for the filter. The position counts the whole chunk, but some of its lines are lost.
     pub fn take(&mut self, data: &[u8], sink: &mut impl Sink) -> Result<(), TryReserveError> {
         let before = self.position.taken;
         let taken = self.take_lines(data, sink);
@@ -101,7 +104,7 @@ impl Stream {
             rest = &rest[end + 1..];
             completed(buffer, filter.as_deref_mut(), position, sink, too_long);
         }
-        // Most chunks are one line, or end with one.
+        // Most chunks end with a complete line.
         let end = if rest.ends_with(b"\n") {
             rest.len()
         } else {
@@ -141,7 +144,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// There is no memory for two bytes of an incomplete byte order mark. The stream then goes on.
+    /// Memory ran out for the bytes of an incomplete byte order mark. The stream has not ended then.
     pub fn end(&mut self, sink: &mut impl Sink) -> Result<(), TryReserveError> {
         let too_long = self.buffer.close()?;
         let line = self.buffer.completed();
@@ -160,7 +163,7 @@ impl Stream {
     }
 }
 
-/// Takes the line that `buffer` has completed. `too_long` is its length if it is over the limit.
+/// Gives the filter or `sink` the line that `buffer` has completed. `too_long` is the length of the line if it is over the limit.
 fn completed<S: Sink>(
     buffer: &mut Buffer,
     filter: Option<&mut Filter>,
@@ -180,7 +183,7 @@ fn completed<S: Sink>(
             if let Ok(taken) = filter.take(buffer.completed(), usize::MAX, place) {
                 is_kept = taken.kept > 0;
             } else {
-                // No memory for a copy of the line: drops it, as if it were over the limit.
+                // Memory ran out for a copy of the line: drop the line, as if it were over the limit.
                 filter.rest();
                 too_long = Some(buffer.drop_completed());
             }
@@ -200,12 +203,12 @@ fn completed<S: Sink>(
     }
 }
 
-/// Gives `sink` the merged lines of a filter.
+/// Closes the open groups of a filter, and gives `sink` their merged lines.
 fn close_groups(filter: &mut Filter, sink: &mut impl Sink) -> Result<(), TryReserveError> {
     filter.close(|line, len, place| sink.merged(line, len, place))
 }
 
-/// Keeps the beginning of a line.
+/// Adds the bytes after the last LF of a chunk to the unfinished line.
 fn keep(buffer: &mut Buffer, position: &mut Position, rest: &[u8]) -> Result<(), TryReserveError> {
     if !rest.is_empty() {
         buffer.keep(rest)?;
@@ -214,7 +217,7 @@ fn keep(buffer: &mut Buffer, position: &mut Position, rest: &[u8]) -> Result<(),
     Ok(())
 }
 
-/// The index of the first LF. For a few bytes a loop is faster than a call of `memchr`.
+/// Returns the index of the first LF. For fewer than 8 bytes, a loop is faster than a call of `memchr`.
 #[inline]
 fn first_line_feed(data: &[u8]) -> Option<usize> {
     if data.len() < 8 {

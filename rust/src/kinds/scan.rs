@@ -1,14 +1,17 @@
 //! Finds the kind of a line by its structure.
 //!
-//! Tags may be anywhere in a line. The scan never relies on a prefix or substring: it walks the line, and skips strings and nested
-//! values as a whole. It walks the objects on a *path* member by member: the line itself, the values of its keys `event`, `request`
-//! and `response`, and of `delta` and `content_block` within `event`. Each of them has one or two tags that make the kind. All other
-//! values are skipped by their quotes and brackets alone.
+//! The basic idea is simple: the line `{"event":{"type":"content_block_stop"},"type":"stream_event"}` is of the kind
+//! `stream_event/content_block_stop`. Because a tag may be anywhere in an object, and the text of a tag may be in any string, the scan
+//! walks the line key by key.
 //!
-//! A line that does not have the structure of one JSON object is *unclear*. So is a line whose tags two readers could understand
-//! differently: a tag twice with different values, a path key twice, or a tag value that is no valid string.
+//! It does so in the objects on a *path*: the line itself, the values of its keys `event`, `request` and `response`, and the values of
+//! `delta` and `content_block` in `event`. Each of these objects has one or two tags of the kind. The scan skips each other value as a
+//! whole: it only matches quotes and brackets.
 //!
-//! Linear in the line, without recursion or allocation. Every search ends at the line's LF.
+//! A line that does not have the structure of one JSON object is *unclear*. A line is also unclear if two JSON parsers could disagree about
+//! its tags: if it has a tag twice with different values, a path key twice, or a tag that is not a valid string.
+//!
+//! The time is linear in the length of the line. There is no recursion and no allocation, and every search ends at the LF of the line.
 // The operations are inlined into one function per engine: vector instructions may be used only there.
 #![allow(clippy::inline_always)]
 
@@ -20,19 +23,19 @@ use crate::simd::{Engine, Operation};
 pub struct KindSpans {
     /// The top-level `type`.
     pub name: Option<Span>,
-    /// `event.type` of a `stream_event`, `request.subtype` of a `control_request`, `response.subtype` of a `control_response`,
-    /// else the top-level `subtype`.
+    /// `event.type` of a `stream_event`, `request.subtype` of a `control_request`, `response.subtype` of a `control_response`, and the
+    /// top-level `subtype` of any other line.
     pub subtype: Option<Span>,
-    /// `event.delta.type` of a `stream_event`, or else its `event.content_block.type`.
+    /// `event.delta.type` of a `stream_event`, or `event.content_block.type` if it has no delta.
     pub detail: Option<Span>,
 }
 
-/// What the scan of one line found.
+/// The result of scanning one line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scan {
-    /// The index after the line's LF, or the end of the data without one.
+    /// The index after the LF of the line, or the length of the data if there is no LF.
     pub end: usize,
-    /// Whether its structure and tags are clear.
+    /// False if the line is unclear, see the [module](self).
     pub clear: bool,
     /// The kind.
     pub kind: KindSpans,
@@ -42,7 +45,7 @@ pub struct Scan {
     pub text: Option<Span>,
 }
 
-/// An object whose members are walked one by one.
+/// An object that the scan walks key by key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Path {
@@ -64,7 +67,7 @@ impl Path {
     }
 }
 
-/// What a key means in its object.
+/// The meaning of a key in its object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Key {
     Other,
@@ -86,10 +89,10 @@ pub(crate) enum Tag {
 }
 
 const TAGS: usize = 7;
-/// In `Scanner::seen`, the path keys follow the tags.
+/// The bit of the first path key in `Scanner::seen`, after the bits of the tags.
 const PATHS: u32 = 7;
 
-/// What `key`, without escapes, means in the object at `path`.
+/// Returns the meaning of `key`, which has no escapes, in the object at `path`.
 #[inline(always)]
 pub(crate) fn meaning(path: Path, key: &[u8]) -> Key {
     match (path, key) {
@@ -110,7 +113,7 @@ pub(crate) fn meaning(path: Path, key: &[u8]) -> Key {
     }
 }
 
-/// As [`meaning`], for a key with escapes.
+/// Returns the meaning of a key with escapes, like [`meaning`].
 #[cold]
 pub(crate) fn meaning_escaped(path: Path, key: &[u8]) -> Key {
     // The longest key with a meaning has 13 bytes.
@@ -126,7 +129,7 @@ pub(crate) fn meaning_escaped(path: Path, key: &[u8]) -> Key {
     meaning(path, &bytes[..length])
 }
 
-/// Scans the line that begins at `from`. It ends at the first LF or at the end of `data`.
+/// Scans the line that begins at `from`. The line ends at the first LF, or at the end of `data`.
 #[inline(always)]
 pub fn scan<E: Engine>(engine: E, data: &[u8], from: usize) -> Scan {
     let mut scanner = Scanner::<E>::new(data, from);
@@ -147,7 +150,7 @@ pub fn scan<E: Engine>(engine: E, data: &[u8], from: usize) -> Scan {
     }
 }
 
-/// Scans the line at the place.
+/// Scans the line of the data that begins at this index.
 pub struct ScanLine<'a>(pub &'a [u8], pub usize);
 
 impl Operation for ScanLine<'_> {
@@ -159,7 +162,7 @@ impl Operation for ScanLine<'_> {
     }
 }
 
-/// The index after the first LF from `at` on, or the end of the data.
+/// Returns the index after the first LF from `at` on, or the length of the data.
 #[inline]
 fn line_end(data: &[u8], at: usize) -> usize {
     match data.get(at) {
@@ -193,7 +196,7 @@ struct Scanner<'a, E: Engine> {
     data: &'a [u8],
     at: usize,
     ahead: E::Ahead,
-    /// A bit for each tag and path key that has come.
+    /// A bit for each tag and path key of the line so far.
     seen: u16,
     tags: [Option<Span>; TAGS],
     uuid: Option<Span>,
@@ -214,7 +217,7 @@ impl<'a, E: Engine> Scanner<'a, E> {
         }
     }
 
-    /// Scans the line, never past its LF. `None` if the structure alone does not tell the tags.
+    /// Scans the line, but not past its LF. Returns `None` if the line is unclear.
     #[inline(always)]
     fn line(&mut self, engine: E) -> Option<()> {
         self.space();
@@ -224,7 +227,7 @@ impl<'a, E: Engine> Scanner<'a, E> {
         loop {
             self.space();
             if first && self.byte() == b'}' {
-                // An empty object; it is closed below.
+                // The object is empty. The loop below closes it.
             } else {
                 self.take(b'"')?;
                 let key = self.string(engine)?;
@@ -348,7 +351,7 @@ impl<'a, E: Engine> Scanner<'a, E> {
     #[inline(always)]
     fn tag(&mut self, engine: E, tag: Tag, value: Option<Span>) -> Option<()> {
         if let Some(span) = value {
-            // ASCII without escapes is valid, and has no special byte before the closing quote.
+            // A string of ASCII without escapes is valid. In any other string there is a special byte, or one that is not ASCII.
             let plain = engine.special_ascii(self.data, span.start);
             if plain != (span.start + span.len, true) && !is_text(span.of(self.data)) {
                 return None;
@@ -372,7 +375,7 @@ impl<'a, E: Engine> Scanner<'a, E> {
     }
 }
 
-/// Bytes that end a number or literal, and that cannot begin one.
+/// The bytes that end a number or a literal. None of them can begin one.
 const ENDS_WORD: [bool; 256] = {
     let mut ends = [false; 256];
     let bytes = b" \t\r\n,]}\"{[:";

@@ -1,24 +1,28 @@
-//! The contents of JSON strings in the data.
-/// The contents of a JSON string in the data.
+//! Compares and decodes JSON strings in the bytes of a line.
+//!
+//! The basic idea is simple: in `{"type":"user"}`, the string `user` is a [`Span`] from 9 of length 4. If the string has escapes, such as
+//! `us\u0065r`, it is compared character by character.
+
+/// The place of the contents of a JSON string in the data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
     /// The index after the opening quote.
     pub start: usize,
-    /// Bytes up to the closing quote.
+    /// The number of bytes before the closing quote.
     pub len: usize,
-    /// Whether the contents have a backslash.
+    /// True if the contents have a backslash.
     pub escaped: bool,
 }
 
 impl Span {
-    /// The bytes, still escaped.
+    /// Returns the bytes of the contents, with their escapes.
     #[inline]
     #[must_use]
     pub fn of(self, data: &[u8]) -> &[u8] {
         &data[self.start..self.end()]
     }
 
-    /// The index of the closing quote.
+    /// Returns the index of the closing quote.
     #[inline]
     #[must_use]
     pub fn end(self) -> usize {
@@ -26,7 +30,7 @@ impl Span {
     }
 }
 
-/// Whether the string at `span` reads `text`.
+/// Returns whether the decoded string at `span` equals `text`, which is ASCII.
 #[inline]
 #[must_use]
 pub fn is(data: &[u8], span: Span, text: &[u8]) -> bool {
@@ -37,7 +41,7 @@ pub fn is(data: &[u8], span: Span, text: &[u8]) -> bool {
     raw == text
 }
 
-/// Whether a string's contents are text: UTF-8 without control bytes, valid escapes, no lone surrogate.
+/// Returns whether the contents of a string are valid: UTF-8 without control bytes, with valid escapes and without lone surrogates.
 #[cold]
 pub(crate) fn is_text(raw: &[u8]) -> bool {
     simdutf8::basic::from_utf8(raw).is_ok()
@@ -45,8 +49,8 @@ pub(crate) fn is_text(raw: &[u8]) -> bool {
         && decoded(raw).all(|unit| unit <= 0xff)
 }
 
-/// The contents of a string with the escapes decoded. A lone surrogate is one unit, 0xD800 to 0xDFFF. An invalid escape ends it with
-/// [`INVALID`].
+/// Iterates over the decoded contents of a string: one number for each byte of UTF-8. A lone surrogate is one number from 0xD800 to 0xDFFF.
+/// At an invalid escape, the iterator returns [`INVALID`] and ends.
 pub(crate) fn decoded(raw: &[u8]) -> Decoded<'_> {
     Decoded {
         rest: raw,
@@ -55,13 +59,13 @@ pub(crate) fn decoded(raw: &[u8]) -> Decoded<'_> {
     }
 }
 
-/// Marks an invalid escape.
+/// The number that [`decoded`] returns for an invalid escape.
 pub(crate) const INVALID: u16 = 0xffff;
 
 #[derive(Clone)]
 pub(crate) struct Decoded<'a> {
     rest: &'a [u8],
-    /// An escaped character in UTF-8. The iterator has not returned its last `left` bytes yet.
+    /// The UTF-8 of the character of the last escape, at the end of the array. The iterator has still to return its last `left` bytes.
     character: [u8; 4],
     left: usize,
 }
@@ -72,7 +76,7 @@ impl Decoded<'_> {
         INVALID
     }
 
-    /// The character of `\uXXXX`, or of a surrogate pair. `rest` begins with the digits.
+    /// Decodes `\uXXXX`, or a surrogate pair. `rest` begins with the digits. Returns the first byte of the character.
     fn unicode(&mut self) -> u16 {
         let Some(unit) = hex(self.rest) else {
             return self.invalid();
@@ -126,7 +130,7 @@ impl Iterator for Decoded<'_> {
     }
 }
 
-/// The value of the first four bytes of `raw` as hexadecimal digits.
+/// Returns the value of the four hexadecimal digits at the start of `raw`.
 fn hex(raw: &[u8]) -> Option<u16> {
     raw.first_chunk::<4>()?.iter().try_fold(0, |value, &digit| {
         let digit = char::from(digit).to_digit(16)?;

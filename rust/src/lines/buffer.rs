@@ -1,43 +1,47 @@
-//! Keeps the unfinished line of a stream: the piece of each chunk after its last LF.
+//! Keeps the unfinished line of a stream: the bytes of each chunk after its last LF.
+//!
+//! The basic idea is simple: of the chunk `{"a":1}\n{"b"`, the buffer keeps `{"b"`. When the next chunk begins with `:2}\n`, the buffer
+//! appends these bytes, and the line `{"b":2}\n` is complete.
 //!
 //! # Goals
 //!
-//! 1. Linear cost at any chunking: one byte at a time, 64 KiB at a time, or one line of 100 MB in small pieces.
-//! 2. Bounded memory: a line longer than the limit is dropped while it arrives, and a huge line leaves nothing behind. A line for which
-//!    there is no memory is dropped, too, and the lines around it are unharmed.
+//! 1. The cost is linear for chunks of any size: one byte at a time, 64 KiB at a time, or one line of 100 MB in small pieces.
+//! 2. The memory is bounded: the buffer drops a line over the limit while the line arrives, and frees the memory of a huge line. If memory
+//!    runs out for a line, the buffer drops this line, but not the lines around it.
 //!
 //! # Memory
 //!
-//! The unfinished line is in `tail`. When a chunk completes it, `tail` and `lent` are swapped, and the line stays in `lent` until the
-//! next chunk: the piece at the end of the chunk goes into the other half.
+//! The unfinished line is in `tail`. When a chunk completes it, the buffer swaps `tail` and `lent`. The completed line stays in `lent`
+//! until the next chunk, and the bytes at the end of the same chunk go into `tail`.
 //!
 //! # Costs
 //!
-//! Each byte of a carried line is copied once, and moved by growth twice at worst: capacity doubles, so the moves on the way to n bytes
-//! add up to less than n + n/2 + n/4 + …. An idle buffer holds at most 64 KiB, two times `KEEP_BYTES`. [`Stats`] counts all of this.
+//! Each byte of a line that began in an earlier chunk is copied once. When the buffer grows, its bytes may move: the capacity doubles each
+//! time, so a line of n bytes moves fewer than n + n/2 + n/4 + … bytes. Between two lines, a buffer holds at most 64 KiB, two times
+//! `KEEP_BYTES`. [`Stats`] counts the copied bytes and the memory.
 
 use std::collections::TryReserveError;
 use std::mem;
 
 use crate::simd::PAD;
 
-/// Bytes to keep of a line over the limit.
+/// The number of bytes that the buffer keeps of a line over the limit.
 pub const HEAD_BYTES: usize = 1024;
-/// Bytes of memory that each of the two halves keeps for later at most.
+/// The most bytes of memory that each of `tail` and `lent` keeps for the next line.
 pub const KEEP_BYTES: usize = 32 * 1024;
-/// Size of the first allocation: a line of the usual length. A process may have thousands of streams.
+/// The size in bytes of the first allocation: enough for most lines, and small, because a process may have thousands of streams.
 const FIRST_BYTES: usize = 512;
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// Work done since the buffer was made, and memory held now.
+/// The bytes that a buffer has searched and copied since it was made, and the memory that it holds now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Bytes searched for a line feed.
     pub searched: u64,
     /// Bytes copied into the buffer, and moved when it grew.
     pub copied: u64,
-    /// Bytes of memory held, lent memory included.
+    /// Bytes of memory held, including the completed line.
     pub held: u64,
 }
 
@@ -53,13 +57,13 @@ pub enum Bom {
 /// See the [module](self).
 #[derive(Debug)]
 pub struct Buffer {
-    /// The received part of the unfinished line, or its first [`HEAD_BYTES`] if it is over the limit.
+    /// The bytes of the unfinished line so far, or the first [`HEAD_BYTES`] of them if the line is over the limit.
     tail: Vec<u8>,
-    /// The line lent by the last call.
+    /// The line that was completed last. Its bytes stay here until [`release`](Self::release).
     lent: Vec<u8>,
-    /// Length so far of the unfinished line, once it is over the limit.
+    /// The length so far of the unfinished line if it is over the limit.
     too_long: Option<u64>,
-    /// How much of a BOM has been seen, until the first byte that is not part of one (`None`).
+    /// The number of bytes of a BOM at the start of the stream so far; `None` after the BOM, or after a byte that is not part of a BOM.
     bom: Option<usize>,
     max_line_bytes: usize,
     on_bom: Bom,
@@ -68,9 +72,9 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// An empty buffer at the start of a stream. It holds no memory until a line is cut.
+    /// Returns an empty buffer for a new stream. It allocates memory when a chunk first ends in the middle of a line.
     ///
-    /// A line of exactly `max_line_bytes` is allowed; a CR counts, the LF does not.
+    /// A line of exactly `max_line_bytes` is allowed. A CR before the LF counts, the LF does not.
     #[must_use]
     pub fn new(max_line_bytes: usize, on_bom: Bom) -> Self {
         Self {
@@ -90,7 +94,7 @@ impl Buffer {
     ///
     /// # Errors
     ///
-    /// There is no memory (for two bytes of an incomplete BOM). The stream then goes on.
+    /// Memory ran out for the bytes of an incomplete BOM. The stream has not ended then.
     pub(crate) fn close(&mut self) -> Result<Option<u64>, TryReserveError> {
         self.release();
         if let Some(seen) = self.bom.filter(|&seen| seen > 0) {
@@ -101,16 +105,16 @@ impl Buffer {
         Ok(self.too_long.take())
     }
 
-    /// The unfinished line as far as it has come; or its length so far, once it is over the limit.
+    /// Returns the bytes of the unfinished line so far.
     ///
     /// # Errors
     ///
-    /// The length, if the line is being dropped.
+    /// The length of the line so far, if the line is over the limit.
     pub fn unfinished(&self) -> Result<&[u8], u64> {
         self.too_long.map_or(Ok(&self.tail), Err)
     }
 
-    /// Work done and memory held so far.
+    /// Returns the counts of this buffer.
     #[must_use]
     pub fn stats(&self) -> Stats {
         Stats {
@@ -120,7 +124,7 @@ impl Buffer {
         }
     }
 
-    /// Ends the loan of the last call.
+    /// Clears the completed line, and frees its memory if it is more than [`KEEP_BYTES`].
     pub(crate) fn release(&mut self) {
         if self.lent.capacity() > KEEP_BYTES {
             self.lent = Vec::new();
@@ -129,8 +133,8 @@ impl Buffer {
         }
     }
 
-    /// How much of `data` is part of the stream's BOM. A BOM may come byte by byte, and the bytes may turn out to be something
-    /// else.
+    /// Returns the number of bytes at the start of `data` that belong to the BOM of the stream; `None` after the BOM. A BOM may arrive byte by
+    /// byte. If the stream begins with EF BB and another byte, these two bytes become the start of the first line.
     pub(crate) fn skip_bom(&mut self, data: &[u8]) -> Result<Option<usize>, TryReserveError> {
         let Some(seen) = self.bom else {
             return Ok(None);
@@ -155,7 +159,7 @@ impl Buffer {
     ///
     /// # Errors
     ///
-    /// There is no memory for the head of the line. It is still unfinished then.
+    /// Memory ran out for the head of the line. The line is still unfinished then.
     pub(crate) fn complete(&mut self, piece: &[u8]) -> Result<Option<u64>, TryReserveError> {
         self.append_line(piece)?;
         self.searched += piece.len() as u64;
@@ -163,12 +167,13 @@ impl Buffer {
         Ok(self.too_long.take())
     }
 
-    /// The line that was completed last, with its LF; its head, if it is over the limit.
+    /// Returns the line that was completed last, with its LF. Returns only the head of a line over the limit.
     pub(crate) fn completed(&self) -> &[u8] {
         &self.lent
     }
 
-    /// Adds [`PAD`] LFs to the line that was completed last, for readers that look at several bytes at a time. False without memory.
+    /// Adds [`PAD`] LFs to the line that was completed last, because the scanner loads several bytes at a
+    /// time. Returns false if memory runs out.
     pub(crate) fn pad_completed(&mut self) -> bool {
         let has_room = self.lent.try_reserve_exact(PAD).is_ok();
         if has_room {
@@ -177,7 +182,7 @@ impl Buffer {
         has_room
     }
 
-    /// Keeps only the head of the line that was completed last. Returns its length without LF.
+    /// Truncates the line that was completed last to its head. Returns the length of the whole line without its LF.
     pub(crate) fn drop_completed(&mut self) -> u64 {
         let length = self.lent.len() - 1;
         self.lent.truncate(length.min(HEAD_BYTES));
@@ -185,7 +190,7 @@ impl Buffer {
         length as u64
     }
 
-    /// Whether a line is unfinished.
+    /// Returns whether the buffer has bytes of an unfinished line.
     pub(crate) fn is_unfinished(&self) -> bool {
         self.too_long.is_some() || !self.tail.is_empty()
     }
@@ -194,7 +199,7 @@ impl Buffer {
         self.max_line_bytes
     }
 
-    /// Counts bytes that were searched elsewhere.
+    /// Counts bytes that the caller has searched for line feeds.
     pub(crate) fn count_searched(&mut self, bytes: usize) {
         self.searched += bytes as u64;
     }
@@ -203,7 +208,7 @@ impl Buffer {
     ///
     /// # Errors
     ///
-    /// There is no memory for the head of the line.
+    /// Memory ran out for the head of the line.
     pub(crate) fn keep(&mut self, piece: &[u8]) -> Result<(), TryReserveError> {
         self.append(piece)?;
         self.searched += piece.len() as u64;
@@ -220,8 +225,8 @@ impl Buffer {
         Ok(())
     }
 
-    /// Adds a piece without LF to an unfinished line that is over the limit or larger than memory: keeps its head, and counts the
-    /// rest.
+    /// Adds a piece without LF to an unfinished line that is over the limit, or for which memory ran out: keeps the head of the line, and
+    /// counts the remaining bytes.
     fn drop_line(&mut self, piece: &[u8]) -> Result<(), TryReserveError> {
         let length = self.too_long.unwrap_or(self.tail.len() as u64) + piece.len() as u64;
         let head = &piece[..piece.len().min(HEAD_BYTES.saturating_sub(self.tail.len()))];
@@ -246,14 +251,14 @@ impl Buffer {
 
     fn push(&mut self, piece: &[u8]) {
         match *piece {
-            [byte] => self.tail.push(byte), // without a call: bytes may come one by one
+            [byte] => self.tail.push(byte), // No function call: a stream may arrive byte by byte.
             _ => self.tail.extend_from_slice(piece),
         }
         self.copied += piece.len() as u64;
     }
 
-    /// Makes room for `length` bytes, and for what a reader wants behind them: capacity doubles, up to the longest line that is allowed
-    /// and its LF.
+    /// Makes room for `length` bytes and for [`PAD`] bytes after them. Doubles the capacity, but not above the longest allowed line with its
+    /// LF and the padding.
     fn grow(&mut self, length: usize) -> Result<(), TryReserveError> {
         let capacity = self.tail.capacity();
         if length > capacity {

@@ -1,4 +1,4 @@
-//! Finds where lines end, and keeps what a chunk cuts. This module knows bytes and line feeds, not JSON.
+//! The unfinished line of a stream, and the places of lines. The code here handles bytes and line feeds, not JSON.
 
 pub mod buffer;
 pub mod place;

@@ -1,20 +1,22 @@
-//! Places in a stream.
+//! Counts the bytes and lines of a stream.
+//!
+//! The basic idea is simple: in the stream `{}\n{"a":1}\n`, the second line has the offset 3 and the number 2. Errors report both.
 
-/// Where a line begins in a stream.
+/// The place of a line in a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
-    /// Bytes of the stream before the line.
+    /// The number of bytes of the stream before the line.
     pub offset: u64,
     /// The number of the line, from 1.
     pub lines: u64,
 }
 
-/// How far a stream has come.
+/// The number of bytes and lines that a stream has taken so far.
 #[derive(Clone, Copy, Debug)]
 pub struct Position {
-    /// Bytes of all chunks, of all streams of a buffer.
+    /// The bytes of all chunks so far, including those of earlier streams through the same buffer.
     pub taken: u64,
-    /// Bytes that came before this stream.
+    /// The bytes of the earlier streams.
     pub start: u64,
     /// The number of the next or unfinished line, from 1.
     pub line: u64,
@@ -31,19 +33,19 @@ impl Default for Position {
 }
 
 impl Position {
-    /// Bytes of this stream.
+    /// Returns the number of bytes of this stream so far.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.taken - self.start
     }
 
-    /// Counts bytes that were lost, and their lines.
+    /// Counts bytes that no line was made of, and the LFs in them.
     pub fn lose(&mut self, bytes: &[u8]) {
         self.taken += bytes.len() as u64;
         self.line += memchr::memchr_iter(b'\n', bytes).count() as u64;
     }
 
-    /// Ends the stream, whose last line has `length` bytes and no LF. Returns where that line began.
+    /// Ends the stream. Its last line has `length` bytes and no LF. Returns the place of this line.
     pub fn end(&mut self, length: u64) -> Place {
         let place = Place {
             offset: self.offset() - length,
