@@ -1,9 +1,10 @@
-"""The decoder: bytes in, messages out. Sans-IO: it reads and writes nothing itself.
+"""Decode lines into messages. Sans-IO: the caller reads the bytes.
 
-:func:`decode` is for a single line, :class:`Decoder` for a stream.
+:func:`decode` decodes one line, :class:`Decoder` decodes a stream: fed with ``{"type":"resu`` it returns no messages,
+and fed with the remaining bytes of the line, it returns the message.
 """
 
-# Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
+# Plain JSON has no types: pyright does not know the item types of a dict or list after an isinstance check.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ _DEALT_WITH = object()
 
 
 class _MessageByName:
-    """Replaces the union :data:`Message` as a default: the union's own repr lists all its classes, 4 KB of names."""
+    """The default of ``type`` in place of the union :data:`Message`, whose repr has the names of all classes: 4 KB."""
 
     def __repr__(self) -> str:
         return "Message"
@@ -194,21 +195,22 @@ class Decoder(Generic[T]):
         self._coalesce = coalesce
         self._buffer = LineBuffer(max_line_bytes, only=self._only, coalesce=coalesce)
         self._on_invalid: OnInvalid = on_invalid
-        # Messages of the lines that were not read natively.
+        # Counts of the lines that the native reader did not read.
         self._messages = self._invalid = 0
-        # True while a call uses the decoder: a lock that costs almost nothing. There is no call between testing and
-        # setting it, so no other thread can come in between (in Python 3.10 one might).
+        # True while a call uses the decoder. This lock costs almost nothing. There is no function call between the test
+        # and the assignment, so Python does not switch threads between them (Python 3.10 may).
         self._busy = False
-        # Messages that were decoded but not returned, because an exception was raised before.
+        # Decoded messages that were not returned, because a call has raised an exception.
         self._ready: list[Any] = []
-        # Indexes in `_ready`: all messages before the first were returned; no invalid line is left before the second.
+        # Indexes in `_ready`: the messages before `_returned` were returned or raised, and the invalid lines before
+        # `_checked` were reported.
         self._returned = self._checked = 0
         self._in_turn = False
-        # What the native `feed` needs to fill this decoder's buffer. None: it calls `feed` in Python.
+        # The capsule by which the native `feed` finds this decoder's buffer. If None, it calls `feed` in Python.
         self._native_feeder: object = None
         if loads is None:
             self._native_feeder = self._lines.engine.new_feed(self._buffer.handle)
-        # The same, or None while the decoder is in use or messages are held back.
+        # The same capsule, but None while the decoder is in use or messages are held back.
         self._feeder = self._native_feeder
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[T]:
@@ -239,12 +241,12 @@ class Decoder(Generic[T]):
 
     @property
     def typed(self) -> bool:
-        """True if it gives typed messages; False for dicts."""
+        """True if the decoder returns typed messages, False if it returns dicts."""
         return isinstance(self._lines, TypedLines)
 
     @property
     def only(self) -> frozenset[str] | None:
-        """Names of the kinds that are decoded; None for all."""
+        """The names of the kinds that are decoded; None for all kinds."""
         return self._only
 
     @property
@@ -254,16 +256,19 @@ class Decoder(Generic[T]):
 
     @property
     def on_invalid(self) -> OnInvalid:
-        """As the argument ``on_invalid``."""
+        """The argument ``on_invalid``."""
         return self._on_invalid
 
     @property
     def holds_back(self) -> bool:
-        """True if messages were held back because an exception was raised before them: ``feed(b"")`` returns them."""
+        """True if a call has raised an exception and messages after it are held back. ``feed(b"")`` returns them."""
         return bool(self._ready)
 
     def raise_in_turn(self) -> None:
-        """For iterations: from now on, first return the messages before an invalid line, and raise in the next call."""
+        """Return the messages before an invalid line from now on, and raise the exception in the next call.
+
+        Iterators over messages call this.
+        """
         self._in_turn = True
 
     def forget(self) -> None:
@@ -273,7 +278,7 @@ class Decoder(Generic[T]):
 
     @property
     def stats(self) -> DecoderStats:
-        """Counts of lines, messages and bytes so far."""
+        """The counts of lines, messages and bytes so far."""
         counts, seen, invalid = self._buffer.counts(), self._lines, self._invalid
         messages, unknown = self._messages + counts.messages, seen.unknown + counts.unknown
         lines = messages + invalid
@@ -292,28 +297,28 @@ class Decoder(Generic[T]):
         self._buffer.free()
 
     def follower(self) -> Follower[T]:
-        """A :class:`Follower` at this decoder's position in the stream, to look at lines before they are decoded.
+        """Return a :class:`Follower` at this decoder's position in the stream, to see lines before they are decoded.
 
-        Fed with the same bytes, it gives the same lines, and decodes them to the same messages; it skips and merges
-        none. Of a line that is already too long it gives the rest.
+        Fed with the same bytes, the follower returns the same lines, and decodes them to the same messages. It does not
+        skip or merge lines. Of a line that is already too long, it returns only the bytes after this position.
         """
         splitter = LineSplitter(max_line_bytes=self._buffer.max_line_bytes)
         if self._buffer.has_begun:
             unfinished = self._buffer.unfinished()
-            # A line feed first: a byte order mark counts only at the start of a stream. And for a line that is being
-            # dropped, a NUL byte, so that its rest cannot look like a valid line.
+            # The line feed comes first because a byte order mark is skipped only at the start of a stream. The NUL byte
+            # replaces the start of a line that is too long: the remaining bytes must not be a valid line.
             splitter.feed(b"\n" + (b"\0" if unfinished is None else unfinished))
         return Follower(splitter, self._lines.fresh())
 
     def _refusal(self) -> Exception:
         try:
-            self._buffer.stats()  # raises in a forked child, which has inherited the decoder while it was in use
+            self._buffer.stats()  # raises in a forked child, if the parent was using the decoder during the fork
         except HandleError as error:
             return error
         return HandleError("this decoder is used by two threads at the same time, or from its own on_invalid or loads")
 
     def _take(self, data: bytes | bytearray | memoryview, read: Rest | None = None, *, ending: bool = False) -> list[T]:
-        """Take a chunk, or what the native method `feed` has left of it."""
+        """Decode a chunk. ``read`` is the result of the native ``feed``, if it has read the chunk but not all lines."""
         if self._busy:
             raise self._refusal()
         try:
@@ -335,7 +340,7 @@ class Decoder(Generic[T]):
                 self._feeder = self._native_feeder
 
     def _complete(self, messages: list[Any], falls: list[Fall], *, ending: bool) -> list[Any]:
-        """Decode the lines that were left."""
+        """Decode the lines that the native reader did not read, and put their messages into ``messages``."""
         lines = self._lines
         for index, line, offset, line_number, wanted, length in falls:
             if length >= 0:
@@ -360,7 +365,10 @@ class Decoder(Generic[T]):
         return InvalidLine(head, line_number, offset, reason, length, kind)
 
     def _without_invalid(self) -> list[T]:
-        """Raise for the first invalid line, or call back for each. After an exception, the next call continues."""
+        """Raise for the first invalid line, or call ``on_invalid`` for each; return the messages.
+
+        After an exception, the next call continues with the following message.
+        """
         ready, first = self._ready, self._returned
         for index in range(self._checked, len(ready)):
             message = ready[index]
@@ -375,7 +383,7 @@ class Decoder(Generic[T]):
                 return ready[first:index]
             else:
                 before, self._returned, self._checked = ready[first:index], index + 1, index + 1
-                if 2 * self._returned > len(ready):  # free the returned half; so no message is moved often
+                if 2 * self._returned > len(ready):  # free the returned half: each message moves only a few times
                     self._ready, self._returned, self._checked = ready[index + 1 :], 0, 0
                 raise InvalidLineError(message, before)
         messages = [message for message in ready[first:] if message is not _DEALT_WITH]
@@ -384,16 +392,16 @@ class Decoder(Generic[T]):
 
 
 if not TYPE_CHECKING:
-    # Most reads of a live process give one short line. A call of a method in Python would cost as much as reading it.
+    # Most chunks of a live process are one short line. A method in Python would take as long as the native reader.
     Decoder.feed = native_feed(Decoder, Decoder.feed, Decoder._take, "_feeder")
 
 
 def decode(line: bytes | bytearray | memoryview | str) -> Message:
-    """Decode one line, with or without its line feed. It may be a str, as a drop-in for ``json.loads``.
+    """Decode one line, with or without its line feed. ``line`` may be a str, as for ``json.loads``.
 
     Raises:
         InvalidLineError: the line is not one JSON object.
-        TypeError: neither bytes nor str.
+        TypeError: ``line`` is neither bytes nor str.
     """
     engine = engine_of(MESSAGES)
     engine.serve_decode()
@@ -416,7 +424,7 @@ def _decode_carefully(line: bytes | bytearray | memoryview | str) -> Message:
         raise TypeError(f"decode() takes bytes or str, not {type(line).__name__}")
     line = bytes(line).removeprefix(_BOM)
     try:
-        return cast("Message", TypedLines("keep").line(line))  # a new object for each call: any thread may call this
+        return cast("Message", TypedLines("keep").line(line))  # not shared: any thread may call this
     except BadLine as bad:
         hint = "; pass several lines to Decoder().feed()" if b"\n" in line.strip() else ""
         raise InvalidLineError(InvalidLine(line.removesuffix(b"\n"), 1, 0, bad.reason + hint, kind=bad.kind)) from None

@@ -1,6 +1,6 @@
-"""Encode a message, or a plain JSON object, as one line."""
+"""Encode a message, or a plain JSON object, as one line: ``{"type":"user",…}`` and a line feed."""
 
-# Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
+# Plain JSON has no types: pyright does not know the item types of a dict or list after an isinstance check.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ _encode_json_lines = msgspec.json.Encoder().encode_lines
 _REFUSED_TO_ENCODE = (UnicodeEncodeError, OverflowError, TypeError, ValueError, RecursionError)
 _SEPARATORS = re.compile(b"\xe2\x80[\xa8\xa9]")
 _ESCAPED = {b"\xe2\x80\xa8": b"\\u2028", b"\xe2\x80\xa9": b"\\u2029"}
-#: What msgspec writes of keys without a field, wherever in a message. It may also be some other object of the message.
+#: The bytes that msgspec writes before the dict of keys without a field. A dict of the program may have the same key.
 _EXTRA = f'"{EXTRA_KEY}":'.encode()
 
-#: Classes of messages that were encoded before. Looking here takes half the time of isinstance().
+#: Classes of messages that were encoded before. A look-up here takes half the time of isinstance().
 _encodable: set[type] = {dict}
 
 
 def _escape_separators(encoded: bytes) -> bytes:
-    # U+2028 and U+2029 end a line in JavaScript; the CLI always escapes them, so readers may split on them. Look for
-    # their first byte before using the expression: 3 ns a line instead of 80 to 130. No CJK character and no emoji has
-    # this byte, but dashes and quotation marks do.
+    # U+2028 and U+2029 end a line in JavaScript. The CLI always escapes them, so a reader may split lines at them. The
+    # test for their first byte takes 3 ns a line, the expression 80 to 130 ns. Dashes and quotation marks have the same
+    # first byte, but most other characters do not.
     return _SEPARATORS.sub(lambda match: _ESCAPED[match.group()], encoded) if 0xE2 in encoded else encoded
 
 
@@ -56,14 +56,14 @@ def encode(message: Wire | dict[str, Any]) -> bytes:
     JavaScript. A ``msgspec.Raw`` within the message is written as it is, unchecked.
 
     Raises:
-        TypeError: neither a message nor a dict (such as an :class:`InvalidLine`, whose bytes are in ``raw``).
-        EncodeError: it has a value that JSON cannot express.
+        TypeError: ``message`` is neither a message nor a dict. (The bytes of an :class:`InvalidLine` are in ``raw``.)
+        EncodeError: ``message`` has a value that JSON cannot express.
     """
     if type(message) not in _encodable:
         _check(message)
     try:
-        # A list of one message: so msgspec writes the line feed in place, while adding one would copy the line. For a
-        # prompt this takes 1.4 times as long as msgspec's encode() alone; encode() and an addition took 1.8 times.
+        # Encode a list of one message, because msgspec then writes the line feed. To add a line feed to the result of
+        # encode() copies the line: for a prompt it takes 1.8 times as long as encode() alone, and the list 1.4 times.
         encoded = _encode_json_lines([message])
         if _EXTRA in encoded:
             encoded = _encode_json_lines([to_plain(message, keep_raw=True)])
@@ -79,7 +79,8 @@ def encode(message: Wire | dict[str, Any]) -> bytes:
 
 _writer = NativeWriter(encode)
 if not TYPE_CHECKING:
-    # It calls the function above for what it does not write. A function of Python around it would double its time.
+    # The native function calls the function above for a message that it cannot encode. It replaces the function,
+    # because a Python function around it would take twice the time.
     encode = _writer.encode
 
 
@@ -87,7 +88,7 @@ def encode_value(value: Any) -> bytes:
     """Encode one JSON value of any type, without a line feed, as :func:`encode` does within a message.
 
     Raises:
-        EncodeError: it has a value that JSON cannot express.
+        EncodeError: ``value`` contains a value that JSON cannot express.
     """
     try:
         encoded = _encode_json(value)
@@ -99,14 +100,14 @@ def encode_value(value: Any) -> bytes:
 
 
 def _encode_otherwise(message: object, error: Exception) -> bytes:
-    """Encode a message that msgspec refuses but JSON can express: lone surrogates, whole numbers above 64 bits."""
+    """Encode a message with a lone surrogate or a whole number above 64 bits. msgspec refuses both."""
     if not isinstance(error, (UnicodeEncodeError, OverflowError)):
         raise EncodeError(f"no JSON for this message: {type(error).__name__}") from error
     try:
         text = json.dumps(_finite(to_plain(message)), ensure_ascii=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError) as second:
         raise EncodeError(f"no JSON for this message: {type(second).__name__}") from second
-    return text.encode("utf-8", "backslashreplace") + b"\n"  # a surrogate becomes \udXXX, which is its JSON escape too
+    return text.encode("utf-8", "backslashreplace") + b"\n"  # a surrogate becomes its JSON escape \udXXX
 
 
 def _finite(value: Any) -> Any:
@@ -123,7 +124,7 @@ def _finite(value: Any) -> Any:
 class Encoder:
     """Encodes messages and plain JSON objects, each as one line that ends with a line feed; see :func:`encode`.
 
-    It has no state: threads may share one.
+    An encoder has no state: threads may share it.
     """
 
     __slots__ = ()
@@ -136,7 +137,7 @@ class Encoder:
         return encode(message)
 
     def encode_lines(self, messages: Iterable[Wire | dict[str, Any]]) -> bytes:
-        """Encode messages one after another. Raises like :func:`encode`; then nothing is returned."""
+        """Encode messages as lines. Raises like :func:`encode` if one of the messages cannot be encoded."""
         messages = list(messages)
         if not _writer.why_not:
             return _writer.encode_lines(messages)
@@ -152,5 +153,5 @@ class Encoder:
         return encoded if encoded.isascii() else _escape_separators(encoded)
 
     def encode_into(self, message: Wire | dict[str, Any], buffer: bytearray) -> None:
-        """Append one message to ``buffer``. Raises like :func:`encode`; then the buffer is as it was."""
+        """Append one message to ``buffer``. If this raises, like :func:`encode`, the buffer does not change."""
         buffer.extend(encode(message))

@@ -1,12 +1,12 @@
-"""Encoding by the native library.
+"""Encode messages by the native library.
 
-The native writer reads the values of a message in memory, and writes the same bytes as msgspec. It needs a plan of each
-class. Making a plan takes longer than encoding some messages, so msgspec encodes the first messages of a class. Then
-the class is planned, and the message that was just encoded is written again natively. If the bytes differ, msgspec
-encodes everything from then on, and the logger ``claude_wire`` says so.
+The native writer reads the values of a message from the memory of the instance, and writes the same bytes as msgspec:
+``{"type":"user",…``. It needs a plan of each class. To make a plan takes longer than to encode a few messages, so
+msgspec encodes the first messages of a class. Then the class is planned, and the native writer encodes the last message once
+more. If the bytes differ, msgspec encodes all messages from then on, and the logger ``claude_wire`` logs a warning.
 """
 
-# Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
+# Plain JSON has no types: pyright does not know the item types of a dict or list after an isinstance check.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from claude_wire.codec.plans import WORD_BYTES, Unplannable, slots_of_fields
 from claude_wire.messages.base import EXTRA_KEY, Wire
 from claude_wire.native.functions import functions_if_any
 
-#: A class is planned with this many messages that needed it.
+#: The number of messages of a class that msgspec encodes before the class is planned.
 MESSAGES_BEFORE_PLAN = 16
 
 
 class NativeWriter:
-    """Writes messages as lines. There is one in a process.
+    """Encodes messages as lines. A process has one instance.
 
     Args:
-        fallback: encodes a message that the writer does not write, and then calls :meth:`learn`.
+        fallback: encodes a message that the native writer cannot encode, and then calls :meth:`learn`.
     """
 
     __slots__ = (
@@ -45,14 +45,14 @@ class NativeWriter:
         "why_not",
     )
 
-    #: Encodes one message, natively or by ``fallback``. It has the name and the documentation of ``fallback``.
+    #: Encode one message, natively or by ``fallback``. This function has the docstring of ``fallback``.
     encode: Callable[[Any], bytes]
     _encode_lines: Callable[[tuple[list[Any], int]], tuple[bytes | None, int]]
-    #: Returns the class to plan for the last message that was not written, or None.
+    #: Return the class that needs a plan before the writer can encode the last refused message, or None.
     wanted: Callable[[], Any]
 
     def __init__(self, fallback: Callable[[Any], bytes]) -> None:
-        #: Why the fallback encodes everything; empty if it does not.
+        #: Why the fallback encodes all messages; empty while the native writer is in use.
         self.why_not: str = ""
         self._fallback = fallback
         self._planning = threading.Lock()
@@ -80,32 +80,32 @@ class NativeWriter:
         return b"".join(parts)
 
     def write(self, message: Any) -> bytes | None:
-        """Encode a message natively; None if it is left to the fallback."""
+        """Encode a message natively; return None if the native writer cannot encode it."""
         lines, end = self._encode_lines(([message], 0))
         return lines if end else None
 
     def learn(self, wanted: type, message: Any, encoded: bytes) -> None:
-        """Plan a class when enough messages have needed it. ``encoded`` is what the fallback made of ``message``."""
+        """Plan a class if enough messages have needed it. ``encoded`` is the line of ``message`` from the fallback."""
         met = self._met.get(wanted, 0) + 1
         self._met[wanted] = met
-        # Do not wait: another thread is planning; or was when this process was forked, and never releases the lock.
+        # Do not wait for the lock: in a forked process, the thread that holds it may not exist, and never releases it.
         if met < MESSAGES_BEFORE_PLAN or not self._planning.acquire(blocking=False):
             return
         try:
             native = self._planned(wanted, message)
         finally:
             self._planning.release()
-        # Encode it again: another thread may have changed a list or dict of the message.
+        # If the bytes differ, encode the message again: another thread may have changed a list or dict in it.
         if native is not None and native != encoded and self._fallback(message) == encoded:
             self._stop()
             self.why_not = f"the native writer writes another {type(message).__name__}"
-            # Imported here: that takes longer than importing most modules of this library.
+            # Imported here, because the import of logging takes longer than that of most modules of this library.
             from logging import getLogger
 
             getLogger("claude_wire").warning("messages are encoded with msgspec: %s", self.why_not)
 
     def _planned(self, wanted: Any, message: Any) -> bytes | None:
-        """Plan the classes of a message, and return its line from the native writer; None if it writes none."""
+        """Plan the classes of a message, and return its line from the native writer; None if it cannot encode it."""
         while wanted is not None:
             try:
                 shape = self._shape(wanted)
@@ -121,7 +121,7 @@ class NativeWriter:
         return None
 
     def _shape(self, cls: type[msgspec.Struct]) -> tuple[Any, ...]:
-        """The plan of a class, as in rust/src/ffi/python/write.rs."""
+        """Return the plan of a class as the tuple that ``add`` in rust/src/ffi/python/write.rs expects."""
         config = cls.__struct_config__
         if not issubclass(cls, Wire) or config.array_like or hasattr(cls, "__post_init__"):
             raise Unplannable
@@ -146,16 +146,19 @@ class NativeWriter:
 
 
 def _key(name: str) -> bytes:
-    """A key as written after another value."""
+    """Return a key with the bytes around it: ``,"key":``."""
     if not name.isascii():
         raise Unplannable
     return f',"{name}":'.encode()
 
 
 def _omitted(default: Any) -> Any:
-    """The value with which a field is left out. ``UNSET`` always is, so it also stands for no other value."""
+    """Return the value with which a field is left out.
+
+    A field with the value UNSET is always left out, so UNSET also means that no other value leaves the field out.
+    """
     if not hasattr(default, "factory"):
         return msgspec.UNSET if default is msgspec.NODEFAULT else default
-    if default.factory in (list, dict, set):  # left out when empty
+    if default.factory in (list, dict, set):  # msgspec leaves out an empty one
         raise Unplannable
     return msgspec.UNSET

@@ -1,9 +1,10 @@
-"""Read JSON objects as plain dicts, strictly, with lone surrogates kept or replaced.
+"""Read JSON objects as plain dicts.
 
-msgspec reads most lines; :mod:`json` reads those that msgspec refuses, such as lines with lone surrogates.
+msgspec reads most lines. :mod:`json` reads the lines that msgspec refuses, such as ``{"text":"\\ud83d"}`` with a lone
+surrogate, and ``NaN`` or ``1e999`` are errors in both.
 """
 
-# Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
+# Plain JSON has no types: pyright does not know the item types of a dict or list after an isinstance check.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ REFUSED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 class BadLine(Exception):
-    """A line that is not one JSON object; ``reason`` says why, without any of its content, and ``kind`` in a word."""
+    """Raised for a line that is not one JSON object.
+
+    ``reason`` is a sentence that has none of the line's content. ``kind`` is the word of :class:`InvalidLine`.
+    """
 
     def __init__(self, kind: InvalidKind, reason: str) -> None:
         super().__init__(kind, reason)
@@ -37,7 +41,7 @@ _decode_any = msgspec.json.Decoder().decode
 _encoder = msgspec.json.Encoder()
 _encode = _encoder.encode
 _dump = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":")).encode
-#: Exceptions of these encoders for a value that they cannot encode, such as a whole number above 64 bits.
+#: Exceptions of ``_encode`` and ``_dump`` for a value that they cannot encode, such as a whole number above 64 bits.
 _NO_FORM = (ValueError, OverflowError, RecursionError)
 _KINDS = {
     list: "an array",
@@ -62,7 +66,7 @@ def _finite(digits: str) -> float:
 
 
 def _noting(ambiguous: Ambiguities) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
-    """A hook for :mod:`json` that makes dicts as usual, and records keys with two different values."""
+    """Return a hook for :mod:`json` that makes dicts, and adds to ``ambiguous`` the keys with two different values."""
 
     def make(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         made = dict(pairs)
@@ -77,14 +81,13 @@ _NUMBERS: dict[str, Any] = {"parse_constant": _refuse_constant, "parse_float": _
 _strict = json.JSONDecoder(**_NUMBERS)
 
 
-#: Matches a text whose first character, after white space, begins no JSON value. Tests check that json gives the same
-#: reason for such a text.
+#: Matches a text that does not begin with a JSON value. Tests check that json reports the same reason for such a text.
 _NO_VALUE = re.compile(r"(?![ \t\r\n]*(?:[\[{\"0-9-]|true|false|null|NaN|Infinity|\Z))")
 _NO_VALUE_REASON = "not JSON: Expecting value at character 0 of the line"
 
 
 def _without_surrogates(value: Any) -> Any:
-    """The value with each lone surrogate replaced. Changes lists and dicts in place: Ambiguities refer to their ids."""
+    """Replace each lone surrogate by U+FFFD. Changes lists and dicts in place, because Ambiguities have their ids."""
     if isinstance(value, str):
         return SURROGATE.sub("\ufffd", value)
     if isinstance(value, list):
@@ -97,7 +100,7 @@ def _without_surrogates(value: Any) -> Any:
 
 
 class Objects:
-    """Reads JSON objects as plain dicts, with lone surrogates kept or replaced; base of DictLines and TypedLines."""
+    """Reads JSON objects as plain dicts, and keeps or replaces lone surrogates. Base of DictLines and TypedLines."""
 
     def __init__(self, surrogates: str) -> None:
         if surrogates not in ("keep", "replace"):
@@ -105,14 +108,14 @@ class Objects:
         self.keep: bool = surrogates == "keep"
         self.repaired: int = 0
         self.unknown = 0
-        # Made on first use: making it takes as long as decoding a line, and most streams never need it.
+        # Made on first use: to make it takes as long as to decode a line, and most streams do not need it.
         self._noting_decoder: json.JSONDecoder | None = None
         self._ambiguous: Ambiguities = {}
 
     def object(self, line: bytes) -> dict[str, Any]:
-        """The JSON object of a line; if a key occurs twice, with the last value. Raises :class:`BadLine`."""
+        """Return the JSON object of a line. If a key occurs twice, its last value counts. Raises :class:`BadLine`."""
         text = _text(line)
-        if _NO_VALUE.match(text):  # logs are full of such lines; two parsers' exceptions would take six times as long
+        if _NO_VALUE.match(text):  # plain text in a log: the exceptions of two parsers would take six times as long
             raise BadLine("not_json", _NO_VALUE_REASON)
         try:
             value = _decode_any(text)
@@ -141,10 +144,10 @@ class Objects:
         self._ambiguous.clear()
 
     def _unambiguous_object(self, line: bytes) -> dict[str, Any] | None:
-        """The object of a line in which certainly no key occurs twice in an object; None if one may.
+        """Return the object of a line in which no object has a key twice; None if the line may have one.
 
-        A line is certain if encoding its object again gives the same bytes, since no dict has a key twice. This holds
-        for all lines of the CLI without rare escapes, and takes a third of the time of recording the keys.
+        The object is encoded again. If the bytes are the same, the line has no key twice, because a dict cannot have
+        one. This works for all lines of the CLI without rare escapes, and takes a third of the time of recording keys.
         """
         line = line.strip(_BLANK)
         try:
@@ -169,7 +172,7 @@ class Objects:
         return mended
 
     def _by_json(self, text: str, decoder: json.JSONDecoder) -> Any:
-        """Read a text that msgspec may have refused. In addition, json accepts only lone surrogates."""
+        """Read a text that msgspec may have refused. Of invalid texts, json accepts only those with lone surrogates."""
         try:
             value = decoder.decode(text.strip(" \t\r\n"))
             return self._mended(value, json.dumps(value, ensure_ascii=False)) if "\\u" in text else value
@@ -182,7 +185,7 @@ class Objects:
             raise BadLine("too_deep", "nested too deeply") from None
 
     def _mended(self, value: Any, dumped: str) -> Any:
-        """The value, with lone surrogates counted, and replaced if wanted. ``dumped`` is its JSON text."""
+        """Count a value with lone surrogates, and replace them unless they are kept. ``dumped`` is its JSON text."""
         try:
             dumped.encode()
         except UnicodeEncodeError:

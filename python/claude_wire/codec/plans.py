@@ -1,11 +1,12 @@
-"""Plans for the native reader. With the plan of a message class, it can make instances of the class.
+"""Plans by which the native reader makes instances of the message classes.
 
-A plan lists the keys of the class, and for each the place of its value in an instance, the types that the value may
-have, and the value for an absent key. The places are found by looking for known objects in an instance. An unusual
-class, such as one with a ``__post_init__``, is refused: msgspec decodes its lines.
+The plan of a class lists its keys. For each key it has the place of the value in an instance, the types of the value,
+and the value for an absent key: ``num_turns`` is an ``int``, is in word 5 of an instance, and is required. To find the
+places, the planner makes an instance with a different float in each field and searches the words of the instance for
+them. An unusual class, such as one with a ``__post_init__``, gets no plan: msgspec decodes its lines.
 """
 
-# Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
+# Plain JSON has no types: pyright does not know the item types of a dict or list after an isinstance check.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ from claude_wire.messages.vocabulary import Vocabulary
 NULL, BOOL, INT, FLOAT, TEXT, LIST, DICT, RECORD, WORD, ANY = (1 << bit for bit in range(10))
 #: The index of the kind that allows anything.
 ANYTHING = 0
-#: The bytes of a word, and the words of a header. An instance is a header, then a word for each value.
+#: The bytes of a word, and the words of a header. An instance has a header, and then a word for each field.
 WORD_BYTES, HEADER_WORDS = 8, 2
 
 _SCALARS: dict[Any, int] = {type(None): NULL, bool: BOOL, int: INT, float: FLOAT, str: TEXT, msgspec.UnsetType: 0}
-#: The code of every factory of a constant.
+#: The code of the functions that :func:`constant` makes: their results never change.
 _CONSTANT = cast("Any", constant(None)).default_factory.__code__
 
 
@@ -42,8 +43,8 @@ class Plans:
     """Plans the classes of a vocabulary, one after another.
 
     Args:
-        change_plan: adds to the plan of the reader, see rust/src/ffi/python/plan.rs; returns False while it is in use.
-        slots_of: finds objects in an instance.
+        change_plan: adds to the reader's plan, see rust/src/ffi/python/plan.rs. Returns False if the reader is in use.
+        slots_of: returns the indexes of the words of an instance that refer to given objects.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class Plans:
         self._change((), tuple(tops), open_types, (UnknownMessage, "unknown type", "unknown subtype"))
 
     def plan(self, id: int) -> bool:
-        """Plan the class with this number, unless it is planned. Returns False if the reader is in use."""
+        """Plan the class with this number, unless it has a plan. Returns False if the reader is in use."""
         if id in self._planned:
             return True
         cls = self._by_id[id]
@@ -77,7 +78,7 @@ class Plans:
         try:
             shape: tuple[Any, ...] | None = self._shape(cls)
         except BaseException as error:
-            # Perhaps in the middle of a kind: Ctrl-C can come at any time.
+            # Ctrl-C may have interrupted the planning of a kind: remove the kinds that this call has added.
             del self._new_kinds[kinds:]
             self._kinds = {hint: kind for hint, kind in self._kinds.items() if kind < self._kind_count + kinds}
             if not isinstance(error, Unplannable):
@@ -98,24 +99,24 @@ class Plans:
         kinds = tuple(self._new_kinds)
         if not self._change_plan((len(self._by_id), self._kind_count, kinds, shapes, tops, open_types, unknown)):
             return False
-        # In one statement, so that Ctrl-C cannot come in between.
+        # In one statement, because Ctrl-C can interrupt between two statements.
         self._new_kinds, self._kind_count = [], self._kind_count + len(kinds)
         return True
 
     def _class(self, cls: type[Wire]) -> int:
         if cls not in self._classes:
-            # In this order: after Ctrl-C, no two classes may have one number.
+            # In this order: if Ctrl-C interrupts between the two lines, no two classes get the same number.
             self._by_id.append(cls)
             self._classes[cls] = len(self._by_id) - 1
         return self._classes[cls]
 
     def _shape(self, cls: type[Wire]) -> tuple[Any, ...]:
-        """The class, the words of an instance, the tag, the fields with the tag last, and the slot of ``extra``."""
+        """Return the class, the words of an instance, the tag, the fields (tag last), and the slot of ``extra``."""
         config, infos = cls.__struct_config__, fields(cls)
         unusual = config.gc or config.array_like or config.weakref or config.dict
         if unusual or config.cache_hash or hasattr(cls, "__post_init__"):
             raise Unplannable
-        # Messages share what cannot change; and a tag may be a number.
+        # Messages share values, so the class must be frozen. The reader compares only tags that are strings.
         if not config.frozen or not isinstance(config.tag, str | None):
             raise Unplannable
         words = cls.__basicsize__ // WORD_BYTES
@@ -133,7 +134,7 @@ class Plans:
         return cls, words, (config.tag or "").encode(), tuple(rows), extra
 
     def _kind(self, hint: Any) -> int:
-        """The number of a kind of values."""
+        """Return the number of the kind for a type annotation, and make the kind if it is new."""
         if hint is Any:
             return ANYTHING
         if hint not in self._kinds:
@@ -170,7 +171,7 @@ class Plans:
             else:
                 raise Unplannable
         if may_be & LIST and may_be & DICT:
-            raise Unplannable  # a kind has one item for both
+            raise Unplannable  # a kind has only one kind of items
         tag_field = (structs[0].__struct_config__.tag_field or "") if structs else ""
         tagged = tuple((self._class(cls), str(cls.__struct_config__.tag or "").encode()) for cls in structs)
         unknown = (unknown_class(structs), f"unknown {tag_field}") if len(structs) > 1 else None
@@ -178,8 +179,8 @@ class Plans:
 
 
 def slots_of_fields(cls: type[Wire], slots_of: Callable[[tuple[Any, ...]], list[int]]) -> list[int]:
-    """The index of the word of an instance for each field. The class must have no ``__post_init__``."""
-    # New objects, which are nowhere else.
+    """Return the index of each field's word in an instance. The class must have no ``__post_init__``."""
+    # New floats: no other word of the instance refers to one of them.
     probes: tuple[Any, ...] = tuple(float(number) + 0.5 for number in range(len(cls.__struct_fields__)))
     instance = cls(**dict(zip(cls.__struct_fields__, probes, strict=True)))
     slots = slots_of((instance, cls.__basicsize__ // WORD_BYTES, probes))
@@ -189,13 +190,13 @@ def slots_of_fields(cls: type[Wire], slots_of: Callable[[tuple[Any, ...]], list[
 
 
 def _defaults(info: FieldInfo) -> tuple[Any, ...]:
-    """The value of a field whose key is absent; empty if the key is required."""
+    """Return a tuple of the value of a field whose key is absent; the tuple is empty if the key is required."""
     if info.default is not msgspec.NODEFAULT:
         default = info.default
     elif getattr(info.default_factory, "__code__", None) is _CONSTANT:
         default = info.default_factory()
     elif info.default_factory is not msgspec.NODEFAULT:
-        raise Unplannable  # it may differ each time
+        raise Unplannable  # the factory may return another value each time
     else:
         return ()
     if default is not None and default is not msgspec.UNSET and type(default) not in (str, int, bool, float):
