@@ -33,7 +33,7 @@ def in_words(outcome: Outcome) -> list[str]:
 def table(outcomes: Sequence[Outcome]) -> list[str]:
     """Return a table with a row for each scenario, and a line that counts the verdicts."""
     width = max(len(name) for name in ("scenario", *(outcome.scenario.name for outcome in outcomes)))
-    lines = [f"{'scenario':{width}}  {'verdict':14}  rules that do not hold"]
+    lines = [f"{'scenario':{width}}  {'verdict':14}  broken rules"]
     for outcome in outcomes:
         broken = ", ".join(finding.rule.name for finding in outcome.findings if finding.verdict != "pass")
         lines.append(f"{outcome.scenario.name:{width}}  {outcome.verdict:14}  {broken}".rstrip())

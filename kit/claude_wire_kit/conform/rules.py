@@ -38,7 +38,7 @@ def _rule(name: str, says: str) -> Callable[[Callable[[Evidence], str | None]], 
 
 
 def _equal(found: Any, wanted: Any) -> str | None:
-    return None if found == wanted else f"{shown(found)} in place of {shown(wanted)}"
+    return None if found == wanted else f"{shown(found)}, expected {shown(wanted)}"
 
 
 def shown(value: Any) -> str:
@@ -50,9 +50,9 @@ def shown(value: Any) -> str:
 
 
 def starts() -> Rule:
-    @_rule("starts", "The host starts the program that it was given as its CLI.")
+    @_rule("starts", "The host starts the program of `CLAUDE_WIRE_CONFORM_CLI` as its CLI.")
     def check(seen: Evidence) -> str | None:
-        return None if seen.recording is not None else "it was never started"
+        return None if seen.recording is not None else "the host did not start it"
 
     return check
 
@@ -68,7 +68,7 @@ def ends() -> Rule:
 
 
 def prints_lines() -> Rule:
-    @_rule("lines", "All that the host prints is lines of this page.")
+    @_rule("lines", "Each line that the host prints has a form of this page.")
     def check(seen: Evidence) -> str | None:
         wrong = seen.wrong_lines
         return f"{len(wrong)} other lines, the first: {one_line(repr(wrong[0]), 120)}" if wrong else None
@@ -77,7 +77,7 @@ def prints_lines() -> Rule:
 
 
 def writes_messages() -> Rule:
-    @_rule("wire", "Each line that the host writes to the agent is a message of a host.")
+    @_rule("wire", "Each line that the host writes to the agent is a message that hosts may send.")
     def check(seen: Evidence) -> str | None:
         for line in seen.sent_lines:
             try:
@@ -111,7 +111,7 @@ def flags(**wanted: Any) -> Rule:
 
 
 def prompts(*texts: str) -> Rule:
-    @_rule("prompts", "Each prompt is written to the agent once, in order, as it was given.")
+    @_rule("prompts", "The host writes each prompt to the agent once, unchanged and in order.")
     def check(seen: Evidence) -> str | None:
         return _equal(seen.prompts, list(texts))
 
@@ -120,15 +120,15 @@ def prompts(*texts: str) -> Rule:
 
 def leaves(*, killed: bool = False) -> Rule:
     says = (
-        "The host ends the agent, which goes on after the end of its input."
+        "The host terminates the agent, which keeps running after its input ends."
         if killed
-        else ("The host ends the agent by ending its input, and leaves it the time to end by itself.")
+        else ("The host closes the input of the agent, and waits until the agent exits.")
     )
 
     @_rule("leaves", says)
     def check(seen: Evidence) -> str | None:
         if not seen.end:
-            return "the agent was killed without the chance to end, or goes on without its host"
+            return "the agent was killed before it could exit, or it still runs without its host"
         if killed:
             return None if seen.end["rc"] == 143 else f"the agent ended with exit code {seen.end['rc']}"
         return None if seen.end["rc"] < 128 else f"the agent was ended by signal {seen.end['rc'] - 128}"
@@ -149,7 +149,7 @@ def no_error() -> Rule:
 
 
 def texts(*wanted: str) -> Rule:
-    @_rule("text", "The texts of the model are printed, whole, each once, in order.")
+    @_rule("text", "The host prints each text of the model once, complete and in order.")
     def check(seen: Evidence) -> str | None:
         return _equal([line["text"] for line in seen.of("text")], list(wanted))
 
@@ -157,7 +157,7 @@ def texts(*wanted: str) -> Rule:
 
 
 def deltas(*wanted: str) -> Rule:
-    @_rule("delta", "Each piece of a text is printed as it comes.")
+    @_rule("delta", "The host prints each piece of a text when it arrives.")
     def check(seen: Evidence) -> str | None:
         found = [line["text"] for line in seen.of("delta")]
         return _equal(found, list(wanted)) if len(found) == len(wanted) else f"{len(found)} pieces of {len(wanted)}"
@@ -166,7 +166,7 @@ def deltas(*wanted: str) -> Rule:
 
 
 def half_characters() -> Rule:
-    @_rule("delta", "The pieces come, with the halves of the character as they are, or as U+FFFD.")
+    @_rule("delta", "The host prints the pieces. Each half of a character is unchanged or U+FFFD.")
     def check(seen: Evidence) -> str | None:
         found = _paired("".join(line["text"] for line in seen.of("delta")))
         wanted = ("Smile: \U0001f600.", "Smile: \ufffd\ufffd.")
@@ -176,7 +176,7 @@ def half_characters() -> Rule:
 
 
 def half_text() -> Rule:
-    @_rule("text", "The texts come, with the half of the character as it is, or as U+FFFD.")
+    @_rule("text", "The host prints the texts. Half of a character is unchanged or U+FFFD.")
     def check(seen: Evidence) -> str | None:
         found = [_paired(line["text"]) for line in seen.of("text")]
         return _equal(found, ["Smile: \U0001f600.", "Cut: \ufffd", "After."])
@@ -190,7 +190,7 @@ def _paired(text: str) -> str:
 
 
 def thinking(text: str) -> Rule:
-    @_rule("thinking", "What the model thinks is printed, before its text.")
+    @_rule("thinking", "The host prints the thinking of the model before its text.")
     def check(seen: Evidence) -> str | None:
         kinds = [line["type"] for line in seen.printed if line["type"] in ("thinking", "text")]
         wrong = _equal([line["thinking"] for line in seen.of("thinking")], [text])
@@ -200,7 +200,7 @@ def thinking(text: str) -> Rule:
 
 
 def tool_uses(*wanted: tuple[str, Object]) -> Rule:
-    @_rule("tool_use", "Each use of a tool is printed with its name and its input.")
+    @_rule("tool_use", "The host prints each tool use with its name and its input.")
     def check(seen: Evidence) -> str | None:
         return _equal([[line["name"], line["input"]] for line in seen.of("tool_use")], [list(one) for one in wanted])
 
@@ -215,7 +215,7 @@ def tool_results(*wanted: tuple[str | None, bool], of: Sequence[int] | None = No
         of: the index of the tool use that each result belongs to. By default the results are in the order of the uses.
     """
 
-    @_rule("tool_result", "Each result of a tool is printed with its content, and with the id of its use.")
+    @_rule("tool_result", "The host prints each tool result with its content and the id of the tool use.")
     def check(seen: Evidence) -> str | None:
         found = seen.of("tool_result")
         contents = [[_plain(line["content"]), bool(line.get("is_error"))] for line in found]
@@ -227,7 +227,7 @@ def tool_results(*wanted: tuple[str | None, bool], of: Sequence[int] | None = No
         if wrong is None and [line["tool_use_id"] for line in found] != [
             ids[place] for place in order if place < len(ids)
         ]:
-            return "a result has not the id of its use"
+            return "a result does not have the id of its tool use"
         return wrong
 
     return check
@@ -240,7 +240,7 @@ def _plain(content: Any) -> Any:
 
 
 def users(*wanted: str) -> Rule:
-    @_rule("user", "The prompt that the agent sends back is printed as the user's.")
+    @_rule("user", "The host prints the prompt that the agent sends back as a line of type `user`.")
     def check(seen: Evidence) -> str | None:
         return _equal([line["text"] for line in seen.of("user")], list(wanted))
 
@@ -248,7 +248,7 @@ def users(*wanted: str) -> Rule:
 
 
 def session(id: str) -> Rule:
-    @_rule("init", "The id of the session is printed.")
+    @_rule("init", "The host prints the id of the session.")
     def check(seen: Evidence) -> str | None:
         return _equal([line["session_id"] for line in seen.of("init")], [id])
 
@@ -277,7 +277,7 @@ def results(*wanted: tuple[str, bool], text: str | None = None, output: Any = No
 
 
 def no_result() -> Rule:
-    @_rule("result", "No result is printed: none came.")
+    @_rule("result", "The host prints no result, because the agent sent none.")
     def check(seen: Evidence) -> str | None:
         return _equal([line["subtype"] for line in seen.of("result")], [])
 
@@ -293,7 +293,7 @@ def error() -> Rule:
 
 
 def rate_limit(status: str) -> Rule:
-    @_rule("rate_limit", "The state of the rate limit is printed.")
+    @_rule("rate_limit", "The host prints the status of the rate limit.")
     def check(seen: Evidence) -> str | None:
         return _equal([line["status"] for line in seen.of("rate_limit")], [status])
 
@@ -301,7 +301,7 @@ def rate_limit(status: str) -> Rule:
 
 
 def unknown(*names: str) -> Rule:
-    @_rule("unknown", f"What the host does not know is given to its user: {', '.join(f'`{name}`' for name in names)}.")
+    @_rule("unknown", f"The host prints as `unknown`: {', '.join(f'`{name}`' for name in names)}.")
     def check(seen: Evidence) -> str | None:
         return _equal([line["name"] for line in seen.of("unknown")], list(names))
 
@@ -309,7 +309,7 @@ def unknown(*names: str) -> Rule:
 
 
 def called(kind: str, *wanted: Object) -> Rule:
-    @_rule("callback", "The callback is called once for each question, with what the agent asked.")
+    @_rule("callback", "The host calls the callback once for each request of the agent, with its values.")
     def check(seen: Evidence) -> str | None:
         return _equal([{key: line.get(key) for key in wanted[0]} for line in seen.of(kind)], list(wanted))
 
@@ -326,10 +326,10 @@ def answered(subtype: str, says: str, wanted: Object) -> Rule:
     def check(seen: Evidence) -> str | None:
         questions = seen.asked(subtype)
         if len(questions) != 1:
-            return f"the agent asked {len(questions)} times, and should have asked once"
+            return f"the agent sent {len(questions)} requests instead of one"
         given = seen.answers.get(questions[0][0], [])
         if len(given) != 1:
-            return f"the question has {len(given)} answers"
+            return f"the request has {len(given)} answers"
         payload = given[0].get("response")
         if given[0].get("subtype") == "success" and isinstance(payload, dict) and payload.items() >= wanted.items():
             return None
@@ -339,7 +339,7 @@ def answered(subtype: str, says: str, wanted: Object) -> Rule:
 
 
 def refused_unknown() -> Rule:
-    @_rule("answer", "The request that nobody knows is answered once, with an error.")
+    @_rule("answer", "The host answers the unknown request once, with an error.")
     def check(seen: Evidence) -> str | None:
         return _equal([one.get("subtype") for one in seen.answers.get(UNKNOWN_REQUEST, [])], ["error"])
 
@@ -347,7 +347,7 @@ def refused_unknown() -> Rule:
 
 
 def interrupted() -> Rule:
-    @_rule("interrupt", "The host asks for an interrupt once, before the next prompt.")
+    @_rule("interrupt", "The host sends one interrupt request before the next prompt.")
     def check(seen: Evidence) -> str | None:
         if len(seen.requests("interrupt")) != 1:
             return f"{len(seen.requests('interrupt'))} requests"
@@ -362,7 +362,7 @@ def _kind(line: Object) -> Any:
 
 
 def schema(wanted: Object) -> Rule:
-    @_rule("schema", "The agent gets the schema: by `--json-schema`, or as `jsonSchema` of `initialize`.")
+    @_rule("schema", "The agent gets the schema from `--json-schema` or from `jsonSchema` in `initialize`.")
     def check(seen: Evidence) -> str | None:
         given: list[Any] = [request.get("jsonSchema") for request in seen.requests("initialize")]
         if seen.options is not None:

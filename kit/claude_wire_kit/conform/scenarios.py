@@ -99,14 +99,14 @@ class Scenario:
         permission = self.task.get("permission")
         if permission is not None:
             changed = ", with another input" if "updatedInput" in permission else ""
-            said.append(f"{permission['behavior']} what the agent asks for{changed}")
+            said.append(f"{permission['behavior']} permission requests{changed}")
         said += [f"have a hook for {event}" for event in self.task.get("hooks", ())]
         asked = {
             "partial": "ask for partial messages",
             "mcp": "serve the MCP server calc",
             "schema": "ask for structured output",
             "resume": "resume a session",
-            "replay": "have prompts sent back",
+            "replay": "ask for prompts to be sent back",
         }
         said += [words for key, words in asked.items() if self.task.get(key)]
         return "; ".join(said)
@@ -132,7 +132,7 @@ def _interrupts(until: str) -> Object:
 _TABLE = (
     Scenario(
         "prompt",
-        "It says one text.",
+        "It sends one text.",
         "recording 01_simple_bidi_init",
         plays.prompt,
         _sends("Hello."),
@@ -140,7 +140,7 @@ _TABLE = (
     ),
     Scenario(
         "deltas",
-        "It says a text in five pieces.",
+        "It sends a text in five pieces.",
         "recording 02_long_partial",
         plays.deltas,
         _sends("Count.", partial=True),
@@ -152,7 +152,7 @@ _TABLE = (
     ),
     Scenario(
         "thinking",
-        "It thinks, and says a text.",
+        "It thinks, and sends a text.",
         "recording 03_think_partial",
         plays.thinking,
         _sends("Think."),
@@ -173,7 +173,7 @@ _TABLE = (
     ),
     Scenario(
         "permission_allowed",
-        "It asks whether it may use a tool, and uses it.",
+        "It asks for permission to use a tool, and uses it.",
         "recording 05_perm_allow_deny",
         plays.bash,
         _sends("Touch a.txt.", permission=ALLOWS),
@@ -190,7 +190,7 @@ _TABLE = (
     ),
     Scenario(
         "permission_denied",
-        "It asks whether it may use a tool, and tells the model what the host answers.",
+        "It asks for permission to use a tool, and passes the answer of the host to the model.",
         "recording 05_perm_allow_deny",
         plays.bash,
         _sends("Touch a.txt.", permission=DENIES),
@@ -205,7 +205,7 @@ _TABLE = (
     ),
     Scenario(
         "permission_changed",
-        "It asks whether it may use a tool, and uses it with the input of the answer.",
+        "It asks for permission to use a tool, and uses it with the input from the answer.",
         "recording 05_perm_allow_deny",
         plays.bash,
         _sends("Touch a.txt.", permission=CHANGES),
@@ -220,7 +220,7 @@ _TABLE = (
     ),
     Scenario(
         "hook_blocks",
-        "It asks the hook before it uses a tool, and asks for no permission if the hook refuses.",
+        "It calls the hook before it uses a tool, and does not ask for permission if the hook denies the tool.",
         "recording 06_hooks",
         plays.bash,
         _sends("Touch a.txt.", permission=ALLOWS, hooks={"PreToolUse": REFUSES}),
@@ -235,7 +235,7 @@ _TABLE = (
     ),
     Scenario(
         "hook_context",
-        "It asks the hook before the prompt, and says what the hook adds.",
+        "It calls the hook before the prompt, and sends the text that the hook adds.",
         "recording 06_hooks",
         plays.hook_context,
         _sends("Hello.", hooks={"UserPromptSubmit": ADDS}),
@@ -248,7 +248,7 @@ _TABLE = (
     ),
     Scenario(
         "mcp_tool",
-        "It shakes hands with the MCP server in the host, and calls a tool that works and one that fails.",
+        "It connects to the MCP server in the host, and calls one tool that works and one that fails.",
         "recording 07_mcp",
         plays.mcp_tool,
         _sends("Add.", mcp=True),
@@ -262,7 +262,7 @@ _TABLE = (
     ),
     Scenario(
         "interrupt_text",
-        "It is interrupted while it says a text, and answers the next prompt.",
+        "It is interrupted while it sends a text, and answers the next prompt.",
         "recording 08_interrupt",
         plays.interrupt_text,
         _interrupts("delta"),
@@ -288,7 +288,7 @@ _TABLE = (
     ),
     Scenario(
         "busy_prompts",
-        "It works until two more prompts have come, and answers both in one turn.",
+        "It works until two more prompts have arrived, and answers both in one turn.",
         "recording 12_multi_noreplay",
         plays.busy_prompts,
         {
@@ -306,7 +306,7 @@ _TABLE = (
     ),
     Scenario(
         "background",
-        "A subagent works on after the first result. Its tool asks the hook, and its end begins another turn.",
+        "A subagent works on after the first result. Its tool calls the hook, and its end starts another turn.",
         "recording 15_subagent_background",
         plays.background,
         _sends("Look around.", hooks={"PreToolUse": REFUSES}),
@@ -321,7 +321,7 @@ _TABLE = (
     ),
     Scenario(
         "structured",
-        "It gives structured output.",
+        "It sends structured output.",
         "recording 13_struct_bidi",
         plays.structured,
         _sends("How many words?", schema=SCHEMA),
@@ -329,7 +329,7 @@ _TABLE = (
     ),
     Scenario(
         "structured_failure",
-        "It fails to give structured output.",
+        "It fails to produce structured output.",
         "recording 13_struct_invalid_input",
         plays.structured_failure,
         _sends("How many words?", schema=SCHEMA),
@@ -351,7 +351,7 @@ _TABLE = (
     ),
     Scenario(
         "rate_limit",
-        "It tells how far the rate limit is used up.",
+        "It reports the usage of the rate limit.",
         "session rate_limit_events",
         plays.rate_limit,
         _sends("Go."),
@@ -359,7 +359,7 @@ _TABLE = (
     ),
     Scenario(
         "resume_replays",
-        "It goes on with a session, and sends the prompt back.",
+        "It resumes a session, and sends the prompt back.",
         "recordings 12_multi_replay and 16_resume_b",
         plays.resume_replays,
         _sends("Go on.", resume=RESUMED, replay=True),
@@ -372,7 +372,7 @@ _TABLE = (
     ),
     Scenario(
         "unknown_type",
-        "Between its texts come a message of an unknown type and one of an unknown subtype.",
+        "Between its texts, it sends a message of an unknown type and one of an unknown subtype.",
         "rule: every release of the CLI adds types",
         plays.unknown_type,
         _sends("Go."),
@@ -384,7 +384,7 @@ _TABLE = (
     ),
     Scenario(
         "unknown_block",
-        "One message has an unknown block beside a text.",
+        "One message has an unknown block and a text.",
         "recording 16_unknown_block",
         plays.unknown_block,
         _sends("Go."),
@@ -392,7 +392,7 @@ _TABLE = (
     ),
     Scenario(
         "unknown_event",
-        "Around the pieces of a text come an event and a delta of unknown types.",
+        "Between the pieces of a text, it sends an event and a delta of unknown types.",
         "rule: the API adds events",
         plays.unknown_event,
         _sends("Go.", partial=True),
@@ -405,7 +405,7 @@ _TABLE = (
     ),
     Scenario(
         "unknown_key",
-        "A message has unknown keys at each level, and a value that is not in its set.",
+        "A message has unknown keys at each level, and an unknown value for a known key.",
         "rule: every release of the CLI adds fields",
         plays.unknown_key,
         _sends("Go."),
@@ -413,7 +413,7 @@ _TABLE = (
     ),
     Scenario(
         "unknown_request",
-        "It asks the host what no host knows, and waits for the answer.",
+        "It sends a control request of an unknown subtype, and waits for the answer.",
         "rule: the CLI waits for an answer to each of its requests",
         plays.unknown_request,
         _sends("Go.", permission=ALLOWS),
@@ -421,7 +421,7 @@ _TABLE = (
     ),
     Scenario(
         "long_line",
-        "It says a text of 20 MiB in one line.",
+        "It sends a text of 20 MiB in one line.",
         "recording 11_huge",
         plays.long_line,
         _sends("Go."),
@@ -429,7 +429,7 @@ _TABLE = (
     ),
     Scenario(
         "many_deltas",
-        "It says 10,000 pieces of a text at once.",
+        "It sends 10,000 pieces of a text without a pause.",
         "recording 19_slowread_long_6",
         plays.many_deltas,
         _sends("Go.", partial=True),
@@ -437,7 +437,7 @@ _TABLE = (
     ),
     Scenario(
         "half_emoji",
-        "Two pieces cut a character in two, and a text ends with half a character.",
+        "Two pieces each have one half of a character, and a text ends with half a character.",
         "recording 10_unicode",
         plays.half_emoji,
         _sends("Go.", partial=True),
@@ -445,15 +445,15 @@ _TABLE = (
     ),
     Scenario(
         "noise",
-        "Between its lines come words, blank lines, and a message that ends with CRLF.",
-        "rule: what the CLI starts may write to its output",
+        "Between its lines, it writes plain text, blank lines, and a message that ends with CRLF.",
+        "rule: programs that the CLI starts may write to its output",
         plays.noise,
         _sends("Go."),
         (rules.texts("Before.", "With a carriage return.", "After."), rules.results(SUCCESS)),
     ),
     Scenario(
         "not_objects",
-        "Between its lines comes JSON that is no object.",
+        "Between its lines, it writes JSON that is not an object.",
         "rule: a message is an object",
         plays.not_objects,
         _sends("Go."),
@@ -462,7 +462,7 @@ _TABLE = (
     ),
     Scenario(
         "garbage",
-        "Between its lines comes a message that was cut in the middle.",
+        "Between its lines, it writes the first half of a message.",
         "rule: nothing after garbage is lost",
         plays.garbage,
         _sends("Go."),
@@ -471,7 +471,7 @@ _TABLE = (
     ),
     Scenario(
         "not_utf8",
-        "Between its lines comes a message with bytes that are no UTF-8.",
+        "Between its lines, it writes a message with bytes that are not UTF-8.",
         "rule: nothing after garbage is lost",
         plays.not_utf8,
         _sends("Go."),
@@ -488,7 +488,7 @@ _TABLE = (
     ),
     Scenario(
         "stall",
-        "It says nothing for three seconds in the middle of a line.",
+        "It pauses for three seconds in the middle of a line.",
         "recording 18_hold",
         plays.stall,
         _sends("Go."),
@@ -497,7 +497,7 @@ _TABLE = (
     *(
         Scenario(
             f"exit_{code}",
-            f"It ends in the middle of a turn, with exit code {code}.",
+            f"It exits in the middle of a turn, with exit code {code}.",
             "rule: a turn without a result has failed",
             plays.exits(code),
             _sends("Go."),
@@ -520,7 +520,7 @@ _TABLE = (
     Scenario(
         "no_line_feed",
         "Its output ends with the result, without a line feed.",
-        "rule: a line that is whole without its line feed counts",
+        "rule: a complete line counts even without its line feed",
         plays.no_line_feed,
         _sends("Go."),
         (rules.texts("Before."), rules.results(SUCCESS)),
@@ -528,8 +528,8 @@ _TABLE = (
     ),
     Scenario(
         "will_not_end",
-        "It goes on after the end of its input.",
-        "rule: a host ends its CLI by the end of its input, then by SIGTERM",
+        "It keeps running after its input ends.",
+        "rule: a host first closes the input of its CLI, then sends SIGTERM",
         plays.will_not_end,
         _sends("Go."),
         (rules.texts("I stay."), rules.results(SUCCESS)),
