@@ -259,7 +259,7 @@ class _Handler(BaseHTTPRequestHandler):
         older = max(0, len(session.events) - max(count, session.at_once))
         epoch, line = (session.epoch, older) if last is None else map(int, last.split(".")[:2])
         if epoch != session.epoch:
-            self._json(410, {"error": "epoch", "message": "the id is of another journal"})
+            self._json(410, {"error": "epoch", "message": "the id belongs to another journal"})
             return
         self._head(200, {"Content-Type": "text/event-stream", "Connection": "close"})
         self.close_connection = True

@@ -21,7 +21,7 @@ from claude_wire_kit.terminal.columns import printed, terminal_width
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.argument("command", metavar="-- COMMAND...", nargs=-1, type=click.UNPROCESSED)
 @click.option("--only", metavar="NAME", multiple=True, type=click.Choice(list(SCENARIOS)), help="Run this scenario.")
-@click.option("--list", "listed", is_flag=True, help="List the scenarios, and end.")
+@click.option("--list", "listed", is_flag=True, help="List the scenarios and exit.")
 @click.option("--json", "json_wanted", is_flag=True, help="Print one JSON object instead of text.")
 @click.option("--timeout", type=click.FloatRange(min=1), default=60, show_default=True, help="Seconds for a scenario.")
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Scenarios at a time.")

@@ -36,7 +36,7 @@ RACE_SECONDS = 5.0
 
 
 @click.command()
-@click.option("--no-bench", is_flag=True, help="Show the conversation only; measure nothing.")
+@click.option("--no-bench", is_flag=True, help="Show only the conversation, without measurements.")
 def demo(no_bench: bool) -> None:
     """Talk to an agent, then measure decoders on a recording.
 

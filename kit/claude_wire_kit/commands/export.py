@@ -20,7 +20,7 @@ TABLES = ["messages", "blocks", "usage", "results", "answers"]
 
 @click.command()
 @takes_folder
-@click.option("-o", "--output", metavar="DIR", required=True, help="A new or an empty folder.")
+@click.option("-o", "--output", metavar="DIR", required=True, help="A new or empty folder.")
 @click.option("--table", type=click.Choice(TABLES), default="messages", show_default=True, help="Which table.")
 @click.option("--format", "form", type=click.Choice(["parquet", "csv"]), default="parquet", show_default=True)
 @takes_period
@@ -79,7 +79,7 @@ def export(
                 paths, output, **kinds, within=period.bounds(), jobs=jobs or most, on_part=progress.show
             )
     except (OSError, ValueError) as error:
-        raise Failure(f"nothing is exported: {printable(str(error), keep='')}") from error
+        raise Failure(f"nothing was exported: {printable(str(error), keep='')}") from error
     if said := done.report.warning:
         click.echo(f"note: {printable(said, keep='')}", err=True)
     if not done.rows:

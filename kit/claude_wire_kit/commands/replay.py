@@ -66,18 +66,18 @@ def _stall_before(before_line: int, seconds: float) -> faults.Stall:
 @click.option("--no-wait", is_flag=True, help="Do not wait for input.")
 @click.option("--script", type=click.Path(dir_okay=False), help="Write a program that plays the recording.")
 @_fault("--cut-at", faults.CutOutput, "BYTE CODE", "Exit there, with this code.")
-@_fault("--kill-at", faults.Kill, "BYTE", "Die there by SIGKILL.")
-@_fault("--stall-at", _stall_at, "BYTE SECONDS", "Stand still there.")
-@_fault("--stall-before", _stall_before, "LINE SECONDS", "Stand still there.")
+@_fault("--kill-at", faults.Kill, "BYTE", "Die there of SIGKILL.")
+@_fault("--stall-at", _stall_at, "BYTE SECONDS", "Pause there.")
+@_fault("--stall-before", _stall_before, "LINE SECONDS", "Pause there.")
 @_fault("--garbage-before", faults.GarbageLine, "LINE", "Write a line that is not JSON there.")
 @_fault("--flood-stderr", faults.FloodStderr, "BYTES", "First write this many bytes to standard error.")
 @_fault("--ignore-term", faults.IgnoreTerm, "SECONDS", "Ignore SIGTERM and the end of input.")
-@_fault("--hold-stdout", faults.HoldStdout, "SECONDS", "Leave a child that holds standard output open.")
+@_fault("--hold-stdout", faults.HoldStdout, "SECONDS", "Leave a child that keeps standard output open.")
 @_fault("--close-stdout", faults.CloseStdout, "SECONDS", "At the end close standard output, and keep running.")
 @_fault("--exit-at-once", faults.ExitAtOnce, "CODE", "Read and write nothing.")
 @_fault("--write-first", faults.WriteFirst, "BYTES", "Write this many bytes before reading any input.")
 @_fault("--silence", faults.Silence, "SECONDS", "Write nothing; without input, end after this time.")
-@_fault("--give-up", faults.GiveUp, "SECONDS", "Exit if nobody reads for this time; the CLI does, after 2.")
+@_fault("--give-up", faults.GiveUp, "SECONDS", "Exit if the host does not read for this time; the CLI uses 2.")
 @click.pass_context
 def replay(
     context: click.Context,

@@ -117,7 +117,7 @@ def _refuse_flags_of_a_cli(context: click.Context) -> None:
         # click 8.1 reports COMMANDLINE as the source of FLAGS even if there are none.
         given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE and context.params[name] != ()
         if given and name not in ("prompt", "attach", "ssh"):
-            raise click.UsageError(f"{parameter.opts[0]} is for a CLI that is started; --attach finds one.")
+            raise click.UsageError(f"{parameter.opts[0]} cannot be used with --attach, which does not start a CLI.")
 
 
 def _run(argv: list[str], prompt: str, cwd: str | None, recorder: Recorder | None) -> int:
@@ -128,4 +128,4 @@ def _run(argv: list[str], prompt: str, cwd: str | None, recorder: Recorder | Non
         if recorder is not None:
             recorder.close()
             if recorder.error is not None:
-                click.echo(f"claude-wire: the recording is not whole: {recorder.error.strerror}", err=True)
+                click.echo(f"claude-wire: the recording is incomplete: {recorder.error.strerror}", err=True)

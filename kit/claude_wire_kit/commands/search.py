@@ -54,7 +54,7 @@ class _Found(NamedTuple):
 @takes_period
 @takes_project
 @click.option("-i", "--ignore-case", is_flag=True, help="Ignore upper and lower case.")
-@click.option("-F", "--fixed-strings", is_flag=True, help="PATTERN is a plain text, not a regular expression.")
+@click.option("-F", "--fixed-strings", is_flag=True, help="PATTERN is plain text, not a regular expression.")
 @click.option("-n", "--newest", type=click.IntRange(1), default=20, show_default=True, help="Number of sessions.")
 @click.option("-m", "--most", type=click.IntRange(1), default=3, show_default=True, help="Matches for each session.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")

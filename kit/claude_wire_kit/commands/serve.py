@@ -43,7 +43,7 @@ GREETING = "Hello! What can you show me?"
 
 @click.command()
 @click.option(
-    "-c", "--config", type=click.Path(dir_okay=False), metavar="FILE", help="Which sessions can be started, in TOML."
+    "-c", "--config", type=click.Path(dir_okay=False), metavar="FILE", help="TOML file with the profiles of sessions."
 )
 @click.option("--folder", type=click.Path(file_okay=False), metavar="DIR", help="State folder of the supervisor.")
 @click.option("--listen", default=ADDRESS, metavar="ADDRESS", show_default=True, help="An address of this machine.")

@@ -68,7 +68,7 @@ def stats(files: tuple[str, ...], as_json: bool) -> None:
     elif len(files) > 1:
         _print(console, total, f"\nall {len(files)} files")
     if total.invalid and not total.messages:
-        click.echo("note: no line is a message; is this a recording?", err=True)
+        click.echo("note: the input has no messages; is it a recording?", err=True)
         click.get_current_context().exit(1)
 
 

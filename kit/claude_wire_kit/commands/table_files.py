@@ -119,14 +119,14 @@ def _new_folder(folder: str) -> str:
     if not folder:
         raise ValueError("the folder has no name")
     if os.path.lexists(target) and not os.path.isdir(target):
-        raise FileExistsError(17, "it is there already, and is no folder", folder)
+        raise FileExistsError(17, "the path exists and is not a folder", folder)
     if os.path.isdir(target):
         if os.listdir(target):
-            raise FileExistsError(17, "there is something in it already", folder)
+            raise FileExistsError(17, "the folder is not empty", folder)
         # A mount point cannot be replaced, and a program that works in the current folder would not see its
         # replacement.
         if os.path.ismount(target) or target == os.path.realpath(os.curdir):
-            raise FileExistsError(17, "the folder is in use: name a new folder in it", folder)
+            raise FileExistsError(17, "the folder is in use: choose a new folder inside it", folder)
     return target
 
 

@@ -46,7 +46,7 @@ def tap(flags: tuple[str, ...], cli: str | None, record: str | None, redact: boo
     if os.name != "posix":
         raise Failure("the tap needs the pipes and signals of POSIX")
     if redact and not record:
-        raise click.UsageError("--redact is about what --record writes.")
+        raise click.UsageError("--redact needs --record.")
     if install is not None and flags:
         raise click.UsageError("--install takes no FLAGS: give them to PATH when it runs.")
     try:
@@ -54,7 +54,7 @@ def tap(flags: tuple[str, ...], cli: str | None, record: str | None, redact: boo
     except CLINotFoundError as error:
         raise Failure(str(error).replace("ClaudeOptions(cli_path=...)", "--cli")) from error
     if is_tap(found):
-        raise Failure(f"{display_name(found)} is a tap itself: name the CLI with --cli")
+        raise Failure(f"{display_name(found)} is a tap: pass the path of the CLI with --cli")
     how = "redacted" if redact else "plain"
     command = [sys.executable, "-I", program.__file__, found, os.path.abspath(record) if record else "", how]
     if install is None:
@@ -64,7 +64,7 @@ def tap(flags: tuple[str, ...], cli: str | None, record: str | None, redact: boo
 
 def _install(command: list[str], path: str, cli: str) -> None:
     if os.path.lexists(path) and not is_tap(path):
-        raise Failure(f"{display_name(path)} exists already, and is not a tap")
+        raise Failure(f"{display_name(path)} already exists and is not a tap")
     script = f'exec {" ".join(map(shlex.quote, command))} "$@"\n'
     try:
         write_private(path, TAP_HEAD + os.fsencode(script), 0o700)

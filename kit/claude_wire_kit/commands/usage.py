@@ -39,7 +39,7 @@ Sums = dict[str, dict[str, AnswerTotals]]
 
 @click.command()
 @takes_folder
-@click.option("--by", type=click.Choice(get_args(By)), default="day", show_default=True, help="What a row is for.")
+@click.option("--by", type=click.Choice(get_args(By)), default="day", show_default=True, help="Group rows by this.")
 @takes_period
 @takes_project
 @click.option("--tz", "zone_name", metavar="ZONE", help="Time zone for day boundaries (default: local).")

@@ -53,7 +53,7 @@ def view(source: str, as_html: bool, output: str | None) -> None:
             _page(source, progress.of(stream, known_size(source)), output or "-")
         return
     if output is not None:
-        raise click.UsageError("-o is the file for a page: it needs --html.")
+        raise click.UsageError("-o needs --html.")
     with closing(Page(Output(), row=source == "-")) as page, pieces(source, both=True) as stream:
         live = LiveView(page)
         page.activity("waiting for the first line")

@@ -89,9 +89,9 @@ class Bridge:
         self._project = project
         self._rules = tuple(progress)
         if not all(map(callable, self._rules)):
-            raise TypeError("progress takes functions, such as those of PROGRESS_RULES")
+            raise TypeError("progress must be a list of functions, such as PROGRESS_RULES")
         if isinstance(permissions_from_tools, (str, bool)):
-            raise TypeError("permissions_from_tools takes the names of tools, such as ['Bash', 'Write']")
+            raise TypeError("permissions_from_tools must be names of tools, such as ['Bash', 'Write']")
         # The tools whose uses become questions. Empty after the agent has asked a question itself.
         self._asked_tools: frozenset[str] = frozenset(permissions_from_tools)
         self._partial = partial

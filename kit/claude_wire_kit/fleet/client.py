@@ -148,9 +148,7 @@ class Fleet(Supervisor):
             SupervisorError: the fleet has no actor on that node.
         """
         if node not in self._nodes:
-            raise SupervisorError(
-                "unknown", f"the fleet has no actor on a node {node}; deploy() starts what is missing"
-            )
+            raise SupervisorError("unknown", f"the fleet has no actor on a node {node}; use deploy() to start it")
         one = copy.copy(self)
         one._node = self._nodes[node]
         return one
@@ -264,7 +262,7 @@ class Fleet(Supervisor):
         """Return the node that has the session named in a command."""
         keys = [key for key in ("attach", "resume", "stop", "remove") if getattr(command, key, None) is not None]
         if not keys:
-            raise SupervisorError("command", "this is done on one node: supervisor() gives its supervisor")
+            raise SupervisorError("command", "this command works on one node: call supervisor() to get its supervisor")
         id = getattr(command, keys[0])
         if not any(id in node.sessions for node in self._nodes.values()):
             await self.nodes()

@@ -179,7 +179,9 @@ class Node:
             try:
                 await self._look_once()
             except Exception as error:  # an error of Ray, whose head may be away for a while
-                logging.getLogger("claude_wire").warning("the actor of a node cannot look: %s", type(error).__name__)
+                logging.getLogger("claude_wire").warning(
+                    "the actor of a node cannot find its supervisor: %s", type(error).__name__
+                )
 
     async def _look_once(self) -> None:
         living = await asyncio.to_thread(_living) if self._clients else set[str]()

@@ -251,5 +251,5 @@ def _place(session: str | Cursor) -> tuple[str, Cursor | None]:
     if isinstance(session, Cursor):
         return session.id, session
     if not isinstance(session, str):
-        raise TypeError(f"a session is given by its id or a Cursor, not {type_of(session)}")
+        raise TypeError(f"session must be an id or a Cursor, not {type_of(session)}")
     return session, None

@@ -81,7 +81,7 @@ class Attachment:
             SupervisorError: for the reasons listed at :class:`Supervisor`.
         """
         if self._connection is not None:
-            raise HandleError("an attachment is opened once; make another one")
+            raise HandleError("an attachment can be opened only once; create another one")
         command: Any = self._command
         if serves is not None and command.role == "driver":
             command = msgspec.structs.replace(command, serves=serves)

@@ -257,7 +257,7 @@ def require_own(connection: socket.socket) -> None:
         SupervisorError: the supervisor runs as another user.
     """
     if hasattr(socket, "SO_PEERCRED") and (user := user_of(connection)) not in (os.geteuid(), 0):
-        raise SupervisorError("refused", f"the supervisor is another user's, with the id {user}")
+        raise SupervisorError("refused", f"the supervisor belongs to another user, with the id {user}")
 
 
 def raise_descriptors() -> None:

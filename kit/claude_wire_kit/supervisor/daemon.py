@@ -262,7 +262,7 @@ class Daemon:
 
     def _create(self, connection: Connection, command: Create) -> None:
         if command.after is not None:
-            raise RefusedError("command", "a session that is created has no lines before it: leave out after")
+            raise RefusedError("command", "a new session has no lines yet: leave out after")
         self._answer(connection, self._sessions.create(command.create), command)
 
     def _attach(self, connection: Connection, command: Attach) -> None:
@@ -288,19 +288,19 @@ class Daemon:
         if command.role == "driver" and managed.driver is not None and not command.take:
             raise RefusedError("driver", "another client drives the session: attach with take, or as a viewer")
         if after is not None and after.id != managed.id:
-            raise RefusedError("command", f"the cursor is of another session, {after.id!r}")
+            raise RefusedError("command", f"the cursor belongs to another session, {after.id!r}")
         if after is not None and (after.epoch != managed.epoch or not 0 <= after.line < managed.next_line):
             last = managed.next_line - 1
             message = f"lines were lost, or the cursor is of another journal; the session ends with line {last}"
             raise RefusedError("epoch", message, line=last)
         tail, before = (command.tail, command.before) if isinstance(command, Attach) else (UNSET, UNSET)
         if tail is UNSET and before is not UNSET:
-            raise RefusedError("command", "before goes with tail")
+            raise RefusedError("command", "before needs tail")
         if tail is not UNSET and after is not None:
-            raise RefusedError("command", "tail takes the place of after")
+            raise RefusedError("command", "pass tail or after, not both")
         if before is not UNSET and before > managed.next_line:
             last = managed.next_line - 1
-            raise RefusedError("epoch", f"there is no such line; the session ends with line {last}", line=last)
+            raise RefusedError("epoch", f"this line does not exist; the session ends with line {last}", line=last)
         try:
             line = journal.first if after is None else after.line + 1
             if tail is not UNSET:

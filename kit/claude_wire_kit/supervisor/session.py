@@ -151,7 +151,7 @@ class SupervisorTransport(SessionTransport):
         if not is_answer and not self.unacknowledged.has_room(line):
             raise HandleError(
                 f"the supervisor has not acknowledged {self.unacknowledged.size:,} bytes of what was sent, and at "
-                f"most {MAX_UNACKNOWLEDGED_BYTES:,} are kept: wait until it has read on"
+                f"most {MAX_UNACKNOWLEDGED_BYTES:,} are kept: wait until it has read more"
             )
 
     async def send(self, line: bytes) -> None:
@@ -179,7 +179,7 @@ class SupervisorTransport(SessionTransport):
             self._stderr = (self._stderr + frame.text.encode(errors="replace"))[-KEPT_STDERR_BYTES:]
         elif isinstance(frame, (Blocked, Limited)):
             if frame.message:
-                _log.warning("the supervisor says of the session: %s", frame.message)
+                _log.warning("the supervisor reports about the session: %s", frame.message)
         elif isinstance(frame, Ended):
             self._port.fail_requests("the output has ended", self._ended(frame))
         else:

@@ -152,7 +152,7 @@ class Sessions:
                 managed.ledger.remember_prompts(prompts_of(journal))
             except LookupError:
                 journal.close()
-                raise RefusedError("system", f"the journal of session {id} has no parts any more") from None
+                raise RefusedError("system", f"the journal of session {id} has lost its files") from None
             except BaseException:
                 journal.close()
                 raise
@@ -187,9 +187,9 @@ class Sessions:
         env = self._environments.get(id) if env is None else env
         try:
             if managed.runs:
-                raise RefusedError("running", "the CLI of this session runs already: attach to it")
+                raise RefusedError("running", "the CLI of this session is already running: attach to it")
             if env is None:
-                raise RefusedError("environment", "no environment is kept on disk: give env")
+                raise RefusedError("environment", "the environment is not stored on disk: pass env")
             self._require_room()
             self._require_spec_room(record, env)
             self._spawn(managed, resumed(record.argv, record.cli_session_id), env)
@@ -208,7 +208,7 @@ class Sessions:
         self._record(id)
         managed = self._managed.get(id)
         if managed is not None and managed.runs:
-            raise RefusedError("running", "the CLI of this session runs: stop it first")
+            raise RefusedError("running", "the CLI of this session is running: stop it first")
         # Rename the folder first: after a crash, recover() then removes the rest instead of taking it for a session.
         removed = f"{self._path(id)}{_REMOVED}"
         os.rename(self._path(id), removed)
@@ -290,7 +290,7 @@ class Sessions:
     def _begin(self, spec: Spec, *, is_warm: bool) -> ManagedSession:
         self._require_room()
         if len(self._records) >= MAX_SESSIONS:
-            raise RefusedError("limit", f"{MAX_SESSIONS:,} sessions are kept: remove some that have ended")
+            raise RefusedError("limit", f"the limit of {MAX_SESSIONS:,} sessions is reached: remove ended sessions")
         record = Record(
             id=secrets.token_hex(6),
             name=spec.name,
@@ -345,10 +345,10 @@ class Sessions:
 
     def _require_room(self) -> None:
         if self.is_ending:
-            raise RefusedError("refused", "the supervisor is ending, and starts no CLI any more")
+            raise RefusedError("refused", "the supervisor is ending and starts no more CLIs")
         running = self.running
         if len(running) >= self._limits.sessions:
-            raise RefusedError("limit", f"{self._limits.sessions} CLIs run, and no more are started (limit: sessions)")
+            raise RefusedError("limit", f"{self._limits.sessions} CLIs are running, which is the limit (--sessions)")
         most = self._limits.memory_bytes
         if most is not None:
             used = memory_of([managed.pid for managed in running if managed.pid is not None])

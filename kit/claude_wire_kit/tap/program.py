@@ -82,7 +82,7 @@ def main(argv: Sequence[str]) -> None:
     depth = os.environ.get(DEPTH, "0")
     os.environ[DEPTH] = str(int(depth) + 1) if depth.isdecimal() else "1"
     if os.environ[DEPTH] == str(MAX_DEPTH + 1):
-        _say("it runs itself, in place of the CLI: say where the CLI is, with --cli")
+        _say("the tap would start itself: pass the path of the CLI with --cli")
         os._exit(CANNOT_RUN)
     if flags in (["-v"], ["--version"]):  # SDKs ask for it before each session
         folder = ""

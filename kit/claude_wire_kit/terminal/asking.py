@@ -63,7 +63,7 @@ class Terminal:
 
     async def _answer(self, request: CanUseToolRequest) -> PermissionResult:
         if not self.is_there:
-            return request.deny("Nobody is there to be asked for permission.")
+            return request.deny("No user is available to grant permission.")
         suggestions = [] if request.suppress_always_allow_rule else request.permission_suggestions or []
         numbered = {str(number): update for number, update in enumerate(suggestions, 1)}
         for number, update in numbered.items():

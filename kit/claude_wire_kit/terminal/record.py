@@ -55,7 +55,7 @@ class Recorder:
         self._most_bytes = most_bytes
         os.makedirs(folder, mode=0o700, exist_ok=True)
         if os.listdir(folder):
-            raise FileExistsError(errno.EEXIST, "there is something in it already", os.fspath(folder))
+            raise FileExistsError(errno.EEXIST, "the folder is not empty", os.fspath(folder))
         os.chmod(folder, 0o700)
         self._folder = folder
         self._began = time.monotonic()

@@ -110,7 +110,7 @@ class Prices(NamedTuple):
         except RecursionError as error:
             raise ValueError("it is nested too deeply") from error
         if not isinstance(table, dict):
-            raise ValueError("it is no JSON object")
+            raise ValueError("it is not a JSON object")
         rows = cast("dict[str, Any]", table).items()
         found = {name: _listed(name, cast("dict[str, Any]", row)) for name, row in rows if isinstance(row, dict)}
         return cls(f"{os.path.basename(path)} of {date}", {name: price for name, price in found.items() if price})
@@ -142,7 +142,7 @@ def _million(model: str, name: str, value: Any) -> float | None:
     if value is None:
         return None
     if not _is_number(value) or not 0 <= value < 1:
-        raise ValueError(f"{name} of {one_line(model)!r} is {_shown(value)}, and no number from 0 to below 1")
+        raise ValueError(f"{name} of {one_line(model)!r} is {_shown(value)}, not a number from 0 to below 1")
     millions: float = round(value * 1_000_000, 9)
     return millions
 
@@ -151,7 +151,7 @@ def _require_prices(model: str, price: Price) -> None:
     """Raise a ValueError for an invalid price, such as NaN or a string."""
     for name, value in zip(Price._fields, price[:5], strict=False):
         if not _is_number(value) or not 0 <= value < inf:
-            raise ValueError(f"{name} of {one_line(model)!r} is {_shown(value)}, and no price")
+            raise ValueError(f"{name} of {one_line(model)!r} is {_shown(value)}, not a price")
     if price.long is not None:
         _require_prices(model, price.long[1])
 

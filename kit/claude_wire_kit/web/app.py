@@ -345,11 +345,11 @@ async def _body(request: Request, kind: type[B], default: B | None = None) -> B:
     with anyio.move_on_after(BODY_SECONDS):
         data = await request.body()
     if data is None:
-        raise HTTPException(408, f"the body has not come within {BODY_SECONDS:g} seconds", {"connection": "close"})
+        raise HTTPException(408, f"the body did not arrive within {BODY_SECONDS:g} seconds", {"connection": "close"})
     if not data and default is not None:
         return default
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        raise HTTPException(415, "the body is JSON, and its Content-Type says application/json")
+        raise HTTPException(415, "the body must be JSON, with the Content-Type application/json")
     try:
         return msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

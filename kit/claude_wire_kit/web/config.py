@@ -67,12 +67,12 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         """
         roots = [os.path.realpath(os.path.expanduser(root)) for root in self.roots]
         if "\0" in path:
-            raise FolderError("the path of a folder has no NUL")
+            raise FolderError("the path of a folder must not contain a NUL character")
         found = os.path.realpath(os.path.join(roots[0], path))
         if not any(found == root or found.startswith(root.rstrip(os.sep) + os.sep) for root in roots):
-            raise FolderError("the folder is not below a root of the profile")
+            raise FolderError("the folder is not inside a root of the profile")
         if not os.path.isdir(found):
-            raise FolderError("there is no such folder below the roots of the profile")
+            raise FolderError("the folder does not exist inside the roots of the profile")
         return found
 
     @property
@@ -175,9 +175,9 @@ def load_config(path: str | os.PathLike[str]) -> Config:
     for name, profile in config.profiles.items():
         where = f"{os.fspath(path)}: profile {name!r}"
         if profile.argv is not None and profile.options:
-            raise ConfigError(f"{where} has argv and options: give one of them")
+            raise ConfigError(f"{where} must have argv or options, not both")
         if profile.argv is not None and profile.choices:
-            raise ConfigError(f"{where} has argv and choices: give one of them")
+            raise ConfigError(f"{where} must have argv or choices, not both")
         if profile.argv == []:
             raise ConfigError(f"{where}: argv is empty")
         try:

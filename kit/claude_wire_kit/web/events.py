@@ -69,7 +69,7 @@ class EventId(NamedTuple):
         """
         found = _ID.fullmatch(text)
         if found is None:
-            raise ValueError("an event's id is EPOCH.LINE.K")
+            raise ValueError("the id of an event must be EPOCH.LINE.K")
         return EventId(int(found[1]), int(found[2] or 1), Place(int(found[4]), int(found[5])), found[3] == "d")
 
     def __str__(self) -> str:

@@ -202,7 +202,7 @@ class Feed:
             _log.error("the events of a session cannot be made: %s", type(error).__name__)
             self.error = SupervisorError("system", f"the events cannot be made: {type(error).__name__}")
         finally:
-            self.error = self.error or SupervisorError("lost", "the service ends")
+            self.error = self.error or SupervisorError("lost", "the service is stopping")
             self.answered.set()
             self._tell()
 
@@ -308,11 +308,11 @@ class Feed:
             return
         last = max(self._line, self._level_line)
         if after.epoch != self._epoch or after.place.line > last or after.details != self.details:
-            raise SupervisorError("epoch", f"the id is of another journal; this one ends with line {last}", line=last)
+            raise SupervisorError("epoch", f"the id is from another journal; this one ends with line {last}", line=last)
         if after.first != self.begins:
             raise SupervisorError(
                 "gone",
-                f"the events after this id were made from lines that are gone; the first line now is {self.begins}",
+                f"the lines after this id were deleted; the first line is now {self.begins}",
                 first=self.begins,
             )
 

@@ -79,7 +79,7 @@ class PastId(NamedTuple):
         """
         found = _ID.fullmatch(text)
         if found is None:
-            raise ValueError("the id of an event on disk is an offset and the id of a record: 4096.UUID")
+            raise ValueError("the id of an event on disk must be an offset and the id of a record, such as 4096.UUID")
         return PastId(int(found[1]), found[2])
 
     def __str__(self) -> str:

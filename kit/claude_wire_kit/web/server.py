@@ -52,7 +52,7 @@ MAX_MESSAGE_BYTES = 4096
 #: Rate limit for lines in the log, because clients can cause them: this many in one burst, and this many per second.
 LOG_BURST = 20
 LOG_RATE = 0.1
-#: When the service ends, running requests have this many seconds to finish.
+#: When the service is stopping, running requests have this many seconds to finish.
 END_SECONDS = 3
 
 

@@ -113,7 +113,7 @@ class Service:
         for info in await self.sessions():
             if info.id == id:
                 return info
-        raise SupervisorError("unknown", "there is no such session")
+        raise SupervisorError("unknown", "the session does not exist")
 
     async def past(self) -> list[PastSession]:
         """Return the sessions that the CLI keeps on disk."""
@@ -132,7 +132,7 @@ class Service:
         except (OSError, ValueError) as error:
             raise SupervisorError("unreadable", f"the session cannot be read: {error}") from error
         if page is None:
-            raise SupervisorError("unknown", "there is no such session")
+            raise SupervisorError("unknown", "the session does not exist")
         return page
 
     async def go_on(self, id: str) -> SessionInfo:
@@ -141,7 +141,7 @@ class Service:
             if one.id == id:
                 chosen = self._profile(one.profile)
                 return await self._supervisor.start(chosen.spec(chosen.folder(one.cwd), one.title, one.id))
-        raise SupervisorError("unknown", "there is no such session")
+        raise SupervisorError("unknown", "the session does not exist")
 
     async def create(
         self, profile: str, folder: str, name: str | None, chosen: Mapping[str, Any] | None = None
@@ -209,7 +209,7 @@ class Service:
     def _profile(self, name: str) -> Profile:
         found = self._config.profiles.get(name)
         if found is None:
-            raise SupervisorError("profile", "there is no such profile")
+            raise SupervisorError("profile", "the profile does not exist")
         return found
 
     # --- what goes to a session
@@ -235,11 +235,11 @@ class Service:
         """Remove a prompt from the CLI's queue.
 
         Raises:
-            SupervisorError: the prompt is not in the queue any more (``taken``), or the supervisor refuses the request.
+            SupervisorError: the prompt is no longer in the queue (``taken``), or the supervisor refuses the request.
         """
         answer = await self._request(id, CancelAsyncMessageRequest(message_uuid=uuid))
         if not answer.get("cancelled"):
-            raise SupervisorError("taken", "the prompt is not in the queue any more")
+            raise SupervisorError("taken", "the prompt is no longer in the queue")
 
     async def set(self, id: str, model: str | None, mode: str | None) -> None:
         """Set the model or the permission mode.
@@ -370,7 +370,7 @@ class Service:
         are none.
 
         Raises:
-            SupervisorError: the id is of another journal, or the supervisor refuses to attach.
+            SupervisorError: the id belongs to another journal, or the supervisor refuses to attach.
         """
         last = before.place.line - (before.place.k == 0)
         events: list[Event] = []
@@ -382,7 +382,7 @@ class Service:
                 Lines(self._supervisor, Attach(attach=id, tail=TAIL_BYTES, before=last + 1)) as lines,
             ):
                 if lines.answer.epoch != before.epoch:
-                    raise SupervisorError("epoch", "the id is of another journal")
+                    raise SupervisorError("epoch", "the id belongs to another journal")
                 number, first = lines.answer.after, lines.answer.after + 1
                 source = Source(before.epoch, first, before.details)
                 while number < last and (received := await lines.receive()):
@@ -434,7 +434,7 @@ class Service:
                 self._raw.discard(lines)
 
     def close(self) -> None:
-        """Close all feeds and raw connections, because the service ends."""
+        """Close all feeds and raw connections, because the service is stopping."""
         for feed in {*self._feeds, *self._running}:
             feed.close()
         for lines in self._raw:

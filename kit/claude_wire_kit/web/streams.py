@@ -60,7 +60,7 @@ class _Opened(AsyncExitStack):
         after = EventId.of(given) if given else None
         if _is_set(connection.query_params, "raw"):
             if last is not None:
-                raise ValueError("last is for events, and not for raw lines")
+                raise ValueError("last works only for events, not for raw lines")
             cursor = None if after is None else Cursor(session, after.epoch, after.place.line)
             lines = await self.enter_async_context(service.lines(session, cursor))
             self.events = follow_raw(lines)
@@ -193,7 +193,7 @@ def count_of(params: QueryParams) -> int | None:
     if given is None:
         return None
     if not (given.isascii() and given.isdigit() and len(given) < 6 and 0 < int(given) <= MAX_COUNT):
-        raise ValueError(f"last is a number of events, at most {MAX_COUNT:,}")
+        raise ValueError(f"last must be a number of events, at most {MAX_COUNT:,}")
     return int(given)
 
 

@@ -136,7 +136,7 @@ def test_output_that_cannot_be_written_ends_it_with_2_and_one_line(arguments: li
 def test_closed_standard_input_ends_it_with_2_and_one_line(arguments: list[str]) -> None:
     done = run(*arguments, command=["/bin/sh", "-c", 'exec "$@" <&-', "sh", *COMMAND])
     assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr == b"Error: standard input cannot be read: it is closed\n"
+    assert done.stderr == b"Error: standard input cannot be read: it was closed by the parent process\n"
 
 
 # --- ends that come from outside --------------------------------------------------------------------------------------

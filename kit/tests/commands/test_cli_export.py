@@ -186,17 +186,17 @@ def test_a_folder_that_cannot_be_replaced_is_refused_at_once(tmp_path: Path, mon
     monkeypatch.setattr(module, "parts", None)  # nothing is read
     source = tmp_path / "x.jsonl"
     for out, says in (
-        (".", "name a new folder in it"),
-        (str(tmp_path / "empty"), "name a new folder in it"),
+        (".", "choose a new folder inside it"),
+        (str(tmp_path / "empty"), "choose a new folder inside it"),
         ("", "no name"),
-        ("../file", "is no folder"),
+        ("../file", "is not a folder"),
     ):
         with pytest.raises((FileExistsError, ValueError), match=says):
             export(source, out)
     mounted = tmp_path / "mounted"
     mounted.mkdir()
     monkeypatch.setattr(os.path, "ismount", lambda path: path == str(mounted))
-    with pytest.raises(FileExistsError, match="name a new folder in it"):
+    with pytest.raises(FileExistsError, match="choose a new folder inside it"):
         export(source, str(mounted))
     for wrong in ({"table": "message"}, {"format": "xml"}):
         with pytest.raises(ValueError, match="must be one of"):
@@ -216,7 +216,7 @@ def test_a_full_disk_is_said_and_leaves_nothing(tmp_path: Path) -> None:
     for form in ("parquet", "csv"):
         done = subprocess.run([*command, "--format", form], capture_output=True, text=True, timeout=120, check=False)
         assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr.startswith("Error: nothing is exported: ")
+        assert done.stderr.startswith("Error: nothing was exported: ")
         assert "File too large" in done.stderr
         assert "Traceback" not in done.stderr
         assert os.listdir(tmp_path) == ["x.jsonl"]
@@ -227,7 +227,7 @@ def test_a_folder_with_something_in_it_stays_as_it_is(tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.mkdir()
     (out / "kept").touch()
-    with pytest.raises(FileExistsError, match="something in it"):
+    with pytest.raises(FileExistsError, match="is not empty"):
         export(tmp_path / "x.jsonl", str(out))
     assert os.listdir(out) == ["kept"]
     empty = tmp_path / "a" / "b"
@@ -250,8 +250,8 @@ def test_the_command_says_what_it_wrote_and_what_did_not_fit(folder: Path, tmp_p
     assert "note: 1 lines that gave no row. The first is at" in result.stderr
     again = invoke(str(folder), "-o", str(out))
     assert again.exit_code == 2
-    assert "nothing is exported" in again.stderr
-    assert "something in it already" in again.stderr
+    assert "nothing was exported" in again.stderr
+    assert "folder is not empty" in again.stderr
     assert invoke(str(tmp_path / "none"), "-o", str(tmp_path / "new")).exit_code == 2
     nowhere = invoke(str(folder), "-o", str(tmp_path / "new"), "--by", "day", "--tz", "Nowhere/Else")
     assert nowhere.exit_code == 2

@@ -79,7 +79,7 @@ def test_session_is_shown_and_the_exit_code_tells_the_outcome(tmp_path: Path) ->
 def test_nobody_to_ask_is_no(tmp_path: Path) -> None:
     record = tmp_path / "r"
     done = run("--cli", stand_in(tmp_path, "05_perm_allow_deny"), "--record", str(record), "--", "hello")
-    assert done.stdout.count(b"? denied: Nobody is there to be asked for permission.\n") == 3
+    assert done.stdout.count(b"? denied: No user is available to grant permission.\n") == 3
     answers = [json.loads(line)["response"] for line in Recording.load(record).stdin.splitlines()[2:]]
     assert [answer["response"]["behavior"] for answer in answers] == ["deny"] * 3
 
@@ -559,5 +559,5 @@ def test_recording_that_is_not_whole_is_told_and_the_session_goes_on(tmp_path: P
     )
     assert done.returncode == 0
     assert b"\nparent done\n= ok" in done.stdout
-    assert done.stderr == b"claude-wire: the recording is not whole: File too large\n"
+    assert done.stderr == b"claude-wire: the recording is incomplete: File too large\n"
     assert (record / "stdout.ndjson").stat().st_size == 2000

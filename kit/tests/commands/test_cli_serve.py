@@ -167,7 +167,7 @@ def test_without_a_cli_the_advice_is_how_to_install_it(monkeypatch: pytest.Monke
         ("profile = 1", "did you mean 'profiles'?"),
         ("[profiles.a]\nroots = ['/']\noptions.model = 1", "profile 'a'"),
         ("[profiles.a]\nroots = ['/']\nargv = []", "argv is empty"),
-        ("[profiles.a]\nroots = ['/']\nargv = ['x']\noptions.model = 'y'", "give one of them"),
+        ("[profiles.a]\nroots = ['/']\nargv = ['x']\noptions.model = 'y'", "must have argv or options, not both"),
         ("[", "serve.toml"),
     ],
 )

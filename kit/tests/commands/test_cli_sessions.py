@@ -153,7 +153,7 @@ def test_days_and_projects_narrow_what_is_listed_and_searched(tmp_path: Path) ->
     for command in (["sessions"], ["search", "needle"]):
         done = run(*command, tmp_path, "--since", "2026-05-02", "--until", "2026-05-01")
         assert (done.exit_code, done.stdout) == (2, "")
-        assert "--since 2026-05-02 is later than --until 2026-05-01" in done.stderr
+        assert "--since 2026-05-02 is after --until 2026-05-01" in done.stderr
 
 
 def test_arguments_of_a_search_in_the_wrong_order_are_put_right(tmp_path: Path) -> None:

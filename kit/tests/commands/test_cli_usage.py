@@ -307,7 +307,7 @@ def test_a_look_at_an_index_imports_neither_rich_nor_transcripts(tmp_path: Path)
     ("arguments", "reason"),
     [
         (["--json", "--csv"], "--json and --csv exclude each other"),
-        (["--since", "2026-05-02", "--until", "2026-05-01"], "--since 2026-05-02 is later than --until 2026-05-01"),
+        (["--since", "2026-05-02", "--until", "2026-05-01"], "--since 2026-05-02 is after --until 2026-05-01"),
     ],
 )
 def test_arguments_that_contradict_each_other_are_refused(arguments: list[str], reason: str, tmp_path: Path) -> None:

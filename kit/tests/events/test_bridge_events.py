@@ -140,5 +140,5 @@ def test_what_is_no_message_is_refused() -> None:
             Bridge().add(wrong)
     with pytest.raises(TypeError, match="project must be a function"):
         Bridge(project="p")
-    with pytest.raises(TypeError, match="progress takes functions"):
+    with pytest.raises(TypeError, match="progress must be a list of functions"):
         Bridge(progress=[5])

@@ -298,12 +298,12 @@ def test_a_session_without_its_environment_is_resumed_by_the_only_profile(
     browser: Any, server: PageServer, profiles: list[str]
 ) -> None:
     server.profiles = profiles
-    session = server.add("one", refusal=(409, "environment", "no environment is kept on disk"))
+    session = server.add("one", refusal=(409, "environment", "the environment is not stored on disk"))
     with open_page(browser, server.entry) as tab:
         tab.wait_level()
         session.end()
         tab.page.click("#resume")
-        tab.page.get_by_text("The session was not resumed: no environment is kept on disk").wait_for()
+        tab.page.get_by_text("The session was not resumed: the environment is not stored on disk").wait_for()
         assert session.posts == [("resume", {}), ("resume", {"profile": "work"})][: 3 - len(profiles)]
         assert tab.page.is_enabled("#resume")
 
@@ -312,7 +312,7 @@ def test_token(browser: Any, server: PageServer) -> None:
     """The token is traded for a cookie, and is gone from the address; without it the page says what it needs."""
     server.add("one", {"type": "claude_response", "content": "Welcome."})
     with open_page(browser, server.url) as tab:
-        tab.page.get_by_text("it holds the token that this page needs").wait_for()
+        tab.page.get_by_text("it contains the token for this page").wait_for()
         assert "Welcome." not in tab.page.content()
         tab.page.goto(server.entry)
         tab.page.get_by_text("Welcome.").wait_for()

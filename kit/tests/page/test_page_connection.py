@@ -56,5 +56,5 @@ def test_another_journal(browser: Any, server: PageServer) -> None:
         session.cut()
         tab.page.get_by_text("Of the new journal.", exact=True).wait_for()
         assert tab.shown()["texts"] == ["Of the new journal."]
-        assert "read anew" in tab.page.text_content("#fault")
+        assert "conversation was reloaded" in tab.page.text_content("#fault")
         assert session.wait_for_connections(3) == [None, "1.1.0", None]

@@ -299,7 +299,7 @@ def test_images_by_paste_and_drop(browser: Any, tmp_path: Path) -> None:
             shop.page.evaluate(GIVE, [kind, type, logo])
         assert shop.page.locator("#images .image").count() == 2
         shop.page.wait_for_function("() => document.querySelector('#images canvas').width === 64")
-        shop.page.get_by_text("a.svg+xml is none").wait_for()
+        shop.page.get_by_text("a.svg+xml cannot be used").wait_for()
         shop.page.get_by_role("button", name="Remove a.png").first.click()
         shop.page.focus("#prompt")
         shop.page.keyboard.press("Enter")

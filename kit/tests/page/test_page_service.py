@@ -149,7 +149,7 @@ def test_interrupt(browser: Any, service: Service) -> None:
 def test_without_the_token(browser: Any, service: Service) -> None:
     service.create({"lines": 1})
     with open_page(browser, service.entry.partition("#")[0]) as tab:
-        tab.page.get_by_text("it holds the token that this page needs").wait_for()
+        tab.page.get_by_text("it contains the token for this page").wait_for()
         assert tab.shown()["texts"] == []
 
 

@@ -157,7 +157,7 @@ def test_the_answer_to_initialize_is_that_of_the_host_and_none_is_sent(backend: 
             assert session.info.output_style == "default"
             with pytest.raises(HandleError, match=r"session\.info"):
                 await session.initialize()
-            with pytest.raises(HandleError, match="the session keeps the MCP servers"):
+            with pytest.raises(HandleError, match="the MCP servers of the session cannot change"):
                 await session.set_mcp_servers({})
             assert wire.received == []
         supervisor = SupervisorPeer()

@@ -450,7 +450,7 @@ async def test_sessions_that_have_ended_are_kept_up_to_a_number_and_to_bytes(
         assert "more than 100,000 bytes" in (await client.ask({"create": long, "detach": True}))["message"]
         made = [await client.ask({"create": spec, "detach": True}) for _ in range(2)]
         refused = await client.ask({"create": spec, "detach": True})
-        assert (refused["error"], "2 sessions are kept" in refused["message"]) == ("limit", True)
+        assert (refused["error"], "the limit of 2 sessions is reached" in refused["message"]) == ("limit", True)
         await until(lambda: not supervisor.supervisor._sessions.running)
         await client.ask({"remove": made[0]["id"]})
         assert (await client.ask({"create": spec, "detach": True}))["type"] == "supervisor_session"

@@ -26,7 +26,7 @@ async def test_no_more_sessions_are_started_than_the_limit_says(tmp_path: Path) 
         client = await supervisor.client()
         refused = await client.ask({"create": supervisor.spec(), "detach": True})
         assert refused["error"] == "limit"
-        assert "1 CLIs run" in refused["message"]
+        assert "1 CLIs are running" in refused["message"]
         await client.ask({"stop": answer["id"]})
         assert (await client.ask({"create": supervisor.spec(), "detach": True}))["type"] == "supervisor_session"
 

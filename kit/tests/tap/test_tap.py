@@ -332,7 +332,7 @@ def test_a_tap_is_never_found_as_the_cli(tmp_path: Path, monkeypatch: pytest.Mon
     assert command().stdout == "the CLI\n"
     done = command("--cli", f"{tmp_path}/first/claude")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "is a tap itself" in done.stderr
+    assert "is a tap: pass the path" in done.stderr
 
 
 def test_a_tap_that_runs_itself_ends(tmp_path: Path) -> None:
@@ -341,7 +341,7 @@ def test_a_tap_that_runs_itself_ends(tmp_path: Path) -> None:
     cli.chmod(0o755)
     done = subprocess.run([cli], capture_output=True, text=True, timeout=SECONDS)
     assert done.returncode == 126
-    assert done.stderr == "claude-wire tap: it runs itself, in place of the CLI: say where the CLI is, with --cli\n"
+    assert done.stderr == "claude-wire tap: the tap would start itself: pass the path of the CLI with --cli\n"
 
 
 def test_a_cli_that_has_a_tap_of_its_own_runs(tmp_path: Path) -> None:

@@ -481,4 +481,4 @@ def test_redacting_is_about_recordings() -> None:
     command = [sys.executable, "-m", "claude_wire_kit", "tap", "--redact", "--cli", "/bin/cat"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
     assert done.returncode == 2
-    assert "--redact is about what --record writes" in done.stderr
+    assert "--redact needs --record" in done.stderr

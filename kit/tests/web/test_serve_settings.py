@@ -259,7 +259,7 @@ async def test_what_a_profile_lets_one_choose(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ('argv = ["x"]\n[profiles.a.choices]\nmodel = ["x"]', "has argv and choices"),
+        ('argv = ["x"]\n[profiles.a.choices]\nmodel = ["x"]', "must have argv or choices"),
         ('[profiles.a.choices]\nnothing = ["x"]', "nothing"),
         ('[profiles.a.choices]\nmax_turns = ["x"]', "max_turns"),
     ],

@@ -92,7 +92,7 @@ def period_of(since: date | str | None, until: date | str | None, zone: tzinfo |
     """Return the period for the values of ``--since`` and ``--until``."""
     first, last = _day(since, zone), _day(until, zone)
     if first is not None and last is not None and first > last:
-        raise click.UsageError(f"--since {first} is later than --until {last}.")
+        raise click.UsageError(f"--since {first} is after --until {last}.")
     return Period(first, last, zone)
 
 

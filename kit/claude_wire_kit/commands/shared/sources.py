@@ -92,7 +92,7 @@ def standard_input() -> TextIO:
         Unreadable: standard input was closed before this process started.
     """
     if sys.stdin is None:
-        raise Unreadable("-", "it is closed")
+        raise Unreadable("-", "it was closed by the parent process")
     return sys.stdin
 
 

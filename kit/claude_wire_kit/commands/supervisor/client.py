@@ -148,8 +148,8 @@ def running(folder: StateFolder) -> Supervision | None:
 
         raise SupervisorError(
             "version",
-            f"the supervisor (pid {found.pid}) is of claude-wire {one_line(found.package)} and speaks version "
-            f"{found.version} of its frames; this is claude-wire {__version__}, which speaks version {VERSION}. "
+            f"the supervisor (pid {found.pid}) belongs to claude-wire {one_line(found.package)} and speaks version "
+            f"{found.version} of the protocol; this is claude-wire {__version__}, which speaks version {VERSION}. "
             f'"kill {found.pid}" ends it with its sessions; a supervisor of this version can resume them',
         )
     return found
@@ -207,7 +207,7 @@ def found_session(sessions: list[SessionInfo], name: str) -> SessionInfo:
         return found[0]
     shown = one_line(name)
     if found:
-        raise SupervisorError("unknown", f"{len(found)} sessions are called {shown!r}: name one by its id")
+        raise SupervisorError("unknown", f"{len(found)} sessions are named {shown!r}: use an id instead")
     raise SupervisorError("unknown", f'there is no session {shown!r}; "claude-wire supervisor ps -a" lists all')
 
 

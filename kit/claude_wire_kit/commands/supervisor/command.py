@@ -43,7 +43,7 @@ def _bytes(context: click.Context, parameter: click.Parameter, value: str | None
         return None
     match = re.fullmatch(r"([1-9]\d{0,14})([kmgt]?)(i?b)?", value.strip().lower())
     if match is None:
-        raise click.BadParameter(f"{one_line(value)!r} is no size: say 512m or 4g.", context, parameter)
+        raise click.BadParameter(f"{one_line(value)!r} is not a size, such as 512m or 4g.", context, parameter)
     return int(match[1]) * UNITS[match[2]]
 
 
@@ -77,7 +77,7 @@ supervisor.add_command(stdio)
 @click.option("--detached", is_flag=True, hidden=True)
 @click.option("--sessions", type=click.IntRange(1), metavar="N", help="Maximum number of running CLIs (default: 256).")
 @click.option(
-    "-m", "--memory", callback=_bytes, metavar="SIZE", help="Start no CLI while all of them use more memory than this."
+    "-m", "--memory", callback=_bytes, metavar="SIZE", help="Start no CLI while the running CLIs use more memory."
 )
 @click.option(
     "--journal-bytes", callback=_bytes, metavar="SIZE", help="Maximum size of a session's journal (default: 256m)."
@@ -115,7 +115,7 @@ def start(
     how = "serves" if is_new else "serves already"
     click.echo(f"supervisor {found.pid} {how} {printable(state.path, keep='')}")
     if words and not is_new:
-        click.echo("note: it goes on with its own limits; stop it to start one with these", err=True)
+        click.echo("note: its limits do not change; to use these limits, stop it and start it again", err=True)
 
 
 @supervisor.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -231,7 +231,7 @@ def _show(name: str, folder: StateFolder, *, follow: bool, tail: int | None = No
 @supervisor.command()
 @click.argument("name", metavar="ID")
 @takes_state_folder
-@click.option("--drive", is_flag=True, help="Send what you type, and answer questions.")
+@click.option("--drive", is_flag=True, help="Send your prompts and answers.")
 @click.option("--take", is_flag=True, help="With --drive: replace the client that drives.")
 def attach(name: str, folder: str | None, drive: bool, take: bool) -> None:
     """Show a session live; with --drive, talk to it.
@@ -268,7 +268,7 @@ def stop(names: tuple[str, ...], folder: str | None, stop_all: bool, grace: floa
     Exit code: 0; 2 if no session has this ID, or no supervisor runs.
     """
     if bool(names) is stop_all:
-        raise click.UsageError("name sessions, or give --all.")
+        raise click.UsageError("pass the sessions to stop, or --all.")
     state = folder_of(folder)
     if stop_all:
         _stop_supervisor(state, grace)

@@ -29,9 +29,7 @@ def talk(name: str, folder: str | None, *, take: bool) -> int:
     with closing(Page(Output(), row=True)) as page:
         guest = AttachedTerminalSession(page)
         if not guest.is_at_terminal:
-            raise Failure(
-                'somebody must be at a terminal to drive; programs use "claude-wire supervisor stdio ID --drive"'
-            )
+            raise Failure('--drive needs a terminal; programs use "claude-wire supervisor stdio ID --drive"')
         id = _found(supervisor, name).id
         return anyio.run(guest.talk, partial(supervisor.attach, id, take=take))
 
@@ -45,7 +43,7 @@ def ask(name: str, prompt: str, ssh: str | None) -> int:
     supervisor = connect()
     if ssh is not None:
         if ssh.startswith("-"):
-            raise Failure(f"{one_line(ssh)!r} is no name of a machine")
+            raise Failure(f"{one_line(ssh)!r} is not a valid host name")
         command = ["ssh", "-T", "-o", "ServerAliveInterval=15", ssh, "claude-wire", "supervisor", "stdio"]
         supervisor = connect(command=command, timeout=SSH_SECONDS)
     place = _found(supervisor, name)

@@ -110,7 +110,7 @@ def own_log(folder: str, tail: int | None, write: Callable[[bytes], object]) -> 
         except FileNotFoundError:
             missing += 1
     if missing == 2:
-        raise FileNotFoundError(errno.ENOENT, "no supervisor has ever run with this folder")
+        raise FileNotFoundError(errno.ENOENT, "this folder was never used by a supervisor")
     for line in lines:
         write(line)
 

@@ -20,7 +20,7 @@ def private_folder(path: str) -> str:
     except FileExistsError:
         found = os.lstat(path)
         if not stat.S_ISDIR(found.st_mode):
-            raise OSError(errno.ENOTDIR, "in its place is a link, or something else that is no folder", path) from None
+            raise OSError(errno.ENOTDIR, "the path is not a folder, but a link or something else", path) from None
         if found.st_uid != os.geteuid():
             raise OSError(errno.EPERM, "the folder belongs to another user", path) from None
         if found.st_mode & 0o022:
@@ -38,7 +38,7 @@ def open_private(path: str, flags: int) -> int:
     descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OSError(errno.EEXIST, "in its place is something else that is no file", path)
+        raise OSError(errno.EEXIST, "the path is not a regular file", path)
     return descriptor
 
 
@@ -49,7 +49,7 @@ def remove_tree(path: str) -> None:
         OSError: something cannot be removed, or ``path`` is not a folder.
     """
     if not stat.S_ISDIR(os.lstat(path).st_mode):
-        raise OSError(errno.ENOTDIR, "in its place is something else that is no folder", path)
+        raise OSError(errno.ENOTDIR, "the path is not a folder", path)
     shutil.rmtree(path)
 
 

@@ -467,7 +467,7 @@ export class Conversation {
   /** Handle a `session_state` of the service: whether the CLI has ended, and which questions are open. */
   state(event) {
     const hasEnded = event.ended && this.ended === null;
-    if (!event.ended && this.ended !== null) this.on.say("The session goes on.");
+    if (!event.ended && this.ended !== null) this.on.say("The session continues.");
     this.ended = event.ended ? { exitCode: event.exitCode } : null;
     this.questions.keep(event.open, event.ended);
     if (event.ended) {

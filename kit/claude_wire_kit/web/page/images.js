@@ -30,7 +30,7 @@ export class Images {
   add(files) {
     for (const file of files) {
       const all = this.files.reduce((sum, { size }) => sum + size, 0);
-      if (!TYPES.includes(file.type)) this.on.fault(`Images are PNG, JPEG, GIF or WebP: ${file.name} is none.`);
+      if (!TYPES.includes(file.type)) this.on.fault(`${file.name} cannot be used: images must be PNG, JPEG, GIF or WebP.`);
       else if (file.size > MAX_BYTES) this.on.fault(`${file.name} has more than ${MAX_BYTES / 1e6} MB.`);
       else if (this.count >= MAX_IMAGES || all + file.size > MAX_ALL_BYTES) {
         this.on.fault(`A prompt may have ${MAX_IMAGES} images of ${MAX_ALL_BYTES / 1e6} MB together.`);

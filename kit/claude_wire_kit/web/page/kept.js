@@ -170,7 +170,7 @@ export class Kept {
   /** Show a line where entries were removed. */
   split() {
     if (this.gap !== null) return;
-    this.gap = make("div", "gap hint", "Entries between are not shown. ");
+    this.gap = make("div", "gap hint", "The entries in between are not shown. ");
     const button = make("button", "quiet", "Go to the newest");
     button.type = "button";
     button.addEventListener("click", () => this.on.newest());

@@ -221,7 +221,7 @@ async function look() {
   lookedAt = performance.now();
   at("log").dataset.empty = sessions.length ? "Nothing has been said yet." : "Start a session to begin.";
   at("new").disabled = found.profiles.length === 0;
-  at("new").title = found.profiles.length ? "" : "The configuration of the service has no profile.";
+  at("new").title = found.profiles.length ? "" : "The configuration of the service has no profiles.";
   create.take(found.profiles);
   attend();
   list();
@@ -240,7 +240,7 @@ function locked() {
   at("new").disabled = true;
   at("log").dataset.empty = "";
   link("refused", "Locked");
-  fault("Open the address that “claude-wire serve” has printed: it holds the token that this page needs.");
+  fault("Open the address that “claude-wire serve” printed: it contains the token for this page.");
 }
 
 function list() {
@@ -268,7 +268,7 @@ function list() {
   at("sessions").replaceChildren(...rows);
   if (focus) at("sessions").querySelector(`[data-id="${CSS.escape(focus)}"]`)?.focus();
   at("no-sessions").hidden = rows.length > 0;
-  at("no-sessions").textContent = sessions.length ? "No session has this text." : "There is no session yet.";
+  at("no-sessions").textContent = sessions.length ? "No session contains this text." : "There are no sessions yet.";
 }
 
 /** Return the state of a session. For the shown session, use its events, which are newer than the list. */
@@ -394,7 +394,7 @@ function show(id) {
       level(false);
       conversation.clear();
       queue.clear();
-      fault(`The conversation is read anew: ${text}`);
+      fault(`The conversation was reloaded: ${text}`);
     },
   });
   changed();

@@ -122,7 +122,7 @@ def test_the_end_of_the_cli_ends_it(supervisor: Commands) -> None:
 
 def test_who_drives_sits_at_a_terminal(supervisor: Commands) -> None:
     id = supervisor.create()
-    assert "somebody must be at a terminal" in supervisor.refused("supervisor", "attach", id, "--drive")
+    assert "--drive needs a terminal" in supervisor.refused("supervisor", "attach", id, "--drive")
     assert "--take needs --drive" in supervisor.refused("supervisor", "attach", id, "--take")
 
 
@@ -157,8 +157,8 @@ def test_the_exit_code_is_that_of_the_run(supervisor: Commands) -> None:
 
 def test_what_is_for_a_cli_that_is_started_is_refused(supervisor: Commands) -> None:
     said = supervisor.refused("run", "--attach", "x", "--model", "opus", "--", "hello")
-    assert "--model is for a CLI that is started" in said
-    assert "flags is for" in supervisor.refused("run", "--attach", "x", "--", "hello", "--verbose")
+    assert "--model cannot be used with --attach" in said
+    assert "flags cannot be used" in supervisor.refused("run", "--attach", "x", "--", "hello", "--verbose")
     assert "--ssh needs --attach" in supervisor.refused("run", "--ssh", "x", "--", "hello")
 
 
@@ -174,4 +174,4 @@ def test_with_ssh_the_session_is_elsewhere(supervisor: Commands, tmp_path: Path)
         supervisor.said("run", "--attach", "mine", "--ssh", "far", "--", "hello"), "> hello\n", "0 hello\n", "= ok"
     )
     assert (tmp_path / "asked").read_text() == "-T -o ServerAliveInterval=15 far claude-wire supervisor stdio\n"
-    assert "is no name of a machine" in supervisor.refused("run", "--attach", "mine", "--ssh", "-oX=y", "--", "hello")
+    assert "is not a valid host name" in supervisor.refused("run", "--attach", "mine", "--ssh", "-oX=y", "--", "hello")

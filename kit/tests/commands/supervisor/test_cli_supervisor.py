@@ -43,7 +43,7 @@ def test_a_supervisor_that_is_there_is_found_and_used(supervisor: Commands) -> N
     assert supervisor.said("supervisor", "start") == f"supervisor {pid} serves already {supervisor.folder}\n"
     code, out, err = supervisor.run("supervisor", "start", "--sessions", "3")
     assert (code, out) == (0, f"supervisor {pid} serves already {supervisor.folder}\n")
-    assert "its own limits" in err
+    assert "its limits do not change" in err
 
 
 def test_of_two_that_are_started_at_once_one_serves(supervisor: Commands) -> None:
@@ -89,7 +89,7 @@ def test_only_what_starts_a_supervisor_makes_its_folder(supervisor: Commands) ->
     supervisor.refused("supervisor", "ps")
     supervisor.refused("supervisor", "stdio", "x")
     assert "no supervisor runs" in supervisor.said("supervisor", "stop", "--all")
-    assert "the log cannot be read: no supervisor has ever run with this folder" in supervisor.refused(
+    assert "the log cannot be read: this folder was never used by a supervisor" in supervisor.refused(
         "supervisor", "logs"
     )
     assert not supervisor.folder.exists()
@@ -155,12 +155,12 @@ def test_one_of_another_version_is_named_with_both_versions(supervisor: Commands
 def test_limits_are_those_of_the_options(supervisor: Commands) -> None:
     supervisor.serve("--sessions", "1", "--journal-bytes", "64k", "--fsync", "line")
     supervisor.create()
-    assert "1 CLIs run, and no more are started" in supervisor.refused("supervisor", "run", "--", sys.executable)
+    assert "1 CLIs are running, which is the limit" in supervisor.refused("supervisor", "run", "--", sys.executable)
     supervisor.said("supervisor", "stop", "--all")
     supervisor.serve("--memory", "1")
     supervisor.create()
     assert "(limit: memory)" in supervisor.refused("supervisor", "run", "--", sys.executable)
-    assert "is no size" in supervisor.refused("supervisor", "start", "--memory", "much")
+    assert "is not a size" in supervisor.refused("supervisor", "start", "--memory", "much")
 
 
 # --- its sessions -----------------------------------------------------------------------------------------------------
@@ -218,7 +218,7 @@ def test_a_session_that_runs_is_removed_by_force_alone(supervisor: Commands) -> 
 def test_a_session_that_has_ended_is_resumed(supervisor: Commands) -> None:
     supervisor.serve()
     id = supervisor.create("--name", "mine", lines=1)
-    assert "runs already" in supervisor.refused("supervisor", "resume", "mine")
+    assert "is already running" in supervisor.refused("supervisor", "resume", "mine")
     supervisor.said("supervisor", "stop", "mine")
     supervisor.said("supervisor", "stop", "--all")
     supervisor.serve()
@@ -235,7 +235,7 @@ def test_nothing_is_done_to_any_if_one_of_them_is_not_there(supervisor: Commands
     assert "there is no session ''" in supervisor.refused("supervisor", "stop", "")
     assert [session["life"] == "ended" for session in supervisor.sessions()] == [False]
     supervisor.create("--name", "one")
-    assert "2 sessions are called 'one'" in supervisor.refused("supervisor", "stop", "one")
+    assert "2 sessions are named 'one'" in supervisor.refused("supervisor", "stop", "one")
     assert supervisor.said("supervisor", "stop", id) == f"{id}\n"
 
 
