@@ -2,8 +2,9 @@
 
 The native writer reads the values of a message from the memory of the instance, and writes the same bytes as msgspec:
 ``{"type":"user",…``. It needs a plan of each class. To make a plan takes longer than to encode a few messages, so
-msgspec encodes the first messages of a class. Then the class is planned, and the native writer encodes the last message once
-more. If the bytes differ, msgspec encodes all messages from then on, and the logger ``claude_wire`` logs a warning.
+msgspec encodes the first messages of a class. Then the class is planned, and the native writer encodes the last message
+once more. If the bytes differ, msgspec encodes all messages from then on, and the logger ``claude_wire`` logs a
+warning.
 """
 
 # Plain JSON has no types: pyright does not know the item types of a dict or list after an isinstance check.

@@ -1,14 +1,15 @@
-//! Finds deltas that may be merged.
+//! Decides whether a delta may be merged with other deltas, and finds its text, uuid and index.
 //!
-//! A line of kind `stream_event`/`content_block_delta` is *mergeable* if any two readers would read it alike: it is strictly valid JSON
-//! and UTF-8, no key comes twice in an object on a path ([`scan`](crate::kinds::scan)), the kind of its delta is known,
-//! `event.index` is a plain integer, and session, parent and uuid are strings without a backslash.
+//! The basic idea is simple: a line such as `{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":…},…}` is
+//! *mergeable* if all JSON parsers agree about it. It has to be strictly valid JSON and UTF-8, without a key twice in an object on a path
+//! ([`scan`](crate::kinds::scan)). The kind of its delta is known, `event.index` is an integer, and session, parent and uuid are strings
+//! without a backslash.
 //!
-//! Decoders refuse some valid JSON: deeply nested values, and numbers out of range. Merging two such lines would make one bad line of
-//! them. So a line is not mergeable if more than [`MAX_DEPTH`] containers are open at a time, or if a number has an exponent or more
-//! than [`MAX_DIGITS`] bytes.
+//! Decoders refuse some valid JSON: deeply nested values, and numbers out of range. If two such lines were merged, they would become one
+//! invalid line instead of two. So a line is not mergeable if it has more than [`MAX_DEPTH`] open containers, or a number with an exponent
+//! or more than [`MAX_DIGITS`] bytes.
 //!
-//! Linear in the line, except for sorting its keys; without recursion.
+//! The time is linear in the length of the line, except for a sort of the keys. There is no recursion.
 // The operations are inlined into one function per engine: vector instructions may be used only there.
 #![allow(clippy::inline_always)]
 
@@ -20,7 +21,7 @@ use crate::simd::Engine;
 
 /// The most open arrays and objects in a mergeable delta. The line itself counts.
 pub const MAX_DEPTH: usize = 64;
-/// Most bytes of a mergeable delta, with its LF: a longer one is decoded as fast as it is merged.
+/// The most bytes of a mergeable delta, with its LF. To merge a longer delta takes as long as to decode it.
 pub const MAX_BYTES: usize = 4 * 1024;
 /// The most bytes of a number in a mergeable delta.
 pub const MAX_DIGITS: usize = 64;
@@ -30,7 +31,7 @@ pub const MAX_DIGITS: usize = 64;
 pub struct Delta {
     /// The kind of the delta.
     pub kind: DeltaKind,
-    /// The text, still escaped.
+    /// The text, with its escapes.
     pub text: Span,
     /// `uuid`.
     pub uuid: Option<Span>,
@@ -56,7 +57,7 @@ pub enum DeltaKind {
 impl DeltaKind {
     const ALL: [Self; 3] = [Self::Text, Self::Thinking, Self::InputJson];
 
-    /// The tag of the delta, and the key of its text.
+    /// Returns the tag of the delta, and the key of its text.
     fn names(self) -> (&'static [u8], &'static [u8]) {
         match self {
             Self::Text => (b"text_delta", b"text"),
@@ -65,7 +66,7 @@ impl DeltaKind {
         }
     }
 
-    /// The kind of delta of a scanned line, by its tags.
+    /// Returns the kind of delta of a scanned line by its tags; `None` if the line is not a known delta.
     #[must_use]
     pub fn of(data: &[u8], scan: &Scan) -> Option<Self> {
         let kind = &scan.kind;
@@ -81,25 +82,26 @@ impl DeltaKind {
     }
 }
 
-/// Memory for [`check`], reused for the next line.
+/// Memory for [`check`], which it reuses for the next line.
 #[derive(Debug, Default)]
 pub struct Scratch {
     keys: Vec<(Path, Span)>,
 }
 
 impl Scratch {
-    /// Bytes held.
+    /// Returns the allocated memory in bytes.
     #[must_use]
     pub fn held(&self) -> usize {
         self.keys.capacity() * size_of::<(Path, Span)>()
     }
 }
 
-/// The parts of the line `data[from..end]`, without its LF. The line is clear and of the given kind. `None` if it is not mergeable.
+/// Returns the parts of the line `data[from..end]`, which has no LF; `None` if the line is not mergeable. The caller has scanned the line: it
+/// is clear, and has a delta of this kind.
 ///
 /// # Errors
 ///
-/// When memory for `scratch` cannot be had.
+/// Memory for `scratch` ran out.
 #[inline(always)]
 pub fn check<E: Engine>(
     engine: E,
@@ -143,7 +145,7 @@ impl From<TryReserveError> for Stop {
     }
 }
 
-/// A value that the caller asked for.
+/// The value of a key that the merge needs.
 #[derive(Clone, Copy, Debug)]
 enum Field {
     Absent,
@@ -166,13 +168,13 @@ struct Parser<'a> {
     at: usize,
     kind: DeltaKind,
     scratch: &'a mut Scratch,
-    /// Open containers.
+    /// The number of open containers.
     depth: usize,
-    /// A bit for each open container, the innermost lowest: set for an object.
+    /// A bit for each open container: 1 for an object, 0 for an array. The lowest bit is the innermost container.
     objects: u64,
-    /// The innermost open object on a path; `None` before the line's own.
+    /// The innermost open object on a path; `None` before the object of the line begins.
     path: Option<Path>,
-    /// Open containers within it.
+    /// The number of open containers inside `path`.
     inner: usize,
     fields: [Field; FIELDS],
 }
@@ -288,7 +290,7 @@ impl Parser<'_> {
         (!self.repeats()).then_some(delta)
     }
 
-    /// Whether a key comes twice in an object on a path.
+    /// Returns whether an object on a path has a key twice.
     fn repeats(&mut self) -> bool {
         let data = self.data;
         let keys = &mut self.scratch.keys;
@@ -352,7 +354,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Passes a key and its colon. Returns its meaning, and the field of its value.
+    /// Moves past a key and its colon. Returns the meaning of the key, and the index of its value in `fields`.
     #[inline(always)]
     fn key<E: Engine>(&mut self, engine: E) -> Result<(Key, Option<usize>), Stop> {
         if self.peek()? != b'"' {
@@ -391,7 +393,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Passes a string, from after its opening quote.
+    /// Moves from after an opening quote to after the closing quote. Returns the contents of the string.
     #[inline(always)]
     fn string<E: Engine>(&mut self, engine: E) -> Result<Span, Stop> {
         let start = self.at;
@@ -431,14 +433,14 @@ impl Parser<'_> {
             self.at += 1;
             self.digits()?;
         }
-        // An exponent is refused next, as it is neither a comma nor a bracket.
+        // The caller refuses an exponent: it expects a comma or a bracket after the number.
         if self.at - start > MAX_DIGITS {
             return Err(Stop::Invalid);
         }
         Ok(())
     }
 
-    /// Passes one digit or more.
+    /// Moves past one or more digits.
     fn digits(&mut self) -> Result<(), Stop> {
         let start = self.at;
         while self.data.get(self.at).is_some_and(u8::is_ascii_digit) {

@@ -1,9 +1,13 @@
-//! The open groups of deltas that are being merged.
+//! The open groups of deltas that the filter merges.
 //!
-//! A group is one delta line, with the joined text of the later ones, still escaped, and their last uuid. The key of a group is
-//! session, parent, index and kind of delta. At most [`MAX_OPEN`] groups are open, which bounds the cost of finding one.
+//! The basic idea is simple: of three deltas with the texts `Hel`, `lo` and `!`, a group keeps the first line, appends the texts of the later
+//! lines, and remembers the uuid of the last line. When it is closed, it writes the first line with the text `Hello!` and the last uuid.
+//! The texts keep their escapes.
+//!
+//! The key of a group is the session, the parent, the index and the kind of its deltas. At most [`MAX_OPEN`] groups are open, so it takes
+//! little time to find one.
 
-// What is done for each delta is inlined into one function per engine.
+// The functions that run for each delta are inlined into one function per engine.
 #![allow(clippy::inline_always)]
 
 use std::collections::TryReserveError;
@@ -19,12 +23,12 @@ pub const MAX_OPEN: usize = 64;
 /// Open groups, in the order of their first lines.
 #[derive(Debug, Default)]
 pub struct Groups {
-    /// The first `open` groups are open; the others only keep memory.
+    /// The first `open` groups are open. The others are kept to reuse their memory.
     all: Vec<Group>,
-    /// Hashes of the keys of the open groups.
+    /// The hashes of the keys of the open groups.
     hashes: Vec<u64>,
     open: usize,
-    /// The line of a group that was closed.
+    /// The merged line of the group that was closed last.
     made: Vec<u8>,
 }
 
@@ -34,14 +38,15 @@ struct Group {
     key: Vec<u8>,
     /// The first line, with its LF.
     line: Vec<u8>,
-    /// Its parts, as spans of `line`.
+    /// The text and uuid of the first line, as spans of `line`.
     parts: Parts,
-    /// Length of `line` without LF and uuid.
+    /// The length of `line` without its LF and without the uuid.
     fixed: usize,
-    /// The text of the later lines.
+    /// The joined texts of the later lines.
     more: Vec<u8>,
-    /// The uuid of the last line, unless it is still to be settled.
+    /// The uuid of the last line, unless `last_uuid` has it.
     last: Vec<u8>,
+    /// The uuid of the last line as a span of the current data, until [`settle`](Groups::settle) copies it.
     last_uuid: Option<Span>,
 }
 
@@ -55,13 +60,13 @@ pub struct Parts {
 }
 
 impl Groups {
-    /// Number of open groups.
+    /// Returns the number of open groups.
     #[must_use]
     pub fn open(&self) -> usize {
         self.open
     }
 
-    /// Memory held, in bytes.
+    /// Returns the memory of all groups, in bytes.
     #[must_use]
     pub fn held(&self) -> usize {
         let each = |group: &Group| {
@@ -71,7 +76,7 @@ impl Groups {
         self.made.capacity() + self.hashes.capacity() * 8 + self.all.iter().map(each).sum::<usize>()
     }
 
-    /// The open group of `key`.
+    /// Returns the index of the open group with this key.
     #[must_use]
     pub fn find(&self, key: &[u8]) -> Option<usize> {
         let hash = hash(key);
@@ -79,14 +84,14 @@ impl Groups {
         open.position(|(group, &known)| known == hash && group.key == key)
     }
 
-    /// Whether the line `data[from..end]` equals that of group `at`, except for its parts.
+    /// Returns whether the line `data[from..end]` equals the first line of group `at`, except for text and uuid.
     #[must_use]
     pub fn is_like(&self, at: usize, data: &[u8], from: usize, end: usize, parts: Parts) -> bool {
         let group = &self.all[at];
         Pieces::of(&group.line, group.parts) == Pieces::of(&data[from..end], parts.moved(from))
     }
 
-    /// Length of the merged line of group `at` after one more delta, without LF.
+    /// Returns the length of the merged line of group `at` with one more delta, without LF.
     #[inline]
     #[must_use]
     pub fn merged_len(&self, at: usize, parts: Parts) -> usize {
@@ -94,11 +99,11 @@ impl Groups {
         group.fixed + group.more.len() + parts.text.len + parts.uuid.map_or(0, |uuid| uuid.len)
     }
 
-    /// Opens a group with its first line, `data[from..end]`, whose last byte is its LF.
+    /// Opens a group with its first line, `data[from..end]`, whose last byte is its LF. Returns the index of the group.
     ///
     /// # Errors
     ///
-    /// When memory cannot be had. Nothing was opened then.
+    /// Memory ran out. The group is not open then.
     pub fn begin(
         &mut self,
         key: &[u8],
@@ -133,11 +138,11 @@ impl Groups {
         Ok(self.open - 1)
     }
 
-    /// Adds a delta to group `at`. Its uuid is kept by [`settle`](Self::settle), before other data come.
+    /// Adds a delta to group `at`. Before the caller drops `data`, it calls [`settle`](Self::settle) to copy the uuid.
     ///
     /// # Errors
     ///
-    /// When memory cannot be had. Nothing was added then.
+    /// Memory ran out. The group has not changed then.
     #[inline(always)]
     pub fn add(&mut self, at: usize, data: &[u8], parts: Parts) -> Result<(), TryReserveError> {
         let group = &mut self.all[at];
@@ -146,11 +151,11 @@ impl Groups {
         Ok(())
     }
 
-    /// Keeps the uuids of the deltas of `data` that were added last.
+    /// Copies the last uuid of each open group from `data`.
     ///
     /// # Errors
     ///
-    /// When memory cannot be had.
+    /// Memory ran out.
     pub fn settle(&mut self, data: &[u8]) -> Result<(), TryReserveError> {
         for group in &mut self.all[..self.open] {
             if let Some(uuid) = group.last_uuid.take() {
@@ -161,11 +166,11 @@ impl Groups {
         Ok(())
     }
 
-    /// Closes all groups, and calls `each` with the line of each, as [`Filter::close`](super::Filter::close) says.
+    /// Closes all groups, and calls `each` with the merged line of each group; see [`Filter::close`](super::Filter::close).
     ///
     /// # Errors
     ///
-    /// When memory cannot be had. Nothing comes of some groups then.
+    /// Memory ran out. The lines of some groups are lost then.
     pub fn close(
         &mut self,
         mut each: impl FnMut(&[u8], usize, Place),
@@ -183,13 +188,13 @@ impl Groups {
         Ok(())
     }
 
-    /// Closes all groups, and nothing comes of them.
+    /// Closes all groups, and drops their lines.
     pub fn abandon(&mut self) {
         self.hashes.clear();
         self.open = 0;
     }
 
-    /// Frees memory until at most `most` bytes are held.
+    /// Frees memory of closed groups until the groups hold at most `most` bytes.
     pub fn shrink(&mut self, most: usize) {
         self.made.shrink_to(most / 2);
         while self.held() > most {
@@ -238,19 +243,19 @@ impl Group {
     }
 }
 
-/// Which of the two parts comes first.
+/// The order of text and uuid in a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// There is no uuid.
+    /// The line has no uuid.
     TextOnly,
-    /// The text.
+    /// The text is before the uuid.
     TextFirst,
-    /// The uuid.
+    /// The uuid is before the text.
     UuidFirst,
 }
 
 impl Order {
-    /// The parts of a line, in this order.
+    /// Returns the text and the uuid of a line with this order from its spans in the order of the bytes.
     #[inline]
     #[must_use]
     pub fn parts(self, [one, two]: [Span; 2]) -> Parts {
@@ -263,7 +268,7 @@ impl Order {
     }
 }
 
-/// The rest of a line, around its text and uuid.
+/// The bytes of a line around its text and uuid.
 #[derive(PartialEq, Eq)]
 struct Pieces<'a> {
     before: &'a [u8],
@@ -297,7 +302,7 @@ impl<'a> Pieces<'a> {
 }
 
 impl Parts {
-    /// The order in the line.
+    /// Returns the order of text and uuid.
     #[must_use]
     pub fn order(self) -> Order {
         match self.uuid {
@@ -307,7 +312,7 @@ impl Parts {
         }
     }
 
-    /// The same as spans of the line, which begins at `from` of the data.
+    /// Returns the parts as spans of the line, which begins at `from` in the data.
     fn moved(self, from: usize) -> Self {
         let moved = |span: Span| Span {
             start: span.start - from,
@@ -320,11 +325,12 @@ impl Parts {
     }
 }
 
-/// Writes the key of a group. No part can have a quote or a control byte, so different keys have different bytes.
+/// Writes the key of a group: the kind, the index, the session and the parent. None of these has a quote or a control byte, so the quote
+/// or NUL byte between them separates them, and different keys have different bytes.
 ///
 /// # Errors
 ///
-/// When memory cannot be had.
+/// Memory ran out.
 pub fn write_key(key: &mut Vec<u8>, data: &[u8], delta: &Delta) -> Result<(), TryReserveError> {
     key.clear();
     append(key, &[delta.kind as u8])?;
@@ -336,13 +342,14 @@ pub fn write_key(key: &mut Vec<u8>, data: &[u8], delta: &Delta) -> Result<(), Tr
     Ok(())
 }
 
-/// A quick hash of `bytes` up to the last multiple of 8. Input can provoke collisions, so equal hashes may belong to different keys.
+/// Returns a hash of all complete groups of 8 bytes. Different keys may have the same hash, and input can be made to have it: the caller
+/// compares the keys, too.
 fn hash(bytes: &[u8]) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let (mut sum, mut factor) = (0_u64, FACTOR);
     for word in bytes.chunks_exact(8) {
         if let Some(&word) = word.first_chunk() {
-            // The multiplications are independent of each other.
+            // No multiplication waits for the result of another.
             sum = sum.wrapping_add(u64::from_le_bytes(word).wrapping_mul(factor));
             factor = factor.wrapping_add(FACTOR << 1);
         }
@@ -350,10 +357,11 @@ fn hash(bytes: &[u8]) -> u64 {
     sum
 }
 
-/// Spans up to this length are copied as this many bytes: a copy of fixed length is inlined, others call memcpy.
+/// To copy a span of at most this length, copy this many bytes and truncate: the compiler inlines a copy of fixed length, any other copy
+/// calls memcpy.
 const SHORT: usize = 64;
 
-/// Extends `to` with the bytes of a span, if memory can be had.
+/// Appends the bytes of a span to `to`; returns an error if memory runs out.
 #[inline(always)]
 fn append_span(to: &mut Vec<u8>, data: &[u8], span: Span) -> Result<(), TryReserveError> {
     match data[span.start..].first_chunk::<SHORT>() {
@@ -370,7 +378,7 @@ fn append_span(to: &mut Vec<u8>, data: &[u8], span: Span) -> Result<(), TryReser
     }
 }
 
-/// Extends `to`, if memory can be had.
+/// Appends `bytes` to `to`; returns an error if memory runs out.
 #[inline(never)]
 pub(crate) fn append(to: &mut Vec<u8>, bytes: &[u8]) -> Result<(), TryReserveError> {
     to.try_reserve(bytes.len())?;

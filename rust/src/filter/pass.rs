@@ -1,4 +1,7 @@
-//! One pass of a filter over complete lines.
+//! One pass of a filter over the complete lines of a chunk.
+//!
+//! The basic idea is simple: of five lines `skip`, `skip`, `keep`, `keep`, `skip`, a pass skips the first two and keeps the next two: its result
+//! is one block of skipped or merged lines, and then one block of kept lines. The last line needs another pass.
 
 use std::collections::TryReserveError;
 
@@ -60,30 +63,30 @@ pub(super) struct Pass<'a> {
     pub max_line: usize,
     /// The place of `data`.
     pub place: Place,
-    /// Lines passed over, before the kept lines.
+    /// The number of skipped or merged lines, all before the kept lines.
     pub lines: usize,
     /// The end of the lines taken so far.
     pub at: usize,
     /// The beginning of the kept lines.
     pub kept_from: Option<usize>,
-    /// The next line needs another pass.
+    /// True if the next line needs another pass.
     pub is_over: bool,
 }
 
 impl Pass<'_> {
-    /// Passes over a line that ends at `end`.
+    /// Skips the next line, which ends at `end`.
     fn drop_to(&mut self, end: usize) {
         self.lines += 1;
         self.at = end;
     }
 
-    /// Keeps a line that ends at `end`.
+    /// Keeps the lines from `at` to `end`.
     fn keep_to(&mut self, end: usize) {
         self.kept_from.get_or_insert(self.at);
         self.at = end;
     }
 
-    /// Where the next line begins.
+    /// Returns the place of the next line.
     fn place(&self) -> Place {
         Place {
             offset: self.place.offset + self.at as u64,
@@ -93,8 +96,8 @@ impl Pass<'_> {
 }
 
 impl Filter {
-    /// The end of lines to keep unseen, where lines are scanned only to be merged: of the next line, if it cannot be merged, or of
-    /// more lines, if there is no credit. `None` if the next line is worth a scan.
+    /// Returns the end of the lines to keep without a scan, for a filter that only merges: of the next line if it cannot be merged, or of
+    /// several lines if the credit is used up. Returns `None` if the next line is to be scanned.
     #[inline(always)]
     fn end_unseen<E: Engine>(&mut self, engine: E, data: &[u8], from: usize) -> Option<usize> {
         if self.credit < SCAN {
@@ -116,7 +119,7 @@ impl Filter {
         Some(end)
     }
 
-    /// What to do with a scanned, clear line; and the template made of it.
+    /// Decides whether to keep, skip or merge a scanned and clear line. Returns the decision, and the index of a template made of the line.
     #[inline(always)]
     fn judge<E: Engine>(
         &mut self,
@@ -138,7 +141,7 @@ impl Filter {
             let index = pays.then(|| self.templates.add(data, from, end, gaps, false, known));
             return Ok((verdict, index.flatten()));
         };
-        // A delta that cannot be merged gets no template: the next line may be without the fault.
+        // No template for a delta that cannot be merged: the reason may not apply to the next line that fits.
         if end - from > MAX_BYTES {
             return Ok((Verdict::Keep, None));
         }
@@ -171,8 +174,8 @@ impl Filter {
         Ok((Verdict::Merge(parts), index))
     }
 
-    /// Adds the next line, a delta, to a group. `known` is the template that has the line's key; without it the key is `self.key`.
-    /// A merged line earns the credit `earned`. Returns false if the groups must be closed first.
+    /// Adds the next line, a delta, to its group, or opens a group. `known` is the template with the key of the line; if it is `None`, the key
+    /// is `self.key`. A line that is added to a group earns the credit `earned`. Returns false if the groups have to be closed first.
     fn merge(
         &mut self,
         known: Option<usize>,
@@ -214,8 +217,7 @@ impl Filter {
     }
 }
 
-/// Takes lines, as long as each fits a template and no group has to be opened or closed. Returns the template of the next line, if that
-/// fits one.
+/// Takes lines until one fits no template, or needs a group to be opened or closed. Returns the template of the next line, if it fits one.
 struct FittingLines<'s, 'c, 'd>(&'s mut Filter, &'c mut Pass<'d>);
 
 impl Operation for FittingLines<'_, '_, '_> {
@@ -295,7 +297,7 @@ impl Visit<Known> for &mut Visitor<'_> {
     }
 }
 
-/// Takes the next line, with the template that it fits, or finds that it needs another pass.
+/// Takes the next line, or ends the pass before it. The third field is the template that the line fits.
 struct NextLine<'s, 'c, 'd>(&'s mut Filter, &'c mut Pass<'d>, Option<(usize, Fitting)>);
 
 impl Operation for NextLine<'_, '_, '_> {
@@ -343,7 +345,7 @@ impl Operation for NextLine<'_, '_, '_> {
                 pass.is_over = filter.groups.open() > 0;
             }
             Verdict::Merge(parts) => {
-                // A merged line pays for its scan.
+                // A merged line earns the credit that its scan has cost.
                 let earned = if fitting.is_none() {
                     MERGED + SCAN
                 } else {
@@ -360,13 +362,13 @@ impl Operation for NextLine<'_, '_, '_> {
     }
 }
 
-/// The index after the first LF from `at` on, or the end of the data.
+/// Returns the index after the first LF from `at` on, or the length of the data.
 fn line_end(data: &[u8], at: usize) -> usize {
     memchr::memchr(b'\n', &data[at..]).map_or(data.len(), |found| at + found + 1)
 }
 
-/// Whether a line begins with tags, as the lines of the CLI do, and these show that the line cannot be merged. In a line that could be
-/// merged, no key comes twice.
+/// Returns true if the first tags of a line show that it is not a delta: `{"type":"user"` or
+/// `{"type":"stream_event","event":{"type":"message_stop"`. A later tag cannot change this, because a line with a key twice is not mergeable.
 #[inline(always)]
 fn is_no_delta<E: Engine>(engine: E, data: &[u8], from: usize) -> bool {
     let is_spaced = data.get(from + 8) == Some(&b' ');

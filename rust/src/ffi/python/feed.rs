@@ -1,5 +1,8 @@
 //! Turns a chunk into messages in one native call: finds the lines and reads them.
 //!
+//! The basic idea is simple: for the chunk `{"type":"user",…}\n[1]\n`, the call returns the list `[UserMessage(…), None]`, and one fall for the
+//! line `[1]`.
+//!
 //! The call returns some lines as *falls*: lines that the reader cannot read, and lines over the limit. Python decodes or reports them.
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
