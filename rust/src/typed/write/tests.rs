@@ -422,6 +422,7 @@ fn numbers_have_as_many_digits_as_they_need() {
         // Exactly half way between two decimals: the decimal with the even last digit.
         (811_212_085_039_910.0 + 0.25, "811212085039910.2"),
         (2f64.powi(-44), "5.684341886080802e-14"),
+        (2f64.powi(-25), "2.9802322387695312e-8"),
         (f64::NAN, "null"),
         (f64::INFINITY, "null"),
     ];
