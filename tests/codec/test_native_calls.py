@@ -131,6 +131,8 @@ def test_lines_with_similar_tags_keep_their_kinds() -> None:
         b'{"type":"similar"}\n{"type":"similar"}': Kind(),
         b'{"type":"stream_event","event":{"type":"similar"}}': Kind("stream_event", "similar"),
         b'{"type":"stream_event","event":{"delta":{"type":"similar"}}}': Kind("stream_event", None, "similar"),
+        b'{"type":"stream_event","event":{"type":""}}': Kind("stream_event", ""),
+        b'{"type":"stream_event","event":{"delta":{"type":""}}}': Kind("stream_event", None, ""),
     }
     for line in [*kinds, *reversed(kinds)]:
         assert peek(line) == kinds[line]
