@@ -1,6 +1,9 @@
-//! References to CPython's objects, and the builder that makes objects for a reader.
+//! [`Object`]: a reference to an object of CPython. [`Python`]: the builder that makes objects for the reader.
+//!
+//! The basic idea is simple: an instance of a Struct is two words, the reference count and the class, and then one word for each field with
+//! the address of its value. The builder allocates an instance, and writes the addresses into its words.
 
-#![allow(clippy::inline_always)] // Counting references is an instruction or two.
+#![allow(clippy::inline_always)] // To count a reference takes an instruction or two.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -14,7 +17,7 @@ use crate::typed::Builder;
 pub struct Object(NonNull<std::ffi::c_void>);
 
 impl Object {
-    /// Takes over a new reference. For null, clears the exception and returns `None`.
+    /// Takes over a new reference. If `pointer` is null, clears the exception and returns `None`.
     ///
     /// # Safety
     ///
@@ -29,27 +32,27 @@ impl Object {
         object
     }
 
-    /// A new reference to an object.
+    /// Returns a new reference to an object.
     ///
     /// # Safety
     ///
     /// `pointer` is a live object.
     #[inline]
     pub unsafe fn borrowed(pointer: Pointer) -> Self {
-        // SAFETY: an object is not null, and the new reference is counted.
+        // SAFETY: the caller promises a live object, so the pointer is not null. The reference is counted before it is made.
         unsafe {
             increase(pointer);
             Self(NonNull::new_unchecked(pointer))
         }
     }
 
-    /// The object. It is alive at least as long as this reference.
+    /// Returns the address of the object, which is alive at least as long as this reference.
     #[inline]
     pub fn pointer(&self) -> Pointer {
         self.0.as_ptr()
     }
 
-    /// Hands the reference over to the caller, who gives it up.
+    /// Hands the reference over to the caller, who has to give it up.
     #[inline]
     pub fn release(self) -> Pointer {
         let pointer = self.pointer();
@@ -57,20 +60,20 @@ impl Object {
         pointer
     }
 
-    /// The class of the object.
+    /// Returns the class of the object.
     pub fn class(&self) -> Pointer {
         // SAFETY: the object is alive as long as this reference is.
         unsafe { class_of(self.pointer()) }
     }
 
-    /// The address of a word of the object.
+    /// Returns the address of the word of the object with this index.
     ///
     /// # Safety
     ///
     /// The object has more than `index` words.
     #[inline]
     pub unsafe fn slot(&self, index: usize) -> *mut Pointer {
-        // SAFETY: the caller promises it.
+        // SAFETY: the caller promises that the object has this word.
         unsafe { self.pointer().cast::<Pointer>().add(index) }
     }
 }
@@ -86,14 +89,14 @@ impl Clone for Object {
 impl Drop for Object {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: this reference is given up once.
+        // SAFETY: this value owns one reference, and `drop` runs once.
         unsafe { decrease(self.pointer()) }
     }
 }
 
 #[inline(always)]
 unsafe fn increase(object: Pointer) {
-    // SAFETY: the object is alive, and `load` has tested how it counts.
+    // SAFETY: the caller promises a live object, and `load` has tested where and how CPython counts its references.
     unsafe {
         match api().counting {
             Counting::Word => *object.cast::<i64>() += 1,
@@ -112,7 +115,7 @@ unsafe fn increase(object: Pointer) {
 /// Counts `count` more references to an object.
 #[inline(always)]
 unsafe fn increase_by(object: Pointer, count: usize) {
-    // SAFETY: as above.
+    // SAFETY: as in `increase`.
     unsafe {
         if api().counting == Counting::Word {
             *object.cast::<usize>() += count;
@@ -126,7 +129,7 @@ unsafe fn increase_by(object: Pointer, count: usize) {
 
 #[inline(always)]
 unsafe fn decrease(object: Pointer) {
-    // SAFETY: as above; the last reference goes through the function, which frees the object.
+    // SAFETY: the caller owns a reference. `load` has tested how CPython counts. For the last reference, CPython's function frees the object.
     unsafe {
         match api().counting {
             Counting::Word if *object.cast::<i64>() > 1 => *object.cast::<i64>() -= 1,
@@ -141,47 +144,47 @@ unsafe fn decrease(object: Pointer) {
     }
 }
 
-/// A new `bytes`.
+/// Returns a new `bytes` object with a copy of `data`; `None` if memory runs out.
 pub fn bytes(data: &[u8]) -> Option<Object> {
-    // SAFETY: see `api`; the bytes are copied.
+    // SAFETY: the caller holds the lock, see `api`. CPython copies the bytes before it returns.
     unsafe {
         let bytes = (api().PyBytes_FromStringAndSize)(data.as_ptr().cast(), size(data.len()));
         Object::owned(bytes)
     }
 }
 
-/// A class of Structs. An instance is some words: the [`HEADER`], then a slot for each value.
+/// A class of Structs. An instance has `words` words: the [`HEADER`], and then a slot for each field.
 pub struct StructClass {
     class: Object,
     words: usize,
 }
 
-/// A record or dict of which copies are made.
+/// A record or dict that [`stamp`](Builder::stamp) copies with other values in some slots.
 pub enum Template {
     /// A Struct.
     Struct(StructTemplate),
-    /// A dict, and its keys with values that are not shared.
+    /// A dict, and the keys whose values each copy gets anew.
     Dict(Object, Vec<Object>),
 }
 
-/// A Struct of which copies are made.
+/// A Struct that [`stamp`](Builder::stamp) copies.
 pub struct StructTemplate {
     class: Object,
-    /// The slots of a copy; null for those in `slots`.
+    /// The values of all slots of a copy; null for the slots in `slots`.
     image: Vec<Pointer>,
-    /// The objects of `image`, and how often each is there.
+    /// The different objects in `image`, and how often `image` has each.
     shared: Vec<(Object, usize)>,
-    /// The slots with values that are not shared.
+    /// The slots that get new values in each copy.
     slots: Vec<usize>,
 }
 
-/// The words of an instance before its first slot: the count and the class.
+/// The number of words of an instance before its first slot: the reference count and the class.
 pub const HEADER: usize = 2;
 
 /// Makes CPython's objects.
 #[derive(Default)]
 pub struct Python {
-    /// Address of a class -> words of an instance.
+    /// Maps the address of a class to the number of words of an instance.
     words: HashMap<usize, usize, AddressHashing>,
     /// The attribute name `_reason`, made when it is first needed.
     reason: Option<Object>,
@@ -212,15 +215,15 @@ impl Hasher for AddressHasher {
 }
 
 impl Python {
-    /// A class of Structs whose instances have this many words.
+    /// Registers a class of Structs whose instances have `words` words.
     pub fn class(&mut self, class: Object, words: usize) -> StructClass {
         self.words.insert(class.pointer() as usize, words);
         StructClass { class, words }
     }
 
-    /// A new instance with empty slots.
+    /// Returns a new instance whose slots are all null.
     fn instance(class: Pointer, words: usize) -> Option<Object> {
-        // SAFETY: see `api`; a new instance has `words` words.
+        // SAFETY: see `api`. Python computes `words` from the class's `__basicsize__`, so each instance has this many words.
         unsafe {
             let object = Object::owned((api()._PyObject_New)(class))?;
             object.slot(HEADER).write_bytes(0, words - HEADER);
@@ -229,7 +232,7 @@ impl Python {
     }
 }
 
-/// A length in CPython's type.
+/// Converts a length to CPython's `Py_ssize_t`.
 #[allow(clippy::cast_possible_wrap)] // No length is above isize::MAX.
 pub fn size(len: usize) -> Size {
     len as Size
@@ -303,7 +306,7 @@ impl Builder for Python {
         pairs: Drain<'_, Object>,
     ) -> Option<Object> {
         let count = pairs.len() / 2;
-        // SAFETY: see `api`; the class is a dict's, which has an attribute for the reason.
+        // SAFETY: see `api`. All arguments are alive. `kind` is a class derived from dict, which Python has put into the plan.
         unsafe {
             let dict = Object::owned((api().PyObject_CallNoArgs)(kind.pointer()))?;
             fill(&dict, pairs)?;
@@ -327,7 +330,7 @@ impl Builder for Python {
 
     #[inline]
     fn set(&mut self, record: &mut Object, slot: usize, value: Object) {
-        // SAFETY: `slots_of` has found the slots of the plan in an instance; this one is still empty.
+        // SAFETY: `slots_of` has found the slots of the plan in an instance. The reader sets each slot once, so no value is overwritten.
         unsafe { record.slot(slot).write(value.release()) }
     }
 
@@ -337,7 +340,7 @@ impl Builder for Python {
     }
 
     fn slot(&mut self, record: &Object, slot: usize) -> Option<Object> {
-        // SAFETY: as of `set`; a slot has an object, or null.
+        // SAFETY: the slot is one of the plan, as in `set`. It contains the address of a live object, or null.
         unsafe {
             if record.class() == api().PyDict_Type {
                 return entry(record, slot).map(|(_, value)| value);
@@ -349,7 +352,7 @@ impl Builder for Python {
 
     fn template(&mut self, record: &Object, slots: Vec<usize>) -> Option<Template> {
         let class = record.class();
-        // SAFETY: as of `slot`.
+        // SAFETY: as in `slot`. The class of a live record is alive.
         unsafe {
             if class == api().PyDict_Type {
                 let keys = slots
@@ -384,8 +387,8 @@ impl Builder for Python {
 
     #[inline]
     fn stamp(&mut self, template: &Template, values: &mut Vec<Object>) -> Option<Object> {
-        // SAFETY: see `api`. Each slot of the new instance gets a counted reference to a live object: those of `image` are the objects
-        // of `shared`.
+        // SAFETY: see `api`. Each slot of the new instance gets a counted reference to a live object. The template keeps the objects of
+        // `image` alive, because `shared` has references to them.
         unsafe {
             match template {
                 Template::Struct(template) => {
@@ -423,16 +426,15 @@ impl Builder for Python {
 
     fn copy(&mut self, value: &Object) -> Option<Object> {
         let class = value.class();
-        // SAFETY: see `api`. The items of a container stay alive, since no other code runs meanwhile that could change it; each
-        // slot of a complete instance has an object.
+        // SAFETY: see `api`. The items of a container stay alive, because no code runs here that changes the container. Each slot of a
+        // complete instance contains an object.
         unsafe {
             if is_plain(class) {
                 return Some(value.clone());
             }
             if class == api().PyList_Type {
                 let len = (api().PyList_Size)(value.pointer());
-                // A garbage collection may show the list to other code before all items are copied: it must be complete from the
-                // start.
+                // While items are copied, a garbage collection may show the list to other code, so no item may be null.
                 let list = Object::owned((api().PyList_GetSlice)(value.pointer(), 0, len))?;
                 for index in 0..len {
                     let item = (api().PyList_GetItem)(list.pointer(), index);
@@ -453,7 +455,7 @@ impl Builder for Python {
                         continue;
                     }
                     let copy = self.copy(&Object::borrowed(item))?;
-                    // Setting the value of an existing key is allowed during the iteration.
+                    // CPython allows a new value for an existing key during the iteration.
                     if (api().PyDict_SetItem)(dict.pointer(), key, copy.pointer()) != 0 {
                         (api().PyErr_Clear)();
                         return None;
@@ -475,11 +477,11 @@ impl Builder for Python {
     }
 }
 
-/// The key of a dict with this index, and its value.
+/// Returns the key of a dict at this position, and its value.
 ///
 /// # Safety
 ///
-/// See `api`; no other code runs meanwhile.
+/// The caller holds the lock, see `api`, and no other code changes the dict during the call.
 unsafe fn entry(dict: &Object, index: usize) -> Option<(Object, Object)> {
     let (mut at, mut key, mut value) = (0, null_mut(), null_mut());
     // SAFETY: the caller promises it.
@@ -541,7 +543,7 @@ unsafe fn wide_text(text: &str, mut characters: usize) -> Option<Object> {
     }
 }
 
-/// Whether values of this class cannot change, and so are shared instead of copied.
+/// Returns whether values of this class are immutable scalars, which messages share instead of copying them.
 #[inline]
 fn is_plain(class: Pointer) -> bool {
     class == api().PyUnicode_Type
@@ -550,20 +552,20 @@ fn is_plain(class: Pointer) -> bool {
         || class == api().PyFloat_Type
 }
 
-/// The class of an object.
+/// Returns the class of an object.
 ///
 /// # Safety
 ///
 /// The object is alive.
 #[inline]
 pub unsafe fn class_of(object: Pointer) -> Pointer {
-    // SAFETY: in all known versions the class follows the count.
+    // SAFETY: in each version that `load` accepts, the class is the second word of an object. `probe_characters` tests this.
     unsafe { *object.cast::<Pointer>().add(1) }
 }
 
 fn fill(dict: &Object, mut pairs: Drain<'_, Object>) -> Option<()> {
     while let (Some(key), Some(value)) = (pairs.next(), pairs.next()) {
-        // SAFETY: see `api`; all three are alive.
+        // SAFETY: see `api`. The references keep the dict, the key and the value alive.
         let failed =
             unsafe { (api().PyDict_SetItem)(dict.pointer(), key.pointer(), value.pointer()) != 0 };
         if failed {
