@@ -1,9 +1,10 @@
-//! CPython's functions, looked up in the running process, and the layout of its objects.
+//! Finds CPython's functions in the running process, and tests the layout of its objects.
 //!
-//! The library links none of them, so one file serves all versions and loads without CPython. Some details could differ
-//! between versions. Each is tested on an object of this interpreter before it is used:
+//! The basic idea is simple: `dlsym` finds the function `PyUnicode_New` by its name. The library does not link CPython, so one library file
+//! works with all versions of CPython, and without it. Some details of objects could differ between versions. [`load`] tests each of them on
+//! an object of this interpreter:
 //!
-//! * how references are counted ([`Counting`]): a call for each would take a sixth of the time of a message;
+//! * how references are counted ([`Counting`]): a function call for each would take a sixth of the time of a message;
 //! * where the characters of a string and the bytes of a `bytes` begin;
 //! * that a capsule begins with its pointer and its name;
 //! * the layout of small ints ([`Digit`]), and of lists and dicts ([`Containers`]).
@@ -37,7 +38,7 @@ pub struct Method {
     pub doc: *const c_char,
 }
 
-// SAFETY: a method is never written to, and it points to static data.
+// SAFETY: no code writes to a method, and its pointers are addresses of static data.
 unsafe impl Sync for Method {}
 
 /// A `Py_buffer`, whose layout is part of the stable ABI.
@@ -45,9 +46,9 @@ unsafe impl Sync for Method {}
 pub struct Buffer {
     /// The bytes.
     pub data: *const u8,
-    /// The object that has them.
+    /// The object that owns the bytes.
     pub owner: Pointer,
-    /// Their number.
+    /// The number of bytes.
     pub len: Size,
     item_size: Size,
     read_only: c_int,
@@ -68,9 +69,9 @@ macro_rules! api {
             $( pub $object: Pointer, )*
             /// How references are counted.
             pub counting: Counting,
-            /// Where the characters of a string of ASCII begin.
+            /// The offset in bytes of the characters in a string of ASCII.
             pub characters: usize,
-            /// Where the bytes of a `bytes` begin; the third word is their number. `None`: call functions for both.
+            /// The offset of the bytes in a `bytes` object, whose third word is their number. If `None`, call functions for both.
             pub bytes: Option<usize>,
             /// Whether the third word of a capsule is its pointer, and the fourth its name.
             pub capsules_are_words: bool,
@@ -78,11 +79,11 @@ macro_rules! api {
             pub digit: Digit,
             /// How lists and dicts are read.
             pub containers: Containers,
-            /// Where the characters of other strings begin; `None` if strings do not have the layout of [`flags`].
+            /// The offset in bytes of the characters in a string that is not ASCII; `None` if strings do not have the layout of [`flags`].
             pub wide_characters: Option<usize>,
         }
 
-        /// Looks up all of it in this process; `None` if anything is missing.
+        /// Looks up all functions and objects in this process; returns `None` if one is missing.
         unsafe fn find() -> Option<Api> {
             Some(Api {
                 $( $function: {
@@ -157,7 +158,7 @@ api! {
 }
 
 fn symbol(name: &'static str) -> Option<*mut c_void> {
-    // SAFETY: `name` ends with a zero.
+    // SAFETY: the callers end `name` with a zero.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr().cast()) };
     (!found.is_null()).then_some(found)
 }
@@ -165,11 +166,11 @@ fn symbol(name: &'static str) -> Option<*mut c_void> {
 /// How an object counts its references.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Counting {
-    /// In a word of 64 bits, up to CPython 3.11.
+    /// In a word of 64 bits: CPython 3.10 and 3.11.
     Word,
-    /// In the low 32 bits; negative for an immortal object. CPython 3.12 and 3.13.
+    /// In the low 32 bits of a word, negative for an immortal object: CPython 3.12 and 3.13.
     HalfWord,
-    /// By calls, everywhere else.
+    /// Unknown: call `Py_IncRef` and `Py_DecRef`.
     Functions,
 }
 
@@ -180,10 +181,10 @@ unsafe impl Sync for Cell {}
 
 static API: Cell = Cell(UnsafeCell::new(MaybeUninit::uninit()));
 
-/// The result of [`load`].
+/// Returns the functions and layouts that [`load`] has found.
 #[inline(always)]
 pub fn api() -> &'static Api {
-    // SAFETY: see the invariants of this module.
+    // SAFETY: each caller runs after `load` has returned true, and so has written the cell; see the invariants of this module.
     unsafe { (*API.0.get()).assume_init_ref() }
 }
 
@@ -213,13 +214,13 @@ impl Lock {
     }
 }
 
-/// Takes the interpreter's lock; `None` where there is no interpreter.
+/// Takes the interpreter's lock; returns `None` if the process has no interpreter.
 ///
 /// # Safety
 ///
-/// If this process has an interpreter, it is running.
+/// If this process has an interpreter, it is initialized and not shut down.
 pub unsafe fn lock() -> Option<Lock> {
-    // SAFETY: CPython documents these types. The two functions need nothing of `load`.
+    // SAFETY: CPython documents the types of the two functions. They do not need `load`.
     unsafe {
         let ensure: unsafe extern "C" fn() -> c_int =
             std::mem::transmute(symbol("PyGILState_Ensure\0")?);
@@ -229,10 +230,11 @@ pub unsafe fn lock() -> Option<Lock> {
     }
 }
 
-/// Minor versions of CPython 3 that are known to work.
+/// The minor versions of CPython 3 whose layouts this module knows.
 const KNOWN: std::ops::RangeInclusive<u32> = 10..=13;
 
-/// Looks up the functions, and tests what may differ between versions. False without a known CPython.
+/// Looks up the functions, and tests the layouts that may differ between versions. Returns false if the process has no CPython, or one of
+/// an unknown version.
 ///
 /// # Safety
 ///
@@ -265,7 +267,7 @@ pub unsafe fn load() -> bool {
     true
 }
 
-/// Where the characters of an ASCII string begin, if it is the same for two strings.
+/// Returns the offset of the characters in an ASCII string, if a short and a long string have the same.
 unsafe fn probe_characters(api: &Api) -> Option<usize> {
     // SAFETY: as of `load`; the first two words of an object are there in every known version.
     unsafe {
@@ -279,7 +281,7 @@ unsafe fn probe_characters(api: &Api) -> Option<usize> {
             let mut size = 0;
             let bytes = (api.PyUnicode_AsUTF8AndSize)(string, &raw mut size);
             *found = (bytes as usize).wrapping_sub(string as usize);
-            // An object is a count and a class, unless threads run without a common lock.
+            // Without a global lock (a free-threaded build), the class is not the second word.
             let has_class = string.cast::<Pointer>().add(1).read() == api.PyUnicode_Type;
             (api.Py_DecRef)(string);
             if size != len || !has_class {
@@ -290,7 +292,7 @@ unsafe fn probe_characters(api: &Api) -> Option<usize> {
     }
 }
 
-/// Where the bytes of a `bytes` begin, if it is the same for two of them.
+/// Returns the offset of the bytes in a `bytes` object, if a short and a long object have the same.
 unsafe fn probe_bytes(api: &Api) -> Option<usize> {
     // SAFETY: as of `load`; the third word of an object of variable size is within it.
     let at = |text: &[u8]| unsafe {
@@ -312,7 +314,7 @@ unsafe fn probe_bytes(api: &Api) -> Option<usize> {
     (at(&[b'x'; 1000]) == Some(found) && (16..=64).contains(&found)).then_some(found)
 }
 
-/// Whether a capsule has its pointer and its name in its third and fourth word.
+/// Returns whether the third word of a capsule is its pointer, and the fourth its name.
 unsafe fn probe_capsules(api: &Api) -> bool {
     const NAME: &CStr = c"claude_wire.probe";
     let mut value = 0_u8;
@@ -347,7 +349,7 @@ impl Digit {
     /// The words before the digit.
     const WORDS: usize = 3;
 
-    /// The value, if one digit holds it.
+    /// Returns the value of an int of at most one digit; `None` for a longer int.
     ///
     /// # Safety
     ///
@@ -369,7 +371,7 @@ impl Digit {
     }
 }
 
-/// The layout of ints, tested on a few.
+/// Finds the layout of ints by tests on a few ints.
 unsafe fn probe_digit(api: &Api) -> Digit {
     const MOST: i64 = (1 << 30) - 1;
     const TRIED: [i64; 9] = [0, 1, -1, 7, 1000, MOST, -MOST, MOST + 1, i64::MIN];
@@ -391,7 +393,8 @@ unsafe fn probe_digit(api: &Api) -> Digit {
         .unwrap_or(Digit::Function)
 }
 
-/// Whether lists and dicts can be read without calls. A call for each item would take a third of the time of writing it.
+/// The layouts of lists and dicts that this interpreter has. With them, the writer reads items without a function call, which would take a
+/// third of the time to write an item.
 pub struct Containers {
     /// The third word of a list is its length, the fourth the address of its items.
     pub list: bool,
@@ -417,14 +420,14 @@ impl Containers {
     const DICT_KEYS: usize = 4;
     const ONLY_STRINGS: u8 = 1;
 
-    /// The items of a list.
+    /// Returns the items of a list.
     ///
     /// # Safety
     ///
     /// Lists have the known layout. `list` is a list, and does not change while the items are used.
     #[inline(always)]
     pub unsafe fn items<'a>(list: Pointer) -> &'a [Pointer] {
-        // SAFETY: the caller promises it. The address of no items may be null.
+        // SAFETY: the caller promises the layout, and that the list does not change. An empty list may have null as the address.
         unsafe {
             let list = list.cast::<usize>().add(Self::LIST_LENGTH);
             let (len, items) = (list.read(), list.add(1).read() as *const Pointer);
@@ -436,7 +439,7 @@ impl Containers {
         }
     }
 
-    /// The pairs of key and value of a dict. The value of a removed key is null. `None` if the layout is another.
+    /// Returns the pairs of key and value of a dict. The value of a removed key is null. Returns `None` if the dict has another layout.
     ///
     /// # Safety
     ///
@@ -446,7 +449,7 @@ impl Containers {
         if !self.dict {
             return None;
         }
-        // SAFETY: the caller promises it. A pair is two words.
+        // SAFETY: the caller promises a dict that does not change, and `probe_containers` has tested the layout. A pair is two words.
         unsafe {
             let dict = dict.cast::<*const Keys>();
             let keys = dict.add(Self::DICT_KEYS).read();
@@ -484,7 +487,7 @@ unsafe fn probe_containers(api: &Api, minor: u32) -> Containers {
     }
 }
 
-/// Whether a list of `len` items is read correctly.
+/// Returns whether [`Containers::items`] reads a list of `len` items correctly.
 unsafe fn is_list_read(api: &Api, len: u8) -> bool {
     let len = Size::from(len);
     // SAFETY: as of `load`.
@@ -507,7 +510,8 @@ unsafe fn is_list_read(api: &Api, len: u8) -> bool {
     }
 }
 
-/// Whether a dict with `len` keys, some of them removed, is read correctly, and is left alone once it has a key that is no string.
+/// Returns whether [`Containers::pairs`] reads a dict with `len` keys correctly, of which some are removed, and returns `None` after the dict
+/// gets a key that is not a string.
 unsafe fn is_dict_read(api: &Api, read: &Containers, len: u8) -> bool {
     // SAFETY: as of `load`; each new reference is given up.
     unsafe {
@@ -553,24 +557,24 @@ unsafe fn is_dict_read(api: &Api, read: &Containers, len: u8) -> bool {
 /// The layout of a string: its length, its hash, and these bits. An ASCII string has its characters next. Any other has the length
 /// and the address of its UTF-8, if that was made before.
 pub mod flags {
-    /// The word of the length.
+    /// The index of the word with the length.
     pub const LENGTH: usize = 2;
-    /// The word of the bits.
+    /// The index of the word with the bits.
     pub const WORD: usize = 4;
-    /// The characters follow.
+    /// The bit of a string whose characters are in the object itself.
     pub const COMPACT: u32 = 1 << 5;
-    /// The characters are ASCII.
+    /// The bit of a string of ASCII.
     pub const ASCII: u32 = 1 << 6;
     /// Both.
     pub const ASCII_TOO: u32 = COMPACT | ASCII;
-    /// Bytes of a character.
+    /// Returns the number of bytes of a character: 1, 2 or 4.
     #[must_use]
     pub fn width(bits: u32) -> u32 {
         bits >> 2 & 7
     }
 }
 
-/// Where the characters of strings begin that are not ASCII, if strings of every width have the layout of [`flags`].
+/// Returns the offset of the characters in strings that are not ASCII, if strings of each width have the layout of [`flags`].
 unsafe fn probe_wide_characters(api: &Api) -> Option<usize> {
     const TEXTS: [(&CStr, u32, [u32; 2]); 4] = [
         (c"ab", flags::COMPACT | flags::ASCII | 1 << 2, [0x61, 0x62]),
@@ -618,7 +622,7 @@ unsafe fn probe_wide_characters(api: &Api) -> Option<usize> {
     })
 }
 
-/// How references are counted, if a new string and `None` confirm what is known of the version.
+/// Returns how this version counts references, if a test on a new string and on `None` confirms it.
 unsafe fn probe_counting(api: &Api, minor: u32) -> Counting {
     // SAFETY: as of `load`; an object begins with its count in every known version.
     unsafe {

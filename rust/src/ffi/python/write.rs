@@ -697,7 +697,7 @@ unsafe extern "C" fn encode_lines(_: Pointer, argument: Pointer) -> Pointer {
 }
 
 unsafe extern "C" fn stop(_: Pointer, _: Pointer) -> Pointer {
-    // SAFETY: as above; the state stays in use for ever.
+    // SAFETY: CPython calls this with the lock held. `is_busy` stays true, so no later call uses the state.
     body(|| unsafe {
         state();
         Some(none())
