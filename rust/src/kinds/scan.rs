@@ -270,7 +270,7 @@ impl<'a, E: Engine> Scanner<'a, E> {
         }
     }
 
-    /// The next byte; an LF at the end of the data, which also ends a line.
+    /// Returns the next byte, or an LF at the end of the data.
     #[inline(always)]
     fn byte(&self) -> u8 {
         self.data.get(self.at).map_or(b'\n', |&byte| byte)
@@ -292,7 +292,7 @@ impl<'a, E: Engine> Scanner<'a, E> {
         }
     }
 
-    /// Notes a key that may come only once.
+    /// Sets the bit of a key. Returns `None` if the line has the key already.
     #[inline(always)]
     fn see(&mut self, bit: u32) -> Option<()> {
         if self.seen >> bit & 1 == 1 {

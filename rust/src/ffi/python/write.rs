@@ -389,13 +389,13 @@ impl<'a> Source<'a> for Objects {
     }
 
     fn keep(&self, value: Still<'a>) -> Object {
-        // SAFETY: the value is alive.
+        // SAFETY: a `Still` refers to an object that is alive during `'a`.
         unsafe { Object::borrowed(value.pointer()) }
     }
 
     #[inline(always)]
     fn items(&self, list: Still<'a>) -> impl Iterator<Item = Still<'a>> {
-        // SAFETY: `load` has tested the layout, else there is no writer; the list does not change.
+        // SAFETY: `can_read` was true before the writer was made, so lists have the known layout. The list does not change during `'a`.
         let items = unsafe { Containers::items(list.pointer()) };
         // SAFETY: a list keeps its items alive.
         items.iter().map(|&item| unsafe { Still::new(item) })
@@ -403,7 +403,7 @@ impl<'a> Source<'a> for Objects {
 
     #[inline(always)]
     fn pairs(&self, dict: Still<'a>) -> impl Iterator<Item = (Still<'a>, Still<'a>)> {
-        // SAFETY: see `api`; the dict does not change.
+        // SAFETY: see `api`. No code changes the dict during `'a`.
         let pairs = unsafe { api().containers.pairs(dict.pointer()) };
         Pairs {
             left: pairs.unwrap_or_default().iter(),
@@ -471,7 +471,7 @@ static STATE: Cell<State> = Cell::new();
 ///
 /// The interpreter's lock is held. The caller clears `is_busy`, and does not use the state after that.
 unsafe fn state<'a>() -> Option<&'a mut State> {
-    // SAFETY: `is_busy` lets one caller in at a time.
+    // SAFETY: the caller holds the lock, and `is_busy` admits one caller at a time.
     unsafe {
         let state = (*STATE.0.get()).as_mut()?;
         if state.is_busy {
@@ -557,8 +557,8 @@ const PART: usize = 32 * 1024;
 /// Appends `more` to a `bytes` object, of which the first `usize` bytes are used. Resizes the object to `room` bytes if it is too small,
 /// or to its exact length if `room` is 0. Returns `None` if memory runs out.
 fn appended(bytes: Option<(Object, usize)>, more: &[u8], room: usize) -> Option<(Object, usize)> {
-    // SAFETY: see `api`. No other code has the bytes yet, and they are written within their room. If a resize fails, it sets the
-    // pointer to null.
+    // SAFETY: see `api`. No other code has a reference to the bytes, and the copy ends within their length. A failed resize sets the
+    // pointer to null, and `owned` then returns `None`.
     unsafe {
         let (bytes, len) = match bytes {
             Some(bytes) => bytes,
@@ -602,7 +602,7 @@ fn lines<'a>(messages: impl ExactSizeIterator<Item = Still<'a>>) -> Option<(Obje
             }
             count += 1;
             if writer.written().len() > PART {
-                // Expects the other lines to be as long as these, within bounds.
+                // Make room for all lines, as if the other lines were as long as these, but for at most 16 times these bytes.
                 let end = lines.as_ref().map_or(0, |(_, end)| *end) + writer.written().len();
                 let room = (end / count + 1).saturating_mul(all);
                 lines = Some(appended(
@@ -627,7 +627,7 @@ fn lines<'a>(messages: impl ExactSizeIterator<Item = Still<'a>>) -> Option<(Obje
 /// Returns the line of a message. Returns `None` if the fallback has to encode it, if memory runs out, or while the writer is in use.
 #[inline(always)]
 fn line(message: Still<'_>) -> Option<Object> {
-    // SAFETY: as of `lines`.
+    // SAFETY: as in `lines`.
     let state = unsafe { state()? };
     let line = match state.writer.line(message) {
         Ok(()) => bytes(state.writer.written()),
