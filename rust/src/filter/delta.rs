@@ -31,7 +31,7 @@ pub const MAX_DIGITS: usize = 64;
 pub struct Delta {
     /// The kind of the delta.
     pub kind: DeltaKind,
-    /// The text, with its escapes.
+    /// The text of the delta. Its escapes are not decoded.
     pub text: Span,
     /// `uuid`.
     pub uuid: Option<Span>,

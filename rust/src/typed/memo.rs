@@ -12,7 +12,7 @@ use crate::simd::{begins, Key};
 const MAX_STRING: usize = 96;
 /// The lengths of the objects and arrays that a field keeps, in bytes. To read a shorter one again takes no longer than a look-up.
 const PART: std::ops::RangeInclusive<usize> = 16..=64 * 1024;
-/// The most bytes of objects and arrays that all fields and keys of a reader keep together.
+/// The maximum total size in bytes of the objects and arrays that a reader keeps.
 pub const MAX_KEPT: usize = 1024 * 1024;
 /// After this many misses in a row, the reader looks up only one value in [`AGAIN`].
 const MISSES: u8 = 8;

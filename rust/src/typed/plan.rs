@@ -95,7 +95,7 @@ pub struct Shape<C> {
     pub fields: std::ops::Range<FieldId>,
     /// The value of the tag.
     pub tag: Vec<u8>,
-    /// The slot for the dict of keys that are not fields. If `None`, a line with such a key falls through.
+    /// The slot for the dict of keys that are not fields. If `None`, a line with a key that the class does not know falls through.
     pub extra: Option<usize>,
 }
 

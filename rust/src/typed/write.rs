@@ -535,7 +535,7 @@ fn write_float(out: &mut Output, value: f64) -> Option<()> {
 /// and how many digits are after it. For 12.05 these are `(12, 5, 2)`. Two different decimals of at most 15 digits never read as the same
 /// float. `value` is finite, and not negative.
 #[allow(clippy::cast_possible_truncation)] // All numbers are at most 1e15.
-#[allow(clippy::cast_precision_loss, clippy::float_cmp)] // A float holds a whole number of 15 digits exactly, and the powers too.
+#[allow(clippy::cast_precision_loss, clippy::float_cmp)] // Floats represent whole numbers of 15 digits, and these powers of ten, exactly.
 fn short_decimal(value: f64) -> Option<(i64, i64, usize)> {
     let (mut places, mut power) = match value {
         0.0 => return Some((0, 0, 1)),
