@@ -156,7 +156,7 @@ class Writer:
             assert self._process.stdout is not None
             self._commands, self._output = self._process.stdin.fileno(), self._process.stdout.fileno()
         else:
-            # The writer reads its commands from our pipe, and not the supervisor's `initialize`.
+            # The writer takes its commands from our pipe; it never sees the supervisor's `initialize`.
             reads, self._commands = os.pipe()
             id, _ = house.create(["sh", "-c", f'exec "$0" "$@" < /proc/{os.getpid()}/fd/{reads}', *argv])
             self._client, answer = house.ask({"attach": id, "role": "driver"})

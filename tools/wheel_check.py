@@ -91,7 +91,7 @@ def library_faults(data: bytes, musl: bool = False) -> list[str]:
     """
     library = lief.parse(list(data))
     if library is None:
-        return ["is no library"]
+        return ["is not a library"]
     given = sorted({str(function.name).lstrip("_") for function in library.exported_functions})
     found = [f"exports {name}" for name in given if not name.startswith("cw_")]
     if isinstance(library, lief.MachO.Binary):

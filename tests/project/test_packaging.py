@@ -182,7 +182,15 @@ def test_a_wheel_that_should_not_be_published_is_refused(tmp_path: Path) -> None
     write(bad, {place: f"{ROOT}/rust/src".encode() + os.urandom(check.MAX_BYTES)})
     said = "\n".join(check.faults(bad))
     module = "no claude_wire/codec/decoder.py"
-    for part in ("the tag", "bytes; wanted", "no LICENSE", "no THIRD_PARTY", module, f"names {ROOT}", "is no library"):
+    for part in (
+        "the tag",
+        "bytes; wanted",
+        "no LICENSE",
+        "no THIRD_PARTY",
+        module,
+        f"names {ROOT}",
+        "is not a library",
+    ):
         assert part in said
 
 

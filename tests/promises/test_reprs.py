@@ -74,7 +74,7 @@ def test_encoder_and_splitter() -> None:
     assert checked(Encoder()) == "Encoder()"
     with LineSplitter(keepends=True) as splitter:
         splitter.feed(b"{}\nxylophone")
-        assert checked(splitter) == "<LineSplitter with line feeds: 512 bytes of memory>"
+        assert checked(splitter) == "<LineSplitter with line feeds: 704 bytes of memory>"
     assert checked(splitter) == "<LineSplitter with line feeds: closed>"
 
 

@@ -217,7 +217,7 @@ class Bridge:
         return id, events
 
     def withdraw(self, request_id: str | float) -> list[UiEvent]:
-        """Settle a question without an answer. Returns the events; none if the question was settled before."""
+        """Settle a question without an answer. Returns the events; none if the question had already been settled."""
         return list(self._permissions.withdraw(request_id))
 
     # --- conversations ------------------------------------------------------------------------------------------------

@@ -70,7 +70,7 @@ class Owner(Protocol):
         """The connection was closed."""
 
     def journal_damaged(self, connection: Connection) -> None:
-        """The journal has lost bytes that were not sent yet. The connection closes itself next."""
+        """The journal has lost bytes that had not been sent yet. The connection will close now."""
 
 
 class Connection:

@@ -240,7 +240,7 @@ class Daemon:
             connection.send_frame(error.answer)
             return
         except (ValueError, RecursionError) as error:
-            connection.send_frame(Failed(error="command", message=f"the line is no command: {error}"))
+            connection.send_frame(Failed(error="command", message=f"the line is not a command: {error}"))
             return
         try:
             self._carry_out[type(command)](connection, command)

@@ -245,14 +245,14 @@ class Ledger:
             message: Any = decode(line)
             fields = plain_object(line)
         except InvalidLineError as error:
-            return Taken(Verdict.REFUSE, f"the line is no message: {error.line.reason}")
+            return Taken(Verdict.REFUSE, f"the line is not a message: {error.line.reason}")
         except (ValueError, RecursionError) as error:
-            return Taken(Verdict.REFUSE, f"the line is no message: {error}")
+            return Taken(Verdict.REFUSE, f"the line is not a message: {error}")
         kind = fields.get("type")
         if kind == END_INPUT:
             return Taken(Verdict.END_INPUT)
         if not isinstance(kind, str) or kind.startswith("supervisor_"):
-            return Taken(Verdict.REFUSE, "the line is no message: it has no type that a CLI knows")
+            return Taken(Verdict.REFUSE, "the line is not a message: it has no type that a CLI knows")
         if kind in RULED and not isinstance(message, RULED[kind]):
             reason = getattr(message, "reason", "") or "it is not understood"
             return Taken(Verdict.REFUSE, f"the line is not a valid {kind}: {reason}")

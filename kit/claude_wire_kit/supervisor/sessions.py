@@ -234,7 +234,7 @@ class Sessions:
     # --- from the beginning to the end
 
     def recover(self) -> None:
-        """Read the sessions of an earlier supervisor, kill CLIs that still run, and note what they left unfinished."""
+        """Read an earlier supervisor's sessions, kill CLIs still running, and note what they left unfinished."""
         for id in os.listdir(self._folder.sessions):
             path = self._path(id)
             try:

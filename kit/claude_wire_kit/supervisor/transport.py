@@ -77,7 +77,7 @@ class SocketTransport:
             await self._connect()
         except (FileNotFoundError, ConnectionRefusedError):
             raise SupervisorError(
-                "absent", f"no supervisor runs for {self._folder}; `claude-wire supervisor start` starts one"
+                "absent", f"no supervisor is running for {self._folder}; `claude-wire supervisor start` starts one"
             ) from None
         except OSError as error:  # for instance, no descriptor is left
             raise SupervisorError("absent", f"the supervisor of {self._folder} cannot be reached: {error}") from error

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-#: Limit in bytes for unacknowledged lines. Above it no prompt and no request is sent. Answers are sent, but not kept.
+#: Limit in bytes for unacknowledged lines. Above it, no prompts or requests are sent. Answers are sent, but not kept.
 MAX_UNACKNOWLEDGED_BYTES = 64 * 1024 * 1024
 #: What the entry of each line counts in addition to the line, in bytes.
 ENTRY_BYTES = 256

@@ -1,4 +1,4 @@
-"""Format tool calls for people: ``Bash touch a.txt``, check lists, edits as ``-`` and ``+`` lines.
+"""Format tool calls for people: ``Bash touch a.txt``, checklists, edits as ``-`` and ``+`` lines.
 
 All lines are safe to print. A field with an unexpected type is shown like any other field.
 """
@@ -83,7 +83,7 @@ def _questions(members: dict[str, Any]) -> list[str]:
 
 
 def _edit(members: dict[str, Any]) -> list[str]:
-    """Return the change of ``Edit`` as ``-`` and ``+`` lines."""
+    """Return the change that an ``Edit`` makes, as ``-`` and ``+`` lines."""
     if not all(isinstance(members.get(name), str) for name in ("old_string", "new_string")):
         return []
     old, new = members.pop("old_string"), members.pop("new_string")

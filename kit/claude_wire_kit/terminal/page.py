@@ -53,7 +53,7 @@ class Page:
         self._since = time.monotonic()
         # The style and level of the growing text. None if the cursor is at the start of a line.
         self._open: tuple[str, int] | None = None
-        # Pieces of text that are not written yet.
+        # Pieces of text not yet written.
         self._pieces: list[str] = []
         self._wrapping = Wrapping(None)
 

@@ -25,7 +25,7 @@ _TOKENS = re.compile(rf"\n|[^\S\n]+|[{_WIDE}]|[^\s{_WIDE}]+")
 
 
 def width_of(console: Console) -> int | None:
-    """Return the width of the terminal in columns, or None if the output is not a terminal. None breaks no lines."""
+    """Return the width of the terminal in columns, or None if the output is not a terminal: lines are not wrapped."""
     return console.width if console.is_terminal and console.file.isatty() else None
 
 
@@ -58,7 +58,7 @@ class Wrapping:
         self._indent = ""
         # `_begun`: a word of this line was written. `_breakable`: a word that is not a mark was written.
         self._begun = self._breakable = False
-        # White space, and the word after it, that are not written yet.
+        # White space and the word after it, not yet written.
         self._gap = self._word = ""
         # True if the beginning of the current word was written.
         self._inside = False

@@ -376,7 +376,7 @@ class UsageIndex:
                         status = entry.stat()
                         if S_ISREG(status.st_mode):
                             yield name, (status.st_size, status.st_mtime_ns, status.st_ino)
-                    # A folder tool-results has many files, and none of them is a transcript.
+                    # A `tool-results` folder holds many files, none of them a transcript.
                     elif levels and entry.name != b"tool-results" and entry.is_dir(follow_symlinks=False):
                         yield from self._walk(name + b"/", levels - 1)
                 except FileNotFoundError:  # deleted meanwhile

@@ -257,7 +257,7 @@ def test_the_log_has_no_content_and_the_environment_is_nowhere(supervisor: Comma
         client.send(prompt("p1", secret=SECRETS["prompt"], ask="q1", stderr=SECRETS["stderr"]))
         client.until("control_request")
         client.send({"type": SECRETS["prompt"]}, SECRETS["prompt"], answered("q1", message=SECRETS["answer"]))
-        assert "is no message" in client.until("supervisor_refused")["reason"]
+        assert "is not a message" in client.until("supervisor_refused")["reason"]
         client.until("result")
         client.send(prompt("p2", exit=3))
         client.until("supervisor_ended")

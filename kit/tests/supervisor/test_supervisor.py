@@ -95,7 +95,7 @@ async def test_a_line_that_is_no_message_is_refused_or_passed_on_and_the_next_on
         kinds = {answer["type"] for answer in answers}
         assert kinds <= {"supervisor_refused", "supervisor_accepted"}, answers
         if line != b'{"type": 1}':
-            assert "is no message" in answers[0]["reason"]
+            assert "is not a message" in answers[0]["reason"]
             await client.until("result")
 
 

@@ -44,7 +44,7 @@ The flags of the Claude Code CLI are read, too. What they do is up to the agent:
 {flags}
 """
 
-#: Seconds to wait at the end for threads that still run.
+#: Seconds to wait at the end for threads that are still running.
 THREAD_SECONDS = 1.0
 
 _taken: tuple[int, int] | None = None
@@ -149,7 +149,7 @@ async def _serve(service: Service, stdin: Any, stdout: Any) -> int:
             except Exception as error:
                 tell(error)
             if service.left_behind and not isinstance(stdout, _Results):
-                _leave_at_once(code)  # otherwise the event loop waits for the author's function
+                _leave_at_once(code)  # otherwise the event loop would wait for the agent's function
             group.cancel_scope.cancel()
     return code
 

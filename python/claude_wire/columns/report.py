@@ -28,7 +28,7 @@ class Problem(NamedTuple):
 
 @dataclass(frozen=True)
 class Report:
-    """The counts of one pass over the sources of a scan, which may still run."""
+    """The counts of one pass over a scan's sources. The pass may still be running."""
 
     #: Number of bytes that were read.
     bytes: int = 0

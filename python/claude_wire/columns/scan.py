@@ -102,7 +102,7 @@ class Scan:
 
     @property
     def report(self) -> Report:
-        """The report of the last pass, which may still run."""
+        """The report of the last pass, which may still be running."""
         columns = len(self._columns)
         most = _COUNTS + 2 * columns + _CASE * _MAX_CASES
         out = ffi.new("uint64_t[]", most)

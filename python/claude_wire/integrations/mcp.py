@@ -171,7 +171,7 @@ class InProcessMcpServer:
         return run
 
     async def aclose(self) -> None:
-        """End the server, and cancel its calls. This takes at most 5 seconds; calls that still run then run on."""
+        """End the server, and cancel its calls. This takes at most 5 seconds; calls that do not end by then run on."""
         self._connected = False
         self._send = None
         self._handshake = None

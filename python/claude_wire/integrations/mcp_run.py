@@ -44,8 +44,8 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 #: Longest time of :meth:`InProcessMcpServer.aclose`, in seconds, even if the server's tools do not end.
 GRACE_SECONDS = 5.0
 
-#: Seconds to hold back the answer "connection closed", which a server of mcp 2 gives to all calls when it fails. If the
-#: cause of the failure becomes known in this time, the calls get that instead.
+#: Seconds to hold back the answer "connection closed", which an mcp 2 server returns for every call when it fails. If
+#: the cause of the failure becomes known within this time, the calls get the cause instead.
 CAUSE_SECONDS = 1.0
 
 #: Most messages that the server has not read, and most requests that it has not answered. Further messages and requests

@@ -268,7 +268,7 @@ class SpanRecorder:
         key = _key(message.session_id, message.parent_tool_use_id)
         at, said, error = self._time(message.timestamp, now), message.message, message.error_reason
         error = message.api_error_type or error if error else None
-        if message.model == "<synthetic>":  # the CLI has written this text, not a model
+        if message.model == "<synthetic>":  # the CLI wrote this text, not a model
             if error:
                 agent = self._agent(key, message, at)
                 agent.error, agent.last = name_of(error), max(agent.last, at)

@@ -6,7 +6,7 @@ table of the protocol in the reference. Field names are those on the wire.
 
 - ``conversation``: messages of the user and the model, origins of prompts, results, objects of the Messages API
 - ``blocks``: the parts of a message's content
-- ``system``: reports of the CLI about itself
+- ``system``: what the CLI reports about itself
 - ``control``: the requests of both sides, their envelopes and answers, and the parts of these
 - ``hooks``: the input of a hook, and its output
 - ``notices``: all other messages of the CLI; ``dialects``: messages that only other agents send

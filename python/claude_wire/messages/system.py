@@ -1,4 +1,4 @@
-"""``system`` messages: reports of the CLI about itself, its session and its work."""
+"""``system`` messages: what the CLI reports about itself, its session and its work."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable
 
-#: Longest wait in seconds for a last step: the rest of a line or of the standard error, or the end of a process at
+#: Maximum seconds to wait for a last step: the rest of a line, the rest of stderr, or the end of a process at
 #: interpreter exit.
 LAST_SECONDS = 1.0
 

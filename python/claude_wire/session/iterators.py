@@ -76,7 +76,7 @@ class Wait:
         return cls(ceiling, shells)
 
     def is_over(self, run: Run) -> bool:
-        """True if the run is over, and ``shells`` leaves no time for commands that still run. Then sets ``end``."""
+        """True if the run is over, and ``shells`` leaves no time for commands still running. Then sets ``end``."""
         if not run.over:
             return False
         if not run.background.shells:

@@ -108,7 +108,7 @@ class MessageStream(Generic[T]):
         return Batches(self, self._receiver.next_batch)
 
     async def aclose(self) -> None:
-        """End the iteration, and release the stream's resources. Any task may call this, also repeatedly.
+        """End the iteration, and release the stream's resources. Any task may call this, and more than once.
 
         This closes a source that is an asynchronous generator, and leaves any other source open.
         """

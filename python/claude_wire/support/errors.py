@@ -148,7 +148,7 @@ class RequestError(ClaudeWireError):
 
 
 def initialize_hint(subtype: str) -> str:
-    """Return a hint for error texts of ``initialize``, the first request, which fails if the program is no agent."""
+    """Return a hint for errors of ``initialize``, the first request, which fails if the program is not an agent."""
     return "; is the program an agent that speaks stream-json?" if subtype == "initialize" else ""
 
 

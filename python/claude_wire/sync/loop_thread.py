@@ -102,7 +102,7 @@ class LoopThread:
             del future  # break a reference cycle: exception -> traceback -> this frame -> future -> exception
 
     def close(self) -> None:
-        """Leave the context manager, and wait until the thread has ended. Any thread may call this, also repeatedly.
+        """Leave the context manager, and wait until the thread has ended. Any thread may call this, and more than once.
 
         In a forked child, which does not have the thread, this does nothing.
 

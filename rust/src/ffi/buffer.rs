@@ -44,7 +44,7 @@ pub struct CwStats {
     pub start: u64,
     /// Lines that the native reader decoded to messages.
     pub messages: u64,
-    /// Those of the lines in `messages` that had unknown content.
+    /// The number of lines in `messages` that had unknown content.
     pub unknown: u64,
 }
 
@@ -81,7 +81,7 @@ pub(super) struct Lines {
     blocks: Blocks,
     /// Lines that the reader in [`python`](super::python) decoded to messages.
     pub(super) messages: u64,
-    /// Those of the lines in `messages` that had unknown content.
+    /// The number of lines in `messages` that had unknown content.
     pub(super) unknown: u64,
 }
 

@@ -454,7 +454,7 @@ fn eight_digits(value: u32) -> ([u8; 8], usize) {
     (digits.to_le_bytes(), 8 - zeros as usize)
 }
 
-/// Does the same as [`int`] for integers of any length: up to eight digits at a time, more of them by two.
+/// Like [`int`], for integers of any length: up to eight digits in one step, longer ones two digits at a time.
 ///
 /// # Safety
 ///
@@ -573,7 +573,7 @@ unsafe fn escape_ascii(text: Ascii<'_>, to: *mut u8) -> *mut u8 {
 /// There is room at `to` for 6 bytes per byte, and for one vector of [`MOST_WIDTH`] more.
 #[inline(always)]
 unsafe fn escape<const UTF8: bool>(bytes: &[u8], to: *mut u8) -> *mut u8 {
-    // SAFETY: the caller guarantees room for as many bytes.
+    // SAFETY: the caller guarantees room for that many bytes.
     unsafe {
         if bytes.len() >= LONG {
             escape_long::<UTF8>(bytes, to)
@@ -634,7 +634,7 @@ unsafe fn escape_character(character: u32, to: *mut u8) -> Option<*mut u8> {
     let (bytes, len) = match character {
         0..0x20 | 0x22 | 0x5c => {
             let (escape, len) = &ESCAPES[character as usize];
-            // SAFETY: the caller guarantees room for as many bytes.
+            // SAFETY: the caller guarantees room for that many bytes.
             unsafe {
                 to.cast::<[u8; 8]>().write_unaligned(*escape);
                 return Some(to.add(*len));
@@ -644,7 +644,7 @@ unsafe fn escape_character(character: u32, to: *mut u8) -> Option<*mut u8> {
         0x80..0x800 => (0x80c0 | character >> 6 | six(0, 1), 2),
         0x2028 | 0x2029 => {
             let escape = b"\\u202";
-            // SAFETY: the caller guarantees room for as many bytes.
+            // SAFETY: the caller guarantees room for that many bytes.
             unsafe {
                 to.cast::<[u8; 5]>().write_unaligned(*escape);
                 to.add(5)
@@ -659,7 +659,7 @@ unsafe fn escape_character(character: u32, to: *mut u8) -> Option<*mut u8> {
             4,
         ),
     };
-    // SAFETY: the caller guarantees room for as many bytes.
+    // SAFETY: the caller guarantees room for that many bytes.
     unsafe {
         to.cast::<[u8; 4]>().write_unaligned(bytes.to_le_bytes());
         Some(to.add(len))

@@ -159,14 +159,14 @@ def connect(folder: StateFolder) -> Client:
     """Connect to the supervisor of a folder.
 
     Raises:
-        SupervisorError: no supervisor runs, or it speaks another version of the protocol.
+        SupervisorError: no supervisor is running, or it speaks another version of the protocol.
     """
     found = running(folder)
     if found is None:
         where = "" if folder.path == default_folder() else f" --folder {printable(folder.path, keep='')}"
         raise SupervisorError(
             "absent",
-            f"no supervisor runs in {printable(folder.path, keep='')}. "
+            f"no supervisor is running in {printable(folder.path, keep='')}. "
             f'"claude-wire supervisor start{where}" starts one',
         )
     try:

@@ -167,7 +167,7 @@ def ps(folder: str | None, show_all: bool, quiet: bool, as_object: bool) -> None
     SIZE      size of the journal, in bytes
     CLIENTS   "driver" is the client that answers; the others only watch
 
-    Exit code: 0; 2 if no supervisor runs.
+    Exit code: 0; 2 if no supervisor is running.
 
     The keys of --json are in docs/how-to/command-line.md.
     """
@@ -195,7 +195,7 @@ def logs(name: str | None, folder: str | None, follow: bool, tail: int | None, a
 
     Without ID, show the log of the supervisor, which contains no prompts, no output and no command lines.
 
-    Exit code: 0; 2 if no session has this ID, if no supervisor runs, or if there is no log.
+    Exit code: 0; 2 if no session has this ID, if no supervisor is running, or if there is no log.
     """
     from claude_wire_kit.commands.supervisor.logs import log_line, own_log
 
@@ -239,8 +239,8 @@ def attach(name: str, folder: str | None, drive: bool, take: bool) -> None:
     With --drive, each line that you type is a prompt, and permission questions are asked as in "claude-wire run".
     Ctrl-C interrupts the turn. A second Ctrl-C, or the end of the input (Ctrl-D), leaves the session, which goes on.
 
-    Exit code: 0; 1 if the CLI or the connection failed; 2 if no session has this ID, or no supervisor runs; 130 after
-    Ctrl-C.
+    Exit code: 0; 1 if the CLI or the connection failed; 2 if no session has this ID, or no supervisor is running; 130
+    after Ctrl-C.
     """
     if take and not drive:
         raise click.UsageError("--take needs --drive.")
@@ -265,7 +265,7 @@ def stop(names: tuple[str, ...], folder: str | None, stop_all: bool, grace: floa
     First the input of a CLI is closed, then it gets SIGTERM, then SIGKILL. A stopped session can still be shown and
     resumed. With --all, the supervisor ends, too.
 
-    Exit code: 0; 2 if no session has this ID, or no supervisor runs.
+    Exit code: 0; 2 if no session has this ID, or no supervisor is running.
     """
     if bool(names) is stop_all:
         raise click.UsageError("pass the sessions to stop, or --all.")
@@ -283,7 +283,7 @@ def _stop_supervisor(folder: StateFolder, grace: float) -> None:
     with failures():
         found = running(folder)
         if found is None:
-            click.echo(f"no supervisor runs in {printable(folder.path, keep='')}")
+            click.echo(f"no supervisor is running in {printable(folder.path, keep='')}")
             return
         with Client(found.socket) as client:
             client.ask(Stop(stop=None, grace=grace), 2 * grace + END_SECONDS)
@@ -301,7 +301,8 @@ def resume(names: tuple[str, ...], folder: str | None) -> None:
     The CLIs get the environment of this command. No prompt is sent again. "claude-wire supervisor logs" shows what was
     interrupted.
 
-    Exit code: 0; 2 if no session has this ID, its CLI runs or cannot be started, or no supervisor runs.
+    Exit code: 0; 2 if no session has this ID, if its CLI is running or cannot be started, or if no supervisor is
+    running.
     """
     from claude_wire.session.open import STATE_VARIABLE
 
@@ -318,7 +319,7 @@ def resume(names: tuple[str, ...], folder: str | None) -> None:
 def rm(names: tuple[str, ...], folder: str | None, force: bool) -> None:
     """Remove sessions that have ended, and their journals.
 
-    Exit code: 0; 2 if no session has this ID, its CLI runs, or no supervisor runs.
+    Exit code: 0; 2 if no session has this ID, its CLI runs, or no supervisor is running.
     """
     with failures(), connect(folder_of(folder)) as client:
         for session in _named(client, names):

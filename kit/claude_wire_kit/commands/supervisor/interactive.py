@@ -23,7 +23,7 @@ def talk(name: str, folder: str | None, *, take: bool) -> int:
     """Show a session from its first line, and send the lines that the user types as prompts. Returns the exit code.
 
     Raises:
-        Failure: standard input or output is not a terminal, no session has this name, or no supervisor runs.
+        Failure: standard input or output is not a terminal, no session has this name, or no supervisor is running.
     """
     supervisor = connect(folder)
     with closing(Page(Output(), row=True)) as page:
@@ -38,7 +38,7 @@ def ask(name: str, prompt: str, ssh: str | None) -> int:
     """Send one prompt to a session, and show its run. Returns the exit code.
 
     Raises:
-        Failure: no session has this name, or no supervisor runs.
+        Failure: no session has this name, or no supervisor is running.
     """
     supervisor = connect()
     if ssh is not None:

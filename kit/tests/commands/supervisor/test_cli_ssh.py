@@ -132,5 +132,5 @@ async def test_what_is_missing_on_the_other_side_is_said(commands: Commands) -> 
         return f"{refused.value.error}: {refused.value}"
 
     way = command(commands)
-    assert "no supervisor runs in" in await why(connect(command=way, timeout=SECONDS))
+    assert "no supervisor is running in" in await why(connect(command=way, timeout=SECONDS))
     assert "lost: " in await why(connect(command=[*way[:-1], "no-such-program"], timeout=SECONDS))

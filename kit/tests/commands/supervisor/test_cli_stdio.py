@@ -102,7 +102,7 @@ def test_a_client_that_is_gone_is_let_go(supervisor: Commands) -> None:
 
 
 def test_what_cannot_be_is_said_on_standard_error(supervisor: Commands) -> None:
-    assert "no supervisor runs" in supervisor.refused("supervisor", "stdio")
+    assert "no supervisor is running" in supervisor.refused("supervisor", "stdio")
     supervisor.serve()
     assert "there is no session 'x'" in supervisor.refused("supervisor", "stdio", "x")
     assert "need an ID" in supervisor.refused("supervisor", "stdio", "--drive")

@@ -66,7 +66,7 @@ def test_it_has_ended_when_stop_returns(supervisor: Commands) -> None:
     id = supervisor.create()
     assert supervisor.said("supervisor", "stop", "--all") == f"supervisor {pid} has ended\n"
     assert not is_alive(pid, began)
-    assert "no supervisor runs" in supervisor.said("supervisor", "stop", "--all")
+    assert "no supervisor is running" in supervisor.said("supervisor", "stop", "--all")
     supervisor.serve()
     assert [(session["id"], session["life"]) for session in supervisor.sessions()] == [(id, "ended")]
 
@@ -80,7 +80,7 @@ def test_what_it_says_is_shown_if_it_cannot_start(supervisor: Commands) -> None:
 
 @pytest.mark.parametrize("command", [("ps",), ("logs", "x"), ("stop", "x"), ("rm", "x"), ("run", "--", "true")])
 def test_without_a_supervisor_a_command_says_how_to_start_one(supervisor: Commands, command: tuple[str, ...]) -> None:
-    assert f'no supervisor runs in {supervisor.folder}. "claude-wire supervisor start' in supervisor.refused(
+    assert f'no supervisor is running in {supervisor.folder}. "claude-wire supervisor start' in supervisor.refused(
         "supervisor", *command
     )
 
@@ -88,7 +88,7 @@ def test_without_a_supervisor_a_command_says_how_to_start_one(supervisor: Comman
 def test_only_what_starts_a_supervisor_makes_its_folder(supervisor: Commands) -> None:
     supervisor.refused("supervisor", "ps")
     supervisor.refused("supervisor", "stdio", "x")
-    assert "no supervisor runs" in supervisor.said("supervisor", "stop", "--all")
+    assert "no supervisor is running" in supervisor.said("supervisor", "stop", "--all")
     assert "the log cannot be read: this folder was never used by a supervisor" in supervisor.refused(
         "supervisor", "logs"
     )

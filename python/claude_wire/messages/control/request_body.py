@@ -69,7 +69,7 @@ class ControlRequestBody(_Answered[A], tag_field="subtype", frozen=True):
         """Return the type of the answer: ``A`` in ``class ThisRequest(ControlRequestBody[A])``."""
         base: Any = cls.__dict__["__orig_bases__"][0]
         if get_origin(base) is not ControlRequestBody:
-            raise TypeError(f"{cls.__name__} is no kind of request")
+            raise TypeError(f"{cls.__name__} is not a kind of request")
         answer: type[A] = get_args(base)[0]
         return answer
 

@@ -76,7 +76,7 @@ class _IterationUsage(Wire, tag_field="type", kw_only=True, frozen=True):
 
 
 class MessageIterationUsage(_IterationUsage, tag="message", kw_only=True, frozen=True):
-    """Tokens of one sampling pass of the model that was asked.
+    """Token counts for one sampling pass of the requested model.
 
     Where fallback is in play, a pass that ended in a refusal is counted here.
     """

@@ -107,7 +107,7 @@ pub enum Fed {
     Messages(Object),
     /// The tuple `(messages, falls)`. `messages` has a None in the place of each fall.
     Rest(Object),
-    /// Nothing of the chunk was taken. Python has to take the chunk.
+    /// None of the chunk was consumed; Python has to decode it.
     Nothing,
 }
 

@@ -515,7 +515,7 @@ unsafe fn wide_text(text: &str, mut characters: usize) -> Option<Object> {
             characters = api().characters;
             0x7f
         }
-        // Up to here, first bytes of characters below 0x100; next, of those below 0x10000.
+        // UTF-8 lead bytes up to this value start characters below U+0100; the next range starts those below U+10000.
         0x80..=0xc3 => 0xff,
         0xc4..=0xef => 0xffff,
         0xf0.. => 0x10_ffff,

@@ -343,7 +343,7 @@ fn what_is_unusual_is_left_to_the_caller() {
         assert_eq!(
             writer().line(&value).map_err(|_| ()),
             Err(()),
-            "{value:?} is no line"
+            "{value:?} is not a line"
         );
     }
 }
