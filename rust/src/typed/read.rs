@@ -81,7 +81,7 @@ impl<V> Default for Memory<V> {
     }
 }
 
-/// Reads lines by a plan; see the [module](self).
+/// Reads lines by a plan. The top of this file explains how.
 pub struct Reader<B: Builder> {
     /// Makes the objects.
     pub builder: B,
