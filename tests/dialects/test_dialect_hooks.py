@@ -109,7 +109,7 @@ async def test_a_denial_that_nobody_asks_for_is_logged(caplog: pytest.LogCapture
         await run(peer, session, USES, RETURNS)
         await anyio.wait_all_tasks_blocked()
     assert told.names == [("pre-tool-use", "Read")]
-    assert "a hook denied Read, which ran: the agent did not ask for permission" in caplog.text
+    assert "a hook denied Read, but the tool ran: the agent did not ask for permission" in caplog.text
 
 
 async def test_a_prompt_that_a_hook_blocks_is_not_sent() -> None:

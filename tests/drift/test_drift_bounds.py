@@ -37,8 +37,8 @@ def row(begins: str) -> str:
 
 
 def test_the_page_says_the_bounds_of_the_code() -> None:
-    assert row("what a CLI says in a scenario") == f"{scenarios.MAX_BYTES // MIB} MiB in each file of its recording"
-    assert row("transcripts that") == f"{disk.MAX_BYTES // MIB} MiB in {disk.MAX_FILES} files"
+    assert row("the output of a CLI in a scenario") == f"{scenarios.MAX_BYTES // MIB} MiB in each file of its recording"
+    assert row("the transcripts that") == f"{disk.MAX_BYTES // MIB} MiB in {disk.MAX_FILES} files"
     assert row("the typings") == f"{typings.MAX_BYTES // MIB} MiB, and {typings.MAX_STEPS:,} steps through them"
     assert row("the help of a CLI") == f"{inside.HELP_BYTES >> 10} KiB"
 

@@ -38,12 +38,12 @@ def test_a_file_that_differs_or_is_too_many_is_found(tmp_path: Path) -> None:
     write(tmp_path, made())
     check(tmp_path, made())
     (tmp_path / "more.json").write_text("{}")
-    with pytest.raises(SystemExit, match=r"protocol/more\.json is not what"):
+    with pytest.raises(SystemExit, match=r"protocol/more\.json differs from"):
         check(tmp_path, made())
     write(tmp_path, made())
     assert not (tmp_path / "more.json").exists()
     (tmp_path / "run.json").write_text("{}")
-    with pytest.raises(SystemExit, match=r"protocol/run\.json is not what"):
+    with pytest.raises(SystemExit, match=r"protocol/run\.json differs from"):
         check(tmp_path, made())
 
 
