@@ -232,6 +232,17 @@ def test_strings_of_every_length_are_written_as_msgspec_writes_them(alphabet: st
         assert first == by_msgspec(message) == natively(message)
 
 
+def test_a_dict_is_written_without_the_keys_that_were_removed_from_it() -> None:
+    """CPython leaves the place of a removed key in the dict: it has a key and no value."""
+    removed = {str(number): number for number in range(20)}
+    for number in (0, 7, 8, 19):
+        del removed[str(number)]
+    emptied = {"a": 1}
+    emptied.pop("a")
+    for message in ({"a": removed, "b": emptied}, removed, emptied):
+        assert natively(message) == by_msgspec(message)
+
+
 def test_deep_nesting_and_cycles_are_left_to_msgspec() -> None:
     deep: Any = 1
     for _ in range(400):
