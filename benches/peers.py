@@ -37,6 +37,8 @@ jiter = _optional("jiter", "jiter")
 simdjson = _optional("simdjson", "pysimdjson")
 fastsimdjson = _optional("fastsimdjson", "fastsimdjson")
 pydantic_messages = _optional("pydantic_messages", "pydantic")
+#: Packages without which the pages are written all the same, because no Python runs all peers.
+SPARED = frozenset({"takopi"})
 #: takopi is a Telegram bot that reads the CLI's lines with msgspec. It needs Python 3.14.
 takopi = _optional("takopi.schemas.claude", "takopi")
 agent_sdk = _optional("claude_agent_sdk", "claude-agent-sdk")
