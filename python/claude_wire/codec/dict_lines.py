@@ -47,7 +47,8 @@ class DictLines(Lines):
                 did not return a dict, or raised StopIteration.
         """
         line = bare_line(line)
-        str(line, "utf-8")  # raises UnicodeDecodeError
+        if not line.isascii():
+            str(line, "utf-8")  # raises UnicodeDecodeError
         if not line or (not self.keep and b"\\u" in line):
             raise ValueError("not for loads")
         try:
