@@ -40,7 +40,7 @@ def _parser() -> MarkdownIt:
 
     parser = MarkdownIt("js-default", {"html": False, "linkify": True, "breaks": True, "highlight": _highlight})
     cast("Any", parser.linkify).set({"fuzzy_link": False, "fuzzy_email": False})
-    parser.validateLink = _may_be_a_link  # type: ignore[method-assign] # markdown-it says to do so
+    parser.validateLink = _may_be_a_link  # type: ignore[method-assign]  # as markdown-it documents
     parser.core.ruler.push("ours", _ours)
     parser.add_render_rule("table_open", lambda *_: '<div class="table" tabindex="0"><table>\n')
     parser.add_render_rule("table_close", lambda *_: "</table></div>\n")

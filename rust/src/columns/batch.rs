@@ -378,8 +378,8 @@ impl Column {
 #[inline]
 fn offset(bytes: &[u8]) -> i32 {
     debug_assert!(i32::try_from(bytes.len()).is_ok());
+    // The reader limits the length, and the assertion above checks it.
     #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
-    // The reader limits the length.
     return bytes.len() as i32;
 }
 

@@ -104,7 +104,7 @@ const EINVAL: c_int = 22;
 struct Parts<T, K> {
     /// The memory of the struct's own fields: a name or buffers.
     owned: K,
-    #[allow(dead_code)]
+    #[allow(dead_code)] // Never read.
     // Dropping the vector releases the children that no consumer has moved out.
     children: Vec<T>,
     /// The addresses of `children`.

@@ -39,7 +39,7 @@ impl<'a> Still<'a> {
     ///
     /// # Safety
     ///
-    /// The object has more than `index` words.
+    /// The object must have more than `index` machine words.
     #[inline]
     unsafe fn word(self, index: usize) -> Pointer {
         // SAFETY: the caller promises it.
