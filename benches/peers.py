@@ -11,6 +11,7 @@ from __future__ import annotations
 import codecs
 import importlib
 import json
+import shutil
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -37,6 +38,11 @@ jiter = _optional("jiter", "jiter")
 simdjson = _optional("simdjson", "pysimdjson")
 fastsimdjson = _optional("fastsimdjson", "fastsimdjson")
 pydantic_messages = _optional("pydantic_messages", "pydantic")
+_playwright = _optional("playwright.sync_api", "playwright")
+#: The path of a browser, for the bench of the web page; None if it or Playwright is not installed.
+browser = _playwright and (shutil.which("chromium") or shutil.which("google-chrome"))
+if browser is None and _playwright is not None:
+    missing.append("chromium")
 #: Packages without which the pages are written all the same, because no Python runs all peers.
 SPARED = frozenset({"takopi"})
 #: takopi is a Telegram bot that reads the CLI's lines with msgspec. It needs Python 3.14.

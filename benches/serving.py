@@ -22,6 +22,7 @@ from typing import Any
 
 import house
 import long_session
+import peers
 import workloads
 
 SECONDS = 60.0
@@ -90,6 +91,13 @@ class Served:
         assert b'"Answer ' in answer
         return self.seconds - before
 
+    def paint(self, text: str) -> tuple[float, float]:
+        """See :func:`paint_of`."""
+        url = f"http://127.0.0.1:{self._port}/#token={TOKEN}&session={self._sessions[0].id}"
+        argv = [sys.executable, str(Path(__file__).with_name("paint.py")), peers.browser, url, text]
+        first, seen = subprocess.run(argv, stdout=subprocess.PIPE, timeout=SECONDS, check=True).stdout.split()
+        return float(first), float(seen)
+
     def _get(self, path: str, end: bytes, within: int) -> bytes:
         """Get a path. Read until the last ``within`` bytes of the reply contain ``end``."""
         with socket.create_connection(("127.0.0.1", self._port)) as client:
@@ -153,6 +161,19 @@ def service(supervisor: house.House, folder: Path, sessions: int) -> Served:
 def plain(supervisor: house.House, folder: Path, sessions: int) -> Served:
     """Start the plain endpoint, with ``sessions`` new sessions of the supervisor."""
     return _serves("plain", supervisor, folder, sessions)
+
+
+def paint_of(folder: Path, session: house.ManagedSession, text: str) -> tuple[float, float]:
+    """Open the page of a newly started service in Chromium, and let it show a session.
+
+    Returns:
+        The first paint, and when ``text`` can be seen, in seconds since the navigation began.
+    """
+    served = Served(["service", str(folder)], [session], [])
+    try:
+        return served.paint(text)
+    finally:
+        served.close()
 
 
 def end_of(supervisor: house.House, folder: Path, session: house.ManagedSession) -> float:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import house
+import peers
 import serving
 from conftest import Contest, takes_own_time
 
@@ -95,4 +96,24 @@ def test_the_end_of_a_long_session(contest: Contest, supervisor: house.House, tm
         "the end of a session of 100 MB over HTTP",
         lambda: serving.end_of(supervisor, folder, long),
         at_most={"of a session of 2 MB": (lambda: serving.end_of(supervisor, folder, short), 1.5)},
+    )
+
+
+@takes_own_time
+@pytest.mark.parametrize("what", ["first paint", "last answer"])
+def test_opening_a_long_session(contest: Contest, supervisor: house.House, tmp_path: Path, what: str) -> None:
+    """Open the page of a newly started service in Chromium, on a session of 100 MB and on one of 2 MB.
+
+    Times count from the navigation on. The page shows its first paint before it has the events, and then the last
+    answer, at the end of the session.
+    """
+    if peers.browser is None:
+        pytest.skip("needs Chromium and Playwright")
+    folder = tmp_path / "supervisor"
+    long, short = (serving.write_long(supervisor, turns) for turns in (1_100, 22))
+    which = ["first paint", "last answer"].index(what)
+    contest.measured(
+        f"the page in Chromium, a session of 100 MB: {what}",
+        lambda: serving.paint_of(folder, long, "Answer 1099")[which],
+        at_most={"a session of 2 MB": (lambda: serving.paint_of(folder, short, "Answer 21")[which], 1.25)},
     )
