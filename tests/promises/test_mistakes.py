@@ -581,12 +581,12 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
     (
         lambda: waited(lambda: into(open_process(["/nosuch/claude"]))),
         CLINotFoundError,
-        "there is no program '/nosuch/claude'; set ClaudeOptions(cli_path=...); by default the CLI is searched for",
+        "there is no program '/nosuch/claude'; correct ClaudeOptions(cli_path=...), or leave it out to search for the CLI",
     ),
     (
         lambda: waited(lambda: into(open_session(ClaudeOptions(cli_path="/nosuch/claude")))),
         CLINotFoundError,
-        "there is no program '/nosuch/claude'; set ClaudeOptions(cli_path=...); by default the CLI is searched for",
+        "there is no program '/nosuch/claude'; correct ClaudeOptions(cli_path=...), or leave it out to search for the CLI",
     ),
     (
         lambda: waited(lambda: into(open_process([sys.executable], cwd="/nosuch"))),

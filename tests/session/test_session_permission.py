@@ -104,6 +104,8 @@ def test_a_callback_that_fails_is_an_error_answer_and_the_session_goes_on(
         if request.tool_name == "Group":
             async with anyio.create_task_group() as group:
                 group.start_soon(fails)
+        if request.tool_name == "Text":
+            return request.allow("ls")  # type: ignore[arg-type] # the mistake
         return {"Wrong": {"behavior": "allow"}, "None": None}.get(request.tool_name) or request.allow({"x": object()})
 
     async def fails() -> None:
@@ -111,7 +113,7 @@ def test_a_callback_that_fails_is_an_error_answer_and_the_session_goes_on(
 
     async def main() -> None:
         async with opened(can_use_tool=decide) as (peer, session):
-            for tool in "Raises", "Silent", "Mute", "Odd", "Group", "Wrong", "None", "Unencodable":
+            for tool in "Raises", "Silent", "Mute", "Odd", "Group", "Text", "Wrong", "None", "Unencodable":
                 peer.say(Peer.permission(tool, tool))
                 answer = await peer.answer_to(tool)
                 assert answer["subtype"] == "error", tool
@@ -127,6 +129,10 @@ def test_a_callback_that_fails_is_an_error_answer_and_the_session_goes_on(
     for tool in "Raises", "Silent":
         assert f"can_use_tool for {tool} raised ValueError" in messages
     assert "can_use_tool returned dict for Wrong; return request.allow() or request.deny('why')" in messages
+    updated = (
+        "can_use_tool returned an updated_input that is str for Text; it must be a dict: the whole input of the tool"
+    )
+    assert updated in messages
     assert not any("for a reason" in message for message in messages)
     # A traceback begins with the callback: who called it says nothing to whoever reads the log.
     for record in caplog.records:

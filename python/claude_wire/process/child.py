@@ -244,7 +244,8 @@ def _not_found(settings: Settings, error: FileNotFoundError) -> FileNotFoundErro
         return CLINotFoundError(f"{program!r} cannot be run: the interpreter in its first line does not exist")
     where = "" if os.path.dirname(program) else " in PATH"
     return CLINotFoundError(
-        f"there is no program {program!r}{where}; set ClaudeOptions(cli_path=...); by default the CLI is searched for"
+        f"there is no program {program!r}{where}; correct ClaudeOptions(cli_path=...), or leave it out to search for "
+        "the CLI"
     )
 
 

@@ -397,8 +397,14 @@ class Callbacks:
             )
         if result.toolUseID is None:
             result = msgspec.structs.replace(result, toolUseID=request.tool_use_id)
-        if isinstance(result, PermissionResultAllow) and result.updatedInput is None:
-            result = msgspec.structs.replace(result, updatedInput=request.input)  # older CLIs require it
+        if isinstance(result, PermissionResultAllow):
+            if result.updatedInput is None:  # older CLIs require it
+                result = msgspec.structs.replace(result, updatedInput=request.input)
+            elif not isinstance(result.updatedInput, Mapping):
+                raise WrongAnswer(
+                    f"can_use_tool returned an updated_input that is {type_of(result.updatedInput)} for "
+                    f"{one_line(request.tool_name)}; it must be a dict: the whole input of the tool"
+                )
         return result
 
     async def _hook(self, request: HookCallbackRequest) -> Wire | dict[str, Any]:
