@@ -19,11 +19,27 @@ from folders import ROOT
 
 PAGE = (ROOT / "docs" / "events.md").read_text()
 EXAMPLES = dict(re.findall(r"<!-- example: (\w+)[^>]*-->\n```python\n(.*?)```", PAGE, re.S))
-SENTENCES = re.findall(r"^\d+\. (.*)$", PAGE.partition("<!-- no progress -->")[2], re.M)
-
-FORMS = re.findall(r"^\| .* \| (.*?) \| (.*?) \|$", PAGE.partition("These forms")[2].partition("These sent")[0], re.M)[
-    2:
+#: Sentences that are not progress: those of the page, and more.
+SENTENCES = [
+    *re.findall(r"^- (.*)$", PAGE.partition("<!-- no progress -->")[2].partition("\n\n")[0], re.M),
+    "5/20 tests failed.",
+    "The coverage is 85%.",
+    "I fixed 3 of 7 warnings.",
+    "It was released on 2024-05-20, page 5 of it last.",
+    "See docs/5/20/index.md for more.",
+    "See build/[5/20]/log.txt for more.",
+    "Chapter 3 of 10 explains this.",
+    "Running test 0 of 0.",
+    "The log says `Running test 5 of 20`.",
+    "The remaining test 5 of 20 is slow.",
+    "Version 1.5 of 2 is out, and running version 1 of 2.5 is fine.",
+    "The value of a[1/2] is 7.",
+    "See [1/2](https://example.com/1/2).",
+    "The report is [05/20], and the one before it [12/2023].",
+    "Running step 5 of 20% of them.",
 ]
+#: The forms of progress on the page: a text, and its step.
+FORMS = re.findall(r"^\| .* \| (.*?) \| (.*?) \|$", PAGE.partition("| form | example |")[2].partition("\n\n")[0], re.M)
 
 #: The types of the events of a permitted session, in order.
 TYPES = [
@@ -32,6 +48,34 @@ TYPES = [
     "claude_response",
     "turn_complete",
 ]
+#: Programs for what the page says without a program.
+PROGRAMS = {
+    "pair": """\
+from claude_wire import decode
+from claude_wire_kit.events import Bridge
+
+ui = Bridge()
+message = decode(
+    b'{"type":"assistant","session_id":"sess_123","message":{"content":'
+    b'[{"type":"text","text":"I\\'ll run the test suite now. Running test 5 of 20..."}]}}'
+)
+for event in ui.add(message):
+    print(event.to_json())
+""",
+    "tools": """\
+from claude_wire import decode
+from claude_wire_kit.events import Bridge
+
+ui = Bridge(permissions_from_tools=["Bash", "Write"])
+message = decode(
+    b'{"type":"assistant","session_id":"sess_123","message":{"content":'
+    b'[{"type":"tool_use","id":"toolu_1","name":"Bash","input":{"command":"ls"}}]}}'
+)
+for event in ui.add(message):
+    print(event.to_json())
+print(ui.answer("permission-1", allow=False))
+""",
+}
 PRINTED = {
     "pair": [
         '{"type":"claude_response","content":"I\'ll run the test suite now. Running test 5 of 20...",'
@@ -66,7 +110,7 @@ def run(name: str, folder: Path) -> list[str]:
     (folder / "session.ndjson").write_bytes(session.stdout)
     Replay(session).script(folder / "claude")
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", EXAMPLES[name]],
+        [sys.executable, "-W", "error", "-c", {**PROGRAMS, **EXAMPLES}[name]],
         cwd=folder,
         env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"},
         capture_output=True,
@@ -89,7 +133,7 @@ def test_the_table_and_the_public_names_have_each_event() -> None:
 
 
 def test_every_example_is_run() -> None:
-    assert EXAMPLES.keys() == {*PRINTED, "stream", "session"}
+    assert EXAMPLES.keys() == {*PRINTED, "stream", "session"} - PROGRAMS.keys()
     assert PAGE.count("```python") == len(EXAMPLES)
 
 
@@ -110,8 +154,9 @@ def test_the_example_of_a_session_answers_its_questions(tmp_path: Path) -> None:
     assert lines[-1].startswith('{"type":"turn_complete","ok":true')
 
 
-def test_the_page_has_twenty_sentences_that_give_no_progress() -> None:
-    assert len(SENTENCES) == 20
+def test_the_page_has_forms_and_sentences_and_the_events_of_a_text_with_progress() -> None:
+    assert (len(FORMS), len(SENTENCES)) == (9, 20)
+    assert "\n".join(PRINTED["pair"]) in PAGE
 
 
 @pytest.mark.parametrize("sentence", SENTENCES)
