@@ -15,62 +15,76 @@ class SystemMessage(MessageBase, tag="system", kw_only=True, frozen=True):
     """The base class of ``system`` messages. Each ``subtype`` has a subclass."""
 
     subtype: str
+    """The kind of system message."""
     uuid: str | None = None
+    """The id of this message."""
     session_id: str | None = None
+    """The id of the session."""
 
 
 # --- the start of a turn ----------------------------------------------------------------------------------------------
 
 
 class InitMcpServer(Wire, frozen=True):
-    """An MCP server at the start of the session; ``status`` may have values not known today."""
+    """An MCP server at the start of a turn."""
 
     name: str
     status: str
+    """``connected``, ``failed``, ``needs-auth``, ``pending``, ``disabled`` or another word."""
     source: str | None = None
+    """``sdk``, ``plugin`` or the scope of its configuration, such as ``user`` or ``dynamic``."""
 
 
 class InitPlugin(Wire, kw_only=True, frozen=True):
-    """A plugin of the session, and its source."""
+    """A plugin of the session."""
 
     name: str
     path: str
+    """The folder of the plugin; ``builtin`` for a plugin that is part of the CLI."""
     source: str | None = None
+    """The plugin with its marketplace, such as ``plug@inline``."""
     version: str | None = None
+    """The version in the plugin's ``plugin.json``; None if the file has none."""
 
 
 class PluginManagedLock(Wire, frozen=True):
-    """The managed setting that forces a plugin on or off."""
+    """The managed setting that kept a copy of a plugin from loading."""
 
     plugin_enabled: bool
+    """True: the setting turns the plugin on, but not from this copy. False: it turns the plugin off."""
     name: str
+    """The name of the plugin, as the setting spells it."""
     marketplace: str | None = None
+    """The marketplace of the plugin; None if the setting names none."""
 
 
 class PluginError(Wire, kw_only=True, frozen=True):
-    """A plugin that could not be loaded, and why."""
+    """A plugin, or a part of a plugin, that could not be loaded."""
 
     plugin: str
+    """``name@marketplace``, or ``inline[N]`` or ``synced[N]`` for a directory that has no name yet."""
     type: str
+    """The kind of error, such as ``path-not-found``, ``manifest-validation-error`` or ``hook-load-failed``."""
     message: str
+    """The error as a text for the user."""
     path: str | None = None
+    """The directory or archive, if it did not load at all."""
     managed_lock: PluginManagedLock | None = None
+    """The managed setting that refuses this copy; None for other errors."""
 
 
 class InitMessage(SystemMessage, kw_only=True, frozen=True):
     """Describes the session: directory, model, tools, permission mode, commands and more.
 
     The CLI sends it at the start of every turn. The newest one counts, because model and session may have changed.
-    Older CLIs and dialects leave out many fields. Only CLI 2.1.7 writes ``models``, and only the ``permission_request``
-    dialect ``timestamp``. In ``tools``, the CLI lists names, but dialects may list objects: :attr:`tool_names` has the
-    names in both cases.
+    Older CLIs and dialects leave out many fields.
     """
 
     subtype: Literal["init"] = constant("init")
     cwd: str | None = None
     """The working directory."""
     tools: list[str | dict[str, Any]] | None = None
-    """The tools that the model has; :attr:`tool_names` has their names."""
+    """The tools of the model: names, or objects in some dialects. :attr:`tool_names` has the names."""
     mcp_servers: list[InitMcpServer] | None = None
     """The MCP servers, and whether each is connected."""
     model: str | None = None
@@ -81,6 +95,7 @@ class InitMessage(SystemMessage, kw_only=True, frozen=True):
     slash_commands: list[str] | None = None
     """The commands that a prompt may begin with, without the slash."""
     terminal_slash_commands: list[str] | None = None
+    """The slash commands that need the local terminal, such as ``doctor``."""
     # one of user, none, ANTHROPIC_API_KEY, apiKeyHelper, /login managed key, project, org, temporary, oauth
     apiKeySource: str | None = None
     """Where the credentials come from."""
@@ -95,31 +110,46 @@ class InitMessage(SystemMessage, kw_only=True, frozen=True):
     plugins: list[InitPlugin] | None = None
     """The plugins that are loaded."""
     capabilities: list[str] | None = None
+    """The protocol features that this CLI supports, such as ``interrupt_receipt_v1``. Ignore unknown ones."""
     analytics_disabled: bool | None = None
     product_feedback_disabled: bool | None = None
     served_by_anthropic: bool | None = None
+    """Whether requests go to Anthropic's own API. Observed: false with another base URL."""
     memory_paths: dict[str, Any] | None = None
+    """Folders with memories, by kind. Observed: only the kind ``auto``."""
     original_cwd: str | None = None
+    """The working directory at the start of the CLI, before any change of ``cwd``."""
     additional_directories: list[str] | None = None
     """Further directories that the session works in."""
     messaging_socket_path: str | None = None
+    """The path of a Unix socket of the CLI process, such as ``/tmp/cc-socks/8333.sock``."""
     # one of off, cooldown, on
     fast_mode_state: str | None = None
+    """Whether fast mode is on; ``cooldown`` after a rate limit."""
     # one of unknown, free, preference, extra_usage_disabled, network_error, not_first_party, disabled_by_env,
     # model_not_allowed, sdk_opt_in_required, pending
     fast_mode_disabled_reason: str | None = None
+    """Why fast mode is not available; None if nothing prevents it."""
     per_turn_effort_active: bool | None = None
+    """Observed: true with Claude 5.5 models, false with older ones."""
     ultrathink_available: bool | None = None
     ultrathink_typed_raises: bool | None = None
     # one of default, focus
     view_mode: str | None = None
+    """``focus`` if the user sees only the prompt and the last message of each turn."""
     user_message_uuids: list[str] | None = None
+    """The uuids of all prompts that this turn answers."""
     betas: list[str] | None = None
+    """The beta features of the API that the session uses."""
     plugin_errors: list[PluginError] | None = None
+    """Plugins, or parts of plugins, that could not be loaded; None if there are none."""
     # one of low, medium, high, xhigh, max
     effort: str | UnsetType | None = UNSET
+    """The effort level of the next message; null if the CLI sends no effort to the API."""
     timestamp: str | None = None
+    """When it was written, in ISO 8601. Only the ``permission_request`` dialect has it."""
     models: list[Any] | None = None
+    """Only CLI 2.1.7 has it."""
     startup_timing: dict[str, Any] | None = None
     plugin_warnings: list[dict[str, Any]] | None = None
     mcp_server_errors: list[dict[str, Any]] | None = None
@@ -132,8 +162,8 @@ class InitMessage(SystemMessage, kw_only=True, frozen=True):
     client_thinking: dict[str, Any] | None = None
     flag_restate_noop: bool | None = None
     cloud_session: dict[str, Any] | None = None
-    # whether shell commands run in a sandbox; the string "unknown" if the CLI cannot tell
     sandbox_enabled: bool | str | None = None
+    """Whether shell commands run in a sandbox; the string ``unknown`` if the CLI cannot tell."""
 
     @property
     def tool_names(self) -> list[str]:
@@ -143,59 +173,66 @@ class InitMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class PluginInstallMessage(SystemMessage, kw_only=True, frozen=True):
-    """Progress of the installation of plugins at the start.
-
-    ``name`` is the plugin, if the message is about a single one; ``error`` says why it failed.
-    """
+    """Progress of the installation of plugins at the start."""
 
     subtype: Literal["plugin_install"] = constant("plugin_install")
     # one of completed, failed, started, installed
     status: str
+    """``started`` and ``completed`` report the whole installation, the others one part of it."""
     name: str | None = None
+    """What was installed or failed; None for the whole installation."""
     error: str | None = None
+    """Why it failed. The text may come from a plugin's author: do not trust it."""
 
 
 # --- what the CLI is busy with ----------------------------------------------------------------------------------------
 
 
 class StatusMessage(SystemMessage, kw_only=True, frozen=True):
-    """The CLI's current activity, or a new permission mode.
-
-    ``requesting`` is sent before a request to the API, and its end is not reported. The end of ``compacting`` is a null
-    ``status``, with the outcome in ``compact_result``. A change of the permission mode is a null ``status`` with
-    ``permissionMode``. ``running`` and ``queued_messages`` answer a status request in miriad-code's dialect.
-    """
+    """The CLI's current activity, or a new permission mode."""
 
     subtype: Literal["status"] = constant("status")
     # one of compacting, requesting
     status: str | None = null()
+    """The activity. Null ends ``compacting``, or reports a permission mode; nothing ends ``requesting``."""
     # one of default, acceptEdits, bypassPermissions, plan, dontAsk, auto
     permissionMode: str | None = None
+    """The new permission mode; None if it has not changed."""
     # one of success, failed
     compact_result: str | None = None
+    """The outcome of a compaction that has just ended."""
     compact_error: str | None = None
+    """Why the compaction failed."""
     running: bool | None = None
+    """True during a turn. Only in miriad-code's dialect, as the answer to a status request."""
     queued_messages: int | None = None
+    """The number of waiting prompts. Only in miriad-code's dialect, beside ``running``."""
     user_message_uuids: list[str] | None = None
+    """The uuids of all prompts that this turn answers."""
     compact_output_chars: int | None = None
     resume_held_for_plan: bool | None = None
 
 
 class ControlRequestProgressMessage(SystemMessage, kw_only=True, frozen=True):
-    """The CLI handles the host's control request ``request_id``, and has not answered it yet.
+    """The CLI handles the host's control request, and has not answered it yet.
 
-    The fields about a retry are present only if ``status`` is ``api_retry``. A null ``error_status`` means that there
-    was no HTTP answer.
+    The fields about a retry are present only if ``status`` is ``api_retry``.
     """
 
     subtype: Literal["control_request_progress"] = constant("control_request_progress")
     request_id: str
+    """The id of the control request."""
     # one of api_retry, started
     status: str
+    """``started``: the work has begun. ``api_retry``: a request to the API has failed and is repeated."""
     attempt: int | None = None
+    """The number of this retry, from 1."""
     max_retries: int | None = None
+    """The number of retries after which the CLI gives up."""
     retry_delay_ms: Number | None = None
+    """Milliseconds until the retry."""
     error_status: int | UnsetType | None = UNSET
+    """The HTTP status; null if there was no HTTP answer."""
 
 
 class LocalCommandOutputMessage(SystemMessage, kw_only=True, frozen=True):
@@ -203,6 +240,7 @@ class LocalCommandOutputMessage(SystemMessage, kw_only=True, frozen=True):
 
     subtype: Literal["local_command_output"] = constant("local_command_output")
     content: str
+    """The output, to be shown like text of the model."""
 
 
 class ThinkingTokensMessage(SystemMessage, kw_only=True, frozen=True):
@@ -213,19 +251,20 @@ class ThinkingTokensMessage(SystemMessage, kw_only=True, frozen=True):
 
     subtype: Literal["thinking_tokens"] = constant("thinking_tokens")
     estimated_tokens: int
+    """The tokens of the current thinking block so far."""
     estimated_tokens_delta: int
+    """The tokens since the previous message about this block."""
     user_message_uuid: str | None = None
+    """The uuid of the prompt that this turn answers."""
 
 
 class ElicitationCompleteMessage(SystemMessage, kw_only=True, frozen=True):
-    """An elicitation of an MCP server is complete.
-
-    ``elicitation_id`` is the id in the :class:`ElicitationRequest`.
-    """
+    """An MCP server confirms that an elicitation by URL is complete."""
 
     subtype: Literal["elicitation_complete"] = constant("elicitation_complete")
     mcp_server_name: str
     elicitation_id: str
+    """The id in the :class:`ElicitationRequest`."""
 
 
 class PermissionDeniedMessage(SystemMessage, kw_only=True, frozen=True):
@@ -238,11 +277,17 @@ class PermissionDeniedMessage(SystemMessage, kw_only=True, frozen=True):
     subtype: Literal["permission_denied"] = constant("permission_denied")
     tool_name: str
     tool_use_id: str
+    """The ``id`` of the tool call."""
     agent_id: str | None = None
+    """The id of the subagent; None in the main conversation."""
     decision_reason_type: str | None = None
+    """What decided, such as ``rule``, ``mode``, ``classifier`` or ``asyncAgent``."""
     decision_reason: str | None = None
+    """The reason as a text for people."""
     message: str
+    """The text that the model gets as the tool result."""
     decision_reason_code: str | None = None
+    """The reason as a word, such as ``auto_mode_no_check_in_session``."""
 
 
 # --- the session, its title, commands, files and memories, and notes to the user --------------------------------------
@@ -258,7 +303,9 @@ class SessionStateChangedMessage(SystemMessage, kw_only=True, frozen=True):
     subtype: Literal["session_state_changed"] = constant("session_state_changed")
     # one of running, idle, requires_action
     state: str
+    """``requires_action``: the CLI waits for an answer of the host."""
     sdk_host_only: bool | None = None
+    """True if the message is for the SDK, which does not pass it on to its caller."""
 
 
 class SessionTitleChangedMessage(SystemMessage, kw_only=True, frozen=True):
@@ -266,6 +313,7 @@ class SessionTitleChangedMessage(SystemMessage, kw_only=True, frozen=True):
 
     subtype: Literal["session_title_changed"] = constant("session_title_changed")
     title: str | None = None
+    """The new title."""
 
 
 class WorkerShuttingDownMessage(SystemMessage, kw_only=True, frozen=True):
@@ -273,6 +321,7 @@ class WorkerShuttingDownMessage(SystemMessage, kw_only=True, frozen=True):
 
     subtype: Literal["worker_shutting_down"] = constant("worker_shutting_down")
     reason: str
+    """Why it ends, such as ``host_exit`` or ``remote_control_disabled``."""
 
 
 class CommandsChangedMessage(SystemMessage, kw_only=True, frozen=True):
@@ -283,37 +332,41 @@ class CommandsChangedMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class NotificationMessage(SystemMessage, kw_only=True, frozen=True):
-    """A short notice that the CLI would show in its own interface for a while.
-
-    Notices of the same kind have the same ``key``; ``timeout_ms`` says how long to show the notice, in milliseconds.
-    """
+    """A short notice that the CLI would show in its own interface for a while."""
 
     subtype: Literal["notification"] = constant("notification")
     key: str
+    """The kind of notice, such as ``stop-hook-error``."""
     text: str
     # one of low, medium, high, immediate
     priority: str
+    """How urgent the notice is."""
     color: str | None = None
+    """The name of a colour, such as ``warning``; None for the usual colour."""
     timeout_ms: Number | None = None
+    """Milliseconds to show the notice."""
 
 
 class InformationalMessage(SystemMessage, kw_only=True, frozen=True):
-    """A line of text for the reader, such as a hook's ``systemMessage``.
-
-    ``level`` says how to show it; ``tag`` is opaque.
-    """
+    """A line of text for the reader, such as a hook's ``systemMessage``."""
 
     subtype: Literal["informational"] = constant("informational")
     content: str
+    """Plain text."""
     # one of info, notice, suggestion, warning
     level: str
+    """How to show it: ``info`` only in a full transcript, ``notice`` in grey, the others so that they stand out."""
     tool_use_id: str | None = None
+    """The tool call that the line is about; of several lines about one call, show the newest."""
     prevent_continuation: bool | None = None
+    """True if the turn ends here, for example because a hook ended it."""
     tag: str | None = None
+    """A label for hosts that know it, such as ``auto_mode_no_server_check``; ignore other labels."""
     prompt_submit_outcome: dict[str, Any] | None = None
     model_restriction: dict[str, Any] | None = None
     isMeta: bool | None = None
     timestamp: str | None = None
+    """When it was written, in ISO 8601."""
     hook_no_verdict: dict[str, Any] | None = None
     saved_files: list[dict[str, Any]] | None = None
     saved_from: dict[str, Any] | None = None
@@ -334,6 +387,7 @@ class PersistedFile(Wire, frozen=True):
 
     filename: str
     file_id: str
+    """The new id of the file."""
 
 
 class PersistFailure(Wire, frozen=True):
@@ -341,45 +395,55 @@ class PersistFailure(Wire, frozen=True):
 
     filename: str
     error: str
+    """Why the file could not be stored."""
 
 
 class FilesPersistedMessage(SystemMessage, kw_only=True, frozen=True):
-    """Files of the session were stored. ``failed`` lists those that could not be stored."""
+    """Files of the session were stored."""
 
     subtype: Literal["files_persisted"] = constant("files_persisted")
     files: list[PersistedFile]
     failed: list[PersistFailure]
+    """The files that could not be stored."""
     processed_at: str
+    """When the files were processed."""
 
 
 class SessionWritesLostMessage(SystemMessage, kw_only=True, frozen=True):
     """The disk is full or over quota, and data that the CLI wanted to save is lost.
 
-    ``lost`` is ``transcript`` or ``global_config``; both it and ``error_code`` may have values not known today.
+    Sent at most once, when the CLI exits, after the last result.
     """
 
     subtype: Literal["session_writes_lost"] = constant("session_writes_lost")
     # one of ENOSPC, EDQUOT
     error_code: str
+    """``ENOSPC``: the disk is full. ``EDQUOT``: its quota is used up."""
     lost: list[str]
+    """``transcript``, ``global_config`` (the file ``~/.claude.json``) or both; later CLIs may list more."""
     transcript_session_ids: list[str] | None = None
+    """The sessions whose transcripts lack lines; None unless ``lost`` has ``transcript``."""
 
 
 class RecalledMemory(Wire, frozen=True):
-    """A recalled memory: its path, its owner and, perhaps, its text."""
+    """A recalled memory."""
 
     path: str
+    """The file; or ``<synthesis:DIR>`` for a combined text; or a URL if the scope is ``organization``."""
     # one of personal, team, organization
     scope: str
+    """Whose memory it is."""
     content: str | None = None
+    """The text; None if the file has it."""
 
 
 class MemoryRecallMessage(SystemMessage, kw_only=True, frozen=True):
-    """Memories were recalled for the turn. They were either selected unchanged or combined into one text."""
+    """Memories were recalled for the turn."""
 
     subtype: Literal["memory_recall"] = constant("memory_recall")
     # one of select, synthesize
     mode: str
+    """``select``: the memories are unchanged. ``synthesize``: a model combined them into one text."""
     memories: list[RecalledMemory]
 
 
@@ -387,8 +451,11 @@ class MirrorKey(Wire, frozen=True):
     """The transcript that could not be mirrored; its keys are camelCase."""
 
     projectKey: str
+    """A name for the project; by default made from the working directory."""
     sessionId: str
+    """The id of the session."""
     subpath: str | None = None
+    """The file of a subagent, such as ``subagents/agent-ID``; None for the session itself."""
 
 
 class MirrorErrorMessage(SystemMessage, kw_only=True, frozen=True):
@@ -399,6 +466,7 @@ class MirrorErrorMessage(SystemMessage, kw_only=True, frozen=True):
 
     subtype: Literal["mirror_error"] = constant("mirror_error")
     error: str
+    """Why it could not be written."""
     key: MirrorKey
 
 
@@ -406,165 +474,219 @@ class MirrorErrorMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class McpResourceLink(Wire, kw_only=True, frozen=True):
-    """A resource that an MCP server offers, by its URI; ``size`` is in bytes."""
+    """A resource that an MCP server offers."""
 
     uri: str
+    """Identifies the resource for the MCP server."""
     name: str
     title: str | None = None
+    """The name to show to people."""
     description: str | None = None
     mimeType: str | None = None
     size: Number | None = None
+    """The size in bytes."""
     annotations: dict[str, Any] | None = None
+    """Hints for clients, such as ``audience`` and ``priority``."""
 
 
 class TaskStartedMessage(SystemMessage, kw_only=True, frozen=True):
-    """A task has begun: a subagent, a shell command or other work.
-
-    ``task_type`` is ``local_agent``, ``local_bash`` or another word. ``tool_use_id`` is the id of the tool call that
-    has started the task; ``subagent_type`` and ``prompt`` are present for subagents.
-    """
+    """A task has begun: a subagent, a shell command or other work."""
 
     subtype: Literal["task_started"] = constant("task_started")
     task_id: str
+    """The id of the task."""
     run_id: str | None = None
+    """The id of this run of the task. A resumed task keeps its ``task_id`` and gets a new ``run_id``."""
     tool_use_id: str | None = None
+    """The tool call that started the task."""
     description: str
+    """The task in a few words."""
     subagent_type: str | None = None
+    """The type of the subagent, such as ``general-purpose``; None for other tasks."""
     is_backgrounded: bool | None = None
+    """True for a task in the background; False if the tool call waits for the task."""
     spawn_depth: int | None = None
+    """1 for a subagent of the main conversation, 2 for its subagents, and so on; None for other tasks."""
     parent_task_id: str | None = None
+    """The task of the subagent that started this task; None in the main conversation."""
     task_type: str | None = None
+    """``local_agent`` for a subagent, ``local_bash`` for a shell command, or another word."""
     workflow_name: str | None = None
+    """The name of the workflow; only if ``task_type`` is ``local_workflow``."""
     prompt: str | None = None
+    """The prompt of a subagent; None if the CLI resumes the subagent with a text of its own."""
     skip_transcript: bool | None = None
+    """True for housekeeping, which a front end should not show in the conversation."""
     ambient: bool | None = None
+    """True for a watcher or for housekeeping, which does not count as activity."""
     awaited: bool | None = None
     owned_by_subagent: bool | None = None
+    """True for the shell command of a subagent."""
 
 
 class TaskProgressMessage(SystemMessage, kw_only=True, frozen=True):
-    """The current activity of a task, and its usage so far.
-
-    ``description`` describes the current step, not the task.
-    """
+    """The current activity of a task, and its usage so far."""
 
     subtype: Literal["task_progress"] = constant("task_progress")
     task_id: str
+    """The id of the task."""
     run_id: str | None = None
+    """The id of this run of the task. A resumed task keeps its ``task_id`` and gets a new ``run_id``."""
     tool_use_id: str | None = None
+    """The tool call that started the task."""
     description: str
+    """The current step, in a few words. It does not describe the whole task."""
     subagent_type: str | None = None
+    """The type of the subagent, such as ``general-purpose``; None for other tasks."""
     usage: TaskUsage
+    """The usage so far."""
     last_tool_name: str | None = None
+    """The tool that the subagent called last."""
     summary: str | None = None
+    """The progress of the task in one line, by the model or by the MCP server."""
 
 
 class TaskPatch(Wire, kw_only=True, frozen=True):
-    """The changed fields of a task. Absent fields have not changed.
-
-    ``end_time`` is Unix time in milliseconds. A task that was stopped has the status ``killed`` here and ``stopped``
-    in :class:`TaskNotificationMessage`.
-    """
+    """The changed fields of a task. Absent fields have not changed."""
 
     # one of completed, pending, failed, running, killed, paused
     status: str | None = None
+    """A task that was stopped is ``killed`` here, and ``stopped`` in :class:`TaskNotificationMessage`."""
     description: str | None = None
+    """The task in a few words."""
     end_time: Number | None = None
+    """When the task ended: Unix time in milliseconds."""
     total_paused_ms: Number | None = None
+    """Milliseconds for which the task was paused, in total."""
     error: str | None = None
+    """Why the task failed."""
     is_backgrounded: bool | None = None
+    """True if the task now runs in the background."""
 
 
 class TaskUpdatedMessage(SystemMessage, kw_only=True, frozen=True):
-    """A task has changed; a final status in ``patch`` ends it.
+    """A task has changed.
 
     This message, :class:`TaskNotificationMessage` or both report the end of a task. The first report counts.
     """
 
     subtype: Literal["task_updated"] = constant("task_updated")
     task_id: str | None = None
+    """The id of the task."""
     run_id: str | None = None
+    """The id of this run of the task. A resumed task keeps its ``task_id`` and gets a new ``run_id``."""
     patch: TaskPatch | None = None
+    """The changes. A final status ends the task."""
 
 
 class TaskNotificationMessage(SystemMessage, kw_only=True, frozen=True):
     """A task has ended, with its final status and its output.
 
-    ``output_file`` is a path on the CLI's machine; empty if there is no file. Some ends of tasks are reported only by a
-    :class:`TaskUpdatedMessage`.
+    Some ends of tasks are reported only by a :class:`TaskUpdatedMessage`.
     """
 
     subtype: Literal["task_notification"] = constant("task_notification")
     task_id: str
+    """The id of the task."""
     run_id: str | None = None
+    """The id of this run of the task. A resumed task keeps its ``task_id`` and gets a new ``run_id``."""
     tool_use_id: str | None = None
+    """The tool call that started the task."""
     # one of completed, failed, stopped
     status: str
     reason: str | None = None
+    """``worker_restart`` if the CLI's process ended and left the task behind; None in all other cases."""
     output_file: str
+    """The path of the output on the CLI's machine; empty if there is no file."""
     summary: str
+    """The answer of a subagent, or a line such as ``Background command "bg" completed (exit code 0)``."""
     usage: TaskUsage | None = None
+    """The usage of a subagent; None for other tasks."""
     resource_links: list[McpResourceLink] | None = None
+    """The files that an MCP tool in the background returned; None for other tasks."""
     skip_transcript: bool | None = None
+    """True for housekeeping, which a front end should not show in the conversation."""
     ambient: bool | None = None
+    """True for a watcher or for housekeeping, which does not count as activity."""
     summary_is_report: bool | None = None
+    """Observed: true for subagents in the background, whose ``summary`` is their answer."""
     handback: str | None = None
     handback_report: dict[str, Any] | None = None
     owned_by_subagent: bool | None = None
+    """True for the shell command of a subagent."""
 
 
 class BackgroundTask(Wire, kw_only=True, frozen=True):
     """A task that is running in the background."""
 
     task_id: str
+    """The id of the task."""
     run_id: str | None = None
+    """The id of this run of the task. A resumed task keeps its ``task_id`` and gets a new ``run_id``."""
     task_type: str
+    """``local_agent`` for a subagent, ``local_bash`` for a shell command, or another word."""
     subagent_type: str | None = None
+    """The type of the subagent, such as ``general-purpose``; None for other tasks."""
     description: str
+    """The task in a few words."""
     parent_task_id: str | None = None
+    """The task of the subagent that started this task; None in the main conversation."""
     ambient: bool | None = None
+    """True for a watcher or for housekeeping, which does not count as activity."""
 
 
 class BackgroundTasksChangedMessage(SystemMessage, kw_only=True, frozen=True):
-    """All tasks that are now running in the background. The list replaces the previous one.
+    """All tasks that are now running in the background.
 
-    It is sent when a background task begins or ends. The list is empty after the end of the last task.
+    The CLI sends it when a background task begins or ends. A new CLI process starts without tasks and sends
+    nothing.
     """
 
     subtype: Literal["background_tasks_changed"] = constant("background_tasks_changed")
     tasks: list[BackgroundTask]
+    """The whole list, which replaces the previous one; empty after the end of the last task."""
 
 
 class BackgroundTaskSummary(Wire, kw_only=True, frozen=True):
-    """A background task as the input of a ``Stop`` or ``SubagentStop`` hook lists it.
-
-    ``type`` decides which of the optional fields are present.
-    """
+    """A background task as the input of a ``Stop`` or ``SubagentStop`` hook lists it."""
 
     id: str
+    """The id of the task."""
     type: str
+    """``shell``, ``subagent``, ``monitor``, ``workflow`` or another word."""
     status: str
     description: str
+    """The task in a few words, cut off after 1000 characters."""
     command: str | None = None
+    """The command of a ``shell``, cut off after 1000 characters; None for other types."""
     agent_type: str | None = None
+    """The type of a ``subagent``; None for other types."""
     server: str | None = None
+    """The MCP server of a ``monitor`` or an ``MCP task``; None for other types."""
     tool: str | None = None
+    """The MCP tool of a ``monitor`` or an ``MCP task``; None for other types."""
     name: str | None = None
+    """The name of a ``workflow``; None for other types."""
 
 
 class SessionCronSummary(Wire, kw_only=True, frozen=True):
     """A scheduled prompt of the session, as the input of a ``Stop`` or ``SubagentStop`` hook lists it."""
 
     id: str
+    """The id of the schedule."""
     schedule: str
+    """A cron expression, such as ``0 9 * * 1-5``."""
     recurring: bool
+    """False if the prompt runs once, True if it runs at every match of the schedule."""
     prompt: str
+    """The prompt, cut off after 1000 characters."""
 
 
 class TaskListStatus(Wire, kw_only=True, frozen=True):
     """The status of one task on the task list."""
 
     id: str
+    """The id of the task on the list."""
     # one of pending, in_progress, completed
     status: str
 
@@ -572,31 +694,36 @@ class TaskListStatus(Wire, kw_only=True, frozen=True):
 class TaskListStatusesMessage(SystemMessage, kw_only=True, frozen=True):
     """The CLI has changed statuses on the task list without a call of the tool TaskUpdate.
 
-    The status of tasks that are not listed is unchanged. A later result of TaskUpdate has precedence. The CLI's public
-    interface does not declare this message, but CLI 2.1.331 writes it to some hosts.
+    A later result of TaskUpdate has precedence. The CLI's public interface does not declare this message, but CLI
+    2.1.331 writes it to some hosts.
     """
 
     subtype: Literal["task_list_statuses"] = constant("task_list_statuses")
     statuses: list[TaskListStatus]
+    """The tasks that changed. The status of any other task is unchanged."""
 
 
 # --- hooks that the CLI runs ------------------------------------------------------------------------------------------
 
 
 class HookStartedMessage(SystemMessage, kw_only=True, frozen=True):
-    """A hook begins to run; its :class:`HookResponseMessage` has the same ``hook_id``.
+    """A hook begins to run.
 
-    Sent only with ``--include-hook-events``, for hooks that the CLI runs. (Hooks of the host are called by
-    ``hook_callback``.) ``hook_name`` is the event with its matcher, such as ``SessionStart:startup``.
+    Sent only with ``--include-hook-events``, for hooks that the CLI runs. The CLI calls hooks of the host by
+    ``hook_callback`` instead.
     """
 
     subtype: Literal["hook_started"] = constant("hook_started")
     hook_id: str
+    """The id of this run of the hook; :class:`HookResponseMessage` repeats it."""
     hook_name: str
+    """The event with its matcher, such as ``SessionStart:startup``."""
     hook_event: str
+    """The event, such as ``PreToolUse``."""
     origin: str | None = None
     label: str | None = None
     plugin_name: str | None = None
+    """The plugin that the hook belongs to."""
 
 
 class HookProgressMessage(SystemMessage, kw_only=True, frozen=True):
@@ -604,73 +731,84 @@ class HookProgressMessage(SystemMessage, kw_only=True, frozen=True):
 
     subtype: Literal["hook_progress"] = constant("hook_progress")
     hook_id: str
+    """The id of this run of the hook."""
     hook_name: str
+    """The event with its matcher, such as ``SessionStart:startup``."""
     hook_event: str
+    """The event, such as ``PreToolUse``."""
     stdout: str
     stderr: str
     output: str
+    """The text of both streams, in the order of arrival."""
     backgrounded: bool | None = None
 
 
 class HookResponseMessage(SystemMessage, kw_only=True, frozen=True):
-    """A hook has ended, with its output, its exit code and its outcome.
-
-    ``output`` has the text of both streams. CLI 2.1.7 writes only ``hook_event`` and a ``response`` object.
-    """
+    """A hook has ended, with its output, its exit code and its outcome."""
 
     subtype: Literal["hook_response"] = constant("hook_response")
     hook_id: str | None = None
+    """The id of this run of the hook; None in CLI 2.1.7."""
     hook_name: str | None = None
+    """The event with its matcher, such as ``SessionStart:startup``; None in CLI 2.1.7."""
     hook_event: str
+    """The event, such as ``PreToolUse``."""
     output: str | None = None
+    """The text of both streams, in the order of arrival."""
     stdout: str | None = None
     stderr: str | None = None
     exit_code: int | None = None
+    """The exit code of the hook's command; None if it has none."""
     # one of success, error, cancelled
     outcome: str | None = None
+    """How the hook ended."""
     response: dict[str, Any] | None = None
+    """The hook's answer. Only CLI 2.1.7 has it."""
 
 
 # --- a summary takes the place of older messages ----------------------------------------------------------------------
 
 
 class PreservedSegment(Wire, frozen=True):
-    """The uuids of the first and last of the successive messages that a compaction has kept.
-
-    ``anchor_uuid`` is the uuid of the message that is now before them: the summary.
-    """
+    """The first and the last of the successive messages that a compaction has kept, by uuid."""
 
     head_uuid: str
+    """The uuid of the first message."""
     anchor_uuid: str
+    """The uuid of the message that is now before them: the summary."""
     tail_uuid: str
+    """The uuid of the last message."""
 
 
 class PreservedMessages(Wire, frozen=True):
-    """The uuids of the messages that a compaction has kept.
-
-    ``anchor_uuid`` is the uuid of the message that is now before them: the summary.
-    """
+    """The messages that a compaction has kept, by uuid."""
 
     anchor_uuid: str
+    """The uuid of the message that is now before them: the summary."""
     uuids: list[str]
+    """The uuids of the messages, in their order."""
     all_uuids: list[str] | None = None
+    """Observed: always the same as ``uuids``."""
 
 
 class CompactMetadata(Wire, kw_only=True, frozen=True):
-    """The trigger of a compaction, token counts before and after, and its duration in milliseconds.
-
-    ``trigger`` is ``manual`` for ``/compact`` and ``auto`` otherwise. The two ``preserved_`` fields are missing when
-    no message was kept.
-    """
+    """The cause, size and duration of a compaction."""
 
     # one of auto, manual
     trigger: str
+    """``manual`` for ``/compact``, ``auto`` otherwise."""
     pre_tokens: Number
+    """The tokens of the conversation before the compaction."""
     post_tokens: Number | None = None
+    """The tokens of the conversation after the compaction."""
     duration_ms: Number | None = None
+    """Milliseconds that the compaction took."""
     preserved_segment: PreservedSegment | None = None
+    """The messages that were kept, by their first and last; None if no message was kept."""
     preserved_messages: PreservedMessages | None = None
+    """The messages that were kept, one by one; None if no message was kept."""
     cumulative_dropped_tokens: Number | None = None
+    """The tokens that all compactions of the session have dropped."""
 
 
 class CompactBoundaryMessage(SystemMessage, kw_only=True, frozen=True):
@@ -683,80 +821,97 @@ class CompactBoundaryMessage(SystemMessage, kw_only=True, frozen=True):
     subtype: Literal["compact_boundary"] = constant("compact_boundary")
     compact_metadata: CompactMetadata
     logical_parent_uuid: str | None = None
+    """The uuid of the last message before the compaction."""
 
 
 # --- requests to the API that failed, and models that take over from others -------------------------------------------
 
 
 class NoResponse(Wire, frozen=True):
-    """The API gave no answer for ``waited_ms`` milliseconds. The CLI tries again after ``retry_wait_ms``."""
+    """The API sent no headers of an answer in time."""
 
     waited_ms: Number
+    """Milliseconds for which the failed attempt waited."""
     retry_wait_ms: Number
+    """Milliseconds for which the retry will wait."""
 
 
 class ApiRetryMessage(SystemMessage, kw_only=True, frozen=True):
-    """A request to the API has failed, and is repeated after ``retry_delay_ms`` milliseconds.
-
-    ``attempt`` counts from 1 to ``max_retries``. A null ``error_status`` means that there was no HTTP answer.
-    """
+    """A request to the API has failed, and is repeated."""
 
     subtype: Literal["api_retry"] = constant("api_retry")
     attempt: int
+    """The number of this retry, from 1."""
     max_retries: int
+    """The number of retries after which the CLI gives up."""
     retry_delay_ms: Number
+    """Milliseconds until the retry."""
     error_status: int | None = null()
+    """The HTTP status; null if there was no HTTP answer."""
     # one of those of AssistantMessage.error
     error: str
+    """Why the request failed."""
     no_response: NoResponse | None = None
+    """Present only if the API did not answer in time; ``max_retries`` then counts only such retries."""
 
 
 class ModelRefusalFallbackMessage(SystemMessage, kw_only=True, frozen=True):
-    """The model has refused. ``direction`` says whether the session changes to a fallback model, or back.
-
-    The messages in ``retracted_message_uuids`` are withdrawn, and a front end should hide them. ``content`` is a text
-    for the user.
-    """
+    """The model has refused, and a fallback model answers instead."""
 
     subtype: Literal["model_refusal_fallback"] = constant("model_refusal_fallback")
     trigger: str
+    """Always ``refusal``."""
     # one of retry, revert, sticky
     direction: str
+    """``retry``: the fallback model gets the prompt. Current CLIs write no other word."""
     # one of session, local
     scope: str | None = None
+    """``session``: the session changes its model. ``local``: only this answer does. None means ``session``."""
     original_model: str
     fallback_model: str
     request_id: str | None = null()
+    """The API's id of the refused request."""
     api_refusal_category: str | UnsetType | None = UNSET
+    """The subject of the refusal, such as ``cyber`` or ``bio``; null if the API names none."""
     api_refusal_explanation: str | UnsetType | None = UNSET
+    """The API's explanation, for display only; null if there is none."""
     retracted_message_uuids: list[str] | None = None
+    """The uuids of messages that are withdrawn. A front end should hide them."""
     refused_user_message_uuid: str | UnsetType | None = UNSET
+    """The uuid of the prompt that was refused; null if it was not a user's."""
     content: str
+    """A text for the user."""
     saw_cyber_refusal: bool | None = None
     api_refusal_cyber_verification: dict[str, Any] | None = None
 
 
 class ModelRefusalNoFallbackMessage(SystemMessage, kw_only=True, frozen=True):
-    """The model has refused, and no fallback model answers instead. ``content`` is a text for the user."""
+    """The model has refused, and no fallback model answers instead."""
 
     subtype: Literal["model_refusal_no_fallback"] = constant("model_refusal_no_fallback")
     original_model: str
     request_id: str | None = null()
+    """The API's id of the refused request."""
     api_refusal_category: str | UnsetType | None = UNSET
+    """The subject of the refusal, such as ``cyber`` or ``bio``; null if the API names none."""
     api_refusal_explanation: str | UnsetType | None = UNSET
+    """The API's explanation, for display only; null if there is none."""
     refused_user_message_uuid: str | UnsetType | None = UNSET
+    """The uuid of the prompt that was refused; null if it was not a user's."""
     content: str
+    """A text for the user."""
 
 
 class ModelFallbackMessage(SystemMessage, kw_only=True, frozen=True):
     """The model is not available, and the fallback model answers instead.
 
-    It is sent after the retries, and before the answer of the fallback model. ``trigger`` is the reason, such as
-    ``overloaded``.
+    It is sent after the retries, and before the answer of the fallback model.
     """
 
     subtype: Literal["model_fallback"] = constant("model_fallback")
     trigger: str | None = None
+    """The reason, such as ``overloaded``."""
     original_model: str | None = None
     fallback_model: str | None = None
     content: str | None = None
+    """A text for the user."""
