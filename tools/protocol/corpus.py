@@ -122,7 +122,8 @@ def _recorded(kinds: Set[str]) -> Iterator[Case]:
 def _spoilt(side: Sides, name: str, seen: set[str] | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield samples of a definition in which one key has a wrong value.
 
-    Many definitions share keys. An optional key is skipped if it is in ``seen``, and added to it otherwise.
+    Many definitions share keys. An optional key is skipped if ``seen`` has it with the same type, and added to ``seen``
+    otherwise.
     """
     seen = set() if seen is None else seen
     definitions = side.schema["$defs"]
@@ -130,9 +131,10 @@ def _spoilt(side: Sides, name: str, seen: set[str] | None = None) -> Iterator[tu
     for key, schema in definitions[name]["properties"].items():
         if schema is False or "const" in schema or "not" in schema:
             continue  # another tag would select another class
+        same = f"{key} { {word: part for word, part in schema.items() if word not in ('description', 'examples')} }"
         if key in whole:
             yield f"without {key}", {other: value for other, value in whole.items() if other != key}
-        elif (same := f"{key} {schema}") in seen:
+        elif same in seen:
             continue
         else:
             seen.add(same)
