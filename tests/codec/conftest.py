@@ -1,4 +1,4 @@
-"""Fixtures of the tests of decoding."""
+"""Fixtures for the tests of the decoder."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from claude_wire.codec.engines import Engine
 
 @pytest.fixture
 def by_msgspec(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let msgspec decode what new decoders are fed with."""
+    """Make new decoders use the msgspec engine instead of the native reader."""
     monkeypatch.setattr(lines, "engine_of", lambda vocabulary: Engine(vocabulary, {}))

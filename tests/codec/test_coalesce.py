@@ -1,4 +1,4 @@
-"""What ``coalesce`` promises: fewer messages, and not a character, an order or anything else of the stream changed."""
+"""Tests of ``coalesce``: it reduces the number of messages, and changes neither their text nor their order."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NAMES = [name for name in recordings.names() if recordings.load(name).stdout]
 
 
 def coalesced(*lines: bytes, **options: Any) -> list[Any]:
-    """Dicts of what one feed of the lines gives where merging is earned; without vectors it is the same."""
+    """Feed the lines at once to a merging decoder, and return its dicts. Code without SIMD must give the same."""
     found = earned(Decoder(dict, coalesce=True, **options)).feed(block(*lines))
     plain = earned(without_vectors(Decoder(dict, coalesce=True, **options), coalesce=True))
     assert plain.feed(block(*lines)) == found
@@ -40,7 +40,7 @@ def coalesced(*lines: bytes, **options: Any) -> list[Any]:
 
 
 def texts(messages: Iterable[Any]) -> list[str]:
-    """The text of each delta; a question mark for any other message."""
+    """Return the text of each delta, and "?" for every other message."""
     inner = [message.get("event", {}).get("delta", {}) if isinstance(message, dict) else {} for message in messages]
     return [found.get(TEXT_KEYS.get(found.get("type"), ""), "?") for found in inner]
 
@@ -99,10 +99,10 @@ def test_groups_come_in_the_order_of_their_first_lines() -> None:
 def test_halves_of_a_surrogate_pair_meet() -> None:
     assert texts(coalesced(delta(r"x\ud83d"), delta(r"\ude00y"))) == ["x😀y"]
     assert texts(coalesced(delta(r"x\ud83d"), delta(""), delta(r"\ude00y"))) == ["x😀y"]
-    # Halves without the other stay halves.
+    # A lone half stays a lone half.
     assert texts(coalesced(delta(r"\ude00"), delta(r"\ud83d"))) == ["\ude00\ud83d"]
     assert texts(coalesced(delta(r"\ud83d"), delta("u"))) == ["\ud83du"]
-    # Only what one feed completes is merged: the halves of a cut pair are replaced, those that met are a character.
+    # Replacing comes after merging: the joined halves are one character, and only the lone half is replaced.
     replaced = coalesced(delta(r"x\ud83d"), delta(r"\ude00y"), delta(r"\ud83d"), surrogates="replace")
     assert texts(replaced) == ["x😀y\ufffd"]
 
@@ -159,7 +159,7 @@ def test_merged_however_it_is_written(line: bytes) -> None:
 @each("name", NOT_MERGEABLE, str)
 def test_not_merged(name: str) -> None:
     line = NOT_MERGEABLE[name]
-    # The mark of the stream's start is none further on.
+    # A byte order mark counts only at the start of the stream, so no line here is the first one.
     lines = [delta("before"), line, line, delta("between"), line, delta("after")]
     for type_ in (dict, Message):
         decoder: Decoder[Any] = earned(Decoder(type_, coalesce=True))
@@ -375,7 +375,7 @@ def count(name: str) -> int:
     return len(fed(Decoder(dict), [recordings.load(name).stdout]))
 
 
-#: Made when they are needed: each of the processes that share the tests imports this module.
+#: Built lazily, because every worker of pytest-xdist imports this module.
 STREAMS: dict[str, Callable[[], bytes]] = {
     **{
         f"{text}-{order}-{style}": functools.partial(
@@ -410,7 +410,7 @@ def test_traffic(name: str) -> None:
             assert decoder.stats.merged - before == len(single) - len(found)
             merged += decoder.stats.merged - before
     assert said(fed(without_vectors(Decoder(dict), coalesce=True), [stream])) == expected
-    if "shuffled" not in name and name != "large":  # then hardly two lines are alike, or they are too long
+    if "shuffled" not in name and name != "large":  # in those streams the lines differ too much, or are too long
         assert merged > len(single) // 10
 
 
@@ -438,14 +438,14 @@ def test_whole_messages_are_the_same(text: Any) -> None:
 
 
 def lines_out(chunks: Iterable[bytes], **options: Any) -> list[bytes]:
-    """The lines that come out of the native filter, before anything is decoded."""
+    """Return the lines that the native filter keeps, not decoded."""
     buffer = LineBuffer(options.get("max_line_bytes", DEFAULT_MAX_LINE_BYTES), only=options.get("only"), coalesce=True)
     blocks = [block for chunk in chunks for block in buffer.feed(chunk)] + buffer.close()
     return [line for data, *_, length in blocks if length < 0 for line in bytes(data).removesuffix(b"\n").split(b"\n")]
 
 
 def check_merging(chunks: list[bytes], type_: Any, **options: Any) -> None:
-    """A merged stream says what the stream says, and its messages are what its lines decode to."""
+    """Check that merging keeps the content, and that each message equals the decoded line of the native filter."""
     alone = Decoder(dict, **options)
     single = fed(alone, chunks)
     merging = Decoder(dict, coalesce=True, **options)
@@ -466,7 +466,7 @@ def without_places(messages: list[Any]) -> list[Any]:
 
 
 def in_feeds(lines: list[bytes], rng: random.Random) -> list[list[bytes]]:
-    """Of one to forty lines each, and less than what a block holds."""
+    """Split the lines into feeds of 1 to 40 lines, each shorter than a block."""
     feeds: list[list[bytes]] = []
     at = 0
     while at < len(lines):
@@ -481,7 +481,7 @@ def in_feeds(lines: list[bytes], rng: random.Random) -> list[list[bytes]]:
 @every_type
 @pytest.mark.parametrize("seed", range(6))
 def test_mutated_lines(seed: int, type_: Any) -> None:
-    """Deltas of a few sessions, some of them mutated, some of those twice or among those they were made of."""
+    """Mutate some deltas of a few sessions. A mutated line may come twice, or next to its original."""
     rng = random.Random(seed)
     order = rng.choice(["cli", "session"])
     style = rng.choice(["compact", "python"])
@@ -524,7 +524,7 @@ some_delta = st.builds(
 other_lines = st.sampled_from([*CLOSING.values(), *MERGEABLE.values(), *NOT_MERGEABLE.values(), b"", b"\r"])
 
 
-#: Runs of deltas in which merging is earned and spent, and other lines.
+#: The same line 1 to 50 times: a delta, or a line of another kind.
 some_run = st.builds(lambda line, times: [line] * times, some_delta | other_lines, st.integers(1, 50))
 
 
@@ -536,7 +536,7 @@ some_run = st.builds(lambda line, times: [line] * times, some_delta | other_line
     st.booleans(),
 )
 def test_any_lines_at_any_cut(parts: list[list[bytes]], sizes: list[int], earn: bool) -> None:
-    # A byte order mark is one at the start of a stream only.
+    # An empty first line, because a line at the start of a stream may begin with a byte order mark.
     lines = [b"", *(EARNING if earn else []), *(line for part in parts for line in part)]
     while len(block(*lines)) >= BLOCK_BYTES:
         lines.pop()

@@ -1,4 +1,4 @@
-"""The decoder: any stream at any chunking becomes the same messages."""
+"""Tests of the decoder: a stream gives the same messages, however it is cut into chunks."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class TestEveryChunking:
             assert decoder.stats == whole.stats
 
     def test_with_trailing_data(self, stream: bytes, kind: Any) -> None:
-        # What comes later changes nothing that was complete before.
+        # Data after complete lines must not change their messages.
         complete = Decoder(kind).feed(stream)
         for trailing in (b"\n", b"{", KEEP_ALIVE + b"\n", b"\xff"):
             assert Decoder(kind).feed(stream + trailing)[: len(complete)] == complete, trailing
@@ -328,7 +328,7 @@ def test_orjson_may_do_the_reading() -> None:
     for size in (1, 40, 10_000):
         found = decoded(in_pieces(b"\n".join(lines) + b"\n", size), decoder)
         assert found == decoded([b"\n".join(lines) + b"\n"], Decoder(dict))
-    # orjson refuses lone surrogates; the decoder reads that line by itself.
+    # orjson refuses lone surrogates, so the decoder parses these lines itself.
     assert decoder.stats.repaired == 3
 
 
@@ -384,7 +384,7 @@ def test_an_exception_that_is_no_error_passes_through_loads_and_the_decoder_goes
 def test_after_the_end_of_a_stream_lines_and_bytes_are_counted_anew(
     kind: Any, together: int, unfinished: bytes
 ) -> None:
-    """Also those that came alone, which the line buffer was not shown."""
+    """This includes lines fed one at a time, which bypass the line buffer."""
     decoder: Decoder[Any] = Decoder(kind)
     for singles in (3, 0, 1, 2):
         stream = b""
@@ -423,7 +423,7 @@ def test_stats_are_of_one_decoder() -> None:
 
 
 def test_dicts_of_lines_that_are_alike_share_nothing_that_can_change() -> None:
-    """The native reader makes the dict of such a line from the dict of an earlier line."""
+    """The native reader builds the dict of a line from the dict of an earlier line that looks like it."""
     line = b'{"id":"%d","inner":{"text":"t%d","n":1},"list":["a"]}\n'
     first, *others = Decoder(dict).feed(b"".join(line % (index, index) for index in range(50)))
     first["inner"]["n"] = 2

@@ -1,4 +1,4 @@
-"""The decoder: a bad line costs only itself."""
+"""Tests of the decoder: an invalid line does not affect other lines."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class TestBadLine:
             assert [before, after] == decoded([EVENT + b"\n" + RESULT + b"\n"])
 
     def test_costs_only_itself(self, line: bytes, reason: str) -> None:
-        # Neighbours of every kind, learned types among them, in one chunk.
+        # One chunk with neighbours of every kind, including types that no class knows.
         lines = [EVENT, ASSISTANT, INIT, RESULT, NEW_TYPE, NEW_BLOCK, LONE]
         expected = decoded([b"\n".join(lines) + b"\n"])
         for at in range(len(lines) + 1):
@@ -66,7 +66,7 @@ class TestBadLine:
         assert caught.value.line.reason.startswith(reason)
 
 
-#: What json.loads makes of a line is the caller's choice; it takes NaN.
+#: Without the lines that json.loads accepts, such as those with NaN: with ``loads=`` the caller's parser decides.
 BAD_FOR_JSON = {name: bad for name, bad in BAD.items() if "JSON number" not in bad[1] and "two values" not in bad[1]}
 
 
@@ -106,7 +106,7 @@ def test_a_tag_that_is_given_twice_with_one_value_is_valid() -> None:
 
 
 def test_a_key_with_two_values_has_the_last_of_them_where_it_does_not_tell_what_an_object_is() -> None:
-    # Nobody knows whether a type that is unknown has subtypes; a tool's input is the tool's own.
+    # A repeated "subtype" is not ambiguous here: the type is unknown, or the object is the input of a tool.
     unheard_of = b'{"type":"unheard_of","subtype":"a","subtype":"b"}'
     tool_use = (
         b'{"type":"assistant","message":{"content":[{"type":"tool_use","id":"1","name":"n","input":'
@@ -152,7 +152,7 @@ def test_a_key_with_two_values_is_let_go_of_with_its_message(end: bytes) -> None
 )
 def test_a_tag_with_two_values_makes_the_line_invalid_first_and_later(line: bytes) -> None:
     decoder = Decoder()
-    # The type alone in between, so that an unknown one has been seen before the second time.
+    # Between them comes a line of unknown type, so the decoder has seen one before the second try.
     between = b'{"type":"unheard_of"}'
     first, _, second = decoder.feed(b"\n".join([line, between, line, b""]))
     for bad in (first, second):
@@ -168,7 +168,8 @@ def test_of_a_tag_with_two_values_a_dict_has_the_last_as_in_json() -> None:
 
 @pytest.mark.parametrize("kind", [Message, dict])
 def test_two_errors_that_cancel_out_in_number_are_found(kind: Any) -> None:
-    # Two objects on a line, and one object over two lines: three lines with braces at the right ends, three objects.
+    # Two objects on one line, then one object over two lines: three lines and three objects in all, and each line
+    # begins and ends with a brace.
     two, first, second = KEEP_ALIVE + KEEP_ALIVE, b'{"type":"user","a":{}', b',"b":{}}'
     assert json.loads(first + second)
     cancelling = [two, first, second]
@@ -181,14 +182,14 @@ def test_two_errors_that_cancel_out_in_number_are_found(kind: Any) -> None:
 
 @pytest.mark.parametrize("kind", [Message, dict])
 def test_an_object_over_two_lines_with_braces_at_all_ends_is_two_bad_lines(kind: Any) -> None:
-    # Only an object within an array leaves braces at both sides of a cut; each half is no JSON.
+    # If an object is cut inside an array, both halves can begin and end with braces. Neither half is valid JSON.
     halves = [b'{"type":"user","a":[{}', b"{}]}"]
     found = decoded([b"\n".join([KEEP_ALIVE, *halves, KEEP_ALIVE * 2, KEEP_ALIVE, b""])], Decoder(kind))
     assert [type(item) is InvalidLine for item in found] == [False, True, True, True, False]
 
 
 def test_bytes_that_are_not_utf8_are_found_in_fields_that_no_one_reads() -> None:
-    # msgspec does not look at the bytes of what it skips.
+    # msgspec does not check the UTF-8 of fields that it skips, so the decoder must.
     for line in (
         b'{"type":"keep_alive","x":"\xff"}',
         b'{"type":"keep_alive","\xff":1}',
@@ -423,7 +424,7 @@ def test_a_tag_with_two_values_is_found_in_a_line_that_needs_repair(line: bytes,
 
 
 def test_a_line_is_counted_as_repaired_once_whatever_its_neighbours_are() -> None:
-    # Each neighbour sends the whole block back to be decoded line by line.
+    # Each of these neighbours needs the slow path.
     lone = rb'{"type":"system","subtype":"init","cwd":"\ud83d"}'
     for neighbour in (b"bad", b'{"type":"system","subtype":"init","subtype":"status"}', NEW_TYPE, NEW_BLOCK, LONE):
         decoder = Decoder()
@@ -485,7 +486,7 @@ def test_a_line_too_long_is_dropped_in_bounded_memory() -> None:
     finally:
         tracemalloc.stop()
     assert peak < 100_000
-    assert decoder._buffer.stats().held <= 20_000  # native memory, which tracemalloc does not see
+    assert decoder._buffer.stats().held <= 20_000  # the buffer's native memory, which tracemalloc does not count
     (bad,) = decoder.feed(b"\n")
     assert isinstance(bad, InvalidLine)
     assert bad.length == 201 * 100_000

@@ -1,4 +1,4 @@
-"""The decoder: a line among others, and a line alone, are the same."""
+"""Tests of the decoder: a line gives the same message whether it is fed alone or among others."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_what_a_line_decodes_to() -> None:
 def test_odd_lines_of_a_long_block_are_judged_alone_and_change_no_other(odd: bytes, places: Iterable[int]) -> None:
     lines = [odd if index in places else EVENT for index in range(300)]
     stream = b"".join(line + b"\n" for line in lines)
-    # The second time the decoder goes more warily from the start.
+    # The second time, the decoder has already seen the odd lines.
     decoder = Decoder()
     for start in (0, len(stream)):
         found = decoder.feed(stream)
@@ -181,7 +181,7 @@ def test_a_second_thread_is_refused_while_loads_runs(chunk: bytes) -> None:
 
     decoder: Decoder[Any] = Decoder(dict, loads=loads)
     leave.set()
-    decoder.feed(chunk)  # past the start of the stream
+    decoder.feed(chunk)  # after it, the decoder no longer expects a byte order mark
     entered.clear()
     leave.clear()
     found: list[Any] = []
@@ -271,7 +271,7 @@ def test_an_interrupt_at_any_line_of_code_leaves_the_stream_in_step(
         decoder.feed(first)
         before = decoder.stats.bytes
         was_interrupted = interrupted(lambda: decoder.feed(chunk), at)
-        if decoder.stats.bytes == before:  # it came before anything was taken
+        if decoder.stats.bytes == before:  # interrupted before the decoder took the chunk
             decoder.feed(chunk)
         assert decoder.stats.bytes == before + len(chunk)
         tail = b'"assistant","message":{"role":"assistant","content":[]}}\n' if chunk.endswith(b":") else b""
@@ -282,7 +282,7 @@ def test_an_interrupt_at_any_line_of_code_leaves_the_stream_in_step(
         assert (bad.line_number, bad.offset, bad.raw) == (stream.count(b"\n") + 1, len(stream), b"bad")
         return was_interrupted
 
-    # No code in Python runs for usual lines that are read natively, once their class is planned.
+    # Once a class is planned, the native reader decodes its lines without running Python code.
     Decoder().feed(KEEP_ALIVE + b"\n")
     natively = engine() == "native" and first + chunk == b"{}\n" + KEEP_ALIVE + b"\n"
     at_each_line(interrupted_at, some=not natively)
@@ -338,7 +338,7 @@ else:
 
 
 def test_what_an_exception_leaves_over_is_copied_only_when_half_of_it_was_raised() -> None:
-    # Or a file of bad lines would take time that grows with the square of its length.
+    # If the rest were copied for each invalid line, a file of invalid lines would take quadratic time.
     decoder = Decoder(on_invalid="raise")
     with pytest.raises(InvalidLineError):
         decoder.feed(b"bad\n" * 1000 + KEEP_ALIVE + b"\n")
@@ -383,7 +383,7 @@ def test_an_exception_does_not_hold_on_to_a_bytearray() -> None:
     data = bytearray(b"bad\n")
     with pytest.raises(InvalidLineError) as caught:
         Decoder(on_invalid="raise").feed(data)
-    assert caught.traceback  # its frames are alive
+    assert caught.traceback  # the traceback keeps the frames of feed() alive
     data.clear()
 
 
@@ -395,7 +395,7 @@ def test_a_limit_that_is_no_int_is_a_type_error(limit: Any) -> None:
 
 # --- a line and its neighbours ----------------------------------------------------------------------------------------
 
-#: Valid JSON, but no number of Python.
+#: Valid JSON, but the number is too large for a float.
 TOO_LARGE = b'{"type":"keep_alive","n":1e999}\n'
 
 
@@ -526,7 +526,7 @@ def test_a_decoder_is_not_left_from_its_own_loads() -> None:
 @pytest.mark.parametrize("type", [dict, None], ids=["dicts", "messages"])
 def test_a_fed_chunk_is_not_copied(chunk: bytes, type: Any) -> None:
     decoder: Decoder[Any] = Decoder() if type is None else Decoder(type)
-    decoder.feed(KEEP_ALIVE + b"\n")  # builds the decoders that all streams share
+    decoder.feed(KEEP_ALIVE + b"\n")  # a first use builds what all decoders share
     decoder.feed(chunk)
     tracemalloc.start()
     try:

@@ -1,4 +1,4 @@
-"""The decoder: who may use it, interrupts, and who looks at lines before it."""
+"""Tests of the decoder: use by several threads, and interrupts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from interrupts import MODULES
 
 
 def test_two_threads_at_once_are_refused_and_nothing_is_lost() -> None:
-    # The first thread is stopped inside the decoder, by its own callback; the second comes meanwhile.
+    # The callback of the first thread waits, so that thread stays inside the decoder while the second one tries.
     entered, leave = threading.Event(), threading.Event()
     found: list[Any] = []
 
@@ -45,7 +45,7 @@ def test_two_threads_at_once_are_refused_and_nothing_is_lost() -> None:
 
 
 def test_no_thread_slips_in_between_the_look_at_a_decoder_and_the_use_of_it() -> None:
-    # Threads change places at calls. At the n-th call within feed() another one comes, and stays.
+    # Python switches threads at calls. At the n-th call within feed(), another thread enters the decoder and stays.
     def slips_in_at(number: int) -> bool:
         entered, leave = threading.Event(), threading.Event()
         mine, others = b'{"a":"mine"}', b'{"a":"another\'s"}'
@@ -202,7 +202,7 @@ def test_a_follower_has_the_limit_of_its_decoder_and_takes_no_rest_of_a_line_for
 
 def test_a_follower_of_a_decoder_that_was_closed_is_at_the_start_of_a_stream() -> None:
     decoder = Decoder()
-    for line in (KEEP_ALIVE, KEEP_ALIVE + b"\n"):  # of which the second needs no framing
+    for line in (KEEP_ALIVE, KEEP_ALIVE + b"\n"):  # the second is a complete line, which skips framing
         decoder.feed(b"\n")
         decoder.feed(line)
         decoder.close()

@@ -1,7 +1,7 @@
-"""Fast ways and slow ways through the same stream find no difference, whatever the stream is.
+"""Compare the fast and the slow paths of the decoder on the same streams.
 
-The slowest way is a decoder for each line alone, and a JSON parser for its kind. Every other way is compared with that:
-whole or cut anywhere, with vectors or without, typed or as dicts, with each option on and off.
+The reference uses a new decoder for each line, and a JSON parser for its kind. All other paths must give the same:
+whole or cut anywhere, with SIMD or without, typed or as dicts, with each option on and off.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ ONLY: list[tuple[str, ...] | None] = [
     ("result", "assistant", "system/init"),
     ("stream_event/content_block_delta/text_delta", "user", "control_response"),
 ]
-#: Longer lines are in the tests of ``only`` and ``coalesce``.
+#: In bytes. The tests of ``only`` and ``coalesce`` use longer lines.
 LONGEST = 20_000
 
 
 class Line(NamedTuple):
-    """A line by the slowest way."""
+    """A line, as the reference decodes it."""
 
     raw: bytes
     kind: tuple[str | None, ...]
-    #: What it is, typed and as a dict.
+    #: Its message, typed and as a dict.
     typed: Any
     plain: Any
 
 
 def slowest(stream: bytes) -> list[Line]:
-    """Each line that is not blank, decoded alone."""
+    """Decode each line that is not blank with a new decoder."""
     found: list[Line] = []
     offset = len(BOM) if stream.startswith(BOM) else 0
     lines = stream[offset:].split(b"\n")
@@ -57,7 +57,7 @@ def slowest(stream: bytes) -> list[Line]:
         if not is_blank(raw):
             messages: list[Any] = []
             for type_ in (Message, dict):
-                # Its first byte may look like the start of a byte order mark.
+                # Feed an empty line first: at the start of a stream, the line might look like a byte order mark.
                 (message,) = fed(Decoder(type_), [b"\n", raw, b"\n" if number < len(lines) else b""])
                 if isinstance(message, InvalidLine):
                     assert (message.line_number, message.offset, message.raw) == (2, 1, raw)
@@ -69,7 +69,7 @@ def slowest(stream: bytes) -> list[Line]:
 
 
 def ways(stream: bytes) -> Iterator[list[bytes]]:
-    """The stream in chunks."""
+    """Yield the stream cut into chunks in several ways."""
     yield [stream]
     yield stream.splitlines(keepends=True)
     yield cut(stream, BLOCK_BYTES)
@@ -79,7 +79,7 @@ def ways(stream: bytes) -> Iterator[list[bytes]]:
 
 
 def compare(stream: bytes) -> None:
-    """Go all ways through the stream."""
+    """Check that all paths of the decoder agree on the stream."""
     lines = slowest(stream)
     kinds = [line.kind for line in lines]
     whole = block(*[line.raw for line in lines])
@@ -116,7 +116,7 @@ def compare(stream: bytes) -> None:
 @each("name", [name for name in recordings.names() if recordings.load(name).stdout], str)
 def test_recordings(name: str) -> None:
     lines = [line for line in recordings.load(name).stdout.split(b"\n") if len(line) < LONGEST]
-    # What ends the stream ends it here, too.
+    # Keep the last lines: a stream may end without a line feed.
     compare(b"\n".join(lines if LONG else [*lines[:20], *lines[20:][-10:]]))
 
 
@@ -128,7 +128,7 @@ def test_traffic(text: Any, order: Any, style: Any) -> None:
 
 
 def seeds() -> list[bytes]:
-    """Short lines of all recorded kinds, and deltas of all sorts."""
+    """Return the shortest recorded line of each kind, and deltas of every kind."""
     shortest: dict[object, bytes] = {}
     for name in recordings.names():
         recording = recordings.load(name)
@@ -144,7 +144,7 @@ def test_mutated_lines(seed: int) -> None:
     rng = random.Random(seed)
     stream = b"\n".join(mutants(seeds(), 100 + seed, 200))
     compare(stream)
-    # Odd lines among many that are not, which is where the fast ways are taken.
+    # A few mutated lines among many normal ones, because the fast paths need runs of normal lines.
     lines = traffic(seed, lines=100, sessions=2, text=rng.choice(["ascii", "emoji"])).split(b"\n")[:-1]
     for at in range(0, len(lines), rng.choice([3, 10, 40])):
         lines[at] = mutated(lines[at], rng)
@@ -153,7 +153,7 @@ def test_mutated_lines(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_lines_mutated_by_one_bit(seed: int) -> None:
-    """Each byte of a delta and of a result flipped: what looks most like them and is something else."""
+    """Flip one bit in each byte of a delta and of a result, which gives the lines most easily mistaken for them."""
     rng = random.Random(seed)
     lines = traffic(seed, lines=600).split(b"\n")
     delta = next(line for line in lines if checked_kind(line)[2] == "text_delta")
@@ -171,7 +171,7 @@ def test_lines_mutated_by_one_bit(seed: int) -> None:
 
 
 def without_places(messages: list[Any], lines: list[bytes]) -> list[Any]:
-    """Invalid lines with the places that they have among all lines."""
+    """Give invalid lines the line numbers and offsets that they have in the whole stream."""
     starts: dict[bytes, list[tuple[int, int]]] = {}
     offset = 0
     for number, line in enumerate(lines, 1):

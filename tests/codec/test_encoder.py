@@ -1,4 +1,4 @@
-"""The encoder: one message, one line of compact UTF-8 that any reader takes, with null and absent told apart."""
+"""Tests of the encoder: one compact line of UTF-8 per message, in which null and a missing key differ."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def encode_into_new(message: Any) -> bytes:
     return bytes(buffer)
 
 
-#: All that encode one message; they promise the same bytes.
+#: All functions that encode one message. They must give the same bytes.
 ENCODERS = [encode, Encoder().encode, encode_lines_one, encode_into_new]
 every_encoder = pytest.mark.parametrize("encode_one", ENCODERS, ids=["encode", "method", "encode_lines", "encode_into"])
 
@@ -76,7 +76,7 @@ class TestEveryEncoder:
         assert encode_one({}) == b"{}\n"
 
     def test_never_writes_a_raw_line_end(self, encode_one: Any) -> None:
-        # U+2028 and U+2029 end a line in JavaScript, U+0085 and the rest in str.splitlines.
+        # JavaScript ends lines at U+2028 and U+2029. str.splitlines also ends them at U+0085 and some controls.
         text = "".join(map(chr, range(0x20))) + "\x7f\x85\u2028\u2029"
         line = encode_one(UserMessage.of(text))
         assert text_of(line) == text
@@ -117,14 +117,14 @@ class TestEveryEncoder:
 
     @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
     def test_writes_null_for_what_is_no_json_number(self, encode_one: Any, number: float) -> None:
-        # As JSON.stringify does; the second and third take another way through the encoder.
+        # JSON.stringify writes null, too. The second and third message take the encoder's slow path.
         assert encode_one({"a": number}) == b'{"a":null}\n'
         assert encode_one({"a": [{"b": number}], "c": "\ud83d"}) == rb'{"a":[{"b":null}],"c":"\ud83d"}' + b"\n"
         assert encode_one({"a": (number,), "c": 2**70}) == b'{"a":[null],"c":1180591620717411303424}\n'
 
     @pytest.mark.parametrize("value", ["text", 2**64, "\ud83d"])
     def test_writes_the_same_whatever_else_is_in_the_message(self, encode_one: Any, value: Any) -> None:
-        # A surrogate or a huge number sends the whole message another way; all else has to stay as it was.
+        # A surrogate or a huge number makes the encoder take its slow path, which must write the rest the same way.
         rest = {"f": 1.0, "z": -0.0, "e": 1e300, "s": 'é\x7f/\u2028"\\', "n": None, "t": [True, (), {}], "d": {"": 0}}
         written = json.loads(encode_one({**rest, "v": value}))
         assert repr(written) == repr({**json.loads(encode_one(rest)), "v": value})
@@ -215,7 +215,7 @@ def test_encode_into_leaves_the_buffer_as_it_was_when_it_raises(bad: Any) -> Non
 @every_encoder
 class TestPresence:
     def test_what_is_always_there_is_written_as_null(self, encode_one: Any) -> None:
-        # The TypeScript SDK tests parent_tool_use_id === null.
+        # The TypeScript SDK checks parent_tool_use_id === null, so the key must not be missing.
         event = StreamEvent(event=ContentBlockDeltaEvent(0, TextDelta("a")))
         assert json.loads(encode_one(event)) == {
             "type": "stream_event",
@@ -329,7 +329,7 @@ def test_the_message_is_not_changed_by_encoding() -> None:
 
 
 def test_the_encoder_agrees_with_json_where_it_takes_the_slow_way() -> None:
-    # Whatever msgspec takes by itself is written as msgspec writes it.
+    # What msgspec can encode must be written as msgspec writes it.
     value = {"é": 1.5, "list": [None, True, '\x1f\x7f\\"/']}
     assert encode(value) == msgspec.json.encode(value) + b"\n"
     assert json.loads(encode({**value, "s": "\ud83d"})) == {**value, "s": "\ud83d"}

@@ -1,4 +1,4 @@
-"""The native reader makes what msgspec makes, of every line, whoever else runs meanwhile."""
+"""The native reader must give the same messages as msgspec for every line, also with threads, interrupts and fork."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ from recordings import load, names
 if not functions():
     pytest.skip("msgspec decodes here", allow_module_level=True)
 
-#: Bytes of the chunks that streams are fed in.
+#: Sizes in bytes of the chunks that are fed.
 CHUNKS = (64 * 1024, 4096, 333)
-#: Lines that are changed, and changes.
+#: How many mutated lines a test decodes.
 MUTATIONS = 4000
 
 
 def decoder(engine: Engine, family: Any = None, **options: Any) -> Decoder[Any]:
-    """A decoder that uses this engine."""
+    """Return a decoder that uses this engine."""
     made: Decoder[Any] = Decoder(**options) if family is None else Decoder(family)
     lines = made._lines
     assert isinstance(lines, TypedLines)
@@ -68,7 +68,7 @@ def require_same(data: bytes, native: Engine, size: int, family: Any = None) -> 
 
 @pytest.fixture
 def native() -> Engine:
-    """An engine that has seen nothing."""
+    """A new engine, which has not planned any class yet."""
     return Engine(MESSAGES, functions())
 
 
@@ -92,7 +92,7 @@ def test_recordings_are_the_same_one_after_another(native: Engine) -> None:
 
 # --- changed lines ----------------------------------------------------------------------------------------------------
 
-#: Values of every type, and such as are near to another type.
+#: Values of every JSON type, and values close to the border of another type, such as 2**63.
 ODD: tuple[Any, ...] = (
     *(None, True, False, 0, 1, -1, 1.0, -0.0, 0.5, 1e300, 2**53, 2**53 + 1, 2**63 - 1, 2**63, 2**64, -(2**63), 10**30),
     *("", "x", "é", "🦀", "\ud83d", "\x00", 'a"b\\c\n', "text", "success", [], ["a", 1], {}, {"type": "text"}),
@@ -108,7 +108,7 @@ def objects(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def changed(value: dict[str, Any], rng: random.Random) -> bytes:
-    """The line of an object with some change in it."""
+    """Encode the object with one random change."""
     within = rng.choice(list(objects(value)))
     keys = list(within)
     change = rng.randrange(7)
@@ -151,7 +151,7 @@ def test_changed_lines_are_the_same(native: Engine) -> None:
     block = bytearray()
     for number in range(MUTATIONS):
         line = rng.choice(rng.choice(list(kinds.values())))
-        # Some stay as they are, so that there is something to remember.
+        # Some lines stay unchanged, so that the reader can learn from them.
         block += (line if rng.random() < 0.3 else changed(json.loads(line), rng)) + b"\n"
         if len(block) > 100_000 or number == MUTATIONS - 1:
             require_same(bytes(block), native, rng.choice(CHUNKS))
@@ -187,7 +187,7 @@ def test_what_was_unknown_in_a_wrong_guess_does_not_count(native: Engine) -> Non
 
 
 class Odd(Family, frozen=True):
-    """The base of classes that the native reader cannot make, or not as it makes others."""
+    """The base of classes that the native reader cannot build, or must build in a special way."""
 
 
 class First(Wire, frozen=True, tag=1):
@@ -238,13 +238,13 @@ def test_what_has_no_plan_is_decoded_by_msgspec(line: bytes) -> None:
 @pytest.mark.parametrize("character", ["a", "\x7f", "\x80", "é", "ÿ", "Ā", "日", "\uffff", "\U00010000", "\U0010ffff"])
 @pytest.mark.parametrize("escaped", [False, True])
 def test_a_string_is_the_one_that_python_makes(native: Engine, character: str, escaped: bool) -> None:
-    """Also how much memory it takes: one character is as wide as the widest needs, and ASCII says that it is."""
+    """A string must also take as much memory as Python's own, with 1, 2 or 4 bytes per character."""
     fillers = ("", "b", "ab\n" * 20, "é" * 3, '\\"' * 7)
     for before, after in itertools.product(fillers, repeat=2):
         text = f"{before}{character}{after}"
         line = json.dumps({"type": "system", "subtype": "new", "text": text}, ensure_ascii=escaped).encode()
         (message,) = fed(decoder(native), line + b"\n", 4096)
-        # Made at once, for a string remembers its UTF-8 when somebody has asked for it.
+        # Joined anew, because sys.getsizeof() counts the UTF-8 that a str caches once something asked for it.
         made = "".join(list(text))
         found = message["text"]
         assert (found, hash(found), sys.getsizeof(found)) == (made, hash(made), sys.getsizeof(made))
@@ -267,11 +267,11 @@ def test_a_default_is_made_for_each_message() -> None:
 
 
 class Interrupted(BaseException):
-    """Comes at any time, as Ctrl-C does."""
+    """Raised by the trace function at any point, like KeyboardInterrupt."""
 
 
 def interrupts(at: int) -> Callable[[Any, str, Any], Any]:
-    """A trace function that interrupts planning after so many events."""
+    """Return a trace function that raises during planning, after ``at`` events."""
     turns = itertools.count()
 
     def trace(frame: Any, event: str, argument: Any) -> Any:
@@ -335,7 +335,7 @@ def test_equal_lines_become_messages_of_their_own(native: Engine) -> None:
 
 
 class Decodes:
-    """Decodes when it is freed."""
+    """An object whose ``__del__`` decodes lines."""
 
     def __init__(self, native: Engine) -> None:
         self.native = native
@@ -348,7 +348,7 @@ class Decodes:
 def test_whatever_a_program_does_to_messages_the_next_are_right(native: Engine, harm: str) -> None:
     lines = b"".join(DELTA % (b"text%d" % number, b"u%d" % number) for number in range(60))
     fed(decoder(native), lines, 4096)
-    # Other lines than those of the plan, whose messages nobody gets.
+    # Different lines than before, because the messages of the lines used for planning are discarded.
     lines = lines.replace(b'"index":0', b'"index":1')
     messages = fed(decoder(native), lines, 4096)
     for message in messages:
@@ -401,7 +401,7 @@ def test_keys_of_a_peer_are_not_kept_for_ever(native: Engine) -> None:
     for _ in range(3):
         fed(decoder(native), b'{"type":"later","a key that the peer has made up":1}\n' * 3, 4096)
     key = " ".join(["a", "key", "that", "the", "peer", "has", "made", "up"])
-    # From Python 3.12 on, interned strings may live as long as the process.
+    # The key was not interned by the reader: from Python 3.12 on, interned strings may live until the process ends.
     assert sys.intern(key) is key
 
 
@@ -481,7 +481,9 @@ def test_a_forked_child_decodes(native: Engine) -> None:
     data = ASSISTANT * 10
     expected = msgspec.json.encode(decoder(native).feed(data))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of threads, which wait here
+        warnings.simplefilter(
+            "ignore", DeprecationWarning
+        )  # Python 3.12 warns about forking with threads; here they only wait
         child = os.fork()
     if not child:
         os._exit(msgspec.json.encode(decoder(native).feed(data)) != expected)
@@ -531,7 +533,7 @@ def test_after_a_bug_msgspec_decodes_and_nothing_is_lost(
 ) -> None:
     of_reader = functions()["new_reader"]()
     broken = Engine(MESSAGES, {**functions(), "new_reader": lambda: of_reader})
-    # A line of a class that the plan does not have: the reader stops at an index.
+    # This plan names a class index that it does not have, so the reader fails at that line.
     assert of_reader[0]((0, 1, (), (), ((b"stream_event", None, 7),), (), None))
     lines = b'{"type":"keep_alive"}\n' + DELTA % (b"x", b"u") + b"bad\n" + DELTA % (b"y", b"v")
     expected = decoder(Engine(MESSAGES, {})).feed(lines)

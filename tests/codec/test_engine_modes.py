@@ -1,4 +1,4 @@
-"""Both engines make the same of every stream in every mode: dicts, ``only=``, ``coalesce=``."""
+"""Both engines must give the same for every stream in every mode: dicts, ``only=``, ``coalesce=``."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ every_mode = pytest.mark.parametrize("mode", MODES)
 
 @pytest.fixture(scope="module")
 def engines() -> dict[Any, Engine]:
-    """A native reader for each type, which is used by all tests here."""
+    """One native engine for each type, shared by all tests of this module."""
     return {Message: Engine(MESSAGES, functions()), dict: Engine(None, functions())}
 
 
@@ -49,7 +49,7 @@ def decoder(type_: Any, engine: Engine, options: dict[str, Any]) -> Decoder[Any]
 
 
 def require_same(mode: str, chunks: list[bytes], engines: dict[Any, Engine]) -> None:
-    """Chunk by chunk: nothing may come sooner or later."""
+    """Check that both engines give the same messages for each chunk, so that none comes early or late."""
     type_, options = MODES[mode]
     natively, by_msgspec = decoder(type_, engines[type_], options), decoder(type_, Engine(None, {}), options)
     for chunk in [*chunks, None]:

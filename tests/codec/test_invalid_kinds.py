@@ -1,4 +1,4 @@
-"""Why a line is not one JSON object, in a word for programs: each kind, at every place where a chunk may end."""
+"""Tests of ``InvalidLine.kind``: each kind of invalid line, cut into chunks at every position."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from claude_wire.messages.invalid import InvalidKind
 KEEP_ALIVE = b'{"type":"keep_alive"}'
 LIMIT = 2000
 
-#: A line and its kind; short, since each is cut everywhere.
+#: Line -> its kind. The lines are short because each is cut at every position.
 LINES: list[tuple[bytes, InvalidKind]] = [
     (b"x", "not_json"),
     (b'{"type":"keep_alive"', "not_json"),
@@ -56,7 +56,7 @@ def test_each_kind_is_told_at_every_chunking(line: bytes, kind: InvalidKind) -> 
         messages = decoded([stream[:cut], stream[cut:]])
         assert kinds(messages) == expected
         assert messages[1].raw == line
-    assert kinds(decoded([line + b"\n"])) == [kind]  # a chunk that is one line goes another way
+    assert kinds(decoded([line + b"\n"])) == [kind]  # a chunk of exactly one line takes another path
     assert kinds(decoded([line + b"\r\n"])) == [kind]
     with pytest.raises(InvalidLineError) as caught:
         decode(line)

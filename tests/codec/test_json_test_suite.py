@@ -1,4 +1,4 @@
-"""JSONTestSuite (https://github.com/nst/JSONTestSuite): no document, however odd, costs more than its own lines.
+"""JSONTestSuite (https://github.com/nst/JSONTestSuite): no document may affect the lines around it.
 
 Its files are in ``data/json_test_suite``, unchanged, under their own licence. Those that begin with ``y_`` must be
 accepted by a JSON parser, those with ``n_`` refused; of those with ``i_`` the standard leaves it open, and
@@ -39,7 +39,7 @@ BLANK = b" \t\r"
 
 
 def within(data: bytes) -> bytes:
-    """A message that has the document as a field, one that its class does not know."""
+    """Return a message with the document in a field that its class does not know."""
     return GOOD.rstrip(b"}\n") + b'},"x":' + data + b"}\n"
 
 
@@ -66,14 +66,14 @@ def test_no_file_is_missing() -> None:
 @each("name", FILES, str)
 class TestBetweenTwoGoodLines:
     def check(self, data: bytes, kind: Any) -> list[Any]:
-        """Decode ``data`` between two good lines, at several chunkings; return what it became."""
+        """Decode ``data`` between two good lines, cut in several ways, and return the messages of ``data``."""
         (good,) = decoded([GOOD], kind)
         stream = GOOD + data + GOOD
         found = decoded([stream], kind)
         for chunks in chunkings(stream):
             assert decoded(chunks, kind) == found
         assert [found[0], found[-1]] == [good, good]
-        # Every line that is not blank has become one thing, and those refused are there byte for byte.
+        # Each line that is not blank gives one message, and an invalid line keeps its bytes.
         lines = [line for line in data.split(b"\n") if line.strip(BLANK)]
         middle = found[1:-1]
         assert len(middle) == len(lines)
@@ -94,7 +94,7 @@ class TestBetweenTwoGoodLines:
         data = within(FILES[name])
         middle = self.check(data, kind)
         if data.count(b"\n") == 1 and name[0] in "yn":
-            # The same for a field that no one reads as for one that is read.
+            # A document in an unknown field must be accepted or refused in the same way.
             (item,) = middle
             assert isinstance(item, InvalidLine) == name.startswith("n_")
             if isinstance(item, dict):
@@ -139,13 +139,13 @@ LIBRARIES: dict[str, Callable[[bytes], None]] = {
 def accepts(library: str, name: str) -> bool:
     try:
         LIBRARIES[library](b'{"x":' + FILES[name] + b"}")
-    except (ValueError, RecursionError):  # of which every one of them makes its own
+    except (ValueError, RecursionError):  # each library has its own subclass of ValueError
         return False
     return True
 
 
 def rows() -> Iterator[tuple[str, dict[str, str]]]:
-    """The lines of the page's tables, by their first cell: what each installed library does."""
+    """Yield the first cell of each row of the page's tables, with library -> the row's cell."""
     installed = [library for library in LIBRARIES if find_spec(library)]
     for kind, meaning in (("y_", "must be accepted"), ("n_", "must be refused")):
         names = [name for name in FILES if name.startswith(kind)]
@@ -176,7 +176,7 @@ checks that it is up to date.
 
 
 def page() -> str:
-    """The page, with one line for all files of which each library makes the same."""
+    """Return the page. Files that all libraries treat alike share one row."""
     head = f"| documents | {' | '.join(LIBRARIES)} |\n|---|{'---|' * len(LIBRARIES)}\n"
     alike: dict[str, str] = {}
     for first, cells in rows():
@@ -197,7 +197,7 @@ def test_the_page_is_up_to_date() -> None:
         for name in (first.split(", ") if first.startswith("`") else [first])
     }
     expected = dict(rows())
-    # The columns of libraries that are not installed here cannot be checked.
+    # Only the columns of installed libraries can be checked.
     assert {
         first: {library: committed.get(first, {}).get(library) for library in cells}
         for first, cells in expected.items()

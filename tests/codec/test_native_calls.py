@@ -1,4 +1,4 @@
-"""``Decoder.feed``, ``decode`` and ``peek`` are native, and look and behave like a method and functions of Python."""
+"""``Decoder.feed``, ``decode`` and ``peek`` are native, but must behave like a Python method and Python functions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WRONG_ARGUMENTS: tuple[tuple[tuple[Any, ...], dict[str, Any]], ...] = (
 
 @pytest.fixture(autouse=True)
 def planned() -> None:
-    """Plan the class of LINE."""
+    """Make the native reader plan the class of LINE."""
     Decoder().feed(LINE)
 
 
@@ -103,7 +103,7 @@ def test_lines_of_a_kind_share_one_object() -> None:
     assert peek(b'{"subtype":"of_peek","uuid":"1","type":"system"}\n') is kind
     assert peek_lines(b'{"type":"system","subtype":"of_peek"}\n') == [kind]
     assert peek_lines(b'{"type":"system","subtype":"of_peek"}\n')[0] is kind
-    # Neither the tags of another field nor those of a longer name.
+    # The shared kind is used only if both type and subtype are equal.
     assert peek(b'{"type":"system","uuid":"of_peek"}') == Kind("system")
     assert peek(b'{"type":"systemof_peek"}') == Kind("systemof_peek")
     assert peek(b'{"type":"system","subtype":"of_peek\\u0021"}') == Kind("system", "of_peek!")
@@ -146,7 +146,7 @@ def test_long_tags_are_not_remembered() -> None:
 
 
 class Counting(Decoder[Any]):
-    """Counts calls."""
+    """A decoder that counts the calls of its feed()."""
 
     calls = 0
 
@@ -160,7 +160,7 @@ class Other:
 
 
 class Derived(Other, Decoder[Any]):
-    """Has slots beside those of a decoder."""
+    """A decoder with further slots."""
 
     __slots__ = ("__weakref__", "one")
 
@@ -272,7 +272,7 @@ def test_threads_may_feed_whole_lines_at_the_same_time() -> None:
         for _ in range(2_000):
             try:
                 fed += len(decoder.feed(LINE * 3))
-            except HandleError:  # another thread decodes an invalid line
+            except HandleError:  # another thread was planning the class, in Python, inside feed()
                 continue
             if not fed % 100:
                 decoder.stats.summary()

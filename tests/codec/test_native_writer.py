@@ -1,4 +1,4 @@
-"""The native writer writes what msgspec writes, byte for byte, and leaves what is unusual to it."""
+"""The native writer must write the same bytes as msgspec, or leave a message to msgspec."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ if not functions():
     pytest.skip("msgspec encodes here", allow_module_level=True)
 
 writer = encoder._writer
-#: The function that the native one calls for what it does not write.
+#: The function that the native writer calls for messages that it does not write.
 by_msgspec: Callable[[Any], bytes] = writer._fallback
 
 
 def natively(message: Any) -> bytes | None:
-    """What the native writer alone makes of a message, after its classes were planned; None if msgspec has to."""
+    """Return the line of a message if the native writer writes it, and None if it leaves the message to msgspec."""
     for _ in range(20 * MESSAGES_BEFORE_PLAN):
         line = writer.write(message)
         if line is not None:
@@ -92,7 +92,7 @@ def test_most_recorded_messages_are_written_natively() -> None:
 
 
 class Fields(MessageBase, tag="fields", frozen=True):
-    """A message with a field of each sort."""
+    """A message with a field of each type and default."""
 
     needed: Any
     kept: Any = constant("kept")
@@ -112,7 +112,7 @@ class NoTag(Wire, frozen=True):
 
 
 class Text(str):
-    """A string that is none of the builtin class."""
+    """A subclass of str."""
 
 
 class Whole(int):
@@ -136,7 +136,7 @@ class Color(enum.Enum):
     RED = "red"
 
 
-#: Values of every sort: those that are written natively, and those that are left to msgspec or refused.
+#: Values that the native writer writes, values that it leaves to msgspec, and values that cannot be encoded.
 VALUES: tuple[Any, ...] = (
     *(None, True, False, 0, 1, -1, 9, 10, 99, 100, -100, 2**30 - 1, 2**30, 2**31, 2**60, 2**63 - 1, -(2**63)),
     *(2**63, 2**64 - 1, 2**64, -(2**63) - 1, 10**400, Whole(5)),
@@ -205,7 +205,7 @@ def test_numbers_with_a_fraction_are_written_as_msgspec_writes_them() -> None:
     numbers = [struct.unpack("d", rng.randbytes(8))[0] for _ in range(20_000)]
     numbers += [rng.random() * 10 ** rng.randrange(-12, 20) for _ in range(20_000)]
     numbers += [float(rng.randrange(10 ** rng.randrange(1, 19))) for _ in range(10_000)]
-    # In the middle between two numbers of 16 digits.
+    # Exactly between two numbers of 16 digits, so the shortest form needs the tie rule.
     numbers += [rng.randrange(2**49, 2**50) + 0.25 for _ in range(5_000)]
     numbers += [round(rng.random() * 100, rng.randrange(6)) for _ in range(10_000)]
     for at in range(0, len(numbers), 1000):
@@ -217,7 +217,7 @@ def test_numbers_with_a_fraction_are_written_as_msgspec_writes_them() -> None:
     "alphabet",
     [
         *("a", "é", "日", "🦀", 'a"', "a\n\\", "é\u2028", "日\x1f", "—a", '🦀\u2029"'),
-        # Sixteen characters of ASCII in a string that is not ASCII are written as one vector.
+        # In a string that is not ASCII, the writer still copies 16 ASCII characters at a time.
         *("a" * 40 + others for others in ('é"', "—\n", "🦀\\", "日")),
     ],
 )
@@ -227,13 +227,13 @@ def test_strings_of_every_length_are_written_as_msgspec_writes_them(alphabet: st
         text = "".join(rng.choice(alphabet) for _ in range(length))
         made = text.encode().decode()
         message = {"made": made, "made again": "".join(made), "key " + made: 1}
-        # Before msgspec has had CPython keep its UTF-8, and after.
+        # Once before msgspec makes CPython cache the UTF-8 of the strings, and once after.
         first = natively(message)
         assert first == by_msgspec(message) == natively(message)
 
 
 def test_a_dict_is_written_without_the_keys_that_were_removed_from_it() -> None:
-    """CPython leaves the place of a removed key in the dict: it has a key and no value."""
+    """CPython keeps the entry of a removed key in the dict's table, with a key and no value."""
     removed = {str(number): number for number in range(20)}
     for number in (0, 7, 8, 19):
         del removed[str(number)]
@@ -308,7 +308,7 @@ def test_every_class_is_written_as_msgspec_writes_it() -> None:
             given |= {field: 1 for field in msgspec_required(cls) if field not in given}
             try:
                 message = cls(**given)
-            except (TypeError, ValueError):  # it checks its fields
+            except (TypeError, ValueError):  # the class validates its fields
                 continue
             for _ in range(MESSAGES_BEFORE_PLAN):
                 require_same(message)
@@ -480,7 +480,7 @@ def test_threads_and_finalizers_may_encode_at_any_time() -> None:
             for made in (encode(message), Encoder().encode_lines([message])):
                 if made != expected:
                     failures.append(made)
-            # What raises makes objects, and with them may come a collection.
+            # A failed encode allocates an exception, which may start a garbage collection.
             assert encode({"a": ["\ud83d"] * (number % 3)})
 
     interval, threshold = sys.getswitchinterval(), gc.get_threshold()

@@ -1,7 +1,7 @@
-"""What ``only`` promises: the decode of the whole stream, without the messages that are certainly of other kinds.
+"""Tests of ``only``: the messages of the whole stream, without those that are certainly of other kinds.
 
-What is expected is worked out by putting spaces in the place of each line of another kind: blank lines say nothing, but
-keep their place in the stream. The kinds are those of ``peek``, which agree with the JSON of each line.
+The expected messages come from the same stream with each line of another kind replaced by spaces: blank lines give no
+message, but still count as lines and bytes. ``peek`` gives the kinds, checked against the JSON of each line.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ NAMES = [name for name in recordings.names() if recordings.load(name).stdout]
 
 
 def passed_over(line: bytes, only: Iterable[str]) -> bool:
-    """By its kind."""
+    """Return whether ``only`` skips the line, judged by its kind."""
     return not is_wanted(checked_kind(line), only)
 
 
 def blanked(stream: bytes, only: Iterable[str], max_line_bytes: int = DEFAULT_MAX_LINE_BYTES) -> bytes:
-    """The stream with spaces in the place of the lines that are passed over."""
+    """Replace the lines that ``only`` skips by spaces."""
     only = list(only)
     start = BOM if stream.startswith(BOM) else b""
     lines = stream[len(start) :].split(b"\n")
@@ -67,7 +67,7 @@ def blanked(stream: bytes, only: Iterable[str], max_line_bytes: int = DEFAULT_MA
 
 
 def message(kind: str) -> bytes:
-    """A line of a kind, by its name."""
+    """Return a line of the kind with this name, such as ``system/init``."""
     name, *rest = kind.split("/")
     value = b'{"type":"%s"' % name.encode()
     if name == "stream_event":
@@ -195,7 +195,7 @@ def test_the_names_for_type_checkers_are_those_of_the_protocol() -> None:
 def test_every_kind_that_was_recorded_has_a_name() -> None:
     kinds = {kind for name in NAMES for kind in peek_lines(recordings.load(name).stdout)}
     unknown = {str(kind) for kind in kinds if kind.type is not None and str(kind) not in known_kinds()}
-    assert unknown == {"stream_event/content_block_start/wibble_block"}  # of a recording of what is unknown
+    assert unknown == {"stream_event/content_block_start/wibble_block"}  # from the recording with an unknown block
 
 
 # --- What is passed over ----------------------------------------------------------------------------------------------
@@ -300,7 +300,10 @@ def test_a_byte_order_mark(size: int) -> None:
     stream = BOM + b'{"type":"user"}\n' + BOM + b'{"type":"user"}\n{"type":"result"}\n'
     found = fed(Decoder(dict, only=["result"]), cut(stream, size))
     assert found == fed(Decoder(dict), [blanked(stream, ["result"])])
-    assert [type(message) for message in found] == [InvalidLine, dict]  # a second mark makes a line unclear
+    assert [type(message) for message in found] == [
+        InvalidLine,
+        dict,
+    ]  # a second byte order mark hides the kind of a line
 
 
 def test_blank_lines_are_not_counted() -> None:
@@ -417,7 +420,7 @@ def test_counts() -> None:
 
 
 def test_one_line_at_a_time() -> None:
-    """As a live process writes; a decoder without ``only`` has a short cut for it."""
+    """A live process writes one line at a time. A decoder without ``only`` has a fast path for this."""
     stream = traffic(8, lines=400, text="mixed") + b"bad\n" + traffic(9, lines=50)
     for only in ONLY:
         decoder = Decoder(dict, only=only)

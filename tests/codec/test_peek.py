@@ -1,4 +1,4 @@
-"""What ``peek`` and ``peek_lines`` promise: a line's kind by its structure alone, for any bytes whatever."""
+"""Tests of ``peek`` and ``peek_lines``: they find the kind of any line from its structure, without parsing values."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from traffic import Order, Style, Text, traffic
 NONE = (None, None, None)
 DELTA = ("stream_event", "content_block_delta", "text_delta")
 BOM = b"\xef\xbb\xbf"
-#: A line at the other end of which something is looked for.
+#: Filler for long lines whose "type" comes last.
 LONG = b"x" * 200_000
 DEEP = 100_000
 
-#: Promise -> line, kind.
+#: What the case checks -> the line and its kind.
 CASES: dict[str, tuple[bytes, tuple[str | None, str | None, str | None]]] = {
     # --- which tags make a kind
     "type alone": (b'{"type":"keep_alive"}', ("keep_alive", None, None)),
@@ -260,7 +260,7 @@ def test_the_kind_of_a_line(case: str) -> None:
 def test_lines_of_all_cases_in_one_block() -> None:
     block = b"".join(line + b"\n" for line, _ in CASES.values())
     assert peek_lines(block) == [expected for _, expected in CASES.values()]
-    # And the other way round, so that none leans on the one before it.
+    # In reverse order, too, because a result must not depend on the line before.
     block = b"\n".join(line for line, _ in reversed(CASES.values()))
     assert peek_lines(block) == [expected for _, expected in reversed(CASES.values())]
 
@@ -369,7 +369,7 @@ def test_a_long_line_among_short_ones() -> None:
 
 
 def test_every_place_in_a_vector() -> None:
-    """Vectors are of 8 to 64 bytes: the same line at every place in one, quotes and backslashes at every distance."""
+    """SIMD vectors have 8 to 64 bytes: shift a line through all positions, with quotes and backslashes."""
     for ahead, inside in itertools.product(range(70), (0, 1, 2, 7, 8, 15, 31, 32, 33, 63, 64)):
         for end in (b"", b"\\", b'\\"', b"\\\\", b"\\\\\\"):
             expected = NONE if end in (b"\\", b"\\\\\\") else ("user", None, None)
@@ -413,7 +413,7 @@ def test_traffic(text: Text, order: Order, style: Style) -> None:
 
 
 def seeds() -> list[bytes]:
-    """Lines of every kind that was recorded, the shortest ones, and some of generated traffic."""
+    """Return the shortest recorded line of each kind, and some generated lines."""
     shortest: dict[object, bytes] = {}
     for stream in RECORDED:
         for line in split(recorded(stream)):
@@ -463,7 +463,7 @@ spaces = st.sampled_from([b"", b"", b" ", b"\t\r "])
 
 @st.composite
 def objects(draw: st.DrawFn, depth: int = 0) -> bytes:
-    """Objects that are well-formed but for what stands at their leaves."""
+    """JSON objects with valid structure, whose leaves may be invalid."""
     members: list[bytes] = []
     for _ in range(draw(st.integers(0, 4))):
         key, space = draw(keys), draw(spaces)

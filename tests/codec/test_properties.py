@@ -1,4 +1,4 @@
-"""Promises for any input whatever: nothing is lost, nothing else is raised, and the work is linear."""
+"""Properties of the codec for any input: it loses nothing, raises only its own errors, and takes linear time."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ KEEP_ALIVE = b'{"type":"keep_alive"}'
 
 # --- Strategies -------------------------------------------------------------------------------------------------------
 
-#: Text with all that some reader or writer of lines gets wrong.
+#: Text with the characters that readers and writers of lines often get wrong.
 text = st.text(max_size=20) | st.lists(
     st.sampled_from(["a", "\n", "\r", "\t", "\0", '"', "\\", "/", "{", "}", "\x7f", "\x85", "\u2028", "\u2029"])
     | st.sampled_from(
@@ -50,7 +50,7 @@ json_values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(text, inner, max_size=3),
     max_leaves=6,
 )
-#: Objects without the keys that tell a kind, for what is passed on as it is.
+#: Objects without "type" and "subtype", for fields that may hold any object.
 objects = st.dictionaries(text.filter(lambda key: key not in ("type", "subtype")), json_values, max_size=3)
 new_tags = st.sampled_from(["of_tomorrow", "von_übermorgen", ""])
 
@@ -127,23 +127,23 @@ messages = (
 
 
 def written(value: dict[str, Any], ascii_only: bool, spaces: bool) -> bytes:
-    """A line as some writer of JSON writes it."""
+    """Encode a message with the escapes and spaces of one of several JSON writers."""
     separators = (", ", ": ") if spaces else (",", ":")
     line = json.dumps(value, ensure_ascii=ascii_only, separators=separators)
-    return line.encode("utf-8", "backslashreplace")  # a lone surrogate has no form but its escape
+    return line.encode("utf-8", "backslashreplace")  # a lone surrogate can only be written as an escape
 
 
 lines = st.builds(written, messages, st.booleans(), st.booleans())
 
 
 def as_json(value: Any) -> Any:
-    """What json makes of a value: two halves that stand side by side in Python's text become one character."""
+    """Encode and decode a value with json, which joins two adjacent surrogate halves into one character."""
     return json.loads(json.dumps(value))
 
 
 @st.composite
 def chunked(draw: st.DrawFn, stream: bytes) -> list[bytes]:
-    """The stream cut at any positions, or in pieces of a small size."""
+    """Cut the stream at random positions, or into small pieces of equal size."""
     size = draw(st.none() | st.integers(1, 9))
     if size is not None:
         return [stream[start : start + size] for start in range(0, len(stream), size)]
@@ -212,7 +212,7 @@ def test_any_dict_is_one_line_of_json_or_an_encode_error(value: dict[str, Any]) 
 
 # --- Any bytes --------------------------------------------------------------------------------------------------------
 
-#: Bytes that are nearly lines.
+#: Pieces of a stream, many of which are almost valid lines.
 pieces = st.one_of(
     lines,
     lines.map(lambda line: line + b"\n"),
@@ -228,7 +228,7 @@ pieces = st.one_of(
 
 @st.composite
 def damaged(draw: st.DrawFn) -> bytes:
-    """A stream of lines with a few bytes replaced, removed or added."""
+    """Return a stream of lines in which a few bytes were replaced, removed or inserted."""
     stream = bytearray(b"\n".join(draw(st.lists(lines, max_size=4))) + b"\n")
     for _ in range(draw(st.integers(0, 4))):
         start = draw(st.integers(0, len(stream)))
@@ -241,7 +241,7 @@ streams = st.lists(pieces, max_size=10).map(b"".join) | damaged()
 
 
 class NotOneObject(Exception):
-    """By the slow and obvious reading."""
+    """Raised by :func:`one_object` for a line that is not one JSON object."""
 
 
 def no_number(name: str) -> Any:
@@ -249,7 +249,7 @@ def no_number(name: str) -> Any:
 
 
 def one_object(line: bytes) -> Any:
-    """The object that a line is, by the definition: UTF-8, strict JSON, numbers that there are."""
+    """Parse a line as one JSON object by the definition: valid UTF-8, strict JSON, no number beyond a double."""
 
     def number(digits: str) -> float:
         value = float(digits)
@@ -267,7 +267,7 @@ def one_object(line: bytes) -> Any:
 
 
 def reference(stream: bytes) -> Iterator[tuple[bytes, int, int]]:
-    """The lines of a stream that are not blank, each with its number and offset, by the definition."""
+    """Yield each line that is not blank, with its number and byte offset, by the definition."""
     offset = len(BOM) if stream.startswith(BOM) else 0
     for number, line in enumerate(stream[offset:].split(b"\n"), 1):
         if line.strip(BLANK):
@@ -287,12 +287,12 @@ def test_any_bytes_give_what_the_slow_way_gives(data: st.DataObject, stream: byt
         except NotOneObject:
             value = None
         if isinstance(item, InvalidLine):
-            # A tag with two values is JSON all the same.
+            # A line with two values for a tag is invalid for us, but it is valid JSON.
             assert value is None or "two values" in item.reason
             assert (item.raw, item.line_number, item.offset, item.length) == (line, number, offset, len(line))
         else:
             assert item == value
-            assert json.dumps(item) == json.dumps(value)  # 1 is 1.0 and True, but not the same JSON
+            assert json.dumps(item) == json.dumps(value)  # 1, 1.0 and True are equal, but their JSON differs
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow])
@@ -308,7 +308,7 @@ def test_any_bytes_are_refused_as_messages_if_they_are_as_dicts(data: st.DataObj
             else:
                 assert "two values" in message.reason
         elif isinstance(value, InvalidLine):
-            # In a field that its class skips a number may be of any size.
+            # A number of any size is allowed in a field that the class skips.
             assert value.reason == "a number is out of range"
         elif isinstance(message, Unknown):
             assert message == value
@@ -355,7 +355,7 @@ def test_no_mode_of_on_invalid_loses_anything(data: st.DataObject, stream: bytes
 def test_any_limit_drops_the_lines_above_it_and_no_other(data: st.DataObject, stream: bytes, limit: int) -> None:
     found = decoded(data.draw(chunked(stream)), Decoder(dict, max_line_bytes=limit))
     whole = {item.line_number: item for item in decoded([stream], Decoder(dict)) if isinstance(item, InvalidLine)}
-    # A blank line above the limit is dropped before anyone sees that it is blank.
+    # The decoder drops a blank line above the limit before it can see that the line is blank.
     offset = len(BOM) if stream.startswith(BOM) else 0
     all_lines = enumerate(stream[offset:].split(b"\n"), 1)
     expected = [(number, line) for number, line in all_lines if len(line) > limit or line.strip(BLANK)]
@@ -405,7 +405,7 @@ def has_surrogate(value: Any) -> bool:
 
 
 def without_surrogates(value: Any) -> Any:
-    """By the codec's own replacing."""
+    """Replace lone surrogates as the codec does."""
     text = json.dumps(value, ensure_ascii=False)
     return json.loads(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 
@@ -437,7 +437,7 @@ def test_replacing_surrogates_changes_nothing_else(data: st.DataObject, values: 
     ids=["short", "long", "bad", "blank"],
 )
 def test_bytes_touched_are_linear_at_any_chunking(line: bytes, kind: Any, size: int) -> None:
-    # A bound in proportion to the stream, which any work that is done again and again would break.
+    # The bound is proportional to the length of the stream. Repeated work would exceed it.
     stream = line * max(2, (100_000 if size > 1 else 30_000) // len(line))
     decoder: Decoder[Any] = Decoder(kind)
     held = 0

@@ -1,9 +1,9 @@
-"""What the codec promises of real traffic, on both streams of every recorded session.
+"""Test the codec with both streams of every recorded session.
 
-What is expected is worked out here from the bytes and :mod:`json` alone. Each stream is fed at every cut that the
-codec claims not to see: streams up to 5 KB, or in the long tests up to 1 MB, one byte at a time. The larger ones (up
-to 7 MB, nearly all of it in a few long lines) are cut every 127 bytes, or every KiB, instead, and besides at every
-position within four bytes of a line's end, where everything happens that a cut could disturb.
+The expected messages come from the bytes and :mod:`json` alone. Streams up to 5 KB, or up to 1 MB in the long tests,
+are fed one byte at a time. Larger streams (up to 7 MB, mostly in a few long lines) are cut every 127 bytes or every
+KiB, and also at every position within four bytes of the end of a line, because only such a cut could change
+anything.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ every_stdout = each("name", [name for name in recordings.names() if recordings.l
 
 
 class Line(NamedTuple):
-    """A line that is not blank, and what json makes of it."""
+    """A line that is not blank, with its value as json decodes it."""
 
     number: int
     offset: int
-    #: Without its line feed, and at the stream's start without a byte order mark.
+    #: Without the line feed. The first line has no byte order mark.
     raw: bytes
     #: None if it is not one JSON object.
     value: dict[str, Any] | None
@@ -91,7 +91,7 @@ def _lines(stream: str) -> list[Line]:
 
 @functools.cache
 def _whole(stream: str) -> list[Any]:
-    """The messages of the stream when it is fed at once."""
+    """Decode the whole stream in one call of feed()."""
     decoder = Decoder()
     return decoder.feed(_bytes(stream)) + decoder.close()
 
@@ -105,14 +105,14 @@ def _fed(chunks: Iterator[bytes]) -> list[Any]:
 
 
 def _known(stream: str) -> Iterator[tuple[Line, Any]]:
-    """Each line that is a JSON object, with its message."""
+    """Yield each line that is a JSON object, with its message."""
     for line, message in zip(_lines(stream), _whole(stream), strict=True):
         if line.value is not None:
             yield line, message
 
 
 def _unknown(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Unknown]]:
-    """Every unknown value that a message is or holds, with the way to it in the message's JSON."""
+    """Yield every unknown value in a message (or the message itself), with its path in the JSON."""
     if isinstance(value, Unknown):
         yield path, value
     elif isinstance(value, Wire):
@@ -164,9 +164,9 @@ def test_the_recordings_hold_invalid_lines_of_every_kind() -> None:
 
 # --- what the tables do not know --------------------------------------------------------------------------------------
 
-#: Everything unknown in the recordings: stream -> [(line, class, its type)]. All of it was made so on purpose.
+#: All unknown values in the recordings, which were recorded on purpose: stream -> [(line, class, its type)].
 UNKNOWN = {
-    # requests that were sent to be refused
+    # requests that the CLI refuses
     "08_control/stdin": [
         (6, "UnknownRequest", "set_permission_mode"),  # without a mode
         (16, "UnknownRequest", "no_such_subtype"),
@@ -180,7 +180,7 @@ UNKNOWN = {
     "14_bad_bad_block/stdin": [(1, "UnknownBlock", "wobble")],
     "14_bad_num_content/stdin": [(1, "UnknownMessage", "user")],  # content is a number
     "14_bad_unknown_type/stdin": [(1, "UnknownMessage", "wibble")],
-    # a model that was made to answer with a block of no known type
+    # a fake model that answers with a block of unknown type
     "16_unknown_block/stdout": [(4, "UnknownBlock", "wibble_block"), (5, "UnknownBlock", "wibble_block")],
 }
 
@@ -241,7 +241,7 @@ def test_the_finest_cuts_give_the_same_messages(stream: str) -> None:
 
 @every_stream
 def test_chunks_of_a_line_and_a_bit_more_or_less_give_the_same_messages(stream: str) -> None:
-    # Single bytes never hold a line's end and something after it; these do, or stop just short of it.
+    # These chunks end a few bytes after, at, or before the end of a line. Single bytes never cover that case.
     data = _bytes(stream)
     for more in (-2, -1, 0, 1, 2, 3, 9):
         ends = {line.offset + len(line.raw) + more for line in _lines(stream)}
@@ -253,7 +253,7 @@ def test_chunks_of_a_line_and_a_bit_more_or_less_give_the_same_messages(stream: 
 def test_trailing_partial_data_is_held_back_until_the_rest_of_its_line_comes(stream: str) -> None:
     data, lines, whole = _bytes(stream), _lines(stream), _whole(stream)
     for cut in sorted({len(data) * part // 5 for part in range(1, 5)}):
-        complete = sum(line.offset + len(line.raw) < cut for line in lines)  # those whose line feed is before the cut
+        complete = sum(line.offset + len(line.raw) < cut for line in lines)  # lines whose line feed is before the cut
         decoder = Decoder()
         assert decoder.feed(data[:cut]) == whole[:complete]
         assert decoder.feed(data[cut:]) + decoder.close() == whole[complete:]
@@ -264,7 +264,7 @@ def test_a_partial_line_after_the_stream_is_truncated_and_disturbs_nothing_befor
     data, whole = _bytes(stream), _whole(stream)
     if not data.endswith(b"\n"):
         data, whole = data + b"\n", [*whole[:-1], *_fed(iter([data.rpartition(b"\n")[2] + b"\n"]))]
-        # the last line is now a line like any other: only its place in the stream tells it from one fed alone
+        # The added line feed completes the last line. It was decoded alone, so its line number and offset are mended.
         if isinstance(whole[-1], InvalidLine):
             last = _lines(stream)[-1]
             whole[-1] = InvalidLine(last.raw, last.number, last.offset, whole[-1].reason, kind=whole[-1].kind)
@@ -305,7 +305,7 @@ def test_encoding_is_one_line_of_compact_json(stream: str) -> None:
 
 @functools.cache
 def _exchanges() -> dict[str, list[tuple[Line, Line]]]:
-    """Each control request with the successful answer to it: "subtype on the stream it was sent on" -> pairs."""
+    """Return "subtype on stream" -> pairs of a control request and its successful answer."""
     exchanges: dict[str, list[tuple[Line, Line]]] = defaultdict(list)
     for name in recordings.names():
         for asked, answered in (("stdin", "stdout"), ("stdout", "stdin")):
@@ -339,7 +339,7 @@ def test_every_answer_is_typed_by_its_request_and_keeps_what_it_says(asked: str)
 
 
 def test_the_recordings_hold_answers_in_both_directions() -> None:
-    # of the 48 kinds of request that a host may send and the 5 that the CLI may
+    # a host may send 48 kinds of requests, the CLI 5
     assert Counter(asked.rpartition(" on ")[2] for asked in _exchanges()) == {"stdin": 35, "stdout": 4}
 
 
@@ -355,7 +355,7 @@ def _reversed(value: Any) -> Any:
 @every_stream
 def test_neither_the_order_of_keys_nor_spaces_nor_escapes_matter(stream: str) -> None:
     known = list(_known(stream))
-    # as Python's json writes: ", " and ": ", and everything that is not ASCII escaped
+    # json.dumps writes ", " and ": ", and escapes everything that is not ASCII
     rewritten = b"".join(json.dumps(_reversed(line.value)).encode() + b"\n" for line, _ in known)
     messages = Decoder().feed(rewritten)
     assert messages == [message for _, message in known]
@@ -438,7 +438,7 @@ def test_the_counts_add_up(stream: str) -> None:
 
 
 def test_fields_stand_in_the_order_in_which_the_cli_writes_them() -> None:
-    # Else msgspec goes round all fields for a key; the order of what is always there is the order that counts.
+    # msgspec looks up a key fastest if it comes in the order of the fields. Optional fields do not matter much.
     lines = [json.loads(line) for line in recordings.load("02_long_partial").stdout.splitlines()]
     event = next(line for line in lines if line["type"] == "stream_event" and "delta" in line["event"])
     assistant = next(line for line in lines if line["type"] == "assistant")

@@ -1,4 +1,4 @@
-"""The comparer of messages with JSON can tell what it is there to tell."""
+"""Tests of the helper that compares messages with their JSON: it finds lost, added and changed keys."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_message_is_the_same_as_its_own_json() -> None:
         (_changed(("message", "content"), "a"), "changed $.message.content"),
         (_changed(("timestamp",), "now"), "added $.timestamp"),
         (_changed(("zzz",), None), "added $.zzz"),
-        # null and absent differ: in a field that says so, and where nothing is known of the keys
+        # a null and a missing key differ, in a field that distinguishes them and in free-form objects
         (_changed(("message", "content", 0, "citations"), drop=True), "lost $.message.content[0].citations"),
         (_changed(("tool_use_result", "null"), drop=True), "lost $.tool_use_result.null"),
         (_changed(("tool_use_result", "two"), None), "added $.tool_use_result.two"),

@@ -1,4 +1,4 @@
-"""Lines whose subtype tells their class: what comes of them in a block is what each alone gives."""
+"""Lines whose subtype selects their class must give the same messages in a block and alone."""
 
 from __future__ import annotations
 
@@ -65,7 +65,9 @@ def described(messages: list[Any]) -> list[Any]:
 
 
 def alone(line: bytes) -> Any:
-    (message,) = described(fed(Decoder(), [b"\n", line]))  # its first byte may look like a byte order mark
+    (message,) = described(
+        fed(Decoder(), [b"\n", line])
+    )  # an empty line first: at the start of a stream, a line might look like a byte order mark
     return message
 
 
@@ -92,7 +94,7 @@ def test_a_line_among_such_lines_is_as_alone(name: str) -> None:
 
 
 def fed_alone(lines: list[bytes]) -> tuple[int, int]:
-    """How many of the lines are unknown and repaired, by a decoder that gets one at a time."""
+    """Feed one line at a time, and return how many are counted as unknown and as repaired."""
     decoder = Decoder()
     for line in lines:
         decoder.feed(line)

@@ -1,4 +1,4 @@
-"""A stream in which something unknown comes again and again: it is decoded as each line alone is."""
+"""A stream with many unknown parts must give the same messages as each of its lines alone."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def user(*content: Any) -> bytes:
 TEXT = {"type": "text", "text": "é \u2028 words"}
 NEW = {"type": "of_tomorrow", "data": [1, {"type": "text", "text": 5}], "text": None}
 MISFIT = {"type": "text", "text": 5}
-#: Lines with something unknown, by what it is.
+#: Description of the unknown part -> a line with it.
 ODD = {
     "delta": delta("dream_delta", dream="😀", deep={"type": [1.5]}),
     "delta that does not fit": delta("text_delta", text=["no"]),
@@ -64,7 +64,7 @@ ODD = {
     "message that does not fit": assistant(NEW).replace(b'"session_id":"s"', b'"session_id":5'),
     "subtype": line({"type": "system", "subtype": "of_tomorrow", "x": NEW}),
 }
-#: Those in which a part is unknown, and not the whole.
+#: The lines of which only a part is unknown, not the whole message.
 PARTS = {name: odd for name, odd in ODD.items() if not name.startswith(("message", "subtype"))}
 GOOD = [
     delta("text_delta", text="é"),
@@ -76,7 +76,7 @@ GOOD = [
 
 
 def described(message: Any) -> Any:
-    """All of a message that a program can see, with the classes, and why something is unknown."""
+    """Return everything that a program can see of a message: fields, classes, and the reasons of unknown parts."""
     if isinstance(message, Unknown):
         return type(message), message.reason, dict(message)
     if isinstance(message, msgspec.Struct):
@@ -89,8 +89,10 @@ def described(message: Any) -> Any:
 
 
 def alone(odd: bytes) -> Any:
-    """What a line is by itself, from a decoder that has seen nothing."""
-    (message,) = fed(Decoder(), [b"\n", odd])  # its first byte may look like the start of a byte order mark
+    """Decode a line with a new decoder."""
+    (message,) = fed(
+        Decoder(), [b"\n", odd]
+    )  # an empty line first: at the start of a stream, a line might look like a byte order mark
     return described(message)
 
 
@@ -99,7 +101,7 @@ def lines_of(stream: bytes) -> list[bytes]:
 
 
 def patterns(odd: bytes) -> Iterator[list[bytes]]:
-    """Streams with this line in all, in most, in some and in few lines."""
+    """Yield streams with this line in all, most, some and few places."""
     yield [odd] * 60
     for every in (2, 3, 7, 40):
         yield [odd if index % every == 0 else GOOD[index % len(GOOD)] for index in range(120)]
