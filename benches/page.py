@@ -52,35 +52,50 @@ DECISIVE = (
 COLUMNS = {
     "claude-agent-sdk": "claude-agent-sdk",
     "pydantic, discriminated unions": "pydantic",
+    "msgspec by hand at its best": "msgspec by hand",
+    "msgspec by hand, a Struct of the type": "msgspec by hand",
+    "msgspec by hand, a Struct of the tags": "msgspec by hand",
+    "msgspec by hand, Structs of the tags alone": "msgspec by hand",
     "json.loads (dicts)": "json",
+    "json.dumps (dicts)": "json",
+    "json.dumps (dict)": "json",
+    "json.loads, json.dumps (dicts)": "json",
     "orjson.loads (dicts)": "orjson",
+    "orjson.dumps (dicts)": "orjson",
+    "orjson.dumps (dict)": "orjson",
+    "orjson.loads, orjson.dumps (dicts)": "orjson",
     "jiter.from_json (dicts)": "jiter",
     "pysimdjson, Parser.parse (dicts)": "pysimdjson",
+    "fastsimdjson.loads (dicts)": "fastsimdjson",
     "fastsimdjson.loads_many (dicts)": "fastsimdjson",
+    "fastsimdjson.dumpb (dicts)": "fastsimdjson",
+    "fastsimdjson.loads_many, fields= of the type": "fastsimdjson, fields=",
+    "fastsimdjson.loads_many, fields= of the text": "fastsimdjson, fields=",
+    "fastsimdjson.loads_many, fields= of the tags": "fastsimdjson, fields=",
+    "claude_wire without only=": "without the option",
+    "claude_wire without coalesce=": "without the option",
 }
 #: Matches the table in the README.
 NUMBERS = re.compile(r"(<!-- numbers -->\n).*?(<!-- /numbers -->\n)", re.DOTALL)
 
 METHOD = f"""\
-All peers run in one process. In each round every peer does the job once, then `claude_wire` does, and the round's ratio
-is recorded. A table shows the median ratio of {{rounds}} rounds, with the lowest and the highest. Slow jobs have fewer
-rounds, and memory is measured once. The time next to a job is our median for one line, unless the job names another
-unit. Times vary with the machine by tens of percent and ratios much less, so we claim only ratios. Losses are bold:
-a claimed bound that this run did not meet, or a peer that was faster.
+All peers run in one process. In each round every peer does the job once, then `claude_wire` does. A table shows the
+median ratio of {{rounds}} rounds, the lowest and highest in parentheses, and the bound that we claim for the median.
+Slow jobs have fewer rounds, and memory is measured once. The time next to a job is our median for one line, unless the
+job names another unit. Times vary with the machine by tens of percent, ratios much less. Bold: the median misses the
+bound, or the peer was faster.
 
-- The lines are recorded from the real CLI: `stream_event` lines of 286 bytes, unless the job says otherwise. "Mixed
-  sessions" are whole recorded sessions. "Made" traffic comes from the tests' generator (`tests/support/traffic.py`).
-  Chunks are 64 KiB, cut anywhere, and in the processor's cache, as after a read.
-- Messages are dropped immediately, unless the job keeps them.
-- "{TIMES} faster" is the peer's time divided by ours: above 1 we win. "{TIMES} its time" is our time divided by the
-  time of a lower bound, such as msgspec's own part of the job, or of another of our ways: lower is better.
+- Lines are recorded from the real CLI: `stream_event` lines of 286 bytes, unless the job says otherwise. "Mixed
+  sessions" are whole recorded sessions. "Made" traffic comes from `tests/support/traffic.py`. Chunks are 64 KiB, cut
+  anywhere, and in the processor's cache, as after a read. Messages are dropped immediately, unless the job keeps them.
+- "{TIMES} faster" is the peer's time divided by ours. "{TIMES} its time" is our time divided by the time of a lower
+  bound, such as msgspec's own part of the job, or of another of our ways.
 - Each peer gets the input that suits it best: whole lines, or blocks of whole lines. Only peers that read line by line
-  check that a line has one object; the others accept two objects on a line as two messages. claude-agent-sdk is
-  measured as its framing, `json` and message parser, without its process and queues; through a pipe it is its whole
-  transport.
-- "msgspec by hand at its best" is what a good engineer would write in an afternoon: our classes, tracked by the garbage
-  collector, with one class for all `system` messages and one for all results. pydantic has the same classes as models
-  in discriminated unions. json, orjson, jiter, pysimdjson and fastsimdjson make dicts.
+  refuse two objects on a line.
+- claude-agent-sdk is its framing, `json` and message parser, without process and queues; through a pipe it is its whole
+  transport. "msgspec by hand at its best" decodes our classes, tracked by the garbage collector, with one class for all
+  `system` messages and one for all results. pydantic has the same classes as models in discriminated unions. The others
+  make dicts.
 """
 
 
@@ -113,40 +128,44 @@ def machine() -> list[str]:
 def _tables(rows: list[Row]) -> list[str]:
     """Return the tables of a section: one with a column per common peer, and one with a line per other peer."""
     wide = [row for row in rows if row.peer in COLUMNS and row.measure is Measure.FASTER]
-    peers = [peer for peer in COLUMNS if any(row.peer == peer for row in wide)]
+    heads = [head for head in dict.fromkeys(COLUMNS.values()) if any(COLUMNS[row.peer] == head for row in wide)]
     lines = []
-    if len(peers) > 1:
-        lines += [
-            f"| {TIMES} faster than | {' | '.join(map(COLUMNS.__getitem__, peers))} |",
-            "|---|" + "---|" * len(peers),
-        ]
-        for job in dict.fromkeys(map(_job, wide)):
-            cells = {row.peer: " ".join(_compact(row)).strip() for row in wide if _job(row) == job}
-            line = " | ".join(cells.get(peer, "") for peer in peers).replace(f" {Measure.FASTER.written}", "")
-            lines.append(f"| {job} | {line} |")
+    if len(heads) > 1:
+        wide += [row for row in rows if row.measure is Measure.RATE]
+        if any(row.measure is Measure.RATE for row in wide):
+            heads.append(Measure.RATE.written)
+        lines += [f"| {TIMES} faster than | {' | '.join(heads)} |", "|---|" + "---|" * len(heads)]
+        for job in dict.fromkeys(map(_job, rows)):
+            cells = {COLUMNS.get(row.peer, row.measure.written): _bare(row) for row in wide if _job(row) == job}
+            if cells:
+                lines.append(f"| {job} | {' | '.join(cells.get(head, '') for head in heads)} |")
         lines.append("")
         rows = [row for row in rows if row not in wide]
     if rows:
-        lines += ["| job, our time | against | ratio, lowest, highest | claimed |", "|---|---|---|---|"]
+        lines += ["| job, our time | against | ratio |", "|---|---|---|"]
     last = ""
     for row in rows:
-        numbers, bound = _compact(row)
-        lines.append(f"| {'' if _job(row) == last else _job(row)} | {row.peer} | {numbers} | {bound} |")
+        lines.append(f"| {'' if _job(row) == last else _job(row)} | {row.peer} | {_compact(row)} |")
         last = _job(row)
     return lines if rows else lines[:-1]
 
 
 def _job(row: Row) -> str:
-    return f"{row.job}, {quantity(row.ours, row.unit)}"
+    return row.job if row.measure is Measure.MEMORY else f"{row.job}, {quantity(row.ours, row.unit)}"
 
 
-def _compact(row: Row) -> tuple[str, str]:
-    """Return the numbers of a row and its claimed bound, in bold if the claim does not hold."""
+def _compact(row: Row) -> str:
+    """Return the numbers of a row and its claimed bound; the numbers are bold if the row is lost."""
     numbers, verdict = shown(row)
-    numbers = numbers.replace(" to ", "\N{EN DASH}") or quantity(row.theirs, row.unit)
-    bound = verdict.partition(":")[0].replace("at least", "\N{GREATER-THAN OR EQUAL TO}")
-    bound = bound.replace("at most", "\N{LESS-THAN OR EQUAL TO}")
-    return f"**{numbers}**" if row.lost else numbers, bound
+    numbers = numbers.replace(" to ", "\N{EN DASH}").replace(f" {TIMES}", TIMES) or quantity(row.theirs, row.unit)
+    bound = verdict.partition(":")[0].replace("at least ", "\N{GREATER-THAN OR EQUAL TO}")
+    bound = bound.replace("at most ", "\N{LESS-THAN OR EQUAL TO}")
+    return f"**{numbers}** {bound}".rstrip() if row.lost else f"{numbers} {bound}".rstrip()
+
+
+def _bare(row: Row) -> str:
+    """Return the same without the measure, which the heading of the column says."""
+    return _compact(row).replace(f"{TIMES} faster", "").replace(f" {row.measure.written}", "")
 
 
 def _decisive(table: Table) -> list[str]:

@@ -261,7 +261,7 @@ def test_coalescing_recordings(contest: Contest, name: str, at_least: int, below
 def test_coalescing_each_longer_recording(contest: Contest, stream: bytes) -> None:
     coalescing, plain = both_ways([workloads.chunks(stream)] * max(1, 2_000 // workloads.count(stream)))
     contest(
-        f"feed, coalesce=True, a recording of {workloads.count(stream)} lines and {len(stream)} bytes",
+        f"feed, coalesce=True, {workloads.count(stream):,} lines of {len(stream):,} bytes",
         max(2_000, workloads.count(stream)),
         coalescing,
         at_most={"claude_wire without coalesce=": (plain, 1.05)},

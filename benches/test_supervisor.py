@@ -68,7 +68,7 @@ def test_idle(contest: Contest, opened: Callable[..., house.House], sessions: in
         return (supervisor.resident - before) / sessions
 
     followed = "with a client" if attached else "without clients"
-    contest.memory(f"a supervisor's memory for an idle session {followed}, of {sessions:,}", held, claim=MAX_MEMORY)
+    contest.memory(f"memory of an idle session {followed}, of {sessions:,}", held, claim=MAX_MEMORY)
 
 
 @takes_own_time
