@@ -84,24 +84,25 @@ def described() -> str:
     counts = Counter((rule.name, rule.says) for scenario in SCENARIOS.values() for rule in scenario.rules)
     shared = {name: says for (name, says), count in reversed(counts.most_common()) if count > 1}
     everywhere = {name: says for name, says in shared.items() if counts[name, says] > len(SCENARIOS) // 2}
-    lines = ["In every scenario, unless its row has another rule of the name:", ""]
+    lines = ["Rules of every scenario, unless its row has another rule of the name:", ""]
     lines += [f"- `{name}`: {says}" for name, says in everywhere.items()]
-    lines += ["", "In those whose row has the name alone:", ""]
+    lines += ["", "Rules of the scenarios whose row has the name alone:", ""]
     lines += [f"- `{name}`: {says}" for name, says in shared.items() if name not in everywhere]
-    lines += ["", "| scenario | what the agent does | what is asked of the host | rules |", "|---|---|---|---|"]
+    lines += ["", "| scenario | the agent | rules |", "|---|---|---|"]
     for scenario in SCENARIOS.values():
-        rules = [_in_short(rule, shared) for rule in scenario.rules if everywhere.get(rule.name) != rule.says]
-        lines.append(f"| `{scenario.name}` | {scenario.does} | {scenario.asks()} | {'<br>'.join(rules)} |")
+        rules = [_in_short(rule, shared) for rule in scenario.rules if not _continues(rule, everywhere)]
+        lines.append(f"| `{scenario.name}` | {scenario.does} | {'<br>'.join(rules)} |")
     return "\n".join(lines)
 
 
+def _continues(rule: Rule, everywhere: Mapping[str, str]) -> bool:
+    """True if the rule is one of ``everywhere``, or only adds the flags of its task to it."""
+    return rule.name in everywhere and rule.says.startswith(everywhere[rule.name].removesuffix("."))
+
+
 def _in_short(rule: Rule, shared: Mapping[str, str]) -> str:
-    """Return the name of a rule, and its text as far as the shared rule of that name does not have it."""
-    says = shared.get(rule.name, "")
-    if rule.says == says:
-        return f"`{rule.name}`"
-    more = rule.says.removeprefix(f"{says.removesuffix('.')}, ") if says else rule.says
-    return f"`{rule.name}`: {more if more == rule.says else 'also ' + more}"
+    """Return the name of a rule, with its text if that is not the shared one."""
+    return f"`{rule.name}`" if rule.says == shared.get(rule.name) else f"`{rule.name}`: {rule.says}"
 
 
 def cells(outcomes: list[Outcome]) -> dict[str, str]:
@@ -110,28 +111,41 @@ def cells(outcomes: list[Outcome]) -> dict[str, str]:
 
 
 def table(columns: Mapping[str, Mapping[str, str]]) -> str:
-    """Return the table of results in Markdown, and below it the rules that hosts break by design.
+    """Return the results in Markdown: the hosts with their versions, and a table of the scenarios that do not pass.
 
     Args:
         columns: name of a host -> the verdict of each scenario.
     """
     known = {host.name: host for host in hosts()}
-    heads = [f"{name} ({known[name].version})" for name in columns]
-    lines = [f"| scenario | {' | '.join(heads)} |", f"|---|{'---|' * len(heads)}"]
-    for name in SCENARIOS:
-        lines.append(f"| `{name}` | {' | '.join(column[name] for column in columns.values())} |")
-    lines.append("")
-    for name in columns:
-        for scenario, reasons in known[name].expected.items():
-            lines += [f"- {name}, `{scenario}`, rule `{rule}`: {reason}." for rule, reason in reasons.items()]
+    names = [f"{name} ({known[name].version})" for name in columns]
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for name, verdicts in columns.items():
+        for scenario, verdict in verdicts.items():
+            if verdict != "pass":
+                for why in _reasons(known[name].expected.get(scenario, {})):
+                    found.setdefault((name, verdict, why), []).append(f"`{scenario}`")
+    lines = [f"Hosts: {'; '.join(names)}. They pass all {len(SCENARIOS)} scenarios, except:", ""]
+    lines += ["| host | scenario | verdict | broken rules |", "|---|---|---|---|"]
+    lines += [f"| {name} | {', '.join(of)} | {verdict} | {why} |" for (name, verdict, why), of in found.items()]
     return "\n".join(lines)
 
 
+def _reasons(reasons: Mapping[str, str]) -> list[str]:
+    """Return each reason once, after the rules that are broken for it: ``[""]`` if there is none."""
+    return [
+        f"{', '.join(f'`{rule}`' for rule in reasons if reasons[rule] == reason)}: {reason.removeprefix('fault: ')}"
+        for reason in dict.fromkeys(reasons.values())
+    ] or [""]
+
+
 def column(table: str, host: Host) -> dict[str, str]:
-    """Return the column of a host in the table: scenario -> verdict."""
+    """Return the verdicts of a host in the table: scenario -> verdict."""
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines() if line.startswith("| ")]
-    place = [heading.partition(" (")[0] for heading in rows[0]].index(host.name)
-    return {row[0].strip("`"): row[place] for row in rows[1:]}
+    verdicts = dict.fromkeys(SCENARIOS, "pass") if f"{host.name} (" in table else {}
+    for name, scenarios, verdict, _ in rows:
+        if name == host.name:
+            verdicts |= {scenario.strip("`"): verdict for scenario in scenarios.split(", ")}
+    return verdicts
 
 
 def section(page: str, name: str) -> str:
