@@ -36,22 +36,23 @@ class InputJsonDelta(Wire, tag_field="type", tag="input_json_delta", frozen=True
     """
 
     partial_json: str
+    """The piece of text; not valid JSON by itself."""
 
 
 class ThinkingDelta(Wire, tag_field="type", tag="thinking_delta", frozen=True):
-    """The next piece of a thinking block.
-
-    ``estimated_tokens`` is a rough increment for a progress display, and null when there is none.
-    """
+    """The next piece of a thinking block."""
 
     thinking: str
+    """The piece of text; empty if the thinking is not shown."""
     estimated_tokens: int | UnsetType | None = UNSET
+    """About how many more tokens were thought, for a progress display; null when there is no count."""
 
 
 class SignatureDelta(Wire, tag_field="type", tag="signature_delta", frozen=True):
     """The signature of a thinking block, at its end."""
 
     signature: str
+    """The signature that the API checks when the block is sent back. Opaque."""
 
 
 class CitationsDelta(Wire, tag_field="type", tag="citations_delta", frozen=True):
@@ -61,10 +62,12 @@ class CitationsDelta(Wire, tag_field="type", tag="citations_delta", frozen=True)
 
 
 class CompactionDelta(Wire, tag_field="type", tag="compaction_delta", frozen=True):
-    """The content of a compaction block; null if the summary failed."""
+    """The content of a compaction block."""
 
     content: str | UnsetType | None = UNSET
+    """The summary; null if it failed."""
     encrypted_content: str | UnsetType | None = UNSET
+    """Opaque data, to be sent back unchanged."""
 
 
 #: The addition that one content block delta makes.
@@ -77,6 +80,7 @@ class MessageStartEvent(Wire, tag_field="type", tag="message_start", frozen=True
     """A model message begins; its ``content`` is empty and its usage is not final."""
 
     message: ApiMessage
+    """The message with an empty ``content`` and the tokens known so far."""
 
 
 class ContentBlockStartEvent(Wire, tag_field="type", tag="content_block_start", frozen=True):
@@ -86,14 +90,18 @@ class ContentBlockStartEvent(Wire, tag_field="type", tag="content_block_start", 
     """
 
     index: int
+    """The index of the block in ``content`` of the message, from 0."""
     content_block: ContentBlock
+    """The block, empty unless it is of a kind that has no deltas."""
 
 
 class ContentBlockDeltaEvent(Wire, tag_field="type", tag="content_block_delta", frozen=True):
     """One more piece of block ``index``."""
 
     index: int
+    """The index of the block in ``content`` of the message, from 0."""
     delta: Delta
+    """The piece to append to the block."""
 
 
 class ContentBlockStopEvent(Wire, tag_field="type", tag="content_block_stop", frozen=True):
@@ -103,29 +111,35 @@ class ContentBlockStopEvent(Wire, tag_field="type", tag="content_block_stop", fr
     """
 
     index: int
+    """The index of the block in ``content`` of the message, from 0."""
 
 
 class MessageDelta(Wire, kw_only=True, frozen=True):
-    """How the message ended: why it stopped and at which stop sequence.
-
-    ``stop_reason`` may have values not known today. In a streamed answer, nothing else has it before the result.
-    """
+    """How the message ended: why it stopped and at which stop sequence."""
 
     container: Container | UnsetType | None = UNSET
+    """The container of the API's code execution; null if none ran."""
     stop_details: RefusalStopDetails | OrUnknownObject | UnsetType | None = UNSET
+    """Why the model refused; null with another ``stop_reason``."""
     # one of end_turn, max_tokens, stop_sequence, tool_use, pause_turn, compaction, refusal,
     # model_context_window_exceeded
     stop_reason: str | None = null()
+    """Why the model stopped. In a streamed answer, nothing else has it before the result. New values may come."""
     stop_sequence: str | None = null()
+    """The stop sequence that ended the answer; null if another reason ended it."""
 
 
 class MessageDeltaEvent(Wire, tag_field="type", tag="message_delta", kw_only=True, frozen=True):
     """The message is about to end. The event has its stop reason and final token counts."""
 
     context_management: ContextManagementResponse | UnsetType | None = UNSET
+    """The edits that the API made to the context of the request; null if it made none."""
     delta: MessageDelta
+    """The fields of the message that are known only now."""
     usage: MessageDeltaUsage
+    """The tokens of the whole message: totals, not increments."""
     input_transformations: list[InputTransformation] | UnsetType | None = UNSET
+    """Replaces the list in the message start; only if a fallback model took over during the stream."""
 
 
 class MessageStopEvent(Wire, tag_field="type", tag="message_stop", frozen=True):
@@ -137,10 +151,12 @@ class PingEvent(Wire, tag_field="type", tag="ping", frozen=True):
 
 
 class ApiErrorInfo(Wire, frozen=True):
-    """An error of the API: its type, such as ``overloaded_error``, and a text."""
+    """An error of the API."""
 
     type: str | None = None
+    """The kind of error, such as ``overloaded_error``."""
     message: str | None = None
+    """The error as text for people."""
 
 
 class ErrorEvent(Wire, tag_field="type", tag="error", frozen=True):
@@ -151,6 +167,7 @@ class ErrorEvent(Wire, tag_field="type", tag="error", frozen=True):
 
     error: ApiErrorInfo
     request_id: str | UnsetType | None = UNSET
+    """The API's id of the request."""
 
 
 #: An event of the Messages API's stream.

@@ -44,7 +44,7 @@ class UserMessage(MessageBase, tag="user", kw_only=True, frozen=True, metaclass=
     parent_tool_use_id: str | None = null()
     """The tool call whose subagent speaks; None in the main conversation."""
     agent_id: str | None = None
-    """The id of that subagent."""
+    """The id of the subagent; None in the main conversation."""
     session_id: str | None = None
     """The id of the session; empty in a prompt if it is not known yet."""
     uuid: str | None = None
@@ -54,10 +54,11 @@ class UserMessage(MessageBase, tag="user", kw_only=True, frozen=True, metaclass=
     tool_use_result: Any = None
     """The result as structured data, any JSON; its form depends on the tool. The model reads ``content`` instead."""
     tool_result_meta: Any = None
+    """For each tool result, in a list: the permission decision, or why the tool did not run."""
     isReplay: bool | None = None
     """True for a prompt, or the output of a local command, that the CLI sends back."""
     subagent_type: str | None = None
-    """The type of that subagent."""
+    """The type of the subagent, such as ``general-purpose``."""
     task_description: str | None = None
     """The task of that subagent, in a few words."""
     isSynthetic: bool | None = None
@@ -72,12 +73,19 @@ class UserMessage(MessageBase, tag="user", kw_only=True, frozen=True, metaclass=
     client_composed: bool | None = None
     """True to take the text as written: no ``@path`` is read and no ``/`` command is run."""
     pasted_content: list[str | list[ContentBlock]] | None = None
+    """Texts that the user pasted. The CLI appends them to the prompt, and ignores blocks other than text."""
     inline_pastes: list[str] | None = None
+    """Texts that the user pasted and that are still in ``message``, each as one string."""
     file_attachments: list[Any] | None = None
+    """Files that came with the prompt; the form of an item is not known."""
     interrupted_message_id: str | None = None
+    """Probably the API's id of the answer that an interrupt cut off. Not observed."""
     refused_message_id: str | None = None
+    """The API's id of the answer that a safety classifier stopped."""
     retracted_message_uuids: list[str] | None = None
+    """Probably the uuids of withdrawn messages. Not observed."""
     plugin_prompt: dict[str, Any] | None = None
+    """Data about a prompt of a plugin. Not observed."""
 
     @classmethod
     def of(
@@ -120,9 +128,8 @@ class UserMessage(MessageBase, tag="user", kw_only=True, frozen=True, metaclass=
 class AssistantMessage(MessageBase, tag="assistant", kw_only=True, rename={"model_": "model"}, frozen=True):
     """A finished block of the model's answer, or text that the CLI wrote instead of the model.
 
-    The CLI writes one line per block. ``error`` may have values not known today. It is beside ``message`` on lines that
-    report an API failure; some dialects put it, or ``model``, on the other level, or write null. Use
-    :attr:`error_reason`.
+    The CLI writes one line per block. Some dialects put ``error`` or ``model`` on the other level, or write null. Use
+    :attr:`error_reason` and :attr:`model`.
     """
 
     repr_first: ClassVar[tuple[str, ...]] = ("content", "model", "error_reason")
@@ -133,8 +140,9 @@ class AssistantMessage(MessageBase, tag="assistant", kw_only=True, rename={"mode
     parent_tool_use_id: str | None = null()
     """The tool call whose subagent speaks; None in the main conversation."""
     agent_id: str | None = None
-    """The id of that subagent."""
+    """The id of the subagent; None in the main conversation."""
     local_command_source: str | None = None
+    """The output of a local command as the transcript stores it, with its tags."""
     session_id: str | None = None
     """The id of the session."""
     uuid: str | None = None
@@ -142,45 +150,62 @@ class AssistantMessage(MessageBase, tag="assistant", kw_only=True, rename={"mode
     timestamp: str | None = None
     """When it was written, in ISO 8601."""
     request_id: str | None = None
-    """The API's id of the request that this answers."""
+    """The API's id of the request."""
     tool_use_meta: list[dict[str, Any]] | None = None
+    """For each call of an MCP tool: its id, and the names of tool and server for display."""
     context_usage: ContextUsage | None = None
+    """The data of the report, if the text is the output of ``/context``."""
     local_command_run: dict[str, Any] | None = None
+    """The ``command`` and its ``args``, if the text is the output of a local command."""
     user_message_uuid: str | None = None
     """The uuid of the prompt that this turn answers."""
     user_message_uuids: list[str] | None = None
     """The uuids of all prompts that this turn answers."""
     subagent_type: str | None = None
-    """The type of that subagent."""
+    """The type of the subagent, such as ``general-purpose``."""
     task_description: str | None = None
     """The task of that subagent, in a few words."""
     local_command_outcome: dict[str, Any] | None = None
+    """Why a local command gave no result; ``kind`` is, for example, ``unavailable_headless`` or ``failed``."""
     aborted: bool | None = None
     """True for a block that an interrupt cut off."""
     # one of authentication_failed, oauth_org_not_allowed, account_on_hold, verification_required, billing_error,
     # rate_limit, overloaded, invalid_request, model_not_found, server_error, unknown, max_output_tokens,
     # cloud_credential_error
     error: str | UnsetType | None = UNSET
-    """Why the API refused; :attr:`error_reason` also knows where dialects put it."""
+    """Why the API refused, on a line that reports a failure. New values may come."""
     is_api_error_message: bool | None = None
     """True if the text reports an error of the API."""
     api_error_status: int | None = None
     """The HTTP status of that error."""
     api_error_type: str | None = None
+    """The type of that error in the API, such as ``rate_limit_error``."""
     thinking_duration_ms: Number | None = None
+    """Milliseconds that the model thought; only with thinking blocks."""
     thinking_display: str | None = None
+    """How thinking is shown. Observed: ``updates``."""
     resume_reason: str | None = None
+    """Why the turn goes on after a worker restart, such as ``interrupted_turn``; None in other turns."""
     resumed_from_incomplete_thinking: bool | None = None
+    """True if the answer goes on inside thinking that the token limit had cut off."""
     supersedes: list[str] | None = None
     """The uuids of earlier lines that this one replaces."""
     usage_report: UsageReport | None = None
+    """The data of the report, if the text is the output of ``/usage``. Only with a subscription."""
     model_: str | None = None
+    """``model`` beside ``message``, in some dialects. Use :attr:`model`."""
     refused_message_id: str | None = None
+    """The API's id of the answer that a safety classifier stopped."""
     api_error: str | None = None
+    """The CLI's name for that error. Observed: ``usage_limit_reached``."""
     api_error_params: dict[str, Any] | None = None
+    """Data about that error, such as ``rate_limit_info``: the ``rate_limit_info`` of a :class:`RateLimitEvent`."""
     api_error_code: str | None = None
+    """A code of that error. Not observed."""
     api_error_origin: str | None = None
+    """The origin of that error. Not observed."""
     error_details: str | None = None
+    """More text about that error. Not observed."""
 
     @classmethod
     def of(
@@ -234,14 +259,21 @@ class StreamEvent(MessageBase, tag="stream_event", kw_only=True, frozen=True):
     api_message_id: str | None = None
     """The ``message.id`` that the event belongs to."""
     ttft_ms: Number | None = None
-    """Milliseconds to the first token; only on message starts."""
+    """Milliseconds from the request to the first token; only on message starts."""
     thinking_display: str | None = None
+    """How thinking is shown. Observed: ``updates``, on message starts and thinking."""
     user_message_uuid: str | None = None
+    """The uuid of the prompt that this turn answers. On the first event of the turn only."""
     user_message_uuids: list[str] | None = None
+    """The uuids of all prompts that this turn answers. With ``user_message_uuid`` only."""
     owed_rows: list[Any] | None = None
+    """Observed: always empty, on message starts."""
     abandoned_blocks: dict[str, Any] | None = None
+    """The blocks that an interrupt cut off: ``api_message_id``, and the first index ``from_block_index``."""
     resume_reason: str | None = None
+    """Why the turn goes on after a worker restart, such as ``interrupted_turn``; None in other turns."""
     text_runs_joined: bool | None = None
+    """Not observed."""
 
     @property
     def text_delta(self) -> str | None:

@@ -19,38 +19,47 @@ from claude_wire.support.text import quoted
 
 
 class PermissionDenial(Wire, kw_only=True, frozen=True):
-    """A tool call that was refused during the turn, with its input."""
+    """A tool call that was refused during the turn."""
 
     tool_name: str
+    """The name of the tool; ``mcp__SERVER__TOOL`` for one of an MCP server."""
     tool_use_id: str
+    """The ``id`` of the tool call."""
     tool_input: dict[str, Any]
+    """The input of the call, as the model wrote it."""
 
 
 class DeferredToolUse(Wire, kw_only=True, frozen=True):
     """The tool call that was deferred and so ended the turn, with ``terminal_reason`` ``tool_deferred``."""
 
     id: str
+    """The ``id`` of the tool call."""
     name: str
+    """The name of the tool."""
     input: dict[str, Any]
+    """The input of the call, as the model wrote it."""
 
 
 class InvalidConfigFile(Wire, kw_only=True, frozen=True):
-    """The configuration file that kept the session from starting.
-
-    ``backup_path`` names a usable backup if one was found; ``backup_searched`` is true if one was searched for.
-    """
+    """The configuration file that kept the session from starting."""
 
     path: str
+    """The file that is not valid JSON."""
     is_global: bool
+    """True for the CLI's global configuration, the only file with backups."""
     backup_searched: bool
+    """True if the CLI looked for a backup; without ``backup_path`` it then found none."""
     backup_path: str | None = None
+    """The backup found, if any. It may be broken, too: check it before you copy it."""
 
 
 class ErrorInfo(Wire, kw_only=True, frozen=True):
     """An error as text and code, in the ``permission_request`` dialect."""
 
     message: str
+    """The error as text for people."""
     code: str
+    """A word for the error, such as ``auth_error`` or ``budget_exceeded``."""
 
 
 class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
@@ -58,18 +67,17 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
 
     Read :attr:`ok`, not ``subtype``: API failures are ``success`` with ``is_error`` true, the text in ``result``
     and the HTTP status in ``api_error_status``, while errors of the CLI have ``errors`` and no ``result``.
-    ``total_cost_usd`` (USD) and ``modelUsage`` are running totals of the session, which go on when it is resumed or
-    forked: adding them up over results counts most of it twice. ``model_usage_since_last_result`` and ``usage`` are
-    this turn's, ``usage`` without subagents. Durations are milliseconds, and ``duration_api_ms`` may exceed
-    ``duration_ms``, as it too adds up. ``subtype`` is UNSET only if the line has none.
+    ``total_cost_usd`` and ``modelUsage`` are running totals of the session, which go on when it is resumed or forked:
+    adding them up over results counts most of it twice. ``model_usage_since_last_result`` and ``usage`` are those of
+    this turn.
     """
 
     repr_first: ClassVar[tuple[str, ...]] = ("result", "errors", "num_turns", "total_cost_usd", "stop_reason")
 
     duration_api_ms: Number | None = None
-    """Milliseconds of waiting for the API, a running total of the session."""
+    """Milliseconds of waiting for the API, a running total of the session: it may exceed ``duration_ms``."""
     stop_reason: str | None = null()
-    """Why the model stopped."""
+    """Why the model stopped; the ``stop_reason`` of its last message."""
     session_id: str | None = None
     """The id of the session; ``ClaudeOptions(resume=)`` takes it."""
     total_cost_usd: Number | None = None
@@ -88,90 +96,145 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
     """Why the turn ended."""
     # one of off, cooldown, on
     fast_mode_state: str | None = None
+    """Whether fast mode is on; ``cooldown`` if a rate limit paused it."""
     # one of unknown, free, preference, extra_usage_disabled, network_error, not_first_party, disabled_by_env,
     # model_not_allowed, sdk_opt_in_required, pending
     fast_mode_disabled_reason: str | None = None
+    """Why fast mode is off."""
     origin: MessageOrigin | None = None
+    """What caused the turn, if not a prompt of the host."""
     subagent_stats: dict[str, Any] | None = None
+    """Counts of subagents: spawned, completed, failed, killed, refused, and by type."""
     safety_stops: int | None = None
+    """The number of answers that a safety classifier has stopped, a running total of the session."""
     is_error: bool | None = None
     """True if the turn failed, also where ``subtype`` is ``success``. Read :attr:`ok`."""
     num_turns: int | None = None
     """How often the model answered in this turn."""
     subtype: str | UnsetType = UNSET
-    """How the turn ended, such as ``success`` or ``error_max_turns``."""
+    """How the turn ended, such as ``success`` or ``error_max_turns``; UNSET only if the line has none."""
     api_error_status: int | UnsetType | None = UNSET
     """The HTTP status, if the API failed."""
     api_error_type: str | None = None
+    """The type of that error in the API, such as ``rate_limit_error``."""
     result: str | None = None
     """The last text of the turn, or the text of an API failure."""
     structured_output: Any = None
     """The output for ``json_schema``, as plain JSON."""
     ttft_ms: Number | None = None
-    """Milliseconds to the first token."""
+    """Milliseconds from the start of the turn to the first token."""
     duration_ms: Number | None = None
     """Milliseconds of this turn, waits for permission included."""
     uuid: str | None = None
     """The id of this line."""
     begun_message_ids: list[str] | None = None
+    """The API's ids of the answers that began to stream in this turn; only if it streamed."""
     ttft_stream_ms: Number | None = None
+    """Milliseconds from the start of the turn to the first event of the answer."""
     time_to_request_ms: Number | None = None
+    """Milliseconds from the start of the turn to its first API request."""
     first_content_frame_ms: Number | None = None
+    """Milliseconds from the start of the turn to the first content of the answer."""
     user_message_uuid: str | None = None
     """The uuid of the prompt that it answers."""
     user_message_uuids: list[str] | None = None
     """The uuids of all prompts that it answers, merged ones included."""
     local_command: str | None = None
+    """The name of the local command that the turn ran instead of the model, without the slash."""
     request_sent_wall_ms: Number | None = None
+    """When the first API request was sent, in milliseconds since 1970-01-01 UTC."""
     first_request_input_tokens: int | None = None
+    """``input_tokens`` of the turn's first API request."""
     first_request_cache_read_input_tokens: int | None = None
+    """``cache_read_input_tokens`` of the turn's first API request."""
     queued_turn_count: int | None = None
+    """The number of prompts that still wait for a turn; 0 if nothing follows."""
     result_index: int | None = None
+    """The number of this result in the process, from 0. A gap means that a result was lost."""
     model_usage_since_last_result: dict[str, ModelUsage] | None = None
     """The usage since the previous result, by model, subagents included: to be added up. Not in older CLIs."""
     errors: list[str] | None = None
+    """What failed, as texts of the CLI. One that begins with ``[ede_diagnostic]`` is for its developers."""
     error: ErrorInfo | None = None
+    """The error, in the ``permission_request`` dialect."""
     resume_reason: str | None = None
+    """Why the turn goes on after a worker restart, such as ``interrupted_turn``; None in other turns."""
     first_stream_post_ms: Number | None = None
+    """Milliseconds until a remote session uploaded its first stream event."""
     first_stream_post_ack_ms: Number | None = None
+    """Milliseconds until the server acknowledged that upload."""
     first_stream_post_queue_wait_ms: Number | None = None
+    """Milliseconds that this upload waited in the queue."""
     # one of durable_post, ephemeral_post, retry_backoff, hold, none
     first_stream_post_queued_behind: str | None = None
+    """What this upload waited for."""
     first_stream_post_wall_ms: Number | None = None
+    """When that upload was sent, in milliseconds since 1970-01-01 UTC."""
     first_text_post_ms: Number | None = None
+    """Milliseconds until a remote session uploaded its first text."""
     first_text_post_queue_wait_ms: Number | None = None
+    """Milliseconds that this upload waited in the queue."""
     # one of durable_post, ephemeral_post, retry_backoff, hold, none
     first_text_post_queued_behind: str | None = None
+    """What this upload waited for."""
     first_text_post_wall_ms: Number | None = None
+    """When that upload was sent, in milliseconds since 1970-01-01 UTC."""
     time_to_request_from_spawn_ms: Number | None = None
+    """Milliseconds from the start of the process to the first API request."""
     warm_spare_claimed: bool | None = None
+    """True if the session took over a process that had been started in advance."""
     time_origin_ms: Number | None = None
+    """When the process started, in milliseconds since 1970-01-01 UTC."""
     deferred_tool_use: DeferredToolUse | None = None
+    """The tool call that a hook deferred, if that ended the turn."""
     # Rarely written diagnostics of the CLI: what the process did during the turn, in MiB and milliseconds.
     time_to_request_phases_ms: dict[str, Any] | None = None
+    """Milliseconds of each phase before the first API request."""
     turn_start_resume_kind: str | None = None
     handoff_intake_phases_ms: dict[str, Any] | None = None
+    """Milliseconds of each phase of taking over the session."""
     process_turn_index: int | None = None
+    """The number of this turn in the process."""
     time_to_request_cpu_ms: Number | None = None
+    """Milliseconds of processor time before the first API request."""
     time_to_request_loop_lag_ms: Number | None = None
+    """Milliseconds by which the event loop was late before the first API request."""
     time_to_request_major_faults: int | None = None
+    """The number of major page faults before the first API request."""
     process_rss_mib_turn_start: Number | None = None
+    """The resident memory of the CLI at the start of the turn, in MiB."""
     process_anon_mib_turn_start: Number | None = None
+    """The anonymous memory of the CLI at the start of the turn, in MiB."""
     process_rss_mib_result: Number | None = None
+    """The resident memory of the CLI when it wrote the result, in MiB."""
     process_anon_mib_result: Number | None = None
+    """The anonymous memory of the CLI when it wrote the result, in MiB."""
     process_peak_rss_mib: Number | None = None
+    """The most resident memory that the CLI has had, in MiB."""
     process_cpu_ms_between_turns: Number | None = None
+    """Milliseconds of processor time of the CLI between the previous turn and this one."""
     process_wall_ms_between_turns: Number | None = None
+    """Milliseconds between the previous turn and this one."""
     process_cpu_ms_turn: Number | None = None
+    """Milliseconds of processor time of the CLI in this turn."""
     process_wall_ms_turn: Number | None = None
+    """Milliseconds of this turn."""
     shell_cpu_ms_turn: Number | None = None
+    """Milliseconds of processor time of shell commands in this turn."""
     shell_cpu_ms_since_last_result: Number | None = None
+    """Milliseconds of processor time of shell commands since the previous result."""
     shell_wall_ms_since_last_result: Number | None = None
+    """Milliseconds that shell commands ran since the previous result."""
     process_cpu_ms_streaming: Number | None = None
+    """Milliseconds of processor time of the CLI while answers streamed."""
     process_wall_ms_streaming: Number | None = None
+    """Milliseconds in which answers streamed."""
     main_stream_count: int | None = None
+    """The number of streamed answers of the main conversation."""
     main_stream_event_count: int | None = None
+    """The number of events in those answers."""
     main_stream_chunk_count: int | None = None
+    """The number of chunks in which those answers arrived."""
     tool_pool_build_count: int | None = None
     tool_pool_build_lapsed_count: int | None = None
     tool_pool_moved_at_lapse_count: int | None = None
@@ -185,14 +248,23 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
     message_normalization_detail: dict[str, Any] | None = None
     request_build_detail: dict[str, Any] | None = None
     user_message_server_received_wall_ms: Number | None = None
+    """When the server received the prompt, in milliseconds since 1970-01-01 UTC."""
     frame_received_wall_ms: Number | None = None
+    """When the CLI received the prompt, in milliseconds since 1970-01-01 UTC."""
     frame_enqueued_wall_ms: Number | None = None
+    """When the CLI put the prompt into its queue, in milliseconds since 1970-01-01 UTC."""
     turn_started_wall_ms: Number | None = None
+    """When the turn began, in milliseconds since 1970-01-01 UTC."""
     frame_intake_phases_ms: dict[str, Any] | None = None
+    """Milliseconds of each phase from receiving the prompt to queueing it."""
     turn_start_phases_ms: dict[str, Any] | None = None
+    """Milliseconds of each phase of the start of the turn."""
     turn_start_control_requests_ms: Number | None = None
+    """Milliseconds that control requests took at the start of the turn."""
     text_post_count: int | None = None
+    """The number of uploads of text in a remote session."""
     text_post_gap_over_500ms_count: int | None = None
+    """The number of gaps between such uploads of more than 500 milliseconds."""
     text_post_flush_timer_max_late_ms: Number | None = None
     flag_fetch_kick: str | None = None
     process_start_tuning: int | None = None
@@ -201,7 +273,9 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
     api_error_code: str | None = None
     api_error_origin: str | None = None
     api_error: str | None = None
+    """The CLI's name for that error. Observed: ``usage_limit_reached``."""
     interrupted_by_shutdown: bool | None = None
+    """True if the turn ended because the process shut down."""
     restored_rewind: dict[str, Any] | None = None
     stopped_by_permission_check: bool | None = None
     runner_exit: dict[str, Any] | None = None
@@ -209,6 +283,7 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
     policy_answer: str | None = None
     policy_answer_reason: str | None = None
     credential_expires_at: str | None = None
+    """When the claude.ai login ends for good, in ISO 8601; an estimate. None for other credentials."""
     # one of org_pin_api_key_conflict, provider_not_allowed, org_verify_failed, org_pin_mismatch,
     # managed_settings_invalid, remote_settings_required_unavailable, gateway_signin_required, gateway_access_denied,
     # proxy_invalid, temp_dir_unusable, cwd_unavailable, shell_tool_missing, session_held_by_background,
@@ -216,7 +291,9 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
     # org_config_refused, sandbox_required_unavailable, initialize_not_first, config_file_invalid,
     # managed_settings_not_delivered, initialize_fields_not_delivered, sideload_flags_disabled
     startup_failure_reason: str | None = None
+    """Why the session could not start. ``errors`` has the text."""
     invalid_config_file: InvalidConfigFile | None = None
+    """The broken file, with the ``startup_failure_reason`` ``config_file_invalid``."""
 
     @property
     def ok(self) -> bool:
@@ -534,9 +611,7 @@ _API_ERRORS: dict[type[ApiError], frozenset[object]] = {
 class ResultSuccess(ResultMessage, kw_only=True, frozen=True):
     """The turn ended normally. Check ``is_error`` before using ``result``.
 
-    ``result`` is the last text of the model, or the error text when ``is_error`` is true. ``structured_output`` is
-    there when a JSON schema was asked for and met. A local command such as ``/clear`` ends with ``num_turns`` 0 and,
-    mostly, its name in ``local_command``.
+    A local command such as ``/clear`` ends with ``num_turns`` 0 and, mostly, its name in ``local_command``.
     """
 
     subtype: Literal["success"] = constant("success")
@@ -546,8 +621,8 @@ class ResultErrorDuringExecution(ResultMessage, kw_only=True, frozen=True):
     """The turn was interrupted or failed, or the session could not start.
 
     After an interrupt ``terminal_reason`` is ``aborted_streaming`` or ``aborted_tools``, and
-    :attr:`ResultMessage.cancelled` is true. A failed start leaves all
-    counts zero and may have ``startup_failure_reason``; ``errors`` has details, some of them for the CLI's developers.
+    :attr:`ResultMessage.cancelled` is true. A failed start leaves all counts zero and may have
+    ``startup_failure_reason``.
     """
 
     subtype: Literal["error_during_execution"] = constant("error_during_execution")

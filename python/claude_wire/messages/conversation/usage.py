@@ -15,26 +15,28 @@ from claude_wire.messages.unknown import OrUnknownObject
 
 
 class CacheCreation(Wire, frozen=True):
-    """Tokens written to the prompt cache, split by how long they are kept: one hour or five minutes.
-
-    The two add up to ``cache_creation_input_tokens``.
-    """
+    """Tokens written to the prompt cache, by their lifetime. They add up to ``cache_creation_input_tokens``."""
 
     ephemeral_1h_input_tokens: int
+    """Tokens that the cache keeps for one hour."""
     ephemeral_5m_input_tokens: int
+    """Tokens that the cache keeps for five minutes."""
 
 
 class ServerToolUsage(Wire, frozen=True):
     """The number of web searches and web fetches that the API made."""
 
     web_fetch_requests: int
+    """The number of web fetches."""
     web_search_requests: int
+    """The number of web searches."""
 
 
 class OutputTokensDetails(Wire, frozen=True):
-    """The number of output tokens that were thinking. They are included in ``output_tokens``."""
+    """A breakdown of ``output_tokens``."""
 
     thinking_tokens: int
+    """Thinking tokens, which ``output_tokens`` includes. The thinking text may be a shorter summary."""
 
 
 class FallbackCreditRedeemed(Wire, tag_field="type", tag="redeemed", frozen=True):
@@ -42,16 +44,15 @@ class FallbackCreditRedeemed(Wire, tag_field="type", tag="redeemed", frozen=True
 
 
 class FallbackCreditNotApplied(Wire, tag_field="type", tag="not_applied", frozen=True):
-    """The credit was not applied; ``reason`` says why.
-
-    ``remove_to_redeem`` names the request fields to remove before another try.
-    """
+    """The credit was not applied; ``reason`` says why."""
 
     # one of body_mismatch, continuation_excluded, continuation_only, expired, invalid_target_model, not_enabled,
     # reprice_unavailable, temporarily_unavailable, variant_fields_present, wrong_organization, wrong_platform,
     # wrong_workspace
     reason: str
+    """Why the credit was not applied."""
     remove_to_redeem: list[str] | UnsetType | None = UNSET
+    """The request fields to remove before another try; only with ``variant_fields_present``."""
 
 
 FallbackCreditStatus: TypeAlias = FallbackCreditRedeemed | FallbackCreditNotApplied | OrUnknownObject
@@ -65,14 +66,20 @@ class FallbackCreditUsage(Wire, frozen=True):
     """
 
     status: FallbackCreditStatus
+    """Whether the credit was applied."""
 
 
 class _IterationUsage(Wire, tag_field="type", kw_only=True, frozen=True):
     cache_creation: CacheCreation | UnsetType | None = UNSET
+    """The tokens written to the prompt cache, by their lifetime."""
     cache_creation_input_tokens: int
+    """Tokens written to the prompt cache."""
     cache_read_input_tokens: int
+    """Tokens read from the prompt cache."""
     input_tokens: int
+    """Tokens read, without those of the cache."""
     output_tokens: int
+    """Tokens written by the model."""
 
 
 class MessageIterationUsage(_IterationUsage, tag="message", kw_only=True, frozen=True):
@@ -82,6 +89,7 @@ class MessageIterationUsage(_IterationUsage, tag="message", kw_only=True, frozen
     """
 
     model: str | UnsetType | None = UNSET
+    """The model of this pass."""
 
 
 class CompactionIterationUsage(_IterationUsage, tag="compaction", kw_only=True, frozen=True):
@@ -89,18 +97,20 @@ class CompactionIterationUsage(_IterationUsage, tag="compaction", kw_only=True, 
 
 
 class AdvisorMessageIterationUsage(_IterationUsage, tag="advisor_message", kw_only=True, frozen=True):
-    """Tokens of a pass in which the advisor, ``model``, was asked."""
+    """Tokens of a pass in which the model asked an advisor."""
 
     model: str
+    """The advisor's model."""
 
 
 class FallbackMessageIterationUsage(_IterationUsage, tag="fallback_message", kw_only=True, frozen=True):
-    """Tokens of the pass in which a fallback model, ``model``, wrote the answer.
+    """Tokens of the pass in which a fallback model wrote the answer.
 
     Its presence in ``iterations`` shows that a fallback model wrote the message.
     """
 
     model: str
+    """The fallback model."""
 
 
 UsageIteration: TypeAlias = (
@@ -117,8 +127,7 @@ class Usage(Wire, kw_only=True, frozen=True):
 
     On an assistant message of a streamed answer the counts are those known at the start, so ``output_tokens`` is far
     too low; the :class:`MessageDeltaEvent` and the result have the final ones. On a result it covers the turn's main
-    loop without subagents, and may be zero when the turn was cut off. ``input_tokens`` does not include tokens that
-    the cache counters count.
+    loop without subagents, and may be zero when the turn was cut off.
     """
 
     input_tokens: int | None = None
@@ -128,17 +137,25 @@ class Usage(Wire, kw_only=True, frozen=True):
     cache_read_input_tokens: int | UnsetType | None = UNSET
     """Tokens read from the prompt cache."""
     cache_creation: CacheCreation | UnsetType | None = UNSET
+    """The tokens written to the prompt cache, by their lifetime."""
     output_tokens: int | None = None
     """Tokens written by the model."""
     output_tokens_details: OutputTokensDetails | UnsetType | None = UNSET
+    """The thinking tokens among ``output_tokens``."""
     server_tool_use: ServerToolUsage | UnsetType | None = UNSET
+    """The number of web searches and fetches that the API made."""
     # one of standard, priority, batch
     service_tier: str | UnsetType | None = UNSET
+    """The service tier that the API used for the request."""
     inference_geo: str | UnsetType | None = UNSET
+    """The region where the model ran. Observed: ``not_available`` or empty."""
     iterations: list[UsageIteration] | UnsetType | None = UNSET
+    """The usage of each pass, if the API ran the model several times for this message."""
     # one of standard, fast
     speed: str | UnsetType | None = UNSET
+    """The speed mode of the request."""
     fallback_credit: FallbackCreditUsage | UnsetType | None = UNSET
+    """Whether a fallback credit was applied; only if the request presented one."""
 
 
 class MessageDeltaUsage(Wire, kw_only=True, frozen=True):
@@ -149,76 +166,107 @@ class MessageDeltaUsage(Wire, kw_only=True, frozen=True):
     """
 
     output_tokens: int | None = None
+    """Tokens written by the model so far."""
     input_tokens: int | UnsetType | None = UNSET
+    """Tokens read, without those of the cache."""
     cache_creation_input_tokens: int | UnsetType | None = UNSET
+    """Tokens written to the prompt cache."""
     cache_read_input_tokens: int | UnsetType | None = UNSET
+    """Tokens read from the prompt cache."""
     server_tool_use: ServerToolUsage | UnsetType | None = UNSET
+    """The number of web searches and fetches that the API made."""
     fallback_credit: FallbackCreditUsage | UnsetType | None = UNSET
+    """Whether a fallback credit was applied; only if the request presented one."""
     output_tokens_details: OutputTokensDetails | UnsetType | None = UNSET
+    """The thinking tokens among ``output_tokens``."""
     iterations: list[UsageIteration] | UnsetType | None = UNSET
+    """The usage of each pass, if the API ran the model several times for this message."""
 
 
 class ModelUsage(Wire, kw_only=True, frozen=True):
-    """The usage of one model, including subagents, with its cost in USD.
+    """The usage of one model, including subagents, with its cost.
 
     In ``modelUsage`` of a result these are running totals of the session, which go on when it is resumed or forked: do
-    not add them up over results. In ``model_usage_since_last_result`` they count from the previous result.
-    ``contextWindow`` and ``maxOutputTokens`` are limits of the model, not uses. Keys are camelCase; ``input_tokens``
-    and ``output_tokens`` are the spelling of the 2.1.7 CLI's dialect.
+    not add them up over results. In ``model_usage_since_last_result`` they count from the previous result. Keys are
+    camelCase.
     """
 
     inputTokens: int | None = None
+    """Tokens read, without those of the cache."""
     outputTokens: int | None = None
+    """Tokens written by the model."""
     cacheReadInputTokens: int | None = None
+    """Tokens read from the prompt cache."""
     cacheCreationInputTokens: int | None = None
+    """Tokens written to the prompt cache."""
     webSearchRequests: int | None = None
+    """The number of web searches that the API made."""
     costUSD: Number | None = None
+    """The cost in US dollars, an estimate of the CLI."""
     contextWindow: int | None = None
+    """The size of the model's context window in tokens, a limit and not a use."""
     maxOutputTokens: int | None = None
+    """The most tokens that one answer may have, a limit and not a use."""
     thinkingTokens: int | None = None
+    """Thinking tokens, which ``outputTokens`` includes. Turns of older CLIs are not counted."""
     cacheCreationEphemeral5mInputTokens: int | None = None
+    """Tokens that the cache keeps for five minutes, included in ``cacheCreationInputTokens``."""
     cacheCreationEphemeral1hInputTokens: int | None = None
+    """Tokens that the cache keeps for one hour, included in ``cacheCreationInputTokens``."""
     canonicalModel: str | None = None
+    """The model id by which the price was looked up, such as ``claude-opus-4-7``."""
     provider: str | None = None
+    """The API that served the model, such as ``firstParty``, ``bedrock`` or ``vertex``."""
     # one of unknown, list, managed
     costBasis: str | None = None
+    """The price table of the last request. With ``unknown``, ``costUSD`` is a guess."""
     input_tokens: int | None = None
+    """``inputTokens`` in the dialect of CLI 2.1.7."""
     output_tokens: int | None = None
+    """``outputTokens`` in the dialect of CLI 2.1.7."""
 
 
 class TaskUsage(Wire, frozen=True):
-    """The usage of a task so far: tokens, tool calls and milliseconds."""
+    """The usage of a task so far."""
 
     total_tokens: int
+    """Tokens so far."""
     tool_uses: int
+    """The number of tool calls."""
     duration_ms: Number
+    """Milliseconds since the task began."""
 
 
 class SessionUsage(Wire, kw_only=True, frozen=True):
-    """The usage of the session so far: cost in USD, time in milliseconds, lines of code.
-
-    ``total_api_duration_ms`` is time spent waiting for the API, ``total_duration_ms`` time altogether.
-    """
+    """The usage of the session so far."""
 
     total_cost_usd: Number
+    """The cost in US dollars, an estimate of the CLI."""
     total_api_duration_ms: Number
+    """Milliseconds of waiting for the API."""
     total_duration_ms: Number
+    """Milliseconds altogether."""
     total_lines_added: int
+    """The lines that tools added to files."""
     total_lines_removed: int
+    """The lines that tools removed from files."""
     model_usage: dict[str, ModelUsage]
+    """The usage by model, subagents included."""
 
 
 class ExtraUsage(Wire, kw_only=True, frozen=True):
-    """Paid usage beyond the plan: whether it is enabled, its monthly limit and what is used of it.
-
-    A limit, credit or utilization is null if it does not exist.
-    """
+    """Paid usage beyond the plan."""
 
     is_enabled: bool
+    """False if extra usage cannot pay for requests now."""
     monthly_limit: Number | None = null()
+    """The spending limit of a month in minor units of ``currency`` (cents for USD); null if there is none."""
     used_credits: Number | None = null()
+    """The amount spent in the billing period, in minor units of ``currency``; null if not known."""
     utilization: Number | None = null()
+    """The used part of ``monthly_limit`` in percent, 0 to 100; null without a limit."""
     currency: str | UnsetType | None = UNSET
+    """The currency code, such as ``USD``."""
 
 
 class DisplayName(Wire, frozen=True):
@@ -231,84 +279,104 @@ class UsageLimitScope(Wire, frozen=True):
     """The scope of a usage limit: one model or one surface."""
 
     model: DisplayName | UnsetType | None = UNSET
+    """The model that the limit is for."""
     surface: DisplayName | UnsetType | None = UNSET
+    """The product or interface that the limit is for."""
 
 
 class UsageLimit(Wire, kw_only=True, frozen=True):
     """One usage limit of the plan and how far it is used up.
 
-    ``kind``, ``group`` and ``severity`` may have values not known today; ``resets_at`` is a time as text, or null.
+    ``kind``, ``group`` and ``severity`` may have values not known today.
     """
 
     kind: str
+    """The kind of limit, such as ``session``, ``weekly_all`` or ``weekly_scoped``."""
     group: str
+    """The heading to show it under, such as ``session`` or ``weekly``."""
     percent: Number
+    """The used part of the limit in percent, 0 to 100."""
     resets_at: str | None = null()
+    """When the limit starts anew, in ISO 8601; null if not known."""
     scope: UsageLimitScope | UnsetType | None = UNSET
+    """The model or surface that the limit is for; None if it is for all."""
     severity: str
+    """How urgent it is, such as ``normal``, ``warning`` or ``critical``."""
     is_active: bool
+    """True for the one limit to show if there is room for only one."""
 
 
 class UsageReportLimits(Wire, frozen=True):
     """The usage limits of the plan, and the paid usage beyond it."""
 
     limits: list[UsageLimit] | None = null()
+    """The limits in the server's order; empty if there are none, null if the server did not list them."""
     extra_usage: ExtraUsage | UnsetType | None = UNSET
+    """Paid usage beyond the plan; None if the plan has none."""
 
 
 class UsageReport(Wire, frozen=True):
-    """The data of a usage report that the CLI printed as an assistant message.
-
-    ``rate_limits`` is null where no plan limits apply.
-    """
+    """The data of a usage report that the CLI printed as an assistant message."""
 
     session: SessionUsage
+    """The cost and usage of the session."""
     rate_limits: UsageReportLimits | None = null()
+    """The limits of the plan; null if none apply or the CLI could not fetch them."""
 
 
 class ContextOverLimit(Wire, frozen=True):
     """How much the conversation exceeds a limit: the model's, or that of the compaction window."""
 
     tokens_over: int
+    """The number of tokens above the limit."""
     # one of hard_limit, compaction_window
     kind: str
+    """The exceeded limit: the model's own, or a smaller one at which the CLI compacts."""
 
 
 class ContextUsageCategory(Wire, frozen=True):
-    """One category of content in the context window and its tokens.
-
-    ``kind`` is ``used`` for tokens in use, ``free`` or ``buffer`` for room, and ``deferred`` for tools that are not
-    loaded yet.
-    """
+    """One category of content in the context window."""
 
     name: str
+    """The name for display, such as ``Messages``. To tell categories apart, use ``kind``."""
     tokens: int
+    """The tokens of the category."""
     # one of free, used, buffer, deferred
     kind: str
+    """``used`` for content, ``free`` and ``buffer`` for room, ``deferred`` for tools that are not loaded."""
 
 
 class ContextUsageMcpTool(Wire, frozen=True):
     """Tokens that the description of one MCP tool takes."""
 
     name: str
+    """The full name, such as ``mcp__linear__create_issue``."""
     server_name: str
+    """The name of the MCP server."""
     tokens: int
+    """The tokens of the tool's description."""
 
 
 class ContextMemoryFile(Wire, frozen=True):
     """Tokens that one memory file takes, such as a ``CLAUDE.md``."""
 
     path: str
+    """The path of the file."""
     type: str
+    """The label of its source, such as ``Project`` or ``User``."""
     tokens: int
+    """The tokens of the file."""
 
 
 class ContextUsageAgent(Wire, frozen=True):
     """Tokens that the description of one agent type takes."""
 
     agent_type: str
+    """The name of the agent type, such as ``code-reviewer``."""
     source: str
+    """Where it is defined, such as ``projectSettings``, ``userSettings`` or ``plugin``."""
     tokens: int
+    """The tokens of its description."""
 
 
 class ContextUsageSkill(Wire, kw_only=True, frozen=True):
@@ -316,24 +384,37 @@ class ContextUsageSkill(Wire, kw_only=True, frozen=True):
 
     name: str
     source: str
+    """Where it is defined, such as ``built-in``, ``userSettings`` or ``plugin``."""
     plugin_name: str | None = None
+    """The name of the plugin that has the skill."""
     tokens: int
+    """The tokens of its description."""
 
 
 class ContextUsage(Wire, kw_only=True, frozen=True):
     """The content of the context window: the data for the output of ``/context``.
 
-    It is part of the assistant message with that text. ``percentage`` runs from 0 to 100. The answer to a
-    ``get_context_usage`` request has more detail and camelCase keys.
+    It is part of the assistant message with that text. The answer to a ``get_context_usage`` request has more detail
+    and camelCase keys.
     """
 
     model: str
+    """The model that the tokens were counted for."""
     total_tokens: int
+    """The tokens in use, an estimate; more than ``raw_max_tokens`` if over the limit."""
     raw_max_tokens: int
+    """The size of the window in tokens: the model's limit, or a smaller one at which the CLI compacts."""
     percentage: Number
+    """``total_tokens`` as percent of ``raw_max_tokens``, rounded; may exceed 100."""
     over_limit: ContextOverLimit | None = None
+    """The excess, if ``total_tokens`` is more than ``raw_max_tokens``."""
     categories: list[ContextUsageCategory]
+    """The categories of content and their tokens, free room included."""
     mcp_tools: list[ContextUsageMcpTool]
+    """The tokens of each MCP tool."""
     memory_files: list[ContextMemoryFile]
+    """The tokens of each memory file."""
     agents: list[ContextUsageAgent]
+    """The tokens of each agent type, without the built-in ones."""
     skills: list[ContextUsageSkill] | None = None
+    """The tokens of each skill; None if no skill takes tokens."""
