@@ -29,7 +29,6 @@ SAID: dict[str, tuple[list[str], str]] = {
     "subagent": (["Nothing here.", "My helper found nothing."], "My helper found nothing."),
     "lifespan": (["Prompt 1, for my-model."], "Prompt 1, for my-model."),
     "plain": (["TWO WORDS "], "TWO WORDS "),
-    "context_usage": (["two words"], "two words"),
 }
 
 
@@ -112,7 +111,7 @@ def test_a_whole_program_prints_what_it_should(
 
 
 def test_every_example_is_run() -> None:
-    assert EXAMPLES.keys() == {*SAID, "sdk", "async_test", "interrupt", "protocol"}
+    assert EXAMPLES.keys() == {*SAID, "sdk", "async_test", "protocol"}
     assert PAGE.count("```python") == len(EXAMPLES) + 1
 
 
