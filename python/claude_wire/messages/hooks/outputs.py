@@ -22,29 +22,30 @@ class _ForEvent(Wire, tag_field="hookEventName", kw_only=True, frozen=True, meta
 
 class _WithContext(_ForEvent, kw_only=True, frozen=True):
     additionalContext: str | None = None
+    """Text that the model reads."""
 
 
 class _WatchPaths(_ForEvent, kw_only=True, frozen=True):
     watchPaths: list[str] | None = None
+    """Files to watch: their changes come as :class:`FileChangedHookInput`."""
 
 
 class _ElicitationOutput(_ForEvent, kw_only=True, frozen=True):
     # one of cancel, accept, decline
     action: str | None = None
+    """The answer; without it, the user's answer counts."""
     content: dict[str, Any] | None = None
+    """The filled form, with ``accept``."""
 
 
 class CwdChangedHookSpecificOutput(_WatchPaths, tag="CwdChanged", kw_only=True, frozen=True):
-    """The files to watch after a change of the working directory.
-
-    ``watchPaths`` lists files to watch, whose changes come as :class:`FileChangedHookInput`.
-    """
+    """The files to watch after a change of the working directory."""
 
 
 class ElicitationHookSpecificOutput(_ElicitationOutput, tag="Elicitation", kw_only=True, frozen=True):
     """The answer to an MCP server's question, given in the user's place.
 
-    Without ``action`` the user is asked; ``content`` goes with ``accept``.
+    Without ``action`` the user is asked.
     """
 
 
@@ -53,20 +54,17 @@ class ElicitationResultHookSpecificOutput(_ElicitationOutput, tag="ElicitationRe
 
 
 class FileChangedHookSpecificOutput(_WatchPaths, tag="FileChanged", kw_only=True, frozen=True):
-    """The files to watch after a watched file has changed.
-
-    ``watchPaths`` lists files to watch, whose changes come as :class:`FileChangedHookInput`.
-    """
+    """The files to watch after a watched file has changed."""
 
 
 class MessageDisplayHookSpecificOutput(_ForEvent, tag="MessageDisplay", kw_only=True, frozen=True):
     """Other text to show in place of a piece of an assistant message.
 
-    For the display only: the stored message and what the model sees stay as they are. Leave ``displayContent`` out to
-    show the original.
+    For the display only: the stored message and the model's context do not change.
     """
 
     displayContent: str | None = None
+    """The text to show instead of ``delta``. Leave it out to show ``delta``."""
 
 
 class NotificationHookSpecificOutput(_WithContext, tag="Notification", kw_only=True, frozen=True):
@@ -77,26 +75,25 @@ class PermissionDeniedHookSpecificOutput(_ForEvent, tag="PermissionDenied", kw_o
     """Whether the model may try a denied tool use again."""
 
     retry: bool | None = None
+    """True lets the model try the tool use again."""
 
 
 class PermissionDecisionAllow(Wire, tag_field="behavior", tag="allow", kw_only=True, frozen=True):
-    """A hook allows the tool of a permission question.
-
-    Like :class:`PermissionResultAllow`, but ``updatedInput`` may be left out to keep the input as it is.
-    """
+    """A hook allows the tool of a permission question."""
 
     updatedInput: dict[str, Any] | None = None
+    """The input that the tool runs with. Leave it out to keep the input."""
     updatedPermissions: list[PermissionUpdate] | None = None
+    """Permissions to grant along with this call."""
 
 
 class PermissionDecisionDeny(Wire, tag_field="behavior", tag="deny", kw_only=True, frozen=True):
-    """A hook refuses the tool of a permission question.
-
-    ``message`` is optional here, while :class:`PermissionResultDeny` must have one.
-    """
+    """A hook refuses the tool of a permission question."""
 
     message: str | None = None
+    """The reason, which goes to the model as the result of the tool."""
     interrupt: bool | None = None
+    """True also stops the turn."""
 
 
 PermissionDecision: TypeAlias = PermissionDecisionAllow | PermissionDecisionDeny | OrUnknownObject
@@ -109,6 +106,7 @@ class PermissionRequestHookSpecificOutput(_ForEvent, tag="PermissionRequest", kw
     """
 
     decision: PermissionDecision
+    """Whether the tool may run."""
 
 
 class PostModelSwitchHookSpecificOutput(_WithContext, tag="PostModelSwitch", kw_only=True, frozen=True):
@@ -124,56 +122,51 @@ class PostToolUseFailureHookSpecificOutput(_WithContext, tag="PostToolUseFailure
 
 
 class PostToolUseHookSpecificOutput(_WithContext, tag="PostToolUse", kw_only=True, frozen=True):
-    """Text to add to a tool's result, or another result in its place.
-
-    ``additionalContext`` is text the model gets to read, ``classifierContext`` is shown to auto mode's permission
-    classifier only. ``updatedToolOutput`` replaces the result for any tool; ``updatedMCPToolOutput`` is its older
-    form, for MCP tools alone.
-    """
+    """Text to add to a tool's result, or another result in its place."""
 
     classifierContext: str | None = None
+    """Text for auto mode's permission classifier only, at most 2000 UTF-16 units."""
     updatedToolOutput: Any = None
+    """The result that the model reads instead of the tool's own."""
     updatedMCPToolOutput: Any = None
+    """An older form of ``updatedToolOutput``, for MCP tools alone."""
 
 
 class PreModelSwitchHookSpecificOutput(_ForEvent, tag="PreModelSwitch", kw_only=True, frozen=True):
-    """Whether a switch of the model may go ahead.
-
-    ``ask`` makes the user confirm it. If nobody can be asked, the switch is refused.
-    """
+    """Whether a switch of the model may go ahead."""
 
     # one of allow, deny, ask
     permissionDecision: str | None = None
+    """Whether to switch. ``ask`` makes the user confirm; if nobody can be asked, it refuses."""
     permissionDecisionReason: str | None = None
+    """The reason for the decision."""
 
 
 class PreToolUseHookSpecificOutput(_ForEvent, tag="PreToolUse", kw_only=True, frozen=True):
-    """Whether and with what input a tool may be used.
-
-    ``deny`` keeps the tool from running, ``ask`` lets the user decide, and ``defer`` ends the run with the tool use in
-    ``deferred_tool_use`` of its result. ``updatedInput`` replaces the whole input; ``additionalContext`` is text the
-    model gets to read.
-    """
+    """Whether and with what input a tool may be used."""
 
     # one of allow, deny, ask, defer
     permissionDecision: str | None = None
+    """``ask`` lets the user decide; ``defer`` ends the run with the call in ``deferred_tool_use``."""
     permissionDecisionReason: str | None = None
+    """The reason for the decision."""
     updatedInput: dict[str, Any] | None = None
+    """The input that the tool runs with. It replaces the whole input."""
     additionalContext: str | None = None
+    """Text that the model reads."""
 
 
 class SessionStartHookSpecificOutput(_WithContext, tag="SessionStart", kw_only=True, frozen=True):
-    """Additions to a session that begins.
-
-    ``additionalContext`` is text the model gets to read, ``initialUserMessage`` a prompt to begin with,
-    ``reloadSkills`` makes the CLI search again for skills that the hook has installed. ``watchPaths`` lists files to
-    watch, whose changes come as :class:`FileChangedHookInput`.
-    """
+    """Additions to a session that begins."""
 
     initialUserMessage: str | None = None
+    """A prompt to begin with."""
     sessionTitle: str | None = None
+    """A title for the session."""
     watchPaths: list[str] | None = None
+    """Files to watch: their changes come as :class:`FileChangedHookInput`."""
     reloadSkills: bool | None = None
+    """True makes the CLI search again for skills, to find those that the hook has installed."""
 
 
 class SetupHookSpecificOutput(_WithContext, tag="Setup", kw_only=True, frozen=True):
@@ -201,30 +194,26 @@ class SubagentStopHookSpecificOutput(_WithContext, tag="SubagentStop", kw_only=T
 
 
 class UserPromptExpansionHookSpecificOutput(_WithContext, tag="UserPromptExpansion", kw_only=True, frozen=True):
-    """Text to add to a prompt that a command was expanded into.
-
-    ``suppressOriginalPrompt`` has an effect only if ``decision`` is ``block``: the message that reports the block then
-    does not show the prompt.
-    """
+    """Text to add to a prompt that a command was expanded into."""
 
     suppressOriginalPrompt: bool | None = None
+    """With ``decision`` ``block``, true hides the prompt in the message about the block."""
 
 
 class UserPromptSubmitHookSpecificOutput(_WithContext, tag="UserPromptSubmit", kw_only=True, frozen=True):
-    """Text to add to a submitted prompt, and a title for the session.
-
-    ``suppressOriginalPrompt`` has an effect only if ``decision`` is ``block``: the message that reports the block then
-    does not show the prompt.
-    """
+    """Text to add to a submitted prompt, and a title for the session."""
 
     sessionTitle: str | None = None
+    """A title for the session."""
     suppressOriginalPrompt: bool | None = None
+    """With ``decision`` ``block``, true hides the prompt in the message about the block."""
 
 
 class WorktreeCreateHookSpecificOutput(_ForEvent, tag="WorktreeCreate", kw_only=True, frozen=True):
-    """The absolute path of the worktree that the hook has created."""
+    """The worktree that the hook has created."""
 
     worktreePath: str
+    """The absolute path of the worktree."""
 
 
 #: The event-specific part of a hook's answer.
@@ -264,6 +253,7 @@ class HookOutput(Wire, kw_only=True, rename={"continue_": "continue"}, frozen=Tr
     continue_: bool | None = None
     """``continue`` on the wire. False stops the turn."""
     suppressOutput: bool | None = None
+    """True hides the output of the hook from the user."""
     stopReason: str | None = None
     """Shown to the user when the turn is stopped."""
     # one of approve, block
@@ -272,21 +262,20 @@ class HookOutput(Wire, kw_only=True, rename={"continue_": "continue"}, frozen=Tr
     systemMessage: str | None = None
     """Shown to the user, not to the model."""
     terminalSequence: str | None = None
+    """A terminal escape sequence for the CLI to print, such as OSC 9 or BEL. Only titles and notifications."""
     reason: str | None = None
-    """Why it is blocked."""
+    """Why ``decision`` is ``block``."""
     hookSpecificOutput: HookSpecificOutput | None = None
     """The fields that only this kind of event has, such as ``permissionDecision`` of ``PreToolUse``."""
 
 
 class AsyncHookOutput(Wire, kw_only=True, rename={"async_": "async"}, frozen=True, metaclass=ByHand):
-    """The answer of a hook that goes on in the background, so that the CLI does not wait.
-
-    ``async_`` is ``async`` on the wire and must be true: it distinguishes this answer from a :class:`HookOutput`.
-    ``asyncTimeout`` is in milliseconds.
-    """
+    """The answer of a hook that goes on in the background, so that the CLI does not wait."""
 
     async_: bool
+    """``async`` on the wire. Always true: it distinguishes this answer from a :class:`HookOutput`."""
     asyncTimeout: Number | None = None
+    """Milliseconds that the hook may run."""
 
 
 #: The fields of all hook-specific outputs. At the top level the CLI ignores all of them except ``decision``.

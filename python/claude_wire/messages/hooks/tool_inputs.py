@@ -13,75 +13,91 @@ class HookEffort(Wire, frozen=True):
     """The reasoning effort that was in force when a hook ran."""
 
     level: str
+    """The level of the turn, such as ``low``, ``medium``, ``high``, ``xhigh`` or ``max``."""
 
 
 class HookInputBase(Wire, tag_field="hook_event_name", kw_only=True, frozen=True):
     """The fields that all hook inputs share."""
 
     session_id: str
+    """The id of the session."""
     transcript_path: str
+    """The path of the session's transcript, a ``.jsonl`` file."""
     cwd: str
+    """The working directory."""
     prompt_id: str | None = None
+    """A UUID that all events after one prompt share, up to the next prompt. None before the first prompt."""
     permission_mode: str | None = None
+    """The permission mode."""
     agent_id: str | None = None
+    """The id of the subagent; None in the main conversation."""
     agent_type: str | None = None
+    """The type of the subagent, or the agent that ``--agent`` chose for the main conversation."""
     effort: HookEffort | None = None
+    """The reasoning effort of the turn. None outside of turns, and for models without this setting."""
 
 
 class _ToolHookInput(HookInputBase, kw_only=True, frozen=True):
     tool_name: str
+    """The name of the tool; ``mcp__SERVER__TOOL`` for one of an MCP server."""
     tool_input: Any
+    """The input of the call, as the model wrote it."""
 
 
 class PreToolUseHookInput(_ToolHookInput, tag="PreToolUse", kw_only=True, frozen=True):
     """A tool is about to be used; the hook may allow, deny or change it.
 
     Comes after the assistant message with the ``tool_use`` block and before any permission question for it.
-    ``tool_input`` is as the model wrote it.
     """
 
     tool_use_id: str | None = None
+    """The ``id`` of the tool call."""
     mcp_server: McpServerProvenance | None = None
+    """The MCP server of the tool; None for a tool that is not of an MCP server."""
 
 
 class PostToolUseHookInput(_ToolHookInput, tag="PostToolUse", kw_only=True, frozen=True):
-    """A tool has been used and succeeded.
-
-    ``tool_response`` is the tool's structured output, whose shape depends on the tool; ``duration_ms`` leaves out the
-    time spent on permission questions and hooks.
-    """
+    """A tool has been used and succeeded."""
 
     tool_response: Any
+    """The result as structured data, any JSON; its form depends on the tool."""
     tool_use_id: str | None = None
+    """The ``id`` of the tool call."""
     duration_ms: Number | None = None
+    """Milliseconds that the tool ran, without permission questions and hooks."""
     mcp_server: McpServerProvenance | None = None
+    """The MCP server of the tool; None for a tool that is not of an MCP server."""
 
 
 class PostToolUseFailureHookInput(_ToolHookInput, tag="PostToolUseFailure", kw_only=True, frozen=True):
     """A tool was used and failed.
 
-    Comes in place of :class:`PostToolUseHookInput`. ``error`` is display text such as ``Exit code 4``;
-    ``is_interrupt`` is true for an interrupt, false for a failure of the tool itself.
+    Comes in place of :class:`PostToolUseHookInput`.
     """
 
     tool_use_id: str
+    """The ``id`` of the tool call."""
     error: str
+    """The error as text for people, such as ``Exit code 4``."""
     is_interrupt: bool | None = None
+    """True if an interrupt stopped the tool, false if the tool itself failed."""
     duration_ms: Number | None = None
+    """Milliseconds that the tool ran, without permission questions and hooks."""
     mcp_server: McpServerProvenance | None = None
+    """The MCP server of the tool; None for a tool that is not of an MCP server."""
 
 
 class PostToolBatchToolCall(Wire, kw_only=True, frozen=True):
-    """One tool use of a finished batch.
-
-    ``tool_response`` is the text for the model (often a plain string), unlike the structured one in
-    :class:`PostToolUseHookInput`.
-    """
+    """One tool use of a finished batch."""
 
     tool_name: str
+    """The name of the tool; ``mcp__SERVER__TOOL`` for one of an MCP server."""
     tool_input: Any
+    """The input of the call, as the model wrote it."""
     tool_use_id: str
+    """The ``id`` of the tool call."""
     tool_response: Any = None
+    """The result as the model reads it: a string or blocks, unlike that of :class:`PostToolUseHookInput`."""
 
 
 class PostToolBatchHookInput(HookInputBase, tag="PostToolBatch", kw_only=True, frozen=True):
@@ -91,6 +107,7 @@ class PostToolBatchHookInput(HookInputBase, tag="PostToolBatch", kw_only=True, f
     """
 
     tool_calls: list[PostToolBatchToolCall]
+    """The calls of the message, in order."""
 
 
 class PermissionDeniedHookInput(_ToolHookInput, tag="PermissionDenied", kw_only=True, frozen=True):
@@ -100,8 +117,11 @@ class PermissionDeniedHookInput(_ToolHookInput, tag="PermissionDenied", kw_only=
     """
 
     tool_use_id: str
+    """The ``id`` of the tool call."""
     reason: str
+    """Why auto mode denied the call."""
     mcp_server: McpServerProvenance | None = None
+    """The MCP server of the tool; None for a tool that is not of an MCP server."""
 
 
 class PermissionRequestHookInput(_ToolHookInput, tag="PermissionRequest", kw_only=True, frozen=True):
@@ -112,4 +132,6 @@ class PermissionRequestHookInput(_ToolHookInput, tag="PermissionRequest", kw_onl
     """
 
     permission_suggestions: list[PermissionUpdate] | None = None
+    """Changes of permissions to offer to the user."""
     mcp_server: McpServerProvenance | None = None
+    """The MCP server of the tool; None for a tool that is not of an MCP server."""
