@@ -27,24 +27,25 @@ class ControlMessage(MessageBase, tag="control", kw_only=True, frozen=True):
 
     # one of interrupt, status
     action: str
+    """What the CLI should do: end the turn, or report its status in a :class:`StatusMessage`."""
 
 
 class QueuedMessage(SystemMessage, kw_only=True, frozen=True):
-    """A prompt that was sent during a turn waits in the queue at ``position``, in miriad-code's dialect."""
+    """A prompt that was sent during a turn waits in the queue, in miriad-code's dialect."""
 
     subtype: Literal["queued"] = constant("queued")
     position: int
+    """The place of the prompt in the queue, from 1."""
 
 
 class InjectedMessage(SystemMessage, kw_only=True, frozen=True):
-    """Waiting prompts were put into the running turn, in miriad-code's dialect.
-
-    They are joined into one user message; ``message_count`` is their number.
-    """
+    """Waiting prompts were put into the running turn as one user message, in miriad-code's dialect."""
 
     subtype: Literal["injected"] = constant("injected")
     message_count: int
+    """The number of the prompts."""
     content_length: int
+    """The length of the joined text."""
 
 
 class ConsolidationMessage(SystemMessage, kw_only=True, frozen=True):
@@ -70,40 +71,44 @@ class InterruptedMessage(SystemMessage, kw_only=True, frozen=True):
 class SystemToolResultMessage(SystemMessage, kw_only=True, frozen=True):
     """The result of a tool call as a ``system`` message, in two dialects.
 
-    Miriad-code puts a block in ``tool_result``. CLI 2.1.7 writes ``tool_use_id`` and ``content``, a string or a list of
-    blocks. The current CLI sends a :class:`UserMessage` instead.
+    The current CLI sends a :class:`UserMessage` instead.
     """
 
     subtype: Literal["tool_result"] = constant("tool_result")
     tool_result: ToolResultBlock | OrUnknownBlock | None = None
+    """The whole block. Only in miriad-code's dialect."""
     tool_use_id: str | None = None
+    """The ``id`` of the tool call. Only in CLI 2.1.7."""
     content: str | list[ContentBlock] | None = None
+    """The result: a text, or blocks. Only in CLI 2.1.7."""
 
 
 class SystemErrorMessage(SystemMessage, kw_only=True, frozen=True):
-    """An error of the agent, in two dialects.
-
-    It has a ``message`` in miriad-code's dialect, and an ``error`` object in the ``permission_request`` dialect.
-    """
+    """An error of the agent, in two dialects."""
 
     subtype: Literal["error"] = constant("error")
     message: str | None = None
+    """The error as a text. Only in miriad-code's dialect."""
     error: ErrorInfo | None = None
+    """The error as an object. Only in the ``permission_request`` dialect."""
 
 
 class PermissionRequestMessage(SystemMessage, kw_only=True, frozen=True):
     """The agent asks whether it may use a tool, in the ``permission_request`` dialect.
 
-    The host answers with a :class:`PermissionReply`. Only type and subtype are certain. The tool and its input are in
-    ``name`` and ``args``, or in ``tool_name`` and ``input``, or in a nested object: see :attr:`call`. All other keys
-    are in ``extra``.
+    The host answers with a :class:`PermissionReply`. Only type and subtype are certain. The tool and its input may
+    also be in a nested object: see :attr:`call`. All other keys are in ``extra``.
     """
 
     subtype: Literal["permission_request"] = constant("permission_request")
     tool_name: str | None = None
+    """The name of the tool, or None if another key has it."""
     input: dict[str, Any] | None = None
+    """The input of the tool, or None if another key has it."""
     name: str | None = None
+    """The name of the tool, as another key for ``tool_name``."""
     args: dict[str, Any] | None = None
+    """The input of the tool, as another key for ``input``."""
 
     @property
     def call(self) -> tuple[str, dict[str, Any]] | None:
@@ -140,16 +145,20 @@ class PermissionReply(MessageBase, tag=False, frozen=True):
     sent_by: ClassVar[Sender] = "host"
 
     allow: bool
+    """True if the tool may run."""
     updatedInput: dict[str, Any] | None = None
+    """The input to use instead of that of the request; None to leave it unchanged."""
 
 
 class ToolResultMessage(MessageBase, tag="tool_result", kw_only=True, frozen=True):
     """The result of a tool call as a separate message, in the ``permission_request`` dialect.
 
-    It shares its tag with :class:`ToolResultBlock`, but the result is in ``result`` rather than ``content``: a content
-    block, a string, or a list of blocks. ``is_error`` is true if the tool failed or was not allowed.
+    It shares its tag with :class:`ToolResultBlock`, but has ``result`` rather than ``content``.
     """
 
     tool_use_id: str
+    """The ``id`` of the tool call."""
     result: ContentBlock | str | list[ContentBlock]
+    """The result: a content block, a text, or a list of blocks."""
     is_error: bool | None = None
+    """True if the tool failed or was refused."""

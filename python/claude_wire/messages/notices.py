@@ -15,115 +15,146 @@ class KeepAlive(MessageBase, tag="keep_alive", frozen=True):
     sent_by: ClassVar[Sender] = "both"
 
     startup_mark: str | None = None
+    """The name of a step of the start that the CLI has passed; only for an SDK that asks for these marks."""
 
 
 class SubagentRetry(Wire, kw_only=True, frozen=True):
-    """A subagent's request to the API has failed, and is repeated after ``retry_delay_ms`` milliseconds.
-
-    A null ``error_status`` means that there was no HTTP answer.
-    """
+    """A subagent's request to the API has failed, and is repeated."""
 
     agent_id: str
+    """The id of the subagent."""
     attempt: int
+    """The number of this retry, from 1."""
     max_retries: int
+    """The number of retries after which the CLI gives up."""
     retry_delay_ms: Number
+    """Milliseconds until the retry."""
     error_status: int | None = null()
+    """The HTTP status; null if there was no HTTP answer."""
     error_category: str
+    """The kind of error."""
 
 
 class ToolProgressMessage(MessageBase, tag="tool_progress", kw_only=True, frozen=True):
-    """A tool call is still running.
-
-    ``elapsed_time_seconds`` is in seconds and may be fractional. On a ``heartbeat`` the ``tool_use_id`` is made up,
-    and ``parent_tool_use_id`` names the call.
-    """
+    """A tool call is still running."""
 
     tool_use_id: str
+    """The ``id`` of the tool call; made up if ``heartbeat`` is true."""
     tool_name: str
     parent_tool_use_id: str | None = null()
+    """The call whose subagent calls the tool; on a heartbeat, the running call itself."""
     elapsed_time_seconds: Number
+    """Seconds since the start of the call, perhaps with a fraction."""
     task_id: str | None = None
+    """The id of the task."""
     heartbeat: bool | None = None
+    """True for a sign of life of a long call, such as ``Bash`` after 30 seconds."""
     subagent_type: str | None = None
+    """The type of the subagent, such as ``general-purpose``."""
     subagent_retry: SubagentRetry | None = None
+    """Present while the subagent waits for a retry of its request to the API."""
     uuid: str | None = None
+    """The id of this message."""
     session_id: str | None = None
+    """The id of the session."""
 
 
 class AuthStatusMessage(MessageBase, tag="auth_status", kw_only=True, frozen=True):
-    """Progress of signing in.
-
-    ``output`` is a list of lines, but one string in the 2.1.7 CLI's dialect. ``isAuthenticating`` is camelCase.
-    """
+    """Progress of signing in."""
 
     isAuthenticating: bool
     output: list[str] | str
+    """The lines of text so far; in CLI 2.1.7 one string."""
     error: str | UnsetType | None = UNSET
+    """Why signing in failed."""
     uuid: str | None = None
+    """The id of this message."""
     session_id: str | None = None
+    """The id of the session."""
 
 
 class ToolUseSummaryMessage(MessageBase, tag="tool_use_summary", kw_only=True, frozen=True):
-    """A short summary of the tool calls named in ``preceding_tool_use_ids``."""
+    """A short summary of some tool calls."""
 
     summary: str
     preceding_tool_use_ids: list[str]
+    """The ids of these tool calls."""
     uuid: str | None = None
+    """The id of this message."""
     session_id: str | None = None
+    """The id of the session."""
     timestamp: str | None = None
+    """When it was written, in ISO 8601."""
 
 
 class UnifiedRateLimitWindow(Wire, kw_only=True, frozen=True):
-    """How much of one window of the limits is used. ``resetsAt`` is Unix time; the other numbers are fractions."""
+    """How much of one window of the limits is used."""
 
     utilization: Number
+    """The used fraction of the limit, such as ``0.55``."""
     resetsAt: Number
+    """When the window ends: Unix time in seconds."""
     # one of allowed, allowed_warning, rejected
     status: str | None = None
     surpassedThreshold: Number | None = None
+    """The fraction whose crossing caused a warning, such as ``0.9``."""
 
 
 class RateLimitInfo(Wire, kw_only=True, frozen=True):
     """The rate limit that matters most now and how far it is used up; all keys are camelCase.
 
-    ``resetsAt`` and ``overageResetsAt`` are Unix times; ``utilization`` and ``surpassedThreshold`` are fractions of the
-    limit. The CLI may write other words than the listed ones.
+    The CLI may write other words than the listed ones.
     """
 
     # one of allowed, allowed_warning, rejected
     status: str
+    """Whether the API still accepts requests."""
     resetsAt: Number | None = None
+    """When the limit resets: Unix time in seconds."""
     # one of five_hour, seven_day, seven_day_opus, seven_day_sonnet, seven_day_overage_included, overage
     rateLimitType: str | None = None
+    """The limit that this is about."""
     utilization: Number | None = None
+    """The used fraction of the limit, such as ``0.92``."""
     # one of allowed, allowed_warning, rejected
     overageStatus: str | None = None
+    """Whether the account may go on beyond its limit, at extra cost."""
     overageResetsAt: Number | None = None
+    """When the limit of this extra usage resets: Unix time in seconds."""
     # one of unknown, overage_not_provisioned, org_level_disabled, org_level_disabled_until, out_of_credits,
     # seat_tier_level_disabled, member_level_disabled, seat_tier_zero_credit_limit, group_zero_credit_limit,
     # member_zero_credit_limit, org_service_level_disabled, no_limits_configured, fetch_error
     overageDisabledReason: str | None = None
+    """Why extra usage is not possible."""
     isUsingOverage: bool | None = None
+    """True if requests are now charged as extra usage."""
     overageInUse: bool | None = None
     overageEnabled: bool | None = None
     surpassedThreshold: Number | None = None
+    """The fraction whose crossing caused a warning, such as ``0.9``."""
     # one of service, channel, group_pool
     limitScope: str | None = None
+    """The spending limit that blocks, if it is not the member's: ``group_pool`` is the budget of a team."""
     errorCode: str | None = None
+    """The API's code of the refusal, such as ``credits_required``."""
     canUserPurchaseCredits: bool | None = None
+    """True if the user may buy credits."""
     hasChargeableSavedPaymentMethod: bool | None = None
-    # by window: five_hour, seven_day, seven_day_overage_included
+    """True if the account has a means of payment that can be charged."""
     unifiedWindows: dict[str, UnifiedRateLimitWindow] | None = None
+    """All windows, by name: ``five_hour``, ``seven_day``, ``seven_day_overage_included``."""
     dailyCapPaused: bool | None = None
     rateLimitGraceActive: bool | None = None
 
 
 class RateLimitEvent(MessageBase, tag="rate_limit_event", kw_only=True, frozen=True):
-    """Reports the state of the account's rate limits."""
+    """Reports a change of the rate limits of a claude.ai subscription."""
 
     rate_limit_info: RateLimitInfo
     uuid: str | None = None
+    """The id of this message."""
     session_id: str | None = None
+    """The id of the session."""
 
 
 class PromptSuggestionMessage(MessageBase, tag="prompt_suggestion", kw_only=True, frozen=True):
@@ -133,58 +164,72 @@ class PromptSuggestionMessage(MessageBase, tag="prompt_suggestion", kw_only=True
     """
 
     suggestion: str
+    """The text of the prompt."""
     uuid: str | None = None
+    """The id of this message."""
     session_id: str | None = None
+    """The id of the session."""
 
 
 class ConversationResetMessage(MessageBase, tag="conversation_reset", kw_only=True, frozen=True):
     """The conversation starts again, for instance after ``/clear``. The model no longer sees earlier messages.
 
-    ``session_id`` names the old session, and the next :class:`InitMessage` has the new one. The running
-    totals in results start at zero again.
+    The running totals in results start at zero again.
     """
 
     new_conversation_id: str
+    """The id of the new conversation. Observed: the same as ``uuid``."""
     # one of clear, plan_mode_exit, fresh_session, onboarding
     trigger: str | None = None
+    """What caused it. Treat a new word like an absent one."""
     user_message_uuid: str | None = None
+    """The uuid of the ``/clear`` prompt; None for other triggers."""
     timestamp: str | None = None
+    """When it happened, in ISO 8601."""
     uuid: str | None = None
+    """The id of this message."""
     session_id: str | None = None
+    """The id of the old session. The next :class:`InitMessage` has the new one."""
     user_message_from_human: bool | None = None
 
 
 class ActiveGoal(Wire, kw_only=True, frozen=True):
-    """The goal of the session, and how often it was checked.
-
-    ``tokens_at_start`` is the session's usage when the goal was set.
-    """
+    """The goal of the session, and how often it was checked."""
 
     condition: str
+    """What has to be true before the agent may stop, in the user's words."""
     iterations: int
+    """How often the goal was checked and not met."""
     set_at: Number
+    """When the goal was set."""
     tokens_at_start: int
+    """The tokens that the session had used when the goal was set."""
     last_reason: str | None = None
+    """Why the goal was not met at the last check."""
 
 
 class ActiveGoalMessage(MessageBase, tag="active_goal", kw_only=True, frozen=True):
-    """The session has a new goal, or has no goal any more (``value`` is null)."""
+    """The session's goal was set, checked or removed."""
 
     value: ActiveGoal | None = null()
+    """The goal; null after it was met or removed."""
     uuid: str | None = None
+    """The id of this message."""
     session_id: str | None = None
+    """The id of the session."""
 
 
 class CommandLifecycleMessage(MessageBase, tag="command_lifecycle", kw_only=True, frozen=True):
-    """The state of a prompt with a ``uuid``, which is repeated here as ``command_uuid``.
-
-    ``state`` is first ``queued``, then ``started``, then ``completed``; or another word.
-    """
+    """The state of a prompt that has a ``uuid``."""
 
     command_uuid: str | None = None
+    """The uuid of the prompt."""
     state: str | None = None
+    """First ``queued``, then ``started``, then ``completed``; or another word."""
     uuid: str | None = None
+    """The id of this message."""
     session_id: str | None = None
+    """The id of the session."""
     wakeup_source: str | None = None
     scheduled_for: Number | None = None
     ran_ahead: bool | None = None
@@ -193,11 +238,13 @@ class CommandLifecycleMessage(MessageBase, tag="command_lifecycle", kw_only=True
 class TranscriptMirrorMessage(MessageBase, tag="transcript_mirror", kw_only=True, frozen=True):
     """Lines that the CLI has just added to its transcript file, for a host that keeps a copy.
 
-    Sent only with ``--session-mirror``; ``filePath`` is camelCase, ``entries`` are the file's own records.
+    Sent only with ``--session-mirror``.
     """
 
     filePath: str | None = None
+    """The path of the transcript."""
     entries: list[Any] | None = None
+    """The lines, as JSON objects: decode them to records."""
 
 
 class AuthCredential(Wire, kw_only=True, frozen=True):
@@ -205,6 +252,7 @@ class AuthCredential(Wire, kw_only=True, frozen=True):
 
     type: str
     token: str
+    """The secret itself."""
 
 
 class AuthMessage(MessageBase, tag="auth", kw_only=True, frozen=True):
@@ -221,4 +269,5 @@ class UpdateEnvironmentVariablesMessage(MessageBase, tag="update_environment_var
     sent_by: ClassVar[Sender] = "host"
 
     variables: dict[str, str] | None = None
+    """The new value of each variable."""
     request_id: str | None = None

@@ -125,11 +125,11 @@ class InitMessage(SystemMessage, kw_only=True, frozen=True):
     """The path of a Unix socket of the CLI process, such as ``/tmp/cc-socks/8333.sock``."""
     # one of off, cooldown, on
     fast_mode_state: str | None = None
-    """Whether fast mode is on; ``cooldown`` after a rate limit."""
+    """Whether fast mode is on; ``cooldown`` if a rate limit paused it."""
     # one of unknown, free, preference, extra_usage_disabled, network_error, not_first_party, disabled_by_env,
     # model_not_allowed, sdk_opt_in_required, pending
     fast_mode_disabled_reason: str | None = None
-    """Why fast mode is not available; None if nothing prevents it."""
+    """Why fast mode is off."""
     per_turn_effort_active: bool | None = None
     """Observed: true with Claude 5.5 models, false with older ones."""
     ultrathink_available: bool | None = None
