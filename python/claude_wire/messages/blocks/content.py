@@ -33,96 +33,104 @@ from claude_wire.messages.unknown import OrUnknownBlock, OrUnknownObject
 class ThinkingBlock(Wire, tag_field="type", tag="thinking", frozen=True):
     """The model's reasoning before it answers, with a signature that proves its origin.
 
-    ``signature`` must be sent back unchanged. ``thinking`` may be empty where the reasoning is not shown, and
-    both are empty in a streamed block start.
+    Both fields are empty in a streamed block start.
     """
 
     thinking: str
-    """The reasoning; empty where it is not shown."""
+    """The reasoning; empty if it is not shown."""
     signature: str | None = None
     """Opaque; send it back unchanged."""
 
 
 class RedactedThinkingBlock(Wire, tag_field="type", tag="redacted_thinking", frozen=True):
-    """Reasoning that is withheld from the reader. ``data`` is opaque, and must be sent back unchanged."""
+    """Reasoning that is withheld from the reader."""
 
     data: str
+    """Opaque; send it back unchanged."""
 
 
 class ToolUseBlock(Wire, tag_field="type", tag="tool_use", frozen=True):
-    """The model calls a tool that the CLI or the host runs.
-
-    ``id`` comes back as ``tool_use_id`` in the :class:`ToolResultBlock`, and as ``parent_tool_use_id`` on all messages
-    of a subagent that the call started. ``input`` is an object in practice but may be any JSON; in a streamed block
-    start it is ``{}``, and input deltas follow.
-    """
+    """The model calls a tool that the CLI or the host runs."""
 
     id: str
-    """The id of the call, which its result names."""
+    """The id of the call. Its result and the messages of its subagent repeat it."""
     name: str
     """The name of the tool."""
     input: Any
-    """The input of the tool, an object in practice."""
+    """The input, an object in practice; ``{}`` in a streamed block start, before its deltas."""
     caller: Caller | None = None
+    """What made the call: the model, or code in the API's container."""
     toolset_name: str | UnsetType | None = UNSET
+    """The toolset that the tool belongs to, if it belongs to one."""
     cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
+    """Caches the prompt up to and including this block."""
 
 
 class ToolResultBlock(Wire, tag_field="type", tag="tool_result", frozen=True):
     """The result of a tool call, inside a user message.
 
-    The CLI writes this block after the tool has run or was refused. After a refusal ``is_error`` is true; on success
-    ``is_error`` may be absent. ``content`` is a string, a list of blocks, null, or absent (``UNSET``). The
-    ``tool_use_result`` of the :class:`UserMessage` around the block may have the same result in a structured form.
+    The CLI writes this block after the tool has run or was refused. The ``tool_use_result`` of the
+    :class:`UserMessage` around the block may have the same result in a structured form.
     """
 
     tool_use_id: str
-    """The id of the call that this is the result of."""
+    """The ``id`` of the tool call."""
     content: str | list[ContentBlock] | UnsetType | None = UNSET
-    """The result: a text, or blocks."""
+    """The result: a text, blocks or null."""
     is_error: bool | None = None
-    """True if the tool failed or was refused."""
+    """True if the tool failed or was refused; on success it may be absent."""
     cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
+    """Caches the prompt up to and including this block."""
     toolset_name: str | UnsetType | None = UNSET
+    """The toolset that the called tool belongs to, if it belongs to one."""
 
 
 class ContainerUploadBlock(Wire, tag_field="type", tag="container_upload", frozen=True):
-    """A file put into the container of the API's code execution tool, by its Files API id."""
+    """A file put into the container of the API's code execution tool."""
 
     file_id: str
+    """The file's id in the Files API."""
     cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
+    """Caches the prompt up to and including this block."""
 
 
 class CompactionBlock(Wire, tag_field="type", tag="compaction", kw_only=True, frozen=True):
     """The API's summary that replaces earlier messages. Send it back unchanged.
 
-    A null ``content`` means that the summary failed. ``encrypted_content`` and ``signature`` are opaque. A compaction
-    by the CLI itself is a :class:`CompactBoundaryMessage`.
+    A compaction by the CLI itself is a :class:`CompactBoundaryMessage`.
     """
 
     content: str | UnsetType | None = UNSET
+    """The summary; null if the API could not make one."""
     encrypted_content: str | UnsetType | None = UNSET
+    """Opaque; send it back unchanged."""
     signature: str | UnsetType | None = UNSET
+    """Opaque; send it back unchanged."""
     tool_changes: list[ContentBlock] | UnsetType | None = UNSET
+    """The tools that the summarized messages added or removed."""
     cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
+    """Caches the prompt up to and including this block."""
 
 
 class FallbackInfo(Wire, frozen=True):
     """One of the two models of a :class:`FallbackBlock`."""
 
     model: str
+    """The id of the model; in ``from_``, it may be the name that the request used."""
 
 
 class FallbackBlock(Wire, tag_field="type", tag="fallback", rename={"from_": "from"}, frozen=True):
     """Marks where one model declined and another took over, in the middle of a message.
 
-    The model in ``to`` writes everything that follows. The wire key of ``from_`` is ``from``. The block has no
-    deltas; ``trigger`` says why the first model declined.
+    The block has no deltas.
     """
 
     from_: FallbackInfo
+    """The model that declined. The key on the wire is ``from``."""
     to: FallbackInfo
+    """The model that writes everything that follows."""
     trigger: Any = None
+    """Why the first model declined."""
 
 
 class ToolChangeToolReference(Wire, tag_field="type", tag="tool_reference", frozen=True):
@@ -150,13 +158,12 @@ ToolChange: TypeAlias = (
 
 
 class ToolAdditionBlock(Wire, tag_field="type", tag="tool_addition", frozen=True):
-    """The model has one more tool for the rest of the conversation.
-
-    ``tool`` is a reference, or a whole tool definition, which decodes as an unknown object.
-    """
+    """The model has one more tool for the rest of the conversation."""
 
     tool: ToolChange
+    """A reference, or a whole tool definition, which decodes as an unknown object."""
     cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
+    """Caches the prompt up to and including this block."""
 
 
 class ToolRemovalBlock(Wire, tag_field="type", tag="tool_removal", frozen=True):
@@ -164,45 +171,60 @@ class ToolRemovalBlock(Wire, tag_field="type", tag="tool_removal", frozen=True):
 
     tool: ToolChange
     cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
+    """Caches the prompt up to and including this block."""
 
 
 class BrowserStateTabEntry(Wire, kw_only=True, frozen=True):
     """One open tab of a browser that a tool drives."""
 
     tab_id: str
+    """The id of the tab, unique among the open tabs."""
     title: str
+    """The title of the page; may be empty."""
     url: str
+    """The address of the page; may be empty."""
     active: bool | None = None
+    """True for the tab in front: exactly one, if any tab is open."""
 
 
 class BrowserStateChangeTabOpened(Wire, tag_field="type", tag="tab_opened", frozen=True):
     """A tab was opened since the last report about the browser."""
 
     tab_id: str
+    """The id of the tab in ``tabs``."""
 
 
 class BrowserStateChangeDownloadStarted(Wire, tag_field="type", tag="download_started", frozen=True):
     """The browser began to download a file."""
 
     download_id: str
+    """The id of the download, which the end of the download repeats."""
     url: str
+    """The address of the file, after all redirects."""
 
 
 class BrowserStateChangeDownloadCompleted(Wire, tag_field="type", tag="download_completed", kw_only=True, frozen=True):
-    """A download is done. ``path`` and ``size_bytes`` are null or absent if they are not known."""
+    """A download is done."""
 
     download_id: str
+    """The id of the download."""
     url: str
+    """The address of the file, after all redirects."""
     path: str | UnsetType | None = UNSET
+    """The downloaded file; null or absent if it is not known."""
     size_bytes: int | UnsetType | None = UNSET
+    """The size of the file; null or absent if it is not known."""
 
 
 class BrowserStateChangeDownloadFailed(Wire, tag_field="type", tag="download_failed", frozen=True):
-    """A download failed. ``error`` says why, if that is known."""
+    """A download failed."""
 
     download_id: str
+    """The id of the download."""
     url: str
+    """The address of the file, after all redirects."""
     error: str | UnsetType | None = UNSET
+    """Why it failed; null or absent if that is not known."""
 
 
 BrowserStateChange: TypeAlias = (
@@ -218,8 +240,11 @@ class BrowserStateBlock(Wire, tag_field="type", tag="browser_state", frozen=True
     """The open tabs of a browser and what changed in it, inside a tool result."""
 
     tabs: list[BrowserStateTabEntry]
+    """All open tabs, not only the changed ones."""
     cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
+    """Caches the prompt up to and including this block."""
     state_changes: list[BrowserStateChange] | UnsetType | None = UNSET
+    """Tabs and downloads that the tool call opened or changed; absent if there are none."""
 
 
 #: A content block of either side, known or not.

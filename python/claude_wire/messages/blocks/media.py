@@ -12,26 +12,26 @@ from claude_wire.messages.unknown import OrUnknownBlock, OrUnknownObject
 
 
 class Base64ImageSource(Wire, tag_field="type", tag="base64", frozen=True):
-    """Image bytes in the message itself, as base64 in ``data``.
-
-    Such a source can make one line megabytes long.
-    """
+    """The bytes of an image in the message itself. They can make one line megabytes long."""
 
     # one of image/jpeg, image/png, image/gif, image/webp
     media_type: str
     data: str
+    """The bytes in base64."""
 
 
 class UrlImageSource(Wire, tag_field="type", tag="url", frozen=True):
     """An image that the API fetches from a URL."""
 
     url: str
+    """The address from which the API fetches the image."""
 
 
 class FileImageSource(Wire, tag_field="type", tag="file", frozen=True):
     """An image uploaded earlier through the Files API."""
 
     file_id: str
+    """The file's id in the Files API."""
 
 
 #: The source of an image.
@@ -43,6 +43,7 @@ class ImageTransformations(Wire, frozen=True):
 
     # one of error, downsize
     oversized_image: str | None = None
+    """``error``: the API refuses the request. ``downsize``, the default: it makes the image smaller."""
 
 
 class ImageBlock(Wire, tag_field="type", tag="image", frozen=True):
@@ -53,22 +54,29 @@ class ImageBlock(Wire, tag_field="type", tag="image", frozen=True):
     """
 
     source: ImageSource
+    """The image itself, or the place from which the API takes it."""
     cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
+    """Caches the prompt up to and including this block."""
     transformations: ImageTransformations | UnsetType | None = UNSET
+    """What the API does with an image that is too large."""
 
 
 class Base64PdfSource(Wire, tag_field="type", tag="base64", frozen=True):
-    """PDF bytes in the message itself, as base64 in ``data``."""
+    """The bytes of a PDF in the message itself."""
 
     media_type: str
+    """Always ``application/pdf``."""
     data: str
+    """The bytes in base64."""
 
 
 class PlainTextSource(Wire, tag_field="type", tag="text", frozen=True):
-    """A document given as plain text; ``data`` is the text itself, not base64."""
+    """A document given as plain text."""
 
     data: str
+    """The text itself, not base64."""
     media_type: str
+    """Always ``text/plain``."""
 
 
 class ContentBlockSource(Wire, tag_field="type", tag="content", frozen=True):
@@ -84,12 +92,14 @@ class UrlPdfSource(Wire, tag_field="type", tag="url", frozen=True):
     """A PDF that the API fetches from a URL."""
 
     url: str
+    """The address from which the API fetches the document."""
 
 
 class FileDocumentSource(Wire, tag_field="type", tag="file", frozen=True):
     """A document uploaded earlier through the Files API."""
 
     file_id: str
+    """The file's id in the Files API."""
 
 
 #: The source of a document.
@@ -99,17 +109,21 @@ DocumentSource: TypeAlias = (
 
 
 class DocumentBlock(Wire, tag_field="type", tag="document", kw_only=True, frozen=True):
-    """A document that the model is given to read and, if ``citations`` allows, to cite.
+    """A document that the model is given to read and perhaps to cite.
 
-    Models never write one themselves; it also comes inside a :class:`WebFetchResultBlock`. ``context`` is text about
-    the document that cannot be cited.
+    Models never write one themselves; it also comes inside a :class:`WebFetchResultBlock`.
     """
 
     source: DocumentSource
+    """The document itself, or the place from which the API takes it."""
     cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
+    """Caches the prompt up to and including this block."""
     citations: CitationsConfig | UnsetType | None = UNSET
+    """Whether the model may cite from the document."""
     context: str | UnsetType | None = UNSET
+    """A text about the document that the model cannot cite."""
     title: str | UnsetType | None = UNSET
+    """The title, which citations repeat."""
 
 
 class SearchResultBlock(Wire, tag_field="type", tag="search_result", kw_only=True, frozen=True):
@@ -119,10 +133,14 @@ class SearchResultBlock(Wire, tag_field="type", tag="search_result", kw_only=Tru
     """
 
     content: list[TextBlock | OrUnknownBlock]
+    """The text of the result."""
     source: str
+    """Where the result is from, such as a URL."""
     title: str
     cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
+    """Caches the prompt up to and including this block."""
     citations: CitationsConfig | None = None
+    """Whether the model may cite from the result."""
 
 
 SourceContent: TypeAlias = TextBlock | ImageBlock | OrUnknownObject

@@ -23,87 +23,89 @@ class DirectCaller(Wire, tag_field="type", tag="direct", frozen=True):
 class ServerToolCaller(Wire, tag_field="type", tag="code_execution_20250825", frozen=True):
     """Code run by the API's code execution tool made the tool call, not the model directly.
 
-    ``tool_id`` is the id of the code execution call. The tag names a version of that tool,
-    ``code_execution_20250825``.
+    The tag names a version of that tool, ``code_execution_20250825``.
     """
 
     tool_id: str
+    """The id of the code execution call."""
 
 
 class ServerToolCaller20260120(Wire, tag_field="type", tag="code_execution_20260120", frozen=True):
     """Like :class:`ServerToolCaller`, for version ``code_execution_20260120`` of the tool."""
 
     tool_id: str
+    """The id of the code execution call."""
 
 
 Caller: TypeAlias = DirectCaller | ServerToolCaller | ServerToolCaller20260120 | OrUnknownObject
 
 
 class ServerToolUseBlock(Wire, tag_field="type", tag="server_tool_use", kw_only=True, frozen=True):
-    """The model calls a tool that the API runs; its result follows as a later block of the same message.
-
-    ``name`` may have values not known today. The result block repeats ``id`` as ``tool_use_id``. While it streams,
-    ``input`` starts as ``{}``.
-    """
+    """The model calls a tool that the API runs; its result follows as a later block of the same message."""
 
     id: str
+    """The id of the call. Its result repeats it."""
     input: Any
+    """The input of the tool; ``{}`` in a streamed block start, before its deltas."""
     # one of advisor, web_search, web_fetch, code_execution, bash_code_execution, text_editor_code_execution,
     # tool_search_tool_regex, tool_search_tool_bm25
     name: str
+    """The name of the tool; later models may call other tools."""
     caller: Caller | None = None
+    """What made the call: the model, or code in the API's container."""
     cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
+    """Caches the prompt up to and including this block."""
 
 
 class WebSearchResultBlock(Wire, tag_field="type", tag="web_search_result", kw_only=True, frozen=True):
-    """One page found by the API's web search.
-
-    ``encrypted_content`` is opaque, and must be sent back unchanged with the conversation. ``page_age`` is
-    null when the age is not known.
-    """
+    """One page found by the API's web search."""
 
     encrypted_content: str
+    """Opaque; send it back unchanged."""
     page_age: str | UnsetType | None = UNSET
+    """The age of the page, as a text; null if it is not known."""
     title: str
     url: str
 
 
 class WebSearchToolResultError(Wire, tag_field="type", tag="web_search_tool_result_error", frozen=True):
-    """The web search failed; ``error_code`` says why, and may have values not known today."""
+    """The web search failed."""
 
     # one of unavailable, invalid_tool_input, too_many_requests, max_uses_exceeded, query_too_long, request_too_large
     error_code: str
+    """Why it failed."""
 
 
 class WebSearchToolResultBlock(Wire, tag_field="type", tag="web_search_tool_result", kw_only=True, frozen=True):
-    """The result of a web search that the API ran.
-
-    ``content`` is a list of pages on success but a single object, :class:`WebSearchToolResultError`, on failure.
-    """
+    """The result of a web search that the API ran."""
 
     content: WebSearchToolResultError | OrUnknownObject | list[WebSearchResultBlock | OrUnknownBlock]
+    """The pages; or an object, :class:`WebSearchToolResultError`, if the search failed."""
     tool_use_id: str
+    """The ``id`` of the tool call."""
     caller: Caller | None = None
+    """What made the call: the model, or code in the API's container."""
     cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
+    """Caches the prompt up to and including this block."""
 
 
 class WebFetchToolResultError(Wire, tag_field="type", tag="web_fetch_tool_result_error", frozen=True):
-    """The fetch failed; ``error_code`` says why, and may have values not known today."""
+    """The fetch failed."""
 
     # one of unavailable, invalid_tool_input, too_many_requests, url_too_long, url_not_allowed,
     # url_not_in_prior_context, url_not_accessible, unsupported_content_type, max_uses_exceeded, content_too_large
     error_code: str
+    """Why it failed."""
 
 
 class WebFetchResultBlock(Wire, tag_field="type", tag="web_fetch_result", frozen=True):
-    """A page that the API fetched, as a document.
-
-    ``retrieved_at`` is an ISO 8601 time, or null.
-    """
+    """A page that the API fetched."""
 
     content: DocumentBlock | OrUnknownBlock
+    """The page as a document."""
     url: str
     retrieved_at: str | UnsetType | None = UNSET
+    """When the API fetched the page, in ISO 8601; null if it is not known."""
 
 
 WebFetchResult: TypeAlias = WebFetchToolResultError | WebFetchResultBlock | OrUnknownObject
@@ -113,37 +115,39 @@ class WebFetchToolResultBlock(Wire, tag_field="type", tag="web_fetch_tool_result
     """The result of a page fetch that the API ran."""
 
     content: WebFetchResult
+    """The page, or an error."""
     tool_use_id: str
+    """The ``id`` of the tool call."""
     caller: Caller | None = None
+    """What made the call: the model, or code in the API's container."""
     cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
+    """Caches the prompt up to and including this block."""
 
 
 class AdvisorToolResultError(Wire, tag_field="type", tag="advisor_tool_result_error", frozen=True):
-    """The advisor model could not be asked. ``error_code`` says why, and may have values not known today."""
+    """The advisor model could not be asked."""
 
     # one of overloaded, model_not_found, prompt_too_long, unavailable, too_many_requests, execution_time_exceeded,
     # max_uses_exceeded
     error_code: str
+    """Why it failed."""
 
 
 class AdvisorResultBlock(Wire, tag_field="type", tag="advisor_result", frozen=True):
-    """The advice that another model gave, as text.
-
-    ``stop_reason`` is the advisor's own; ``max_tokens`` means that its advice was cut short.
-    """
+    """The advice that another model gave."""
 
     text: str
     stop_reason: str | UnsetType | None = UNSET
+    """Why the advisor stopped; ``max_tokens`` if its advice was cut short."""
 
 
 class AdvisorRedactedResultBlock(Wire, tag_field="type", tag="advisor_redacted_result", frozen=True):
-    """Advice that only the model may read.
-
-    ``encrypted_content`` is opaque, and must be sent back unchanged. ``stop_reason`` is the advisor's own.
-    """
+    """Advice that only the model may read."""
 
     encrypted_content: str
+    """Opaque; send it back unchanged."""
     stop_reason: str | UnsetType | None = UNSET
+    """Why the advisor stopped; ``max_tokens`` if its advice was cut short."""
 
 
 AdvisorResult: TypeAlias = AdvisorToolResultError | AdvisorResultBlock | AdvisorRedactedResultBlock | OrUnknownObject
@@ -156,31 +160,38 @@ class AdvisorToolResultBlock(Wire, tag_field="type", tag="advisor_tool_result", 
     """
 
     content: AdvisorResult
+    """The advice, or an error."""
     tool_use_id: str
+    """The ``id`` of the tool call."""
     cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
+    """Caches the prompt up to and including this block."""
 
 
 class CodeExecutionToolResultError(Wire, tag_field="type", tag="code_execution_tool_result_error", frozen=True):
-    """The code could not be run; ``error_code`` says why, and may have values not known today.
+    """The code could not be run.
 
     Code that ran and failed is a :class:`CodeExecutionResultBlock` with a non-zero ``return_code``.
     """
 
     # one of unavailable, invalid_tool_input, too_many_requests, execution_time_exceeded
     error_code: str
+    """Why it could not be run."""
 
 
 class CodeExecutionOutputBlock(Wire, tag_field="type", tag="code_execution_output", frozen=True):
-    """A file that the code left behind, by its Files API id."""
+    """A file that the code left behind."""
 
     file_id: str
+    """The file's id in the Files API."""
 
 
 class CodeExecutionResultBlock(Wire, tag_field="type", tag="code_execution_result", kw_only=True, frozen=True):
     """The result of code in the API's container: its output, its return code and the files that it left."""
 
     content: list[CodeExecutionOutputBlock | OrUnknownBlock]
+    """The files that the code left behind."""
     return_code: int
+    """The exit code; 0 for success."""
     stderr: str
     stdout: str
 
@@ -188,14 +199,14 @@ class CodeExecutionResultBlock(Wire, tag_field="type", tag="code_execution_resul
 class EncryptedCodeExecutionResultBlock(
     Wire, tag_field="type", tag="encrypted_code_execution_result", kw_only=True, frozen=True
 ):
-    """Like :class:`CodeExecutionResultBlock`, with standard output that only the model may read.
-
-    ``encrypted_stdout`` takes the place of ``stdout``; ``stderr`` and ``return_code`` stay readable.
-    """
+    """Like :class:`CodeExecutionResultBlock`, with standard output that only the model may read."""
 
     content: list[CodeExecutionOutputBlock | OrUnknownBlock]
+    """The files that the code left behind."""
     encrypted_stdout: str
+    """Opaque; send it back unchanged."""
     return_code: int
+    """The exit code; 0 for success."""
     stderr: str
 
 
@@ -208,30 +219,37 @@ class CodeExecutionToolResultBlock(Wire, tag_field="type", tag="code_execution_t
     """The result of code that the API ran in its container."""
 
     content: CodeExecutionResult
+    """The result, or an error."""
     tool_use_id: str
+    """The ``id`` of the tool call."""
     cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
+    """Caches the prompt up to and including this block."""
 
 
 class BashCodeExecutionToolResultError(
     Wire, tag_field="type", tag="bash_code_execution_tool_result_error", frozen=True
 ):
-    """The shell command could not be run; ``error_code`` says why, and may have values not known today."""
+    """The shell command could not be run."""
 
     # one of unavailable, invalid_tool_input, too_many_requests, execution_time_exceeded, output_file_too_large
     error_code: str
+    """Why it could not be run."""
 
 
 class BashCodeExecutionOutputBlock(Wire, tag_field="type", tag="bash_code_execution_output", frozen=True):
-    """A file that the shell command left behind, by its Files API id."""
+    """A file that the shell command left behind."""
 
     file_id: str
+    """The file's id in the Files API."""
 
 
 class BashCodeExecutionResultBlock(Wire, tag_field="type", tag="bash_code_execution_result", kw_only=True, frozen=True):
     """The result of a shell command in the API's container: its output, its return code and the files that it left."""
 
     content: list[BashCodeExecutionOutputBlock | OrUnknownBlock]
+    """The files that the shell command left behind."""
     return_code: int
+    """The exit code; 0 for success."""
     stderr: str
     stdout: str
 
@@ -246,61 +264,66 @@ class BashCodeExecutionToolResultBlock(Wire, tag_field="type", tag="bash_code_ex
     """
 
     content: BashCodeExecutionResult
+    """The result, or an error."""
     tool_use_id: str
+    """The ``id`` of the tool call."""
     cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
+    """Caches the prompt up to and including this block."""
 
 
 class TextEditorCodeExecutionToolResultError(
     Wire, tag_field="type", tag="text_editor_code_execution_tool_result_error", frozen=True
 ):
-    """The file operation failed; ``error_code`` says why, and may have values not known today.
-
-    ``error_message`` is null when there is nothing to add.
-    """
+    """The file operation failed."""
 
     # one of unavailable, invalid_tool_input, too_many_requests, execution_time_exceeded, file_not_found
     error_code: str
+    """Why it failed."""
     error_message: str | UnsetType | None = UNSET
+    """More about the error; null when there is nothing to add."""
 
 
 class TextEditorCodeExecutionViewResultBlock(
     Wire, tag_field="type", tag="text_editor_code_execution_view_result", kw_only=True, frozen=True
 ):
-    """The content of a file viewed in the API's container.
-
-    ``num_lines``, ``start_line`` and ``total_lines`` count lines, and are null for files without lines.
-    """
+    """The content of a file viewed in the API's container."""
 
     content: str
+    """The content, or the lines that the model asked for."""
     # one of text, image, pdf
     file_type: str
     num_lines: int | UnsetType | None = UNSET
+    """The number of lines in ``content``; null for a file without lines."""
     start_line: int | UnsetType | None = UNSET
+    """The number of the first line in ``content``; null for a file without lines."""
     total_lines: int | UnsetType | None = UNSET
+    """The number of lines in the file; null for a file without lines."""
 
 
 class TextEditorCodeExecutionCreateResultBlock(
     Wire, tag_field="type", tag="text_editor_code_execution_create_result", frozen=True
 ):
-    """A file was written in the API's container. ``is_file_update`` is true if the file existed before."""
+    """A file was written in the API's container."""
 
     is_file_update: bool
+    """True if the file existed before."""
 
 
 class TextEditorCodeExecutionStrReplaceResultBlock(
     Wire, tag_field="type", tag="text_editor_code_execution_str_replace_result", kw_only=True, frozen=True
 ):
-    """A piece of a file in the API's container was replaced. The fields are those of a diff hunk.
-
-    ``old_start`` and ``old_lines`` locate the replaced lines, ``new_start`` and ``new_lines`` those that took their
-    place; each may be null.
-    """
+    """A piece of a file in the API's container was replaced. The fields are those of a diff hunk."""
 
     lines: list[str] | UnsetType | None = UNSET
+    """The lines of the hunk, as in a diff."""
     new_lines: int | UnsetType | None = UNSET
+    """The number of new lines in the hunk."""
     new_start: int | UnsetType | None = UNSET
+    """The line number where the new lines begin."""
     old_lines: int | UnsetType | None = UNSET
+    """The number of replaced lines in the hunk."""
     old_start: int | UnsetType | None = UNSET
+    """The line number where the replaced lines began."""
 
 
 TextEditorCodeExecutionResult: TypeAlias = (
@@ -318,8 +341,11 @@ class TextEditorCodeExecutionToolResultBlock(
     """The result of a file operation in the API's container: view, create or replace."""
 
     content: TextEditorCodeExecutionResult
+    """The result, or an error."""
     tool_use_id: str
+    """The ``id`` of the tool call."""
     cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
+    """Caches the prompt up to and including this block."""
 
 
 class ToolReferenceBlock(Wire, tag_field="type", tag="tool_reference", frozen=True):
@@ -330,20 +356,24 @@ class ToolReferenceBlock(Wire, tag_field="type", tag="tool_reference", frozen=Tr
 
     tool_name: str
     cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
+    """Caches the prompt up to and including this block."""
 
 
 class ToolSearchToolResultError(Wire, tag_field="type", tag="tool_search_tool_result_error", frozen=True):
-    """The tool search failed; ``error_code`` says why, and may have values not known today."""
+    """The tool search failed."""
 
     # one of unavailable, invalid_tool_input, too_many_requests, execution_time_exceeded
     error_code: str
+    """Why it failed."""
     error_message: str | UnsetType | None = UNSET
+    """More about the error; null when there is nothing to add."""
 
 
 class ToolSearchToolSearchResultBlock(Wire, tag_field="type", tag="tool_search_tool_search_result", frozen=True):
-    """The tools that the search found, by reference; the list may be empty."""
+    """The tools that the search found."""
 
     tool_references: list[ToolReferenceBlock | OrUnknownBlock]
+    """The tools; the list may be empty."""
 
 
 ToolSearchResult: TypeAlias = ToolSearchToolResultError | ToolSearchToolSearchResultBlock | OrUnknownObject
@@ -353,8 +383,11 @@ class ToolSearchToolResultBlock(Wire, tag_field="type", tag="tool_search_tool_re
     """The result of a search among deferred tools that the API ran."""
 
     content: ToolSearchResult
+    """The tools that were found, or an error."""
     tool_use_id: str
+    """The ``id`` of the tool call."""
     cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
+    """Caches the prompt up to and including this block."""
 
 
 class McpToolUseBlock(Wire, tag_field="type", tag="mcp_tool_use", kw_only=True, frozen=True):
@@ -364,30 +397,37 @@ class McpToolUseBlock(Wire, tag_field="type", tag="mcp_tool_use", kw_only=True, 
     """
 
     id: str
+    """The id of the call. Its result repeats it."""
     input: Any
     name: str
+    """The name of the tool, without its server."""
     server_name: str
+    """The name of the MCP server."""
     cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
+    """Caches the prompt up to and including this block."""
 
 
 class McpToolResultBlock(Wire, tag_field="type", tag="mcp_tool_result", kw_only=True, frozen=True):
-    """The result of an MCP tool that the API called.
-
-    ``content`` is a string or a list of text blocks; as part of a prompt it and ``is_error`` may be missing.
-    """
+    """The result of an MCP tool that the API called."""
 
     content: str | list[TextBlock | OrUnknownBlock] | None = None
+    """A text, or text blocks; may be missing in a prompt."""
     is_error: bool | None = None
+    """True if the tool failed; may be missing in a prompt."""
     tool_use_id: str
+    """The ``id`` of the tool call."""
     cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
+    """Caches the prompt up to and including this block."""
 
 
 class McpTool(Wire, frozen=True):
-    """A tool of an MCP server: its name, its JSON schema and its description."""
+    """A tool of an MCP server."""
 
     input_schema: dict[str, Any]
+    """The JSON schema of the input."""
     name: str
     description: str | UnsetType | None = UNSET
+    """What the tool does, as text for the model."""
 
 
 class McpToolListingBlock(Wire, tag_field="type", tag="mcp_tool_listing", frozen=True):

@@ -13,89 +13,101 @@ from claude_wire.messages.unknown import OrUnknownObject
 class CacheControl(Wire, tag_field="type", tag="ephemeral", frozen=True):
     """Marks the end of a prompt prefix that the API is to cache.
 
-    Only blocks sent to the API have it. ``ttl`` is ``5m`` or ``1h``; without it the API takes five minutes.
+    Only blocks sent to the API have it.
     """
 
     # one of 5m, 1h
     ttl: str | None = None
+    """How long the API keeps the prefix: five minutes or one hour. None: five minutes."""
 
 
 class CitationsConfig(Wire, frozen=True):
     """Whether the model may cite from this document or search result."""
 
     enabled: bool | None = None
+    """True if the model may cite."""
 
 
 class CitationCharLocation(Wire, tag_field="type", tag="char_location", kw_only=True, frozen=True):
-    """Points to a span of characters in a plain-text document.
-
-    ``start_char_index`` counts from 0 and ``end_char_index`` is exclusive. ``document_index`` counts from 0 over the
-    documents of the request; ``document_title`` and ``file_id`` are null when the document has none.
-    """
+    """Points to a span of characters in a plain-text document."""
 
     cited_text: str
+    """The quoted text."""
     document_index: int
+    """The number of the document in the request, from 0."""
     document_title: str | UnsetType | None = UNSET
+    """The title of the document; null if it has none."""
     end_char_index: int
+    """The index after the last character."""
     file_id: str | UnsetType | None = UNSET
+    """The file's id in the Files API; null if the document has none."""
     start_char_index: int
+    """The index of the first character, from 0."""
 
 
 class CitationPageLocation(Wire, tag_field="type", tag="page_location", kw_only=True, frozen=True):
-    """Points to a range of pages in a PDF document.
-
-    Pages count from 1, and ``end_page_number`` is exclusive: a quote from page 3 runs from 3 to 4.
-    """
+    """Points to a range of pages in a PDF document."""
 
     cited_text: str
+    """The quoted text."""
     document_index: int
+    """The number of the document in the request, from 0."""
     document_title: str | UnsetType | None = UNSET
+    """The title of the document; null if it has none."""
     end_page_number: int
+    """The number after that of the last page: a quote from page 3 runs from 3 to 4."""
     file_id: str | UnsetType | None = UNSET
+    """The file's id in the Files API; null if the document has none."""
     start_page_number: int
+    """The number of the first page, from 1."""
 
 
 class CitationContentBlockLocation(Wire, tag_field="type", tag="content_block_location", kw_only=True, frozen=True):
-    """Points to a range of blocks in a document that was given as content blocks.
-
-    Block indices count from 0, and ``end_block_index`` is exclusive.
-    """
+    """Points to a range of blocks in a document that was given as content blocks."""
 
     cited_text: str
+    """The quoted text."""
     document_index: int
+    """The number of the document in the request, from 0."""
     document_title: str | UnsetType | None = UNSET
+    """The title of the document; null if it has none."""
     end_block_index: int
+    """The index after the last block."""
     file_id: str | UnsetType | None = UNSET
+    """The file's id in the Files API; null if the document has none."""
     start_block_index: int
+    """The index of the first block, from 0."""
 
 
 class CitationWebSearchResultLocation(
     Wire, tag_field="type", tag="web_search_result_location", kw_only=True, frozen=True
 ):
-    """Points to a page that the API's web search returned.
-
-    ``encrypted_index`` is opaque, and must be sent back unchanged with the conversation.
-    """
+    """Points to a page that the API's web search returned."""
 
     cited_text: str
+    """The quoted text."""
     encrypted_index: str
+    """Opaque; send it back unchanged."""
     title: str | UnsetType | None = UNSET
+    """The title of the page; null if it has none."""
     url: str
 
 
 class CitationSearchResultLocation(Wire, tag_field="type", tag="search_result_location", kw_only=True, frozen=True):
-    """Points to a range of blocks in a ``search_result`` block of the request.
-
-    All indices count from 0, and ``end_block_index`` is exclusive. ``search_result_index`` counts search result
-    blocks only: not documents, and not the results of the API's own web search.
-    """
+    """Points to a range of blocks in a ``search_result`` block of the request."""
 
     cited_text: str
+    """The whole text of the blocks."""
     end_block_index: int
+    """The index after the last block."""
     search_result_index: int
+    """The number of the block among all ``search_result`` blocks of the request, from 0."""
     source: str
+    """The ``source`` of the block."""
     start_block_index: int
+    """The index of the first block, from 0."""
     title: str | UnsetType | None = UNSET
+    """The ``title`` of the block."""
 
 
 #: The source of a passage of text.
@@ -110,14 +122,11 @@ Citation: TypeAlias = (
 
 
 class TextBlock(Wire, tag_field="type", tag="text", frozen=True):
-    """Plain text, written by the model, by the user or by a tool.
-
-    ``citations`` is null or absent when nothing was cited; the API sends null, most other writers leave the key out.
-    In a streamed block start ``text`` is empty and text deltas fill it.
-    """
+    """Plain text, written by the model, by the user or by a tool."""
 
     text: str
-    """The text."""
+    """The text; empty in a streamed block start, before its deltas."""
     citations: list[Citation] | UnsetType | None = UNSET
-    """The sources of the text, if any are cited."""
+    """The sources of the text. If nothing is cited, the API sends null, and most other writers no key."""
     cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
+    """Caches the prompt up to and including this block."""
