@@ -2,7 +2,7 @@
 
 It writes three files. ``messages/registry.py`` has the union of all messages, the names of all kinds, and the public
 names, which a type checker must find in the source. ``messages/control/payload.py`` has the union of all control
-requests. ``docs/reference/protocol.md`` is a table of all messages and requests. With ``--check`` it writes nothing,
+requests. ``docs/reference/protocol.md`` has tables of all messages and requests. With ``--check`` it writes nothing,
 and fails if a file is out of date.
 
 The script parses the source of the classes and does not import them. So it also works when the generated files still
@@ -14,7 +14,7 @@ from __future__ import annotations
 import ast
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -208,15 +208,20 @@ from typing import TypeAlias
 
 
 def protocol_page(registry: Registry) -> str:
-    def row(kind: str, cls: Class, answer: str = "") -> str:
-        sender = {"agent": "agent", "host": "host", "both": "either"}[registry.value(cls, "sent_by")]
-        return f"| `{kind}` | `{cls.name}` | {sender} |{answer}\n"
+    def tables(head: str, rows: Mapping[str, Class], cells: Callable[[Class], str]) -> str:
+        """Return a table for each sender: the kinds, sorted, with the cells of their classes."""
+        found = ""
+        for value, sender in {"agent": "the agent", "host": "the host", "both": "either"}.items():
+            chosen = [kind for kind in sorted(rows) if registry.value(rows[kind], "sent_by") == value]
+            if chosen:
+                lines = "".join(f"| `{kind}` | {cells(rows[kind])} |\n" for kind in chosen)
+                found += f"\nSent by {sender}:\n\n{head}\n{'|---' * (head.count('|') - 1)}|\n{lines}"
+        return found
 
     kinds = {cls.tag: cls for cls in registry.by_base["MessageBase"]}
     kinds |= {f"system/{cls.values['subtype']}": cls for cls in registry.by_base["SystemMessage"]}
     kinds |= {f"result/{cls.values['subtype']}": cls for cls in registry.by_base["ResultMessage"]}
-    rows = [row(kind, kinds[kind]) for kind in sorted(kinds)]
-    requests = sorted(row(f"control_request/{cls.tag}", cls, f" `{cls.answer}` |") for cls in registry.requests)
+    requests = {f"control_request/{cls.tag}": cls for cls in registry.requests}
     return f"""# The protocol
 
 All messages and control requests, by their kinds. `only` accepts these names, and `peek` returns them.
@@ -224,17 +229,11 @@ All messages and control requests, by their kinds. `only` accepts these names, a
 <!-- {HEAD} -->
 
 ## Messages
-
-| kind | class | sent by |
-|---|---|---|
-{"".join(rows)}
+{tables("| kind | class |", kinds, lambda cls: f"`{cls.name}`")}
 ## Control requests
 
 The answer is the type of the payload in a successful `ControlResponse`.
-
-| kind | class | sent by | answer |
-|---|---|---|---|
-{"".join(requests)}"""
+{tables("| kind | class | answer |", requests, lambda cls: f"`{cls.name}` | `{cls.answer}`")}"""
 
 
 def sources(root: Path) -> dict[Path, str]:

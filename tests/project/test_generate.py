@@ -59,7 +59,8 @@ def test_a_new_message_is_in_the_union_the_kinds_the_names_and_the_table(clone: 
     assert "TeaMessage" in system
     assert '"system/tea"' in kinds
     assert '"TeaMessage"' in public
-    assert "| `system/tea` | `TeaMessage` | agent |" in (clone / "docs/reference/protocol.md").read_text()
+    page = (clone / "docs/reference/protocol.md").read_text()
+    assert "| `system/tea` | `TeaMessage` |" in page.partition("Sent by the agent")[2].partition("Sent by the host")[0]
 
 
 def test_a_new_request_is_in_the_union_of_requests_and_its_answer_in_the_table(clone: Path) -> None:
@@ -68,10 +69,8 @@ def test_a_new_request_is_in_the_union_of_requests_and_its_answer_in_the_table(c
     payload = (clone / generate.MESSAGES / "control" / "payload.py").read_text()
     assert "BrewRequest" in payload.partition("ControlRequestPayload: TypeAlias = (")[2]
     assert '"control_request/brew"' in (clone / generate.MESSAGES / "registry.py").read_text()
-    assert (
-        "| `control_request/brew` | `BrewRequest` | host | `BrewResponse` |"
-        in (clone / "docs/reference/protocol.md").read_text()
-    )
+    requests = (clone / "docs/reference/protocol.md").read_text().partition("## Control requests")[2]
+    assert "| `control_request/brew` | `BrewRequest` | `BrewResponse` |" in requests.partition("Sent by the host")[2]
 
 
 def test_files_that_are_out_of_date_are_refused_with_what_to_do(clone: Path) -> None:
