@@ -14,131 +14,154 @@ from claude_wire.messages.base import Number, Wire, null
 class SlashCommand(Wire, kw_only=True, frozen=True):
     """A command or skill that a prompt can call as ``/name``.
 
-    ``name`` has no leading slash. ``builtin`` is true for the CLI's own commands and absent for those of a user,
-    project, plugin or MCP server; two rows may share a name, and then ``/name`` runs the one marked builtin.
+    Two rows may share a name; then ``/name`` runs the builtin one.
     """
 
     name: str
+    """The name without the slash."""
     description: str
     argumentHint: str
+    """A hint at the arguments, such as ``[name]``; empty if there is none."""
     aliases: list[str] | None = None
+    """Other names of the command."""
     builtin: bool | None = None
+    """True for the CLI's own commands; None for those of a user, project, plugin or MCP server."""
 
 
 class AgentInfo(Wire, frozen=True):
-    """One type of subagent that the session can start.
-
-    ``model`` is an alias, a model id, or ``inherit`` for the model of the parent; absent means the default subagent
-    model when one is configured, else the parent's.
-    """
+    """One type of subagent that the session can start."""
 
     name: str
+    """The name of the agent type, such as ``Explore``."""
     description: str
+    """When to use the agent."""
     model: str | None = None
+    """An alias, an id, or ``inherit`` for the parent's model. None for a configured default, else the parent's."""
 
 
 class ModelInfo(Wire, kw_only=True, frozen=True):
     """One row of the list of models the session can be switched to.
 
-    ``value`` is what ``set_model`` takes and may be an alias such as ``opus``; ``resolvedModel`` is the current model
-    id. An absent ``supports...`` flag means that it is not known.
+    A flag of None means that it is not known.
     """
 
     value: str
+    """The name that ``set_model`` takes; may be an alias such as ``opus``."""
     resolvedModel: str | None = None
+    """The model id that ``value`` stands for now."""
     displayName: str
+    """The name for display."""
     description: str
+    """A description for display, with prices."""
     supportsEffort: bool | None = None
+    """Whether the reasoning effort can be set."""
     supportedEffortLevels: list[str] | None = None
+    """The levels of effort, such as ``low`` and ``max``."""
     supportsAdaptiveThinking: bool | None = None
+    """Whether the model can decide itself how much to think."""
     supportsFastMode: bool | None = None
+    """Whether fast mode is possible."""
     supportsAutoMode: bool | None = None
+    """Whether the permission mode ``auto`` is possible."""
     supportsThinkingOff: bool | None = None
+    """Whether thinking can be switched off."""
 
 
 class AccountInfo(Wire, kw_only=True, frozen=True):
-    """The account that the CLI is logged in to, and the API that it uses.
-
-    With an API key there is no email, organization or subscription, only where the key came from (``apiKeySource``,
-    for instance the name of an environment variable). With another provider than ``firstParty`` the other members are
-    absent.
-    """
+    """The account that the CLI is logged in to, and the API that it uses."""
 
     email: str | None = None
+    """The address of the account; None with an API key."""
     organization: str | None = None
+    """The name of the organization; None with an API key."""
     subscriptionType: str | None = None
+    """The plan, such as ``max``; None with an API key."""
     tokenSource: str | None = None
+    """Where the login token comes from, such as ``CLAUDE_CODE_OAUTH_TOKEN`` or ``none``."""
     apiKeySource: str | None = None
+    """Where the API key comes from, such as ``ANTHROPIC_API_KEY``; None with a login."""
     # one of firstParty, bedrock, vertex, foundry, anthropicAws, anthropicGoogleCloud, mantle, gateway
     apiProvider: str | None = None
+    """The API. Unless it is ``firstParty``, all other fields are None."""
 
 
 class AgentDefinition(Wire, kw_only=True, frozen=True):
-    """A subagent that the host defines, sent in :attr:`InitializeRequest.agents`.
-
-    ``description`` tells the model when to use it, ``prompt`` is its system prompt. Absent ``tools`` means all tools
-    of the parent; ``model`` may be an alias, an id or ``inherit``. ``maxTurns`` counts API round trips,
-    ``autoCompactWindow`` is in tokens and can only lower the inherited window. ``effort`` is a level name or an
-    integer; an item of ``mcpServers`` is a server's name or an object of inline configurations.
-    """
+    """A subagent that the host defines, sent in :attr:`InitializeRequest.agents`."""
 
     description: str
+    """When to use the agent; the model reads it."""
     tools: list[str] | None = None
+    """The names of its tools. None for all tools of the parent."""
     disallowedTools: list[str] | None = None
+    """The names of tools that it must not have, such as ``mcp__server`` for all tools of a server."""
     prompt: str
+    """Its system prompt."""
     model: str | None = None
+    """An alias, an id, or ``inherit`` for the parent's model. None for a configured default, else the parent's."""
     mcpServers: list[Any] | None = None
+    """Its MCP servers: names, or objects of inline configurations."""
     criticalSystemReminder_EXPERIMENTAL: str | None = None
+    """A reminder that is added to its system prompt. Experimental."""
     skills: list[str] | None = None
+    """The names of skills to load into its context."""
     initialPrompt: str | None = None
+    """The first prompt, if this is the agent of the main conversation."""
     maxTurns: int | None = None
+    """The most API round trips that it may make."""
     autoCompactWindow: int | None = None
+    """The number of tokens at which it compacts. It can only lower the parent's."""
     background: bool | None = None
+    """True always runs it as a background task."""
     omitClaudeMd: bool | None = None
+    """True runs it without the ``CLAUDE.md`` files of user and project, as a subagent."""
     # one of user, project, local
     memory: str | None = None
+    """The level of its memory files, which are in ``agent-memory`` of that level."""
     effort: str | Number | None = None
+    """Its reasoning effort: a level such as ``high``, or an integer."""
     # one of default, acceptEdits, bypassPermissions, plan, dontAsk, auto
     permissionMode: str | None = None
+    """Its permission mode."""
     observer: str | None = None
+    """The agent types that watch it in the background, at most four, with commas between them."""
     observerMessage: str | None = None
+    """A text to add to each report of its activity that an observer reads."""
 
 
 class SdkPluginConfig(Wire, tag_field="type", tag="local", frozen=True):
-    """A plugin directory to load; ``local`` is the only type there is.
-
-    With ``skipMcpDiscovery`` the CLI loads the plugin's skills, hooks, agents and commands but not its MCP servers,
-    for a host that connects those itself.
-    """
+    """A plugin directory to load; ``local`` is the only type there is."""
 
     path: str
+    """The plugin's directory."""
     skipMcpDiscovery: bool | None = None
+    """True leaves out the plugin's MCP servers, for a host that connects them itself."""
 
 
 class LoadedPlugin(Wire, kw_only=True, frozen=True):
-    """One plugin that is loaded in the session.
-
-    ``path`` is ``builtin`` for plugins that come with the CLI. ``version`` is what the plugin's manifest says,
-    unchecked, and absent when it says none.
-    """
+    """One plugin that is loaded in the session."""
 
     name: str
     path: str
+    """The plugin's directory; ``builtin`` for plugins that come with the CLI."""
     source: str | None = None
+    """The plugin and its marketplace, such as ``cc-plugin-privacy@builtin`` or ``plug@inline``."""
     version: str | None = None
+    """The version in the plugin's manifest, unchecked; None if it has none."""
 
 
 class PluginCacheImpact(Wire, frozen=True):
     """The changes to the list of tools that a held plugin reload would make.
 
-    Comes only in a :class:`ReloadPluginsResponse` with ``held`` true. ``lsp_tool_change`` is null when the LSP tool
-    stays as it is; its ``may-`` values mean that the CLI could not see the pending plugins in full.
+    Comes only in a :class:`ReloadPluginsResponse` with ``held`` true.
     """
 
     mcp_servers_added: list[str]
+    """The MCP servers that the reload would add, such as ``plugin:PLUGIN:SERVER``."""
     mcp_servers_removed: list[str]
+    """The MCP servers that the reload would remove."""
     # one of adds, may-add, removes, may-remove
     lsp_tool_change: str | None = null()
+    """What becomes of the LSP tool; null if nothing. ``may-`` if the CLI could not see the plugins in full."""
 
 
 class SettingsParseError(Wire, frozen=True):
@@ -148,5 +171,8 @@ class SettingsParseError(Wire, frozen=True):
     """
 
     path: str
+    """The dotted path of the wrong member; empty if the whole file is wrong."""
     message: str
+    """What is wrong."""
     file: str | None = None
+    """The settings file."""

@@ -16,58 +16,63 @@ from claude_wire.messages.conversation.usage import ContextMemoryFile, ExtraUsag
 class ContextCategory(Wire, kw_only=True, frozen=True):
     """One category of content in the context window.
 
-    To tell categories apart, use ``id`` and ``kind``; both may have values not known today. ``name`` is text for
-    display, ``color`` the name of a theme colour. Rows of the kind ``deferred`` are outside the window; ``free`` and
-    ``buffer`` are parts of the window that nothing fills.
+    To tell categories apart, use ``id`` and ``kind``; both may have values not known today.
     """
 
     # one of skills, system_prompt, system_tools, mcp_tools, mcp_instructions, mcp_tools_deferred,
     # system_tools_deferred, custom_agents, memory_files, messages, autocompact_buffer, compact_buffer, free_space
     id: str | None = None
+    """The category. Unlike ``name``, it does not change with the language. None in older CLIs."""
     name: str
+    """The name for display, such as ``Messages``."""
     tokens: int
+    """The tokens of the category."""
     color: str
+    """The name of a theme colour, such as ``promptBorder``."""
     isDeferred: bool | None = None
+    """True for tools that are not loaded; their tokens are outside the window."""
     # one of free, used, buffer, deferred
     kind: str | None = None
+    """``used`` for content, ``free`` and ``buffer`` for room, ``deferred`` for tools that are not loaded."""
 
 
 class ContextGridCell(Wire, kw_only=True, frozen=True):
-    """A square of the grid that ``/context`` draws.
-
-    ``tokens`` and ``percentage`` (0 to 100) are those of the whole category. ``squareFullness`` (0 to 1) is how much
-    of this square the category fills.
-    """
+    """A square of the grid that ``/context`` draws."""
 
     color: str
+    """The name of a theme colour, such as ``promptBorder``."""
     isFilled: bool
+    """Observed: always true, also for free room."""
     categoryName: str
+    """The ``name`` of the :class:`ContextCategory` that the square belongs to."""
     tokens: int
+    """The tokens of the whole category."""
     percentage: Number
+    """The percentage of the window that the whole category takes, 0 to 100."""
     squareFullness: Number
+    """The part of this square that the category fills, 0 to 1."""
 
 
 class ContextMcpTool(Wire, kw_only=True, frozen=True):
-    """The tokens that one MCP tool takes up.
-
-    ``serverName`` is in the form used inside tool names, which may differ from the configured name. A tool that is
-    not loaded is outside the window.
-    """
+    """The tokens that one MCP tool takes up."""
 
     name: str
+    """The full name, such as ``mcp__linear__create_issue``."""
     serverName: str
+    """The name of the server as in names of tools; the configured name may differ."""
     tokens: int
+    """The tokens of the tool's description."""
     isLoaded: bool | None = None
+    """False if the tool is not loaded; its tokens are then outside the window."""
 
 
 class ContextMcpInstructions(Wire, kw_only=True, frozen=True):
-    """The tokens that the instructions of one MCP server take up, estimated by length.
-
-    ``serverName`` is the configured name, unlike the one in :class:`ContextMcpTool`.
-    """
+    """The tokens that the instructions of one MCP server take up."""
 
     serverName: str
+    """The configured name of the server, unlike that in :class:`ContextMcpTool`."""
     tokens: int
+    """The tokens of the instructions, estimated from their length."""
 
 
 class ContextDeferredTool(Wire, kw_only=True, frozen=True):
@@ -75,7 +80,9 @@ class ContextDeferredTool(Wire, kw_only=True, frozen=True):
 
     name: str
     tokens: int
+    """The tokens of the tool's description."""
     isLoaded: bool
+    """False if the tool is not loaded; its tokens are then outside the window."""
 
 
 class ContextNamedTokens(Wire, kw_only=True, frozen=True):
@@ -85,207 +92,256 @@ class ContextNamedTokens(Wire, kw_only=True, frozen=True):
     """
 
     name: str
+    """The name of a system tool, a section of the system prompt, or a type of attachments."""
     tokens: int
+    """The tokens of all of them."""
 
 
 class ContextAgent(Wire, kw_only=True, frozen=True):
-    """The tokens that the description of one subagent takes up.
-
-    ``path`` is on the machine where the CLI runs, and absent for an agent without a file.
-    """
+    """The tokens that the description of one subagent takes up."""
 
     agentType: str
+    """The name of the agent type, such as ``code-reviewer``."""
     source: str
+    """Where it is defined, such as ``projectSettings``, ``userSettings`` or ``plugin``."""
     pluginId: str | None = None
+    """The id of the plugin that has the agent: its name and marketplace."""
     path: str | None = None
+    """The file of the agent on the machine where the CLI runs. None for an agent without a file."""
     tokens: int
+    """The tokens of its description."""
 
 
 class ContextSlashCommands(Wire, kw_only=True, frozen=True):
-    """How many slash commands there are, how many the prompt lists, and their tokens."""
+    """How many slash commands there are, and their tokens."""
 
     totalCommands: int
+    """The number of slash commands."""
     includedCommands: int
+    """The number of slash commands that the prompt lists."""
     tokens: int
+    """The tokens of the list."""
 
 
 class ContextSkill(Wire, kw_only=True, frozen=True):
-    """The tokens that the listing of one skill takes up.
-
-    ``pluginName`` is not unique across marketplaces, ``pluginId`` is.
-    """
+    """The tokens that the listing of one skill takes up."""
 
     name: str
     source: str
+    """Where it is defined, such as ``built-in``, ``userSettings`` or ``plugin``."""
     pluginName: str | None = None
+    """The name of the plugin that has the skill. Plugins of two marketplaces may share it."""
     pluginId: str | None = None
+    """The id of the plugin that has the skill: its name and marketplace."""
     path: str | None = None
+    """The file of the skill on the machine where the CLI runs. None for a skill without a file."""
     tokens: int
+    """The tokens of its description."""
 
 
 class ContextSkills(Wire, kw_only=True, frozen=True):
-    """How many skills there are, how many the prompt lists, and the tokens of each."""
+    """How many skills there are, and their tokens."""
 
     totalSkills: int
+    """The number of skills."""
     includedSkills: int
+    """The number of skills that the prompt lists."""
     tokens: int
+    """The tokens of the list."""
     skillFrontmatter: list[ContextSkill]
+    """The tokens of each skill."""
 
 
 class ContextToolCalls(Wire, kw_only=True, frozen=True):
     """The tokens of all calls of one tool, and of their results."""
 
     name: str
+    """The name of the tool."""
     callTokens: int
+    """The tokens of all calls of the tool."""
     resultTokens: int
+    """The tokens of the results of these calls."""
 
 
 class ContextMessageBreakdown(Wire, kw_only=True, frozen=True):
-    """The tokens of the conversation itself: tool calls, tool results, attachments and messages."""
+    """The tokens of the conversation itself."""
 
     toolCallTokens: int
+    """The tokens of all calls of tools."""
     toolResultTokens: int
+    """The tokens of all results of tools."""
     attachmentTokens: int
+    """The tokens of all attachments, such as memory files and reminders that the CLI adds."""
     assistantMessageTokens: int
+    """The tokens of the model's texts."""
     userMessageTokens: int
+    """The tokens of the prompts."""
     redirectedContextTokens: int
+    """Observed: always 0."""
     unattributedTokens: int
+    """The tokens that belong to nothing else here. Observed: always 0."""
     toolCallsByType: list[ContextToolCalls]
+    """The tokens of calls and results, by tool."""
     attachmentsByType: list[ContextNamedTokens]
+    """The tokens of attachments, by type."""
 
 
 class ContextApiUsage(Wire, kw_only=True, frozen=True):
     """The token counts of the last API response."""
 
     input_tokens: int
+    """Tokens read, without those of the cache."""
     output_tokens: int
+    """Tokens written by the model."""
     cache_creation_input_tokens: int
+    """Tokens written to the prompt cache."""
     cache_read_input_tokens: int
+    """Tokens read from the prompt cache."""
 
 
 class GetContextUsageResponse(Wire, kw_only=True, frozen=True):
-    """The content of the context window at this moment, in tokens.
-
-    Members are camelCase. ``percentage`` is 0 to 100 of ``maxTokens``; ``autoCompactThreshold`` is in tokens.
-    ``apiUsage`` may be null.
-    """
+    """The content of the context window at this moment, in tokens. Members are camelCase."""
 
     categories: list[ContextCategory] | None = None
+    """The categories of content and their tokens, free room included."""
     totalTokens: int | None = None
+    """The tokens in use."""
     maxTokens: int | None = None
+    """The size of the window in tokens."""
     rawMaxTokens: int | None = None
+    """The size of the window in tokens. Observed: always the same as ``maxTokens``."""
     percentage: Number | None = None
+    """``totalTokens`` as percent of ``maxTokens``, 0 to 100."""
     gridRows: list[list[ContextGridCell]] | None = None
+    """The grid that ``/context`` draws, row by row."""
     model: str | None = None
+    """The model that the tokens were counted for."""
     memoryFiles: list[ContextMemoryFile] | None = None
+    """The tokens of each memory file."""
     mcpTools: list[ContextMcpTool] | None = None
+    """The tokens of each MCP tool."""
     mcpInstructions: list[ContextMcpInstructions] | None = None
+    """The tokens of the instructions of each MCP server."""
     deferredBuiltinTools: list[ContextDeferredTool] | None = None
+    """The tokens of each built-in tool that is loaded only when needed."""
     systemTools: list[ContextNamedTokens] | None = None
+    """The tokens of each built-in tool."""
     systemPromptSections: list[ContextNamedTokens] | None = None
+    """The tokens of each section of the system prompt."""
     agents: list[ContextAgent] | None = None
+    """The tokens of each agent type, without the built-in ones."""
     slashCommands: ContextSlashCommands | None = None
+    """The number of slash commands and their tokens."""
     skills: ContextSkills | None = None
+    """The number of skills and the tokens of each."""
     autocompactSource: str | None = None
+    """Where the threshold comes from. Observed: ``auto``, ``model-default``, ``unknown-model``."""
     autoCompactThreshold: int | None = None
+    """The number of tokens at which the CLI compacts the conversation."""
     isAutoCompactEnabled: bool | None = None
+    """Whether the CLI compacts the conversation by itself."""
     messageBreakdown: ContextMessageBreakdown | None = None
+    """The tokens of the conversation by kind of content."""
     apiUsage: ContextApiUsage | None = null()
+    """The token counts of the last API response; null before the first one."""
 
 
 class GetContextUsageRequest(
     ControlRequestBody[GetContextUsageResponse], tag="get_context_usage", kw_only=True, frozen=True
 ):
-    """Asks what fills the context window.
-
-    The default ``full`` counts tokens with API requests; ``summary`` estimates from the last response and makes none.
-    """
+    """Asks what fills the context window."""
 
     # one of summary, full
     detail: str | None = None
+    """``full``, the default, counts tokens with API requests; ``summary`` estimates and makes none."""
 
 
 class RateLimitWindow(Wire, kw_only=True, frozen=True):
-    """How much of one rate limit window of the plan is used.
-
-    ``utilization`` is a percentage, 0 to 100, though it is a fraction in :class:`RateLimitInfo`; ``resets_at`` is an
-    ISO 8601 string, not a Unix time. Either may be null.
-    """
+    """How much of one rate limit window of the plan is used."""
 
     utilization: Number | None = null()
+    """The used part in percent, 0 to 100 (a fraction in :class:`RateLimitInfo`); null if not known."""
     resets_at: str | None = null()
+    """When the window starts anew, in ISO 8601 (seconds in :class:`RateLimitInfo`); null if not known."""
 
 
 class ModelRateLimitWindow(Wire, kw_only=True, frozen=True):
-    """How much of the weekly window of one model is used.
-
-    ``display_name`` is a label made by the server, not a model id. Units are those of :class:`RateLimitWindow`.
-    """
+    """How much of the weekly window of one model is used."""
 
     display_name: str
+    """The server's label for the model, such as ``Opus``; not a model id."""
     utilization: Number | None = null()
+    """The used part in percent, 0 to 100; null if not known."""
     resets_at: str | None = null()
+    """When the window starts anew, in ISO 8601; null if not known."""
 
 
 class RateLimits(Wire, kw_only=True, frozen=True):
     """The rate limits of a claude.ai plan, window by window.
 
-    A window may be absent or null. An empty ``model_scoped`` list says that the account has no such window, an absent
-    one that this is not known.
+    A window may be absent or null.
     """
 
     five_hour: RateLimitWindow | UnsetType | None = UNSET
+    """The window of five hours."""
     seven_day: RateLimitWindow | UnsetType | None = UNSET
+    """The window of seven days, for all models."""
     seven_day_oauth_apps: RateLimitWindow | UnsetType | None = UNSET
+    """The window of seven days for apps that sign in with OAuth."""
     seven_day_opus: RateLimitWindow | UnsetType | None = UNSET
+    """The window of seven days for Opus models."""
     seven_day_sonnet: RateLimitWindow | UnsetType | None = UNSET
+    """The window of seven days for Sonnet models."""
     model_scoped: list[ModelRateLimitWindow] | None = None
+    """The weekly windows of single models. Empty if the account has none, None if that is not known."""
     extra_usage: ExtraUsage | UnsetType | None = UNSET
+    """Paid usage beyond the plan."""
 
 
 class UsageBehavior(Wire, kw_only=True, frozen=True):
     """A habit that causes a part of the usage, such as long contexts or many subagents.
 
-    ``key`` may have values not known today. ``pct`` is 0 to 100 of the usage by weight, ``count`` the number of
-    requests. Habits overlap: the shares do not add up to 100.
+    Habits overlap: the shares do not add up to 100.
     """
 
     # one of cache_miss, long_context, subagent_heavy, high_parallel, cron, max_effort, workflow, always_on_context,
     # large_tool_results
     key: str
+    """The habit. New values may come."""
     pct: Number
+    """The share of the usage, 0 to 100, by weight."""
     count: int
+    """The number of requests with this habit."""
 
 
 class UsageRecommendation(Wire, kw_only=True, frozen=True):
-    """A proposal for using less, as text for display.
-
-    ``key`` is that of a :class:`UsageBehavior`, or ``agent``, ``skill``, ``plugin`` or ``mcp_server``; ``pct`` (0 to
-    100) is the share it concerns.
-    """
+    """A proposal for using less, as text for display."""
 
     key: str
+    """The ``key`` of a :class:`UsageBehavior`, or ``agent``, ``skill``, ``plugin`` or ``mcp_server``."""
     pct: Number
+    """The share of the usage that it concerns, 0 to 100."""
     title: str
+    """What to do."""
     detail: str | None = None
+    """What was seen, or the command to run."""
 
 
 class UsageFix(Wire, kw_only=True, frozen=True):
-    """User messages that a host may send to carry out recommendations.
-
-    Send each as a separate prompt, in order and with priority ``later``. ``keys`` are the keys of the recommendations
-    that they carry out. Absent when the session can fix nothing.
-    """
+    """User messages that a host may send to carry out recommendations. Absent when the session can fix nothing."""
 
     keys: list[str]
+    """The keys of the recommendations that the messages carry out."""
     messages: list[str]
+    """The prompts to send, one by one, in order and with priority ``later``."""
 
 
 class UsageShare(Wire, kw_only=True, frozen=True):
-    """The share of the usage, 0 to 100, of one agent, skill, plugin or MCP server."""
+    """The share of the usage of one agent, skill, plugin or MCP server."""
 
     name: str
     pct: Number
+    """The share of the usage, 0 to 100."""
 
 
 class UsagePeriod(Wire, kw_only=True, frozen=True):
@@ -295,42 +351,55 @@ class UsagePeriod(Wire, kw_only=True, frozen=True):
     """
 
     request_count: int
+    """The number of API requests in the transcripts."""
     session_count: int
+    """The number of sessions in the transcripts."""
     behaviors: list[UsageBehavior]
+    """The habits that cause the usage."""
     recommendations: list[UsageRecommendation] | None = None
+    """Proposals for using less, the largest share first."""
     fix: UsageFix | None = None
+    """What the session can do about them; None if nothing."""
     agents: list[UsageShare]
+    """The share of each agent type."""
     skills: list[UsageShare]
+    """The share of each skill."""
     plugins: list[UsageShare]
+    """The share of each plugin."""
     mcp_servers: list[UsageShare]
+    """The share of each MCP server."""
 
 
 class UsageBehaviors(Wire, kw_only=True, frozen=True):
-    """The causes of the usage in the last 24 hours and in the last 7 days."""
+    """The causes of the usage."""
 
     day: UsagePeriod
+    """The last 24 hours."""
     week: UsagePeriod
+    """The last 7 days."""
 
 
 class GetUsageResponse(Wire, kw_only=True, frozen=True):
     """The cost of the session, and how much of the plan's limits is used.
 
     Experimental: the shape may change. Keys are snake_case, except inside the values of ``model_usage``, where they
-    are camelCase. With an
-    API key ``subscription_type``, ``rate_limits`` and ``behaviors`` are null and ``rate_limits_available`` is false.
+    are camelCase. With an API key ``subscription_type``, ``rate_limits`` and ``behaviors`` are null.
     """
 
     session: SessionUsage | None = None
+    """The cost and usage of the session."""
     subscription_type: str | None = null()
+    """The plan: ``pro``, ``max``, ``team`` or ``enterprise``; null without a subscription."""
     rate_limits_available: bool | None = None
+    """False if no limits of a plan apply, as with an API key."""
     rate_limits: RateLimits | None = null()
+    """The limits of the plan; null if none apply or the CLI could not fetch them."""
     behaviors: UsageBehaviors | None = null()
+    """The causes of the usage; null without a subscription, or with ``skip_behaviors``."""
 
 
 class GetUsageRequest(ControlRequestBody[GetUsageResponse], tag="get_usage", kw_only=True, frozen=True):
-    """Asks for the cost of the session and the use of the plan's limits, as numbers.
-
-    With ``skip_behaviors``, the CLI need not read all transcripts of the last seven days. Experimental.
-    """
+    """Asks for the cost of the session and the use of the plan's limits, as numbers. Experimental."""
 
     skip_behaviors: bool | None = None
+    """True leaves out ``behaviors``: the CLI then does not read all transcripts of seven days."""
