@@ -71,30 +71,41 @@ class Permission(NamedTuple):
 
 
 class SubagentMeta(Wire, kw_only=True, frozen=True):
-    """The ``.meta.json`` of a subagent.
-
-    ``toolUseId`` is the tool call that started the subagent. The call is in the file of the session or, at a
-    ``spawnDepth`` above 1, in the file of the subagent ``parentAgentId``. The CLI does not write ``toolUseId`` for a
-    skill; :attr:`Transcript.subagents` sets it.
-    """
+    """The ``.meta.json`` of a subagent."""
 
     agentType: str | None = None
+    """The type of the subagent, such as ``general-purpose``."""
     isBuiltIn: bool | None = None
+    """True if the type is part of the CLI."""
     launchedWithDefaults: bool | None = None
+    """Observed: true for subagents of built-in types in the background."""
     description: str | None = None
+    """The task of the subagent, in a few words."""
     toolUseId: str | None = None
+    """The call that started it; :attr:`Transcript.subagents` sets it for a skill, where the CLI does not."""
     parentAgentId: str | None = None
+    """The id of the subagent whose file has that call; None if the session's file has it."""
     spawnDepth: int | None = None
+    """1 for a subagent of the session, 2 for its subagents, and so on."""
     # one of foreground, background
     requestShape: str | None = None
+    """Whether the caller waits for the subagent."""
     requestNonInteractive: bool | None = None
+    """True if nobody can answer questions, as with ``-p``."""
     model: str | None = None
+    """The model of the subagent, by its id or as the call names it, such as ``haiku``."""
     modelNotNamed: bool | None = None
+    """True if the call names no model."""
     pickedEffortModel: str | None = None
+    """Observed: the model of the session."""
     worktreePath: str | None = None
+    """The git worktree in which the subagent works; None if it has none."""
     worktreeBranch: str | None = None
+    """The branch of that worktree."""
     spawnedWithWorktree: bool | None = None
+    """True if the CLI made that worktree for the subagent."""
     finished: bool | None = None
+    """True if the subagent has ended."""
 
 
 class Subagent(NamedTuple):

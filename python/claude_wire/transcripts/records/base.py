@@ -16,26 +16,33 @@ class Record(Family, tag_field="type", kw_only=True, frozen=True):
     """
 
     sessionId: str | None = None
+    """The id of the session."""
 
 
 class Entry(Record, kw_only=True, frozen=True):
-    """A record of the tree, with the envelope.
-
-    ``parentUuid`` is the uuid of the previous record in the conversation; null for a root. In the file of a subagent,
-    ``isSidechain`` is true, and ``agentId`` is the id of the subagent. ``timestamp`` is ISO 8601; the timestamps of
-    lines need not ascend. ``slug`` is the name of the session's plan.
-    """
+    """A record of the tree, with the envelope."""
 
     uuid: str
+    """The id of this record."""
     parentUuid: str | None = null()
+    """The uuid of the previous record in the conversation; null for a root."""
     isSidechain: bool | None = None
+    """True in the file of a subagent."""
     agentId: str | None = None
+    """The id of the subagent; None in the main conversation."""
     timestamp: str | None = None
+    """When it was written, in ISO 8601. The times of successive lines need not ascend."""
     # one of external
     userType: str | None = None
+    """The kind of user."""
     # one of sdk-cli, sdk-py, sdk-ts, cli
     entrypoint: str | None = None
+    """What started the CLI: a shell (``cli``, ``sdk-cli``) or one of the SDKs."""
     cwd: str | None = None
+    """The working directory, which can change within a file."""
     version: str | None = None
+    """The version of the CLI."""
     gitBranch: str | None = None
+    """The git branch of ``cwd``; ``HEAD`` or empty if there is none."""
     slug: str | None = None
+    """The name of the session's plan."""

@@ -28,66 +28,101 @@ class PermissionOutcome(Wire, kw_only=True, frozen=True):
     decision: str
     # one of config, hook, user_temporary, user_permanent, user_reject
     source: str | None = None
+    """Who decided: the settings, a hook, or the user, for once or for good."""
     # one of once
     grantScope: str | None = None
+    """For how long the user allowed it."""
     # one of unknown
     reasonCode: str | None = None
-    # one of mode, rule, subcommandResults
+    """The reason as a word, such as ``classifier:auto-mode:unavailable``."""
+    # one of mode, rule, subcommandResults, classifier
     reasonType: str | None = None
-    # the source of the rule, one of cliArg, session, policySettings
+    """What in the settings decided."""
+    # one of cliArg, session, policySettings
     ruleSource: str | None = None
+    """Where the rule that decided comes from."""
 
 
 class TurnPosition(Wire, kw_only=True, frozen=True):
-    """The number of the prompt in its process, from 0, and the number of the turn in the session, from 1."""
+    """The place of a prompt in its process and in its session."""
 
     promptIndex: int | None = None
+    """The number of the prompt in the CLI's process, from 0."""
     turnIndex: int | None = None
+    """The number of the turn in the session, from 1."""
 
 
 class UserRecord(Entry, tag="user", kw_only=True, frozen=True):
     """A prompt, the result of one tool call, or a text that the CLI wrote in place of the user.
 
-    A result has ``sourceToolAssistantUUID``, the uuid of the record with its call, and in the file of the main agent
-    ``toolUseResult``, the structured output of the tool as any JSON. ``isMeta``, ``turnCompanion`` and
-    ``isCompactSummary`` mark texts that the user did not type. In a fork, ``promptId`` is a new id.
+    ``isMeta``, ``turnCompanion`` and ``isCompactSummary`` mark texts that the user did not type.
     """
 
     promptId: str | None = None
+    """The id of the prompt; the results and texts of its turn repeat it. A fork gets new ids."""
     message: MessageParam
+    """The content, with its role."""
     isVisibleInTranscriptOnly: bool | None = None
+    """True for the summary of a compaction, which only the full transcript shows."""
     isCompactSummary: bool | None = None
+    """True for the summary of a compaction."""
     isMeta: bool | None = None
+    """True for a text that the CLI wrote for the model."""
     turnCompanion: bool | None = None
+    """True for an addition to a prompt, such as the text of the command that the prompt names."""
     imagePasteIds: list[int] | None = None
+    """The numbers of the images in the prompt, from 1."""
     queueSkipAttachments: bool | None = None
+    """Observed: true for the notification of a task, and for a reminder beside it."""
     summarizedTurnPromptUuids: list[str] | None = None
+    """On a summary made within a turn, the uuids of the prompts of that turn."""
     toolUseResult: Any = None
+    """The tool's structured output, any JSON; only in the main conversation."""
     mcpMeta: dict[str, Any] | None = None
+    """The parts of an MCP result outside of its content: ``_meta``, ``structuredContent``, ``resourceLinks``."""
     mcpCallNotReadOnly: str | None = None
-    # one of interrupted, user-rejected, permission-rule
+    """Why an MCP call does not count as read-only: ``no_hint`` if the tool does not say so."""
+    # one of interrupted, user-rejected, permission-rule, automode-unavailable
     toolDenialKind: str | None = None
+    """Why the call was not allowed; None if it was allowed."""
     toolEndsTurn: bool | None = None
+    """True for a result that ends the turn, such as that of ``StructuredOutput``."""
     holdsPersonsWords: bool | None = None
+    """True if the user wrote the text of the result, as the reason for a refusal."""
     sandboxed: bool | None = None
+    """Whether the command of a ``Bash`` call ran in a sandbox."""
     sourceToolAssistantUUID: str | None = None
+    """The uuid of the record with the tool call; only on a result."""
     permissionDecision: PermissionOutcome | None = None
+    """Whether the call was allowed, and who decided; only on a result."""
     # one of default, acceptEdits, plan, bypassPermissions, dontAsk, auto
     permissionMode: str | None = None
+    """The permission mode."""
     origin: MessageOrigin | None = None
+    """Where the prompt comes from, if no person typed it."""
     # one of sdk, system, typed
     promptSource: str | None = None
+    """Who sent the prompt: a program, the CLI or a person."""
     # one of sdk, task_notification
     turnOrigin: str | None = None
+    """What started the turn; None on a record that starts no turn."""
     turnPosition: TurnPosition | None = None
+    """The place of the prompt in its process and in its session."""
     turnAttributionKey: str | None = None
+    """Observed: the same as ``uuid``."""
     # one of local, harness, recorded
     rowSource: str | None = None
+    """Observed: ``harness`` for a note of the CLI, ``recorded`` for a subagent's prompt, else ``local``."""
     ownNote: bool | None = None
+    """True if the CLI wrote the text itself, such as ``Output token limit hit.``"""
     repeatsCompactSummary: bool | None = None
+    """Observed: true for the output of ``/compact``."""
     sourceToolUseID: str | None = None
+    """The ``id`` of the ``Skill`` call that added this text."""
     sentAtMs: Number | None = None
+    """When the prompt was sent: Unix time in milliseconds."""
     refusedMessageId: str | None = None
+    """The ``message.id`` of the answer that was refused; only on the note about it."""
 
     @property
     def tool_results(self) -> list[ToolResultBlock]:
@@ -109,52 +144,82 @@ class UserRecord(Entry, tag="user", kw_only=True, frozen=True):
 class AssistantRecord(Entry, tag="assistant", kw_only=True, frozen=True):
     """One block of an answer. All records of an answer have the same ``message.id``; other records may be between them.
 
-    Each has the final usage of the answer. ``requestId`` is the id of the API request, ``requestRef`` the ``id`` of an
-    :class:`ApiRequestRecord`. In a copied answer, ``requestSessionId`` is the session of the original.
-    ``isAbortedMidStream`` marks the last record of an interrupted answer, whose usage is that of its start.
+    Each has the final usage of the answer; the records of an interrupted answer have the usage of its start.
     """
 
     message: ApiMessage
+    """The message of the API, with one block of its content."""
     thinkingDurationMs: Number | None = None
+    """Milliseconds that the model thought; only on thinking blocks."""
     thinkingDisplay: str | None = None
+    """How the thinking is shown; only on thinking blocks. Observed: ``updates``."""
     isApiErrorMessage: bool | None = None
+    """True if the text reports an error of the API."""
     apiErrorStatus: int | None = None
+    """The HTTP status of that error."""
     apiErrorType: str | None = None
+    """The type of that error in the API, such as ``rate_limit_error``."""
     # one of usage_limit_reached
     apiError: str | None = None
+    """The CLI's word for that error."""
     apiErrorParams: dict[str, Any] | None = None
+    """Details of that error, such as ``rate_limit_info``."""
     quotaLimits: dict[str, Any] | None = None
+    """The rate limits at a ``rate_limit`` error, with the fields of :class:`~claude_wire.RateLimitInfo`."""
     toolInputStreamMs: Number | None = None
+    """Milliseconds in which the input of the tool call streamed."""
     serverClassifierRequest: str | None = None
+    """Observed: a UUID, the same on all records of an answer, mostly absent."""
     apiBlockIndex: int | None = None
+    """The index of the block in the answer, from 0."""
     requestId: str | None = None
+    """The API's id of the request."""
     error: str | None = None
+    """Why the API refused, such as ``rate_limit`` or ``unknown``."""
     requestRef: str | None = None
+    """The ``id`` of the :class:`ApiRequestRecord`."""
     requestedModel: str | None = None
+    """The model that the CLI asked for; ``message.model`` answered."""
     promptCacheRequested: str | None = None
+    """How long the API was asked to cache the prompt: ``5m`` or ``1h``."""
     attributionMcpServer: str | None = None
+    """The MCP server of the call whose result the answer follows."""
     attributionMcpTool: str | None = None
+    """The MCP tool of that call, without its server."""
     attributionSkill: str | None = None
+    """The skill or command that is at work."""
     attributionAgent: str | None = None
+    """The type of the subagent, such as ``general-purpose``."""
     attributionPlugin: str | None = None
+    """The plugin whose skill, subagent or MCP server is at work."""
     isAbortedMidStream: bool | None = None
+    """True on the last record of an interrupted answer."""
     effort: str | None = None
+    """The effort level of the request, such as ``medium``."""
     perTurnEffort: str | None = None
+    """The effort level of the turn, such as ``medium``."""
     failedResponseHadNoToolCall: bool | None = None
+    """Observed: true on reports of an API error."""
     # one of model, other
     madeBy: str | None = None
+    """``model``, or ``other`` for a text of the CLI."""
     requestSessionId: str | None = None
+    """On a copied answer, the session of the original."""
 
 
 class AttachmentRecord(Entry, tag="attachment", kw_only=True, frozen=True):
-    """Information from the CLI for the model, outside of the conversation. ``rendered`` is the text for the model."""
+    """Information from the CLI for the model, outside of the conversation."""
 
     attachment: Attachment
     rendered: list[Any] | None = None
+    """The text for the model, as messages; None if the model gets no text."""
     # one of system, user
     renderedRole: str | None = None
+    """The role of that text in the request to the API."""
     renderedBesideToolResult: bool | None = None
+    """True if that text is put into the message of a tool result."""
     renderedInHumanTurn: list[Any] | None = None
+    """The text for the model if the user speaks in the same turn."""
 
     @property
     def message(self) -> MessageParam | None:
@@ -169,8 +234,10 @@ class AttachmentRecord(Entry, tag="attachment", kw_only=True, frozen=True):
 
 
 class ProgressRecord(Entry, tag="progress", kw_only=True, frozen=True):
-    """The progress of a tool, a hook or a subagent, from older CLIs. ``data`` has a ``type``."""
+    """The progress of a tool, a hook or a subagent, from older CLIs."""
 
     data: dict[str, Any] | None = None
+    """The progress itself, with its kind in ``type``."""
     toolUseID: str | None = None
     parentToolUseID: str | None = None
+    """The ``id`` of the tool call."""

@@ -23,67 +23,90 @@ __all__ = [
 
 
 class SystemRecord(Entry, tag="system", kw_only=True, frozen=True):
-    """The base class of ``system`` records. ``content`` is a text for the user."""
+    """The base class of ``system`` records."""
 
     subtype: str
+    """The kind of system record."""
     content: str | None = None
+    """A text for the user."""
     # one of info, warning, error, suggestion
     level: str | None = None
+    """How to show it."""
     isMeta: bool | None = None
+    """Observed: false or absent."""
 
 
 class ApiErrorRecord(SystemRecord, kw_only=True, frozen=True):
-    """An API request has failed. The CLI repeats it after ``retryInMs`` milliseconds."""
+    """An API request has failed. The CLI repeats it."""
 
     subtype: Literal["api_error"] = constant("api_error")
     error: dict[str, Any] | None = None
+    """The error, with a ``message``."""
     cause: Any = None
     retryInMs: Number | None = None
+    """Milliseconds until the retry."""
     retryAttempt: int | None = None
+    """The number of this retry, from 1."""
     maxRetries: int | None = None
+    """The number of retries after which the CLI gives up."""
     source: str | None = None
+    """What is repeated. Observed: ``request_retry``, ``connection_retry``."""
 
 
 class KeptSegment(Wire, kw_only=True, frozen=True):
-    """The first and last record of those that a compaction has kept. ``anchorUuid`` is now the record before them."""
+    """The first and the last of the successive records that a compaction has kept, by uuid."""
 
     headUuid: str
+    """The uuid of the first record."""
     anchorUuid: str
+    """The uuid of the record that is now before them: the summary."""
     tailUuid: str
+    """The uuid of the last record."""
 
 
 class KeptMessages(Wire, kw_only=True, frozen=True):
-    """The records that a compaction has kept. ``anchorUuid`` is now the record before them."""
+    """The records that a compaction has kept, by uuid."""
 
     anchorUuid: str
+    """The uuid of the record that is now before them: the summary."""
     uuids: list[str]
+    """The uuids of the records, in their order."""
     allUuids: list[str] | None = None
+    """Observed: always the same as ``uuids``."""
 
 
 class CompactFacts(Wire, kw_only=True, frozen=True):
-    """Details of a compaction: tokens before and after, and the uuids of the records that the model still sees."""
+    """The cause, size and duration of a compaction."""
 
     # one of auto, manual
     trigger: str
+    """``manual`` for ``/compact``, ``auto`` otherwise."""
     preTokens: Number | None = None
+    """The tokens of the conversation before the compaction."""
     preCompactOrganizationsCoverStart: bool | None = None
+    """Observed: always false."""
     durationMs: Number | None = None
+    """Milliseconds that the compaction took."""
     preservedSegment: KeptSegment | None = None
+    """The records that were kept, by their first and last; None if no record was kept."""
     preservedMessages: KeptMessages | None = None
+    """The records that were kept, one by one; None if no record was kept."""
     postTokens: Number | None = None
+    """The tokens of the conversation after the compaction."""
     cumulativeDroppedTokens: Number | None = None
+    """The tokens that all compactions of the session have dropped."""
     runningTurnPrompt: dict[str, Any] | None = None
+    """Present if the compaction happened within a turn. Observed: an empty object."""
 
 
 class CompactBoundaryRecord(SystemRecord, kw_only=True, frozen=True):
-    """After this record the model sees a summary of the earlier records. It is a root of the tree.
-
-    ``logicalParentUuid`` is the uuid of the last record before the compaction.
-    """
+    """After this record the model sees a summary of the earlier records. It is a root of the tree."""
 
     subtype: Literal["compact_boundary"] = constant("compact_boundary")
     logicalParentUuid: str | None = null()
+    """The uuid of the last record before the compaction."""
     compactMetadata: CompactFacts | None = None
+    """Details of the compaction."""
 
 
 class InformationalRecord(SystemRecord, kw_only=True, frozen=True):
@@ -97,9 +120,13 @@ class LocalCommandRecord(SystemRecord, kw_only=True, frozen=True):
 
     subtype: Literal["local_command"] = constant("local_command")
     commandRun: dict[str, Any] | None = None
+    """The ``command``, without its slash, and its ``args``."""
     commandOutcome: dict[str, Any] | None = None
+    """Why the command did not run. Observed: the ``kind`` ``unavailable_headless``."""
     submitUuid: str | None = None
+    """The uuid of the prompt on the stream."""
     contextUsage: ContextUsage | None = None
+    """The numbers that ``/context`` shows."""
 
 
 class ModelFallbackRecord(SystemRecord, kw_only=True, frozen=True):
@@ -107,6 +134,7 @@ class ModelFallbackRecord(SystemRecord, kw_only=True, frozen=True):
 
     subtype: Literal["model_fallback"] = constant("model_fallback")
     trigger: str | None = None
+    """The reason, such as ``overloaded``."""
     originalModel: str | None = None
     fallbackModel: str | None = None
 
@@ -116,11 +144,20 @@ class StopHookSummaryRecord(SystemRecord, kw_only=True, frozen=True):
 
     subtype: Literal["stop_hook_summary"] = constant("stop_hook_summary")
     hookCount: int | None = None
+    """The number of hooks that ran."""
     hookInfos: list[Any] | None = None
+    """For each hook its ``command``, and perhaps its ``durationMs`` in milliseconds."""
     hookErrors: list[Any] | None = None
+    """The texts of the errors."""
     failedHookErrorIndexes: list[int] | None = None
+    """The indexes, in ``hookErrors``, of the errors of failed hooks."""
     hookAdditionalContext: list[Any] | None = None
+    """The texts of the hooks for the model."""
     preventedContinuation: bool | None = None
+    """True if a hook stopped the agent."""
     stopReason: str | None = None
+    """Why a hook stopped the agent; else empty."""
     hasOutput: bool | None = None
+    """True if a hook wrote something."""
     toolUseID: str | None = None
+    """The id of this run of the hooks."""
