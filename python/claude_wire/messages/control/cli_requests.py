@@ -37,6 +37,7 @@ class CanUseToolRequest(ControlRequestBody[PermissionResult], tag="can_use_tool"
     tool_name: str
     """The name of the tool; ``mcp__SERVER__TOOL`` for one of an MCP server."""
     mcp_server: McpServerProvenance | None = None
+    """The MCP server of the tool; None for a tool that is not of an MCP server."""
     display_name: str | None = None
     """The name of the tool for people."""
     input: dict[str, Any]
@@ -50,20 +51,27 @@ class CanUseToolRequest(ControlRequestBody[PermissionResult], tag="can_use_tool"
     blocked_path: str | None = None
     """The path outside of the session's directories, if that is why the CLI asks."""
     server_policy_ask_only: bool | None = None
+    """Only for MCP tools. Observed: true for servers of the host, false for others."""
     # one of rule, mode, subcommandResults, permissionPromptTool, hook, asyncAgent, sandboxOverride, workingDir,
     # safetyCheck, classifier, other
     decision_reason_type: str | None = None
+    """The kind of that reason. New values may come."""
     tool_use_id: str | None = None
     """The id of the tool call."""
     classifier_approvable: bool | None = None
+    """False if a safety check wants a person, true if a classifier may decide; None without safety check."""
     suppress_always_allow_rule: bool | None = None
+    """True if the host must not offer to allow the tool for good."""
     default_to_no: bool | None = None
+    """True if the host must not preselect the approval."""
     matched_ask_rule: MatchedAskRule | None = None
+    """The user's own ``ask`` rule that forced the question."""
     title: str | None = None
     """A title for the question."""
     agent_id: str | None = None
     """The id of the subagent that asks."""
     requires_user_interaction: bool | None = None
+    """True if a person must answer in the session, not with one tap elsewhere."""
 
     def allow(
         self,
@@ -88,16 +96,17 @@ class HookCallbackRequest(
 ):
     """The CLI runs a hook of the host and waits for its output.
 
-    Several may be open at once, one for each registered callback. ``callback_id`` is one of the ids that the host
-    chose in :class:`HookCallbackMatcher`; ``input`` describes the event. ``tool_use_id`` is the id of a tool use for
-    tool events, and some other unique string for the rest. Answer ``{}`` to change nothing.
+    Several may be open at once, one for each registered callback. Answer ``{}`` to change nothing.
     """
 
     sent_by: ClassVar[Sender] = "agent"
 
     callback_id: str
+    """The id that the host chose in :class:`HookCallbackMatcher`."""
     input: HookInput
+    """The event. Its ``hook_event_name`` selects the class."""
     tool_use_id: str | None = None
+    """The ``id`` of the tool call; for events that are not about a tool, another unique string."""
 
     @property
     def name(self) -> str | None:
@@ -124,6 +133,7 @@ class McpMessageResponse(Wire, kw_only=True, frozen=True):
     """
 
     mcp_response: dict[str, Any] | None = None
+    """The JSON-RPC reply."""
 
 
 class McpMessageRequest(ControlRequestBody[McpMessageResponse], tag="mcp_message", kw_only=True, frozen=True):
@@ -137,49 +147,63 @@ class McpMessageRequest(ControlRequestBody[McpMessageResponse], tag="mcp_message
     sent_by: ClassVar[Sender] = "both"
 
     server_name: str
+    """The name of the server, as registered in ``initialize``."""
     message: dict[str, Any]
+    """The JSON-RPC message: a request, a notification or a response."""
 
 
 class ElicitationResponse(Wire, kw_only=True, rename={"meta": "_meta"}, frozen=True):
     """The user's answer to an MCP server that asked for input.
 
-    With ``accept``, ``content`` should match the requested schema. ``decline`` means that the user refused, ``cancel``
-    that the user did not decide. A host that cannot ask should answer ``decline``.
+    A host that cannot ask should answer ``decline``.
     """
 
     # one of accept, decline, cancel
     action: str
+    """``decline`` if the user refused, ``cancel`` if the user did not decide."""
     content: dict[str, Any] | None = None
+    """The filled form, with ``accept``. It should match the requested schema."""
     meta: dict[str, Any] | None = None
+    """``_meta`` on the wire: data for the server."""
 
 
 class ElicitationRequest(ControlRequestBody[ElicitationResponse], tag="elicitation", kw_only=True, frozen=True):
     """An MCP server asks the user for input; the tool that asked waits for the answer.
 
-    In the mode ``form`` the answer should match ``requested_schema``, whose keys ``property_order`` lists in the
-    server's order; in the mode ``url`` the user is to open ``url``. Servers run by the host cannot ask this way: an
-    ``elicitation/create`` sent in ``mcp_message`` is answered with ``Method not found``.
+    Servers run by the host cannot ask this way: an ``elicitation/create`` sent in ``mcp_message`` is answered with
+    ``Method not found``.
     """
 
     sent_by: ClassVar[Sender] = "agent"
 
     mcp_server_name: str
+    """The name of the MCP server that asks."""
     message: str
+    """The question, as text for the user."""
     # one of form, url
     mode: str | None = None
+    """How the user answers: in a form, or at a web page."""
     url: str | None = None
+    """The page to open, in the mode ``url``."""
     elicitation_id: str | None = None
+    """The id of the question; :class:`ElicitationCompleteMessage` repeats it. Only in the mode ``url``."""
     requested_schema: dict[str, Any] | None = None
+    """The JSON schema of the answer, in the mode ``form``."""
     property_order: list[str] | None = None
+    """The keys of ``requested_schema`` in the server's order."""
     title: str | None = None
+    """A title for the question."""
     display_name: str | None = None
+    """The name of the tool or server for people."""
     description: str | None = None
+    """A description of the question, for people."""
 
 
 class UserDialogCompleted(Wire, tag_field="behavior", tag="completed", kw_only=True, frozen=True):
-    """The user has answered a dialog; the shape of ``result`` depends on its kind."""
+    """The user has answered a dialog."""
 
     result: Any
+    """The answer, any JSON; its form depends on ``dialog_kind``."""
 
 
 class UserDialogCancelled(Wire, tag_field="behavior", tag="cancelled", frozen=True):
@@ -198,12 +222,14 @@ class RequestUserDialogRequest(
 ):
     """The CLI asks the host to show a dialog and waits for the user's choice.
 
-    Sent only for kinds that the host listed in :attr:`InitializeRequest.supportedDialogKinds`. ``dialog_kind`` decides
-    the shape of ``payload``. It may have values not known today: a host that does not know one must not answer at all.
+    Sent only for kinds that the host listed in :attr:`InitializeRequest.supportedDialogKinds`.
     """
 
     sent_by: ClassVar[Sender] = "agent"
 
     dialog_kind: str
+    """The kind of dialog. A host must not answer a kind that it does not know."""
     payload: dict[str, Any]
+    """The content of the dialog; its form depends on ``dialog_kind``."""
     tool_use_id: str | None = None
+    """The ``id`` of the tool call that the dialog is about."""

@@ -27,16 +27,16 @@ RequestId: TypeAlias = str | Number | UnsetType | None
 class ControlRequest(MessageBase, tag="control_request", frozen=True):
     """One side asks the other for something and waits for a :class:`ControlResponse`.
 
-    ``request_id`` is the sender's choice and must be unique among its open requests. Use a string: every peer takes
-    that. Numbers are repeated in the answer, and a request without an id (``UNSET``) has an answer without one. Answer
-    each id once, even if it arrives twice, and answer requests that are not supported with a :class:`ControlError`;
-    only dialogs of an unknown kind stay unanswered.
+    Answer each id once, even if it arrives twice, and answer requests that are not supported with a
+    :class:`ControlError`; only dialogs of an unknown kind stay unanswered.
     """
 
     sent_by: ClassVar[Sender] = "both"
 
     request_id: RequestId
+    """The sender's choice, unique among its open requests; the answer repeats it. Use a string."""
     request: ControlRequestPayload
+    """The body. Its ``subtype`` selects the class."""
 
 
 class ControlCancelRequest(MessageBase, tag="control_cancel_request", frozen=True):
@@ -49,39 +49,47 @@ class ControlCancelRequest(MessageBase, tag="control_cancel_request", frozen=Tru
     sent_by: ClassVar[Sender] = "both"
 
     request_id: RequestId
+    """The id of the control request that is withdrawn."""
     takes_late_allow: bool | None = None
     tool_use_id: str | None = None
+    """The ``id`` of the tool call that the withdrawn request was about."""
 
 
 class ControlSuccess(Wire, tag_field="subtype", tag="success", kw_only=True, frozen=True):
-    """A request was handled; ``response`` is the payload.
+    """A request was handled.
 
-    Absent, null and ``{}`` are all plain acknowledgements. The answer to ``initialize`` has the ``pending_...`` lists:
-    earlier requests of the CLI that still wait for an answer. One of them may also arrive as a request of its own;
-    answer it once.
+    The answer to ``initialize`` has the ``pending_...`` lists: earlier requests of the CLI that still wait for an
+    answer. One of them may also arrive as a request of its own; answer it once.
     """
 
     request_id: RequestId
+    """The id of the control request."""
     response: dict[str, Any] | UnsetType | None = UNSET
+    """The payload. Absent, null and ``{}`` are all plain acknowledgements."""
     pending_permission_requests: list[ControlRequest | OrUnknownObject] | None = None
+    """The open ``can_use_tool`` requests. None in older CLIs."""
     pending_user_dialog_requests: list[ControlRequest | OrUnknownObject] | None = None
+    """The open ``request_user_dialog`` requests. None in older CLIs."""
     pending_elicitation_requests: list[ControlRequest | OrUnknownObject] | None = None
+    """The open ``elicitation`` requests. None if the CLI does not list them."""
 
 
 class ControlError(Wire, tag_field="subtype", tag="error", kw_only=True, frozen=True):
-    """A request failed or was refused.
-
-    ``error`` is text for people, empty if it was absent. ``error_code`` may have values not known today. It is a word
-    such as ``unsupported_request``, and is often absent.
-    """
+    """A request failed or was refused."""
 
     request_id: RequestId
+    """The id of the control request."""
     error: str = ""
+    """What failed, as text for people; empty if it was absent."""
     error_code: str | None = None
+    """A word for the error, such as ``unsupported_request``. Often absent. New values may come."""
     model: str | None = None
     pending_permission_requests: list[ControlRequest | OrUnknownObject] | None = None
+    """The open ``can_use_tool`` requests."""
     pending_user_dialog_requests: list[ControlRequest | OrUnknownObject] | None = None
+    """The open ``request_user_dialog`` requests."""
     pending_elicitation_requests: list[ControlRequest | OrUnknownObject] | None = None
+    """The open ``elicitation`` requests."""
 
 
 #: A control response succeeds or fails.
@@ -98,10 +106,14 @@ class ControlResponse(MessageBase, tag="control_response", frozen=True):
     sent_by: ClassVar[Sender] = "both"
 
     response: ControlAnswer
+    """The outcome, with the ``request_id`` and the payload."""
     # Remote transports add these.
     session_id: str | None = None
+    """The id of the session. Only from remote transports."""
     uuid: str | None = None
+    """The id of this message. Only from remote transports."""
     live_only: bool | None = None
+    """True if a remote transport sends the answer to connected clients only and does not store it."""
 
     @classmethod
     def success(cls, request_id: RequestId, payload: Wire | dict[str, Any] | None = None) -> Self:

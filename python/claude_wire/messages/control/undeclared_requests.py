@@ -44,11 +44,13 @@ class GenerateSessionTitleRequest(
 ):
     """Makes the CLI create a title for the session.
 
-    The answer has ``title``, null if that failed. The title is made from ``description``.
+    The answer has ``title``, null if that failed.
     """
 
     description: str | None = None
+    """The text that the title is made from."""
     persist: bool | None = None
+    """Whether to store the title."""
 
 
 class SideQuestionRequest(ControlRequestBody[dict[str, Any]], tag="side_question", kw_only=True, frozen=True):
@@ -59,16 +61,16 @@ class SideQuestionRequest(ControlRequestBody[dict[str, Any]], tag="side_question
     """
 
     question: str | None = None
+    """The question to the model."""
 
 
 class SetCwdRequest(ControlRequestBody[dict[str, Any]], tag="set_cwd", kw_only=True, frozen=True):
-    """Changes the working directory of the session.
-
-    ``path`` must be given and not be empty: a request with ``cwd`` alone is refused.
-    """
+    """Changes the working directory of the session."""
 
     cwd: str | None = None
+    """Not enough alone: the CLI refuses a request without ``path``."""
     path: str | None = None
+    """The new working directory. Required, not empty."""
 
 
 class GetMemoryDialogRequest(ControlRequestBody[dict[str, Any]], tag="get_memory_dialog", frozen=True):
@@ -84,6 +86,7 @@ class SetPromptSuggestionsPausedRequest(
     """Pauses prompt suggestions, or resumes them."""
 
     paused: bool | None = None
+    """True pauses, false resumes."""
 
 
 class SubmitFeedbackRequest(ControlRequestBody[dict[str, Any]], tag="submit_feedback", frozen=True):
@@ -110,45 +113,53 @@ class McpAuthenticateRequest(ControlRequestBody[dict[str, Any]], tag="mcp_authen
     """
 
     serverName: str
+    """The configured name of the server."""
     redirectUri: str | None = None
+    """The address that the sign-in page leads back to."""
 
 
 class McpOAuthCallbackUrlRequest(
     ControlRequestBody[dict[str, Any]], tag="mcp_oauth_callback_url", kw_only=True, frozen=True
 ):
-    """Gives the CLI the address to which a sign-in has led back. The address has a ``code`` or an ``error``."""
+    """Gives the CLI the address to which a sign-in has led back."""
 
     serverName: str
+    """The configured name of the server."""
     callbackUrl: str
+    """The whole address, with its ``code`` or ``error``."""
 
 
 class McpClearAuthRequest(ControlRequestBody[dict[str, Any]], tag="mcp_clear_auth", kw_only=True, frozen=True):
     """Signs out of an MCP server: its tokens are revoked and forgotten."""
 
     serverName: str
+    """The configured name of the server."""
 
 
 class SetMcpPermissionModeOverrideRequest(
     ControlRequestBody[dict[str, Any]], tag="set_mcp_permission_mode_override", kw_only=True, frozen=True
 ):
-    """Makes the tools of one MCP server ask for permission, even if the session's mode would allow them.
-
-    ``mode`` is ``default`` or ``auto``, and null ends the override; any other mode is refused.
-    """
+    """Makes the tools of one MCP server ask for permission, even if the session's mode would allow them."""
 
     serverName: str
+    """The configured name of the server."""
     mode: str | None = null()
+    """``default`` or ``auto``; null ends the override. Any other mode is refused."""
 
 
 class MessageRatedRequest(ControlRequestBody[dict[str, Any]], tag="message_rated", kw_only=True, frozen=True):
-    """Records a user's rating of an assistant message; ``cleared`` removes the rating."""
+    """Records a user's rating of an assistant message."""
 
     messageUuid: str
+    """The uuid of the message."""
     # one of positive, negative
     sentiment: str
+    """The rating."""
     # one of tool_use, assistant_text
     surface: str | None = None
+    """The kind of content that was rated."""
     cleared: bool | None = None
+    """True removes the rating."""
 
 
 class ReloadConnectorsRequest(ControlRequestBody[dict[str, Any]], tag="reload_connectors", frozen=True):
