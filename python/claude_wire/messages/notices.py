@@ -41,6 +41,7 @@ class ToolProgressMessage(MessageBase, tag="tool_progress", kw_only=True, frozen
     tool_use_id: str
     """The ``id`` of the tool call; made up if ``heartbeat`` is true."""
     tool_name: str
+    """The name of the tool; ``mcp__SERVER__TOOL`` for one of an MCP server."""
     parent_tool_use_id: str | None = null()
     """The call whose subagent calls the tool; on a heartbeat, the running call itself."""
     elapsed_time_seconds: Number
@@ -129,6 +130,7 @@ class RateLimitInfo(Wire, kw_only=True, frozen=True):
     isUsingOverage: bool | None = None
     """True if requests are now charged as extra usage."""
     overageInUse: bool | None = None
+    """The official SDK treats it like ``isUsingOverage``."""
     overageEnabled: bool | None = None
     surpassedThreshold: Number | None = None
     """The fraction whose crossing caused a warning, such as ``0.9``."""

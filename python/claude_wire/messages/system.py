@@ -210,6 +210,7 @@ class StatusMessage(SystemMessage, kw_only=True, frozen=True):
     user_message_uuids: list[str] | None = None
     """The uuids of all prompts that this turn answers."""
     compact_output_chars: int | None = None
+    """Observed: 0, in a message about ``compacting``."""
     resume_held_for_plan: bool | None = None
 
 
@@ -276,6 +277,7 @@ class PermissionDeniedMessage(SystemMessage, kw_only=True, frozen=True):
 
     subtype: Literal["permission_denied"] = constant("permission_denied")
     tool_name: str
+    """The name of the tool; ``mcp__SERVER__TOOL`` for one of an MCP server."""
     tool_use_id: str
     """The ``id`` of the tool call."""
     agent_id: str | None = None
@@ -365,6 +367,7 @@ class InformationalMessage(SystemMessage, kw_only=True, frozen=True):
     prompt_submit_outcome: dict[str, Any] | None = None
     model_restriction: dict[str, Any] | None = None
     isMeta: bool | None = None
+    """Observed: false or absent."""
     timestamp: str | None = None
     """When it was written, in ISO 8601."""
     hook_no_verdict: dict[str, Any] | None = None

@@ -70,6 +70,7 @@ class AutoMode(Wire, tag_field="type", tag="auto_mode", kw_only=True, frozen=Tru
     finishExposedWork: bool | None = None
     bashFirst: bool | None = None
     bashFirstSteer: str | None = None
+    """Observed: ``relaxed``."""
     steerOnly: bool | None = None
     bypass: bool | None = None
 
@@ -176,6 +177,7 @@ class HookNonBlockingError(Wire, tag_field="type", tag="hook_non_blocking_error"
     stderr: str | None = None
     """What the command wrote to standard error, or the CLI's own error."""
     stdout: str | None = None
+    """What the command wrote, or the answer of the model."""
     exitCode: int | None = None
     """The exit code of the hook's command."""
     command: str | None = None
