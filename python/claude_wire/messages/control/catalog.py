@@ -132,7 +132,7 @@ class SdkPluginConfig(Wire, tag_field="type", tag="local", frozen=True):
     """A plugin directory to load; ``local`` is the only type there is."""
 
     path: str
-    """The plugin's directory."""
+    """The folder of the plugin."""
     skipMcpDiscovery: bool | None = None
     """True leaves out the plugin's MCP servers, for a host that connects them itself."""
 
@@ -142,11 +142,11 @@ class LoadedPlugin(Wire, kw_only=True, frozen=True):
 
     name: str
     path: str
-    """The plugin's directory; ``builtin`` for plugins that come with the CLI."""
+    """The folder of the plugin; ``builtin`` for a plugin that is part of the CLI."""
     source: str | None = None
-    """The plugin and its marketplace, such as ``cc-plugin-privacy@builtin`` or ``plug@inline``."""
+    """The plugin with its marketplace, such as ``plug@inline``."""
     version: str | None = None
-    """The version in the plugin's manifest, unchecked; None if it has none."""
+    """The version in the plugin's ``plugin.json``; None if the file has none."""
 
 
 class PluginCacheImpact(Wire, frozen=True):

@@ -57,7 +57,7 @@ class CanUseToolRequest(ControlRequestBody[PermissionResult], tag="can_use_tool"
     decision_reason_type: str | None = None
     """The kind of that reason. New values may come."""
     tool_use_id: str | None = None
-    """The id of the tool call."""
+    """The ``id`` of the tool call."""
     classifier_approvable: bool | None = None
     """False if a safety check wants a person, true if a classifier may decide; None without safety check."""
     suppress_always_allow_rule: bool | None = None

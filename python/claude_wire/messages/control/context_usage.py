@@ -22,7 +22,7 @@ class ContextCategory(Wire, kw_only=True, frozen=True):
     # one of skills, system_prompt, system_tools, mcp_tools, mcp_instructions, mcp_tools_deferred,
     # system_tools_deferred, custom_agents, memory_files, messages, autocompact_buffer, compact_buffer, free_space
     id: str | None = None
-    """The category. Unlike ``name``, it does not change with the language. None in older CLIs."""
+    """The category. Unlike ``name``, it stays the same in later CLIs. None in older ones."""
     name: str
     """The name for display, such as ``Messages``."""
     tokens: int

@@ -98,7 +98,7 @@ class InitializeResponse(Wire, kw_only=True, frozen=True):
     session_state: str | None = None
     """What the session does, such as ``idle``; as in :class:`SessionStateChangedMessage`."""
     capabilities: list[str] | None = None
-    """Words for what this CLI can do, such as ``reload_plugins_refuse_if_busy_v1``."""
+    """The protocol features that this CLI supports, such as ``interrupt_receipt_v1``. Ignore unknown ones."""
     pid: int | None = None
     """The process id of the CLI."""
     hooks_when_unanswered_kept: int | None = None

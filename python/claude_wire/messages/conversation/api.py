@@ -149,9 +149,8 @@ InputTransformation: TypeAlias = (
 class ApiMessage(Wire, kw_only=True, frozen=True):
     """A message of the model, as the API returned it.
 
-    Only ``content`` is always there: dialects leave out the rest. In an :class:`AssistantMessage` it holds one
-    finished block at a time, several lines sharing ``id``; ``stop_reason`` then stays null, even with the last block.
-    ``model`` is ``<synthetic>`` on messages that the CLI wrote itself, such as API errors and the output of commands.
+    Only ``content`` is always there: dialects leave out the rest. An :class:`AssistantMessage` has one finished block
+    of the message at a time.
     """
 
     id: str | None = None
@@ -161,13 +160,13 @@ class ApiMessage(Wire, kw_only=True, frozen=True):
     role: str | None = None
     """``assistant``."""
     model: str | None = None
-    """The model that answered; ``<synthetic>`` if the CLI wrote the text."""
+    """The model that answered; ``<synthetic>`` if the CLI wrote the text, such as an API error."""
     content: list[ContentBlock]
     """The blocks: texts, thinking, uses of tools."""
     # one of end_turn, max_tokens, stop_sequence, tool_use, pause_turn, compaction, refusal,
     # model_context_window_exceeded
     stop_reason: str | None = null()
-    """Why the model stopped; null in an :class:`AssistantMessage` of a stream."""
+    """Why the model stopped; null in an :class:`AssistantMessage` of a stream, even with the last block."""
     stop_sequence: str | None = null()
     """The stop sequence that ended the answer; null if another reason ended it."""
     usage: Usage | None = None

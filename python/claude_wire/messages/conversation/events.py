@@ -52,7 +52,7 @@ class SignatureDelta(Wire, tag_field="type", tag="signature_delta", frozen=True)
     """The signature of a thinking block, at its end."""
 
     signature: str
-    """The signature that the API checks when the block is sent back. Opaque."""
+    """Opaque; send it back unchanged."""
 
 
 class CitationsDelta(Wire, tag_field="type", tag="citations_delta", frozen=True):
@@ -67,7 +67,7 @@ class CompactionDelta(Wire, tag_field="type", tag="compaction_delta", frozen=Tru
     content: str | UnsetType | None = UNSET
     """The summary; null if it failed."""
     encrypted_content: str | UnsetType | None = UNSET
-    """Opaque data, to be sent back unchanged."""
+    """Opaque; send it back unchanged."""
 
 
 #: The addition that one content block delta makes.

@@ -60,7 +60,7 @@ class UserMessage(MessageBase, tag="user", kw_only=True, frozen=True, metaclass=
     subagent_type: str | None = None
     """The type of the subagent, such as ``general-purpose``."""
     task_description: str | None = None
-    """The task of that subagent, in a few words."""
+    """The task of the subagent, in a few words."""
     isSynthetic: bool | None = None
     """True for a text that the CLI wrote, not a user."""
     # one of now, next, later
@@ -79,13 +79,10 @@ class UserMessage(MessageBase, tag="user", kw_only=True, frozen=True, metaclass=
     file_attachments: list[Any] | None = None
     """Files that came with the prompt; the form of an item is not known."""
     interrupted_message_id: str | None = None
-    """Probably the API's id of the answer that an interrupt cut off. Not observed."""
     refused_message_id: str | None = None
     """The API's id of the answer that a safety classifier stopped."""
     retracted_message_uuids: list[str] | None = None
-    """Probably the uuids of withdrawn messages. Not observed."""
     plugin_prompt: dict[str, Any] | None = None
-    """Data about a prompt of a plugin. Not observed."""
 
     @classmethod
     def of(
@@ -164,7 +161,7 @@ class AssistantMessage(MessageBase, tag="assistant", kw_only=True, rename={"mode
     subagent_type: str | None = None
     """The type of the subagent, such as ``general-purpose``."""
     task_description: str | None = None
-    """The task of that subagent, in a few words."""
+    """The task of the subagent, in a few words."""
     local_command_outcome: dict[str, Any] | None = None
     """Why a local command gave no result; ``kind`` is, for example, ``unavailable_headless`` or ``failed``."""
     aborted: bool | None = None
@@ -201,11 +198,9 @@ class AssistantMessage(MessageBase, tag="assistant", kw_only=True, rename={"mode
     api_error_params: dict[str, Any] | None = None
     """Data about that error, such as ``rate_limit_info``: the ``rate_limit_info`` of a :class:`RateLimitEvent`."""
     api_error_code: str | None = None
-    """A code of that error. Not observed."""
     api_error_origin: str | None = None
-    """The origin of that error. Not observed."""
     error_details: str | None = None
-    """More text about that error. Not observed."""
+    """More text about that error."""
 
     @classmethod
     def of(
@@ -253,9 +248,9 @@ class StreamEvent(MessageBase, tag="stream_event", kw_only=True, frozen=True):
     session_id: str | None = None
     """The id of the session."""
     parent_tool_use_id: str | None = null()
-    """The tool call whose subagent writes; None in the main conversation."""
+    """The tool call whose subagent speaks; None in the main conversation."""
     uuid: str | None = None
-    """The id of this line."""
+    """The id of this message."""
     api_message_id: str | None = None
     """The ``message.id`` that the event belongs to."""
     ttft_ms: Number | None = None
@@ -273,7 +268,6 @@ class StreamEvent(MessageBase, tag="stream_event", kw_only=True, frozen=True):
     resume_reason: str | None = None
     """Why the turn goes on after a worker restart, such as ``interrupted_turn``; None in other turns."""
     text_runs_joined: bool | None = None
-    """Not observed."""
 
     @property
     def text_delta(self) -> str | None:

@@ -120,13 +120,13 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
     result: str | None = None
     """The last text of the turn, or the text of an API failure."""
     structured_output: Any = None
-    """The output for ``json_schema``, as plain JSON."""
+    """The output that meets the JSON schema, as plain JSON; None if no schema was given or none was met."""
     ttft_ms: Number | None = None
     """Milliseconds from the start of the turn to the first token."""
     duration_ms: Number | None = None
     """Milliseconds of this turn, waits for permission included."""
     uuid: str | None = None
-    """The id of this line."""
+    """The id of this message."""
     begun_message_ids: list[str] | None = None
     """The API's ids of the answers that began to stream in this turn; only if it streamed."""
     ttft_stream_ms: Number | None = None
@@ -136,9 +136,9 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
     first_content_frame_ms: Number | None = None
     """Milliseconds from the start of the turn to the first content of the answer."""
     user_message_uuid: str | None = None
-    """The uuid of the prompt that it answers."""
+    """The uuid of the prompt that this turn answers."""
     user_message_uuids: list[str] | None = None
-    """The uuids of all prompts that it answers, merged ones included."""
+    """The uuids of all prompts that this turn answers, merged ones included."""
     local_command: str | None = None
     """The name of the local command that the turn ran instead of the model, without the slash."""
     request_sent_wall_ms: Number | None = None

@@ -147,7 +147,7 @@ class PreCompactHookInput(HookInputBase, tag="PreCompact", kw_only=True, frozen=
 
     # one of auto, manual
     trigger: str
-    """``manual`` for ``/compact``, ``auto`` for a full context window."""
+    """``manual`` for ``/compact``, ``auto`` otherwise."""
     custom_instructions: str | None = null()
     """The text after ``/compact``; null if there is none."""
 
@@ -160,7 +160,7 @@ class PostCompactHookInput(HookInputBase, tag="PostCompact", kw_only=True, froze
 
     # one of auto, manual
     trigger: str
-    """``manual`` for ``/compact``, ``auto`` for a full context window."""
+    """``manual`` for ``/compact``, ``auto`` otherwise."""
     compact_summary: str
     """The summary that replaces the conversation."""
 
@@ -186,7 +186,7 @@ class _ModelSwitchHookInput(HookInputBase, kw_only=True, frozen=True):
     """What caching ``context_tokens`` for the new model costs, in US dollars, without the answer."""
     # one of default, configured, catalog
     pricing: str
-    """The prices of that estimate: list prices, those of managed settings, or a default for an unknown model."""
+    """``catalog`` for list prices, ``configured`` for managed settings, ``default`` for an unknown model."""
 
 
 class PreModelSwitchHookInput(_ModelSwitchHookInput, tag="PreModelSwitch", kw_only=True, frozen=True):
