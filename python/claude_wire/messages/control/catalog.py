@@ -91,41 +91,41 @@ class AgentDefinition(Wire, kw_only=True, frozen=True):
     description: str
     """When to use the agent; the model reads it."""
     tools: list[str] | None = None
-    """The names of its tools. None for all tools of the parent."""
+    """The names of the agent's tools. None for all tools of the parent."""
     disallowedTools: list[str] | None = None
-    """The names of tools that it must not have, such as ``mcp__server`` for all tools of a server."""
+    """The names of tools that the agent must not have; ``mcp__server`` stands for all tools of a server."""
     prompt: str
-    """Its system prompt."""
+    """The agent's system prompt."""
     model: str | None = None
     """An alias, an id, or ``inherit`` for the parent's model. None for a configured default, else the parent's."""
     mcpServers: list[Any] | None = None
-    """Its MCP servers: names, or objects of inline configurations."""
+    """The agent's MCP servers: names, or objects of inline configurations."""
     criticalSystemReminder_EXPERIMENTAL: str | None = None
-    """A reminder that is added to its system prompt. Experimental."""
+    """A reminder to add to the agent's system prompt. Experimental."""
     skills: list[str] | None = None
-    """The names of skills to load into its context."""
+    """The names of skills to load into the agent's context."""
     initialPrompt: str | None = None
-    """The first prompt, if this is the agent of the main conversation."""
+    """The first prompt, if the agent has the main conversation."""
     maxTurns: int | None = None
-    """The most API round trips that it may make."""
+    """The most API round trips that the agent may make."""
     autoCompactWindow: int | None = None
-    """The number of tokens at which it compacts. It can only lower the parent's."""
+    """The number of tokens at which the agent compacts, if that is lower than the parent's."""
     background: bool | None = None
-    """True always runs it as a background task."""
+    """True always runs the agent as a background task."""
     omitClaudeMd: bool | None = None
-    """True runs it without the ``CLAUDE.md`` files of user and project, as a subagent."""
+    """True runs the agent, if it is a subagent, without the ``CLAUDE.md`` files of user and project."""
     # one of user, project, local
     memory: str | None = None
-    """The level of its memory files, which are in ``agent-memory`` of that level."""
+    """The level of the agent's memory files, such as ``user`` for ``~/.claude/agent-memory``."""
     effort: str | Number | None = None
-    """Its reasoning effort: a level such as ``high``, or an integer."""
+    """The agent's reasoning effort: a level such as ``high``, or an integer."""
     # one of default, acceptEdits, bypassPermissions, plan, dontAsk, auto
     permissionMode: str | None = None
-    """Its permission mode."""
+    """The agent's permission mode."""
     observer: str | None = None
-    """The agent types that watch it in the background, at most four, with commas between them."""
+    """The agent types that watch the agent in the background, at most four, with commas between them."""
     observerMessage: str | None = None
-    """A text to add to each report of its activity that an observer reads."""
+    """A text to add to each report that an observer reads."""
 
 
 class SdkPluginConfig(Wire, tag_field="type", tag="local", frozen=True):
@@ -173,6 +173,6 @@ class SettingsParseError(Wire, frozen=True):
     path: str
     """The dotted path of the wrong member; empty if the whole file is wrong."""
     message: str
-    """What is wrong."""
+    """The error as text for people."""
     file: str | None = None
     """The settings file."""

@@ -37,7 +37,7 @@ class CanUseToolRequest(ControlRequestBody[PermissionResult], tag="can_use_tool"
     tool_name: str
     """The name of the tool; ``mcp__SERVER__TOOL`` for one of an MCP server."""
     mcp_server: McpServerProvenance | None = None
-    """The MCP server of the tool; None for a tool that is not of an MCP server."""
+    """The MCP server that serves the tool; None for other tools."""
     display_name: str | None = None
     """The name of the tool for people."""
     input: dict[str, Any]
@@ -55,11 +55,11 @@ class CanUseToolRequest(ControlRequestBody[PermissionResult], tag="can_use_tool"
     # one of rule, mode, subcommandResults, permissionPromptTool, hook, asyncAgent, sandboxOverride, workingDir,
     # safetyCheck, classifier, other
     decision_reason_type: str | None = None
-    """The kind of that reason. New values may come."""
+    """Why the CLI asks, as one word. New values may come."""
     tool_use_id: str | None = None
     """The ``id`` of the tool call."""
     classifier_approvable: bool | None = None
-    """False if a safety check wants a person, true if a classifier may decide; None without safety check."""
+    """False if a safety check wants a person, true if a classifier may decide; None if nothing was checked."""
     suppress_always_allow_rule: bool | None = None
     """True if the host must not offer to allow the tool for good."""
     default_to_no: bool | None = None
@@ -71,7 +71,7 @@ class CanUseToolRequest(ControlRequestBody[PermissionResult], tag="can_use_tool"
     agent_id: str | None = None
     """The id of the subagent that asks."""
     requires_user_interaction: bool | None = None
-    """True if a person must answer in the session, not with one tap elsewhere."""
+    """True if the host must not offer a one-tap answer: a person has to open the session."""
 
     def allow(
         self,

@@ -94,7 +94,7 @@ class ContextNamedTokens(Wire, kw_only=True, frozen=True):
     name: str
     """The name of a system tool, a section of the system prompt, or a type of attachments."""
     tokens: int
-    """The tokens of all of them."""
+    """The tokens of everything with this name."""
 
 
 class ContextAgent(Wire, kw_only=True, frozen=True):
@@ -103,13 +103,13 @@ class ContextAgent(Wire, kw_only=True, frozen=True):
     agentType: str
     """The name of the agent type, such as ``code-reviewer``."""
     source: str
-    """Where it is defined, such as ``projectSettings``, ``userSettings`` or ``plugin``."""
+    """Where the agent is defined, such as ``projectSettings``, ``userSettings`` or ``plugin``."""
     pluginId: str | None = None
     """The id of the plugin that has the agent: its name and marketplace."""
     path: str | None = None
     """The file of the agent on the machine where the CLI runs. None for an agent without a file."""
     tokens: int
-    """The tokens of its description."""
+    """The tokens of the agent's description."""
 
 
 class ContextSlashCommands(Wire, kw_only=True, frozen=True):
@@ -120,7 +120,7 @@ class ContextSlashCommands(Wire, kw_only=True, frozen=True):
     includedCommands: int
     """The number of slash commands that the prompt lists."""
     tokens: int
-    """The tokens of the list."""
+    """The tokens of the list of slash commands."""
 
 
 class ContextSkill(Wire, kw_only=True, frozen=True):
@@ -128,7 +128,7 @@ class ContextSkill(Wire, kw_only=True, frozen=True):
 
     name: str
     source: str
-    """Where it is defined, such as ``built-in``, ``userSettings`` or ``plugin``."""
+    """Where the skill is defined, such as ``built-in``, ``userSettings`` or ``plugin``."""
     pluginName: str | None = None
     """The name of the plugin that has the skill. Plugins of two marketplaces may share it."""
     pluginId: str | None = None
@@ -136,7 +136,7 @@ class ContextSkill(Wire, kw_only=True, frozen=True):
     path: str | None = None
     """The file of the skill on the machine where the CLI runs. None for a skill without a file."""
     tokens: int
-    """The tokens of its description."""
+    """The tokens of the skill's description."""
 
 
 class ContextSkills(Wire, kw_only=True, frozen=True):
@@ -147,7 +147,7 @@ class ContextSkills(Wire, kw_only=True, frozen=True):
     includedSkills: int
     """The number of skills that the prompt lists."""
     tokens: int
-    """The tokens of the list."""
+    """The tokens of the list of skills."""
     skillFrontmatter: list[ContextSkill]
     """The tokens of each skill."""
 
@@ -320,7 +320,7 @@ class UsageRecommendation(Wire, kw_only=True, frozen=True):
     key: str
     """The ``key`` of a :class:`UsageBehavior`, or ``agent``, ``skill``, ``plugin`` or ``mcp_server``."""
     pct: Number
-    """The share of the usage that it concerns, 0 to 100."""
+    """The share of the usage that the proposal concerns, 0 to 100."""
     title: str
     """What to do."""
     detail: str | None = None
@@ -359,7 +359,7 @@ class UsagePeriod(Wire, kw_only=True, frozen=True):
     recommendations: list[UsageRecommendation] | None = None
     """Proposals for using less, the largest share first."""
     fix: UsageFix | None = None
-    """What the session can do about them; None if nothing."""
+    """The prompts that carry out recommendations; None if the session can fix nothing."""
     agents: list[UsageShare]
     """The share of each agent type."""
     skills: list[UsageShare]

@@ -135,9 +135,9 @@ class InitializeRequest(ControlRequestBody[InitializeResponse], tag="initialize"
     sdkMcpServers: list[str] | None = None
     """The names of the MCP servers that the host runs."""
     sdkMcpServerConfigs: dict[str, SdkMcpServerConfig] | None = None
-    """Settings of these servers, by name."""
+    """Settings of the MCP servers in ``sdkMcpServers``, by name."""
     sdkMcpServerManifests: dict[str, SdkMcpServerManifest] | None = None
-    """Handshake results of these servers, by name, to save round trips."""
+    """Handshake results of the MCP servers in ``sdkMcpServers``, by name, to save round trips."""
     sdkMcpServerManifestsOrigin: str | None = None
     """``host_per_send`` if the manifests were made for this request; for remote sessions."""
     jsonSchema: dict[str, Any] | None = None
@@ -316,9 +316,9 @@ class GetBinaryVersionResponse(Wire, kw_only=True, frozen=True):
     version: str | None = None
     """The version of the CLI."""
     buildTime: str | None = None
-    """When it was built, in ISO 8601."""
+    """When the CLI was built, in ISO 8601."""
     oldestDesktopSdk: str | None = None
-    """A version such as ``0.3.280``, probably of the oldest SDK that works with the CLI."""
+    """A version such as ``0.3.280``; by its name, that of the oldest SDK that works with the CLI."""
 
 
 class GetBinaryVersionRequest(ControlRequestBody[GetBinaryVersionResponse], tag="get_binary_version", frozen=True):
@@ -337,7 +337,7 @@ class McpCallRequest(ControlRequestBody[dict[str, Any]], tag="mcp_call", kw_only
     arguments: dict[str, Any] | None = None
     """The arguments. ``{{in:NAME}}`` and ``{{out:NAME}}`` stand for the paths of staged files."""
     expires_at: str | None = None
-    """When the call is no longer to be made, in RFC 3339. Required with ``output_files``."""
+    """The latest time to make the call, in RFC 3339. Required with ``output_files``."""
     timeout_ms: Number | None = None
     """Milliseconds that the tool may run, 1000 to 600000; 120000 by default."""
     result_not_for_model: bool | None = None
@@ -465,7 +465,7 @@ class SeedReadStateRequest(ControlRequestBody[dict[str, Any]], tag="seed_read_st
     path: str
     """The path of the file."""
     mtime: Number
-    """The time of the file when it was read, in whole milliseconds since 1970-01-01 UTC. A newer file is skipped."""
+    """The file's mtime when it was read, in whole milliseconds since 1970-01-01 UTC. A newer file is skipped."""
 
 
 class McpSetServersResponse(Wire, kw_only=True, frozen=True):
@@ -529,7 +529,7 @@ class ReloadPluginsRequest(ControlRequestBody[ReloadPluginsResponse], tag="reloa
     """Loads the plugins from disk again."""
 
     hold_on_cache_impact: bool | None = None
-    """True does not reload if that would make the prompt cache useless."""
+    """True skips a reload that would make the prompt cache useless."""
     add_plugins: list[SdkPluginConfig | OrUnknownObject] | None = None
     """Plugins to load as well; their paths must be absolute."""
     refuse_if_busy: bool | None = None
@@ -573,7 +573,7 @@ class McpToggleRequest(ControlRequestBody[dict[str, Any]], tag="mcp_toggle", kw_
     serverName: str
     """The configured name of the server."""
     enabled: bool
-    """True switches it on."""
+    """True switches the server on, false off."""
 
 
 class SetHasSubscribersRequest(

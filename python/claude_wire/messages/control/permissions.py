@@ -20,7 +20,7 @@ class PermissionRuleValue(Wire, frozen=True):
     toolName: str
     """The name of the tool; ``mcp__SERVER__TOOL`` for one of an MCP server."""
     ruleContent: str | None = None
-    """What is in parentheses in a rule, such as ``npm run *``. Leave it out for the whole tool, but never send null."""
+    """The part of a rule in parentheses, such as ``npm run *``. Leave it out for the whole tool; never send null."""
 
 
 class _RulesChange(Wire, tag_field="type", frozen=True):
@@ -28,7 +28,7 @@ class _RulesChange(Wire, tag_field="type", frozen=True):
     """The rules to add, to remove, or to put in place of others."""
     # one of allow, deny, ask
     behavior: str
-    """What the rules do."""
+    """Whether the rules allow, deny or ask."""
     # one of session, localSettings, userSettings, projectSettings, cliArg
     destination: str
     """Where the change is stored: in the session, or in a settings file."""
@@ -131,7 +131,7 @@ class PermissionRuleEntry(Wire, kw_only=True, frozen=True):
 
     # one of allow, deny, ask
     behavior: str
-    """What the rule does."""
+    """Whether the rule allows, denies or asks."""
     # one of session, localSettings, userSettings, command, projectSettings, flagSettings, policySettings, cliArg,
     # mcpMount, toolsNarrowing, mcpServerPolicy, hostCredential
     source: str
@@ -183,4 +183,4 @@ class MatchedAskRule(Wire, frozen=True):
     tool_name: str
     """The name of the tool in the rule."""
     rule_content: str | None = None
-    """What is in parentheses in the rule; None if the rule is for the whole tool."""
+    """The part of the rule in parentheses; None if the rule is for the whole tool."""

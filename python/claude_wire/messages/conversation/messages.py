@@ -174,9 +174,9 @@ class AssistantMessage(MessageBase, tag="assistant", kw_only=True, rename={"mode
     is_api_error_message: bool | None = None
     """True if the text reports an error of the API."""
     api_error_status: int | None = None
-    """The HTTP status of that error."""
+    """The HTTP status, if the API failed."""
     api_error_type: str | None = None
-    """The type of that error in the API, such as ``rate_limit_error``."""
+    """The API's type of the error, such as ``rate_limit_error``; None if the line reports no error."""
     thinking_duration_ms: Number | None = None
     """Milliseconds that the model thought; only with thinking blocks."""
     thinking_display: str | None = None
@@ -194,13 +194,13 @@ class AssistantMessage(MessageBase, tag="assistant", kw_only=True, rename={"mode
     refused_message_id: str | None = None
     """The API's id of the answer that a safety classifier stopped."""
     api_error: str | None = None
-    """The CLI's name for that error. Observed: ``usage_limit_reached``."""
+    """The CLI's name for the error that the line reports. Observed: ``usage_limit_reached``."""
     api_error_params: dict[str, Any] | None = None
-    """Data about that error, such as ``rate_limit_info``: the ``rate_limit_info`` of a :class:`RateLimitEvent`."""
+    """Data about the error that the line reports, such as ``rate_limit_info`` of a :class:`RateLimitEvent`."""
     api_error_code: str | None = None
     api_error_origin: str | None = None
     error_details: str | None = None
-    """More text about that error."""
+    """More text about the error that the line reports."""
 
     @classmethod
     def of(

@@ -48,9 +48,9 @@ class InvalidConfigFile(Wire, kw_only=True, frozen=True):
     is_global: bool
     """True for the CLI's global configuration, the only file with backups."""
     backup_searched: bool
-    """True if the CLI looked for a backup; without ``backup_path`` it then found none."""
+    """True if the CLI looked for a backup. Without ``backup_path`` there was none."""
     backup_path: str | None = None
-    """The backup found, if any. It may be broken, too: check it before you copy it."""
+    """The backup, if the CLI found one. Check it before you copy it: it may be broken, too."""
 
 
 class ErrorInfo(Wire, kw_only=True, frozen=True):
@@ -116,7 +116,7 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
     api_error_status: int | UnsetType | None = UNSET
     """The HTTP status, if the API failed."""
     api_error_type: str | None = None
-    """The type of that error in the API, such as ``rate_limit_error``."""
+    """The API's type of the error, such as ``rate_limit_error``; None if the API did not fail."""
     result: str | None = None
     """The last text of the turn, or the text of an API failure."""
     structured_output: Any = None
@@ -154,7 +154,7 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
     model_usage_since_last_result: dict[str, ModelUsage] | None = None
     """The usage since the previous result, by model, subagents included: to be added up. Not in older CLIs."""
     errors: list[str] | None = None
-    """What failed, as texts of the CLI. One that begins with ``[ede_diagnostic]`` is for its developers."""
+    """What failed, as texts. A text that begins with ``[ede_diagnostic]`` is for the developers of the CLI."""
     error: ErrorInfo | None = None
     """The error, in the ``permission_request`` dialect."""
     resume_reason: str | None = None
@@ -162,23 +162,23 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
     first_stream_post_ms: Number | None = None
     """Milliseconds until a remote session uploaded its first stream event."""
     first_stream_post_ack_ms: Number | None = None
-    """Milliseconds until the server acknowledged that upload."""
+    """Milliseconds until the server acknowledged the first uploaded stream event."""
     first_stream_post_queue_wait_ms: Number | None = None
-    """Milliseconds that this upload waited in the queue."""
+    """Milliseconds that the upload of the first stream event waited in the queue."""
     # one of durable_post, ephemeral_post, retry_backoff, hold, none
     first_stream_post_queued_behind: str | None = None
-    """What this upload waited for."""
+    """What the upload of the first stream event waited for."""
     first_stream_post_wall_ms: Number | None = None
-    """When that upload was sent, in milliseconds since 1970-01-01 UTC."""
+    """When the first stream event was uploaded, in milliseconds since 1970-01-01 UTC."""
     first_text_post_ms: Number | None = None
     """Milliseconds until a remote session uploaded its first text."""
     first_text_post_queue_wait_ms: Number | None = None
-    """Milliseconds that this upload waited in the queue."""
+    """Milliseconds that the upload of the first text waited in the queue."""
     # one of durable_post, ephemeral_post, retry_backoff, hold, none
     first_text_post_queued_behind: str | None = None
-    """What this upload waited for."""
+    """What the upload of the first text waited for."""
     first_text_post_wall_ms: Number | None = None
-    """When that upload was sent, in milliseconds since 1970-01-01 UTC."""
+    """When the first text was uploaded, in milliseconds since 1970-01-01 UTC."""
     time_to_request_from_spawn_ms: Number | None = None
     """Milliseconds from the start of the process to the first API request."""
     warm_spare_claimed: bool | None = None
@@ -232,9 +232,9 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
     main_stream_count: int | None = None
     """The number of streamed answers of the main conversation."""
     main_stream_event_count: int | None = None
-    """The number of events in those answers."""
+    """The number of events in the streamed answers of the main conversation."""
     main_stream_chunk_count: int | None = None
-    """The number of chunks in which those answers arrived."""
+    """The number of chunks in which the streamed answers of the main conversation arrived."""
     tool_pool_build_count: int | None = None
     tool_pool_build_lapsed_count: int | None = None
     tool_pool_moved_at_lapse_count: int | None = None
@@ -264,7 +264,7 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
     text_post_count: int | None = None
     """The number of uploads of text in a remote session."""
     text_post_gap_over_500ms_count: int | None = None
-    """The number of gaps between such uploads of more than 500 milliseconds."""
+    """The number of gaps of more than 500 milliseconds between uploads of text."""
     text_post_flush_timer_max_late_ms: Number | None = None
     flag_fetch_kick: str | None = None
     process_start_tuning: int | None = None
@@ -273,7 +273,7 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
     api_error_code: str | None = None
     api_error_origin: str | None = None
     api_error: str | None = None
-    """The CLI's name for that error. Observed: ``usage_limit_reached``."""
+    """The CLI's name for the API's error. Observed: ``usage_limit_reached``."""
     interrupted_by_shutdown: bool | None = None
     """True if the turn ended because the process shut down."""
     restored_rewind: dict[str, Any] | None = None

@@ -293,7 +293,7 @@ class UsageLimit(Wire, kw_only=True, frozen=True):
     kind: str
     """The kind of limit, such as ``session``, ``weekly_all`` or ``weekly_scoped``."""
     group: str
-    """The heading to show it under, such as ``session`` or ``weekly``."""
+    """The heading to show the limit under, such as ``session`` or ``weekly``."""
     percent: Number
     """The used part of the limit in percent, 0 to 100."""
     resets_at: str | None = null()
@@ -301,7 +301,7 @@ class UsageLimit(Wire, kw_only=True, frozen=True):
     scope: UsageLimitScope | UnsetType | None = UNSET
     """The model or surface that the limit is for; None if it is for all."""
     severity: str
-    """How urgent it is, such as ``normal``, ``warning`` or ``critical``."""
+    """How urgent the limit is, such as ``normal``, ``warning`` or ``critical``."""
     is_active: bool
     """True for the one limit to show if there is room for only one."""
 
@@ -363,7 +363,7 @@ class ContextMemoryFile(Wire, frozen=True):
     path: str
     """The path of the file."""
     type: str
-    """The label of its source, such as ``Project`` or ``User``."""
+    """The label of the file's source, such as ``Project`` or ``User``."""
     tokens: int
     """The tokens of the file."""
 
@@ -374,9 +374,9 @@ class ContextUsageAgent(Wire, frozen=True):
     agent_type: str
     """The name of the agent type, such as ``code-reviewer``."""
     source: str
-    """Where it is defined, such as ``projectSettings``, ``userSettings`` or ``plugin``."""
+    """Where the agent is defined, such as ``projectSettings``, ``userSettings`` or ``plugin``."""
     tokens: int
-    """The tokens of its description."""
+    """The tokens of the agent's description."""
 
 
 class ContextUsageSkill(Wire, kw_only=True, frozen=True):
@@ -384,11 +384,11 @@ class ContextUsageSkill(Wire, kw_only=True, frozen=True):
 
     name: str
     source: str
-    """Where it is defined, such as ``built-in``, ``userSettings`` or ``plugin``."""
+    """Where the skill is defined, such as ``built-in``, ``userSettings`` or ``plugin``."""
     plugin_name: str | None = None
     """The name of the plugin that has the skill."""
     tokens: int
-    """The tokens of its description."""
+    """The tokens of the skill's description."""
 
 
 class ContextUsage(Wire, kw_only=True, frozen=True):

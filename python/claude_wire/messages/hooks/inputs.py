@@ -53,7 +53,7 @@ class UserPromptExpansionHookInput(HookInputBase, tag="UserPromptExpansion", kw_
 
     # one of slash_command, mcp_prompt
     expansion_type: str
-    """What the command runs."""
+    """The kind of command."""
     command_name: str
     """The name of the command, without the slash."""
     command_args: str
@@ -186,7 +186,7 @@ class _ModelSwitchHookInput(HookInputBase, kw_only=True, frozen=True):
     """What caching ``context_tokens`` for the new model costs, in US dollars, without the answer."""
     # one of default, configured, catalog
     pricing: str
-    """``catalog`` for list prices, ``configured`` for managed settings, ``default`` for an unknown model."""
+    """The prices: ``catalog`` is the list, ``configured`` is managed settings, ``default`` is for an unknown model."""
 
 
 class PreModelSwitchHookInput(_ModelSwitchHookInput, tag="PreModelSwitch", kw_only=True, frozen=True):
@@ -352,7 +352,7 @@ class DirectoryAddedHookInput(HookInputBase, tag="DirectoryAdded", kw_only=True,
     """The absolute path of the directory."""
     # one of register_repo_root, slash_command
     source: str
-    """How it was added: by the control request ``register_repo_root``, or by ``/add-dir``."""
+    """How the directory was added: by the control request ``register_repo_root``, or by ``/add-dir``."""
 
 
 class MessageDisplayHookInput(HookInputBase, tag="MessageDisplay", kw_only=True, frozen=True):

@@ -53,7 +53,7 @@ class PreToolUseHookInput(_ToolHookInput, tag="PreToolUse", kw_only=True, frozen
     tool_use_id: str | None = None
     """The ``id`` of the tool call."""
     mcp_server: McpServerProvenance | None = None
-    """The MCP server of the tool; None for a tool that is not of an MCP server."""
+    """The MCP server that serves the tool; None for other tools."""
 
 
 class PostToolUseHookInput(_ToolHookInput, tag="PostToolUse", kw_only=True, frozen=True):
@@ -66,7 +66,7 @@ class PostToolUseHookInput(_ToolHookInput, tag="PostToolUse", kw_only=True, froz
     duration_ms: Number | None = None
     """Milliseconds that the tool ran, without permission questions and hooks."""
     mcp_server: McpServerProvenance | None = None
-    """The MCP server of the tool; None for a tool that is not of an MCP server."""
+    """The MCP server that serves the tool; None for other tools."""
 
 
 class PostToolUseFailureHookInput(_ToolHookInput, tag="PostToolUseFailure", kw_only=True, frozen=True):
@@ -84,7 +84,7 @@ class PostToolUseFailureHookInput(_ToolHookInput, tag="PostToolUseFailure", kw_o
     duration_ms: Number | None = None
     """Milliseconds that the tool ran, without permission questions and hooks."""
     mcp_server: McpServerProvenance | None = None
-    """The MCP server of the tool; None for a tool that is not of an MCP server."""
+    """The MCP server that serves the tool; None for other tools."""
 
 
 class PostToolBatchToolCall(Wire, kw_only=True, frozen=True):
@@ -121,7 +121,7 @@ class PermissionDeniedHookInput(_ToolHookInput, tag="PermissionDenied", kw_only=
     reason: str
     """Why auto mode denied the call."""
     mcp_server: McpServerProvenance | None = None
-    """The MCP server of the tool; None for a tool that is not of an MCP server."""
+    """The MCP server that serves the tool; None for other tools."""
 
 
 class PermissionRequestHookInput(_ToolHookInput, tag="PermissionRequest", kw_only=True, frozen=True):
@@ -134,4 +134,4 @@ class PermissionRequestHookInput(_ToolHookInput, tag="PermissionRequest", kw_onl
     permission_suggestions: list[PermissionUpdate] | None = None
     """Changes of permissions to offer to the user."""
     mcp_server: McpServerProvenance | None = None
-    """The MCP server of the tool; None for a tool that is not of an MCP server."""
+    """The MCP server that serves the tool; None for other tools."""
