@@ -162,16 +162,15 @@ def rows() -> Iterator[tuple[str, dict[str, str]]]:
 INTRODUCTION = """\
 # JSONTestSuite
 
-What claude_wire makes of the 318 documents of [JSONTestSuite](https://github.com/nst/JSONTestSuite), beside the
-libraries that it could be replaced by. Each document stands in an object, `{"x": …}`, because a line of the protocol is
-an object; claude_wire decodes it to a dict. The tests also put every document between two good lines, at several
-chunkings, and check that those survive whatever the document is.
+What claude_wire, json, orjson and msgspec make of the 318 documents of
+[JSONTestSuite](https://github.com/nst/JSONTestSuite). Each document is the value in an object, `{"x": …}`, because a
+line of the protocol is an object. The tests also put every document between two good lines, at several chunkings, and
+check that these lines survive.
 
-A document with a raw line feed is several lines, none of which is an object: that is the protocol's rule and not
-JSON's. json takes `NaN` and infinities, which are not JSON, and reads numbers out of range as infinities.
+A document with a raw line feed is several lines, which are not objects. json accepts `NaN` and infinities, which are
+not JSON, and reads numbers out of range as infinities.
 
-`PYTHONPATH=tests/support python tests/codec/test_json_test_suite.py` writes this page, and a test
-checks that it is up to date.
+`PYTHONPATH=tests/support python tests/codec/test_json_test_suite.py` writes this page.
 """
 
 
