@@ -66,7 +66,7 @@ def fields_table(cls: type[Wire]) -> str:
     """Return a table in Markdown: the key, the type, the presence in the JSON and the meaning of each field."""
     hints = {name: hint for base in reversed(cls.__mro__) for name, hint in inspect.get_annotations(base).items()}
     notes = field_notes(cls)
-    rows = ["| field | type | in the JSON | |", "|---|---|---|---|"]
+    rows = ["| field | type | in the JSON | meaning |", "|---|---|---|---|"]
     for field in wire_fields(cls):
         key = "" if field.name == field.encode_name else f" (`{field.encode_name}`)"
         hint = hints[field.name]
@@ -77,7 +77,7 @@ def fields_table(cls: type[Wire]) -> str:
 def _presence(field: msgspec.structs.FieldInfo) -> str:
     """Return whether a key is always in the JSON, by the rules of ``messages/base.py``."""
     if msgspec.UnsetType in get_args(field.type):
-        return "may be absent; null is something else"
+        return "may be absent or null, which differ"
     if field.required:
         return "always"
     return "may be absent" if field.default_factory is msgspec.NODEFAULT else "always"
@@ -86,7 +86,7 @@ def _presence(field: msgspec.structs.FieldInfo) -> str:
 def _meaning(note: FieldNote | None) -> str:
     if note is None:
         return ""
-    words = "One of " + ", ".join(f"`{word}`" for word in note.words) + "." if note.words else ""
+    words = "Known values: " + ", ".join(f"`{word}`" for word in note.words) + "." if note.words else ""
     return f"{note.description} {words}".strip().replace("|", "\\|")
 
 
