@@ -51,26 +51,30 @@ Lines = list[Record | UnknownMessage | InvalidLine]
 class SessionInfo(NamedTuple):
     """A summary of a session, from the beginning and the end of its file."""
 
-    #: The session id, for ``--resume``.
     id: str
+    """The session id, for ``--resume``."""
     path: Path
-    #: The title from the user, otherwise the title from the model; None without a title.
+    """The file of the session."""
     title: str | None
-    #: The first working directory; None if it is not at the beginning of the file.
+    """The title from the user, otherwise the title from the model; None without a title."""
     project: str | None
-    #: The time of the first record, in UTC; None if unknown.
+    """The first working directory; None if it is not at the beginning of the file."""
     started: datetime | None
-    #: The time of the last record, in UTC; None if unknown.
+    """The time of the first record, in UTC; None if unknown."""
     ended: datetime | None
-    #: The size of the file in bytes, without the files of subagents.
+    """The time of the last record, in UTC; None if unknown."""
     size: int
-    #: The text of the first prompt, or the name of the first command, such as ``/clear``, if the beginning of the file
-    #: has no other prompt. None if it has neither.
+    """The size of the file in bytes, without the files of subagents."""
     first_prompt: str | None
-    #: The text of the last prompt; None if it is not at the end of the file.
+    """The text of the first prompt.
+
+    It is the name of the first command, such as ``/clear``, if the beginning of the file has no other prompt. None if
+    it has neither.
+    """
     last_prompt: str | None
-    #: The tag from the user; None without a tag.
+    """The text of the last prompt; None if it is not at the end of the file."""
     tag: str | None = None
+    """The tag from the user; None without a tag."""
 
 
 def find_sessions(folder: str | os.PathLike[str], *, newest_first: bool = False) -> Iterator[SessionInfo]:

@@ -43,10 +43,10 @@ MAX_META_BYTES = 1 << 20
 class Turn(NamedTuple):
     """A prompt, and the records that followed it, in the order of the file."""
 
-    #: The prompt that started the turn; None for the records before the first prompt.
     prompt: UserRecord | None
-    #: All records of the turn, the prompt first.
+    """The prompt that started the turn; None for the records before the first prompt."""
     records: list[Node]
+    """All records of the turn, the prompt first."""
 
     @property
     def prompts(self) -> list[MessageParam]:
@@ -59,15 +59,15 @@ class Permission(NamedTuple):
     """The permission decision about a tool call."""
 
     tool_use_id: str
-    #: The name of the tool; None if the call is not in the file.
+    """The ``id`` of the tool call."""
     tool: str | None
-    #: True if the call was allowed; None if the record does not say so.
+    """The name of the tool; None if the call is not in the file."""
     allowed: bool | None
-    #: Who decided, and why; None if the record does not say so.
+    """True if the call was allowed; None if the record does not say so."""
     outcome: PermissionOutcome | None
-    #: Why the call was not allowed: ``interrupted``, ``user-rejected``, ``permission-rule`` or another word. None if
-    #: the record does not say so.
+    """Who decided, and why; None if the record does not say so."""
     denial: str | None
+    """Why the call was not allowed, as :attr:`UserRecord.toolDenialKind`; None if the record does not say so."""
 
 
 class SubagentMeta(Wire, kw_only=True, frozen=True):
@@ -112,9 +112,11 @@ class Subagent(NamedTuple):
     """A subagent of a session."""
 
     id: str
+    """The id of the subagent, without the ``agent-`` of its file."""
     meta: SubagentMeta
-    #: The path of the subagent's transcript. The file may be missing.
+    """The content of its ``.meta.json``."""
     path: Path
+    """The path of the subagent's transcript. The file may be missing."""
 
     def load(self, max_bytes: int = MAX_BYTES) -> Transcript:
         """Load the subagent's transcript. Raises the errors of :meth:`Transcript.load`."""
