@@ -24,11 +24,11 @@ from protocol.source import FieldNote, field_notes  # noqa: E402  # after sys.pa
 #: The file that lists the public names of each module of messages.
 REGISTRY = ROOT / "python" / "claude_wire" / "messages" / "registry.py"
 
-#: The types of class attributes that are methods.
-METHODS = (FunctionType, classmethod, staticmethod)
+#: The types of class attributes that get an entry below the table of fields.
+BELOW_FIELDS = (FunctionType, classmethod, staticmethod, property)
 
 #: The packages whose classes get a table of their fields.
-WITH_FIELDS = ("claude_wire.messages", "claude_wire.transcripts.records", "claude_wire_kit.events")
+WITH_FIELDS = ("claude_wire.messages", "claude_wire.transcripts", "claude_wire_kit.events")
 
 #: A role such as ``:class:`~claude_wire.Decoder``` after Markdown has converted it to HTML.
 ROLE = re.compile(r":(?:class|func|meth|mod|data|attr|exc|obj):<code>(~?)(?:!?)([\w.]+)</code>")
@@ -51,13 +51,13 @@ def _with_fields(entry: re.Match[str]) -> str:
     if not (isinstance(cls, type) and issubclass(cls, Wire) and wire_fields(cls)):
         return entry[0]
     # The table replaces the signature and the docstrings of the fields.
-    methods = [name for name, value in vars(cls).items() if isinstance(value, METHODS) and not name.startswith("_")]
-    hidden = "|".join([*cls.__struct_fields__, *methods])
+    below = [name for name, value in vars(cls).items() if isinstance(value, BELOW_FIELDS) and not name.startswith("_")]
+    hidden = "|".join([*cls.__struct_fields__, *below])
     return "\n\n".join(
         [
             f"{entry[0]}\n    options:\n      show_signature: false\n      filters: ['!^_', '!^({hidden})$']",
             fields_table(cls),
-            *(f"{entry[0]}.{name}\n    options:\n      heading_level: 4" for name in methods),
+            *(f"{entry[0]}.{name}\n    options:\n      heading_level: 4" for name in below),
         ]
     )
 
