@@ -75,6 +75,12 @@ COLUMNS = {
     "claude_wire without only=": "without the option",
     "claude_wire without coalesce=": "without the option",
 }
+#: Measure -> the heading of a table that has a column for each of its peers.
+HEADS = {
+    Measure.FASTER: f"{TIMES} faster than",
+    Measure.TIME: f"{TIMES} the time of",
+    Measure.ABOVE: "ms above",
+}
 #: Matches the table in the README.
 NUMBERS = re.compile(r"(<!-- numbers -->\n).*?(<!-- /numbers -->\n)", re.DOTALL)
 
@@ -88,8 +94,8 @@ bound, or the peer was faster.
 - Lines are recorded from the real CLI: `stream_event` lines of 286 bytes, unless the job says otherwise. "Mixed
   sessions" are whole recorded sessions. "Made" traffic comes from `tests/support/traffic.py`. Chunks are 64 KiB, cut
   anywhere, and in the processor's cache, as after a read. Messages are dropped immediately, unless the job keeps them.
-- "{TIMES} faster" is the peer's time divided by ours. "{TIMES} its time" is our time divided by the time of a lower
-  bound, such as msgspec's own part of the job, or of another of our ways.
+- "{TIMES} faster than" a peer is its time divided by ours. "{TIMES} the time of" a peer is our time divided by the
+  peer's, which is a lower bound, such as msgspec's own part of the job, or another of our ways.
 - Each peer gets the input that suits it best: whole lines, or blocks of whole lines. Only peers that read line by line
   refuse two objects on a line.
 - claude-agent-sdk is its framing, `json` and message parser, without process and queues; through a pipe it is its whole
@@ -126,21 +132,13 @@ def machine() -> list[str]:
 
 
 def _tables(rows: list[Row]) -> list[str]:
-    """Return the tables of a section: one with a column per common peer, and one with a line per other peer."""
-    wide = [row for row in rows if row.peer in COLUMNS and row.measure is Measure.FASTER]
-    heads = [head for head in dict.fromkeys(COLUMNS.values()) if any(COLUMNS[row.peer] == head for row in wide)]
-    lines = []
-    if len(heads) > 1:
-        wide += [row for row in rows if row.measure is Measure.RATE]
-        if any(row.measure is Measure.RATE for row in wide):
-            heads.append(Measure.RATE.written)
-        lines += [f"| {TIMES} faster than | {' | '.join(heads)} |", "|---|" + "---|" * len(heads)]
-        for job in dict.fromkeys(map(_job, rows)):
-            cells = {COLUMNS.get(row.peer, row.measure.written): _bare(row) for row in wide if _job(row) == job}
-            if cells:
-                lines.append(f"| {job} | {' | '.join(cells.get(head, '') for head in heads)} |")
-        lines.append("")
-        rows = [row for row in rows if row not in wide]
+    """Return the tables of a section: those with a column per common peer, and one with a line per other peer."""
+    lines: list[str] = []
+    for measure, head in HEADS.items():
+        wide = _wide(rows, measure)
+        if wide:
+            lines += [*_columns(wide, head), ""]
+            rows = [row for row in rows if row not in wide]
     if rows:
         lines += ["| job, our time | against | ratio |", "|---|---|---|"]
     last = ""
@@ -148,6 +146,33 @@ def _tables(rows: list[Row]) -> list[str]:
         lines.append(f"| {'' if _job(row) == last else _job(row)} | {row.peer} | {_compact(row)} |")
         last = _job(row)
     return lines if rows else lines[:-1]
+
+
+def _wide(rows: list[Row], measure: Measure) -> list[Row]:
+    """Return the rows of the peers that have a column: those in COLUMNS, and those with several such rows."""
+    peers = Counter(row.peer for row in rows if row.measure is measure and row.peer)
+    known = {COLUMNS[peer] for peer in peers if peer in COLUMNS} if measure is Measure.FASTER else set()
+    chosen = {peer for peer in peers if peers[peer] > 1 or (len(known) > 1 and peer in COLUMNS)}
+    wide = [row for row in rows if row.measure is measure and row.peer in chosen]
+    if len(known) > 1:
+        wide += [row for row in rows if row.measure is Measure.RATE]
+    return wide
+
+
+def _columns(rows: list[Row], head: str) -> list[str]:
+    """Return a table with a line per job, and a column per peer and for the rate."""
+    peers = dict.fromkeys([*COLUMNS.values(), *(row.peer for row in rows if row.peer not in COLUMNS)])
+    names = [name for name in peers if any(_column(row) == name for row in rows)]
+    lines = [f"| {head} | {' | '.join(name or Measure.RATE.written for name in names)} |"]
+    lines.append("|---|" + "---|" * len(names))
+    for job in dict.fromkeys(map(_job, rows)):
+        cells = {_column(row): _bare(row) for row in rows if _job(row) == job}
+        lines.append(f"| {job} | {' | '.join(cells.get(name, '') for name in names)} |")
+    return lines
+
+
+def _column(row: Row) -> str:
+    return COLUMNS.get(row.peer, row.peer)
 
 
 def _job(row: Row) -> str:
@@ -164,8 +189,8 @@ def _compact(row: Row) -> str:
 
 
 def _bare(row: Row) -> str:
-    """Return the same without the measure, which the heading of the column says."""
-    return _compact(row).replace(f"{TIMES} faster", "").replace(f" {row.measure.written}", "")
+    """Return the same without the measure, which the heading of the table or column has."""
+    return _compact(row).replace(f" {row.measure.written}", "").replace(row.measure.written, "")
 
 
 def _decisive(table: Table) -> list[str]:

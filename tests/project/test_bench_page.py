@@ -118,6 +118,16 @@ def test_peers_that_do_most_jobs_have_a_column_each(table: Table) -> None:
     assert "| feed, 300 ns |  | 8.00 |  |\n" in text
 
 
+def test_a_peer_of_several_jobs_has_a_column_and_a_peer_of_one_job_has_a_line() -> None:
+    rows = [Row("Reading", job, 1e-6, "a pipe", 1e-6, [1.5], Measure.TIME, 2) for job in ("read", "wait")]
+    rows += [Row("Reading", "wait", 1e-6, "", None, [], Measure.TIME) for _ in range(2)]
+    rows.append(Row("Reading", "read", 1e-6, "a file", 1e-6, [0.25], Measure.ABOVE))
+    text = page.all_numbers(Table(rows), 15)
+    bound = "\N{LESS-THAN OR EQUAL TO}2"
+    assert f"| {TIMES} the time of | a pipe |\n|---|---|\n| read, 1,000 ns | 1.50 {bound} |\n| wait, 1,000 ns" in text
+    assert "| read, 1,000 ns | a file | 0.25 ms above it |\n" in text
+
+
 def test_the_first_page_says_how_much_is_lost_and_to_whom(table: Table) -> None:
     lost = page.first_page(table, 15).partition("## Where it loses")[2].partition("\n## ")[0]
     assert "This run missed 1 of our 4 claimed bounds" in lost
