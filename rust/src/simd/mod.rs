@@ -30,7 +30,7 @@ mod output;
 mod plain;
 mod short;
 
-pub use output::{Ascii, Output, Prefix, Unit, Words};
+pub use output::{Ascii, Output, Pen, Prefix, Unit, Words};
 pub use plain::Plain;
 pub use short::{begins, copy_plain, difference, escape_len, string_end, Ahead, Key, PAD};
 

@@ -2,15 +2,15 @@
 //!
 //! The basic idea is simple: a function first reserves the most bytes that it may write, and then writes without checking for
 //! the end of the memory. It may write more than it keeps, which is how a few bytes are copied without a loop: the 7 bytes
-//! `"type":` are written as 32 bytes, padded with zeros, and `at` advances by 7. The next write overwrites the zeros.
+//! `"type":` are written as 32 bytes, padded with zeros, and `to` advances by 7. The next write overwrites the zeros.
 //!
 //! ```text
 //! {"uuid":"1","type":0000000000000000000000000··············
-//! ^ start            ^ at                                   ^ end
+//! ^ start            ^ to                                   ^ end
 //! ```
 //!
-//! So every `unsafe` block here relies on one invariant: `start <= at <= end`, the bytes before `at` are written, and no
-//! function writes more than it has reserved after `at`.
+//! So every `unsafe` block here relies on one invariant: `start <= to <= end`, the bytes before `to` are written, and no
+//! function writes more than it has reserved after `to`.
 
 use super::short::{specials, vector, PAD, WIDTH};
 use super::{run, Engine, Level, Operation, MOST_WIDTH};
@@ -69,9 +69,8 @@ pub trait Prefix {
     /// Returns the bytes.
     fn all(&self) -> &[u8];
 
-    /// Makes room in `out` for the bytes and for `len` more, writes the bytes, and returns their end. `out` does not count them as
-    /// written until `end_at`.
-    fn begin(&self, out: &mut Output, len: usize) -> Option<*mut u8>;
+    /// Writes the bytes, and makes room for `len` more.
+    fn begin<'o>(&self, pen: Pen<'o>, len: usize) -> Option<Pen<'o>>;
 }
 
 impl<const N: usize> Prefix for [u8; N] {
@@ -81,12 +80,12 @@ impl<const N: usize> Prefix for [u8; N] {
     }
 
     #[inline(always)]
-    fn begin(&self, out: &mut Output, len: usize) -> Option<*mut u8> {
-        let to = out.reserve(N + len)?;
-        // SAFETY: `reserve` made room for more than `N` bytes.
+    fn begin<'o>(&self, pen: Pen<'o>, len: usize) -> Option<Pen<'o>> {
+        let pen = pen.reserve(N + len)?;
+        // SAFETY: `reserve` made room for more than `N` bytes, and they are written.
         unsafe {
-            to.cast::<[u8; N]>().write_unaligned(*self);
-            Some(to.add(N))
+            pen.to.cast::<[u8; N]>().write_unaligned(*self);
+            Some(pen.after(N))
         }
     }
 }
@@ -98,17 +97,16 @@ impl Prefix for Words {
     }
 
     #[inline(always)]
-    fn begin(&self, out: &mut Output, len: usize) -> Option<*mut u8> {
+    fn begin<'o>(&self, pen: Pen<'o>, len: usize) -> Option<Pen<'o>> {
         if self.len > PAD {
-            out.bytes(&self.long)?;
-            return out.reserve(len);
+            return pen.bytes(&self.long)?.reserve(len);
         }
-        let to = out.reserve(PAD + len)?;
+        let pen = pen.reserve(PAD + len)?;
         // SAFETY: there is room for `PAD + len` bytes: for the words with the zeros after them, and for `len` bytes after the words,
         // which are at most `PAD`.
         unsafe {
-            to.cast::<[u8; PAD]>().write_unaligned(self.bytes);
-            Some(to.add(self.len))
+            pen.to.cast::<[u8; PAD]>().write_unaligned(self.bytes);
+            Some(pen.after(self.len))
         }
     }
 }
@@ -167,13 +165,13 @@ impl Unit for u32 {
     }
 }
 
-/// A growing buffer of bytes. If memory runs out, its functions return `None`; a string may then be written in part.
+/// A growing buffer of bytes. A [`Pen`] writes them.
 pub struct Output {
     /// Owns the memory. Its own length stays 0: `at` says how much is written.
     memory: Vec<u8>,
     /// The first byte of the memory.
     start: *mut u8,
-    /// The place of the next write. All bytes from `start` up to here are written.
+    /// The end of the bytes. All bytes from `start` up to here are written.
     at: *mut u8,
     /// The end of the memory.
     end: *mut u8,
@@ -242,94 +240,148 @@ impl Output {
         }
     }
 
-    /// Replaces the byte at index `at`. Does nothing if that index is not written yet.
+    /// Returns a pen that writes after these bytes.
     #[inline(always)]
-    pub fn change(&mut self, at: usize, byte: u8) {
-        if at < self.place() {
-            // SAFETY: `at` is less than the number of bytes written.
-            unsafe { self.start.add(at).write(byte) }
-        }
+    pub fn pen(&mut self) -> Pen<'_> {
+        let to = self.at;
+        Pen { out: self, to }
+    }
+}
+
+/// Writes to an [`Output`]. If memory runs out, its functions return `None`; a string may then be written in part.
+///
+/// A pen is passed by value from each write to the next, so the place of the next write stays in a register. In memory, each write would
+/// wait for the store of the write before it: a list of short strings would take 1.25 times as long.
+pub struct Pen<'o> {
+    out: &'o mut Output,
+    /// The place of the next write. All bytes from the start of the output up to here are written.
+    to: *mut u8,
+}
+
+impl Pen<'_> {
+    /// Keeps the bytes that were written. A pen that is dropped instead leaves the output as it was.
+    #[inline(always)]
+    pub fn end(self) {
+        self.out.at = self.to;
     }
 
-    /// Makes room for `len` bytes and returns the place of the next write.
+    /// Returns the number of bytes in the output, which is the index of the next byte.
     #[inline(always)]
-    fn reserve(&mut self, len: usize) -> Option<*mut u8> {
-        if (self.end as usize - self.at as usize) < len {
-            self.grow(len)?;
+    #[must_use]
+    pub fn place(&self) -> usize {
+        self.to as usize - self.out.start as usize
+    }
+
+    /// Returns the bytes in the output.
+    #[inline(always)]
+    #[must_use]
+    pub fn written(&self) -> &[u8] {
+        // SAFETY: all bytes from `start` to `to` are written (the invariant of this type).
+        unsafe { std::slice::from_raw_parts(self.out.start, self.place()) }
+    }
+
+    /// Replaces the byte at index `at`. Does nothing if that index is not written yet.
+    #[inline(always)]
+    #[must_use]
+    pub fn change(self, at: usize, byte: u8) -> Self {
+        if at < self.place() {
+            // SAFETY: `at` is less than the number of bytes written.
+            unsafe { self.out.start.add(at).write(byte) }
         }
-        Some(self.at)
+        self
+    }
+
+    /// Makes room for `len` bytes.
+    #[inline(always)]
+    fn reserve(self, len: usize) -> Option<Self> {
+        if (self.out.end as usize - self.to as usize) < len {
+            return self.grow(len);
+        }
+        Some(self)
     }
 
     #[cold]
     #[inline(never)]
-    fn grow(&mut self, len: usize) -> Option<()> {
+    fn grow(self, len: usize) -> Option<Self> {
         let written = self.place();
-        // SAFETY: the bytes from `start` to `at` are written. Growing copies as many bytes as the vector's length says.
-        unsafe { self.memory.set_len(written) };
-        let grown = self.memory.try_reserve(len).ok();
+        let out = self.out;
+        // SAFETY: the bytes from `start` to `to` are written. Growing copies as many bytes as the vector's length says.
+        unsafe { out.memory.set_len(written) };
+        let grown = out.memory.try_reserve(len);
         // SAFETY: a length of 0 claims no written byte.
-        unsafe { self.memory.set_len(0) };
-        self.point(written);
-        grown
+        unsafe { out.memory.set_len(0) };
+        out.point(written);
+        grown.ok().map(|()| out.pen())
+    }
+
+    /// Moves the place of the next write by `len` bytes.
+    ///
+    /// # Safety
+    ///
+    /// [`reserve`](Self::reserve) made room for these bytes, and all of them are written.
+    #[inline(always)]
+    unsafe fn after(mut self, len: usize) -> Self {
+        // SAFETY: the caller guarantees that there are `len` more bytes.
+        self.to = unsafe { self.to.add(len) };
+        self
     }
 
     /// Moves the place of the next write to `end`.
     ///
     /// # Safety
     ///
-    /// `end` is within the room that [`reserve`](Self::reserve) returned last, and all bytes before it are written.
+    /// `end` is within the room that [`reserve`](Self::reserve) made last, and all bytes before it are written.
     #[inline(always)]
-    unsafe fn end_at(&mut self, end: *mut u8) {
-        self.at = end;
+    unsafe fn end_at(mut self, end: *mut u8) -> Self {
+        self.to = end;
+        self
     }
 
     /// Writes bytes unchanged.
     #[inline(always)]
-    pub fn bytes(&mut self, bytes: &[u8]) -> Option<()> {
-        let to = self.reserve(bytes.len())?;
+    #[must_use]
+    pub fn bytes(self, bytes: &[u8]) -> Option<Self> {
+        let pen = self.reserve(bytes.len())?;
         // SAFETY: `reserve` made room for `bytes.len()` bytes, all of which are written. `bytes` cannot overlap this memory, because
-        // `&mut self` excludes a borrow of it.
+        // the pen excludes a borrow of it.
         unsafe {
-            std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
-            self.end_at(to.add(bytes.len()));
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), pen.to, bytes.len());
+            Some(pen.after(bytes.len()))
         }
-        Some(())
     }
 
     /// Writes the bytes `before`, and then `bytes`, such as `null`.
     #[inline(always)]
-    pub fn constant<const N: usize>(&mut self, before: &impl Prefix, bytes: [u8; N]) -> Option<()> {
-        let to = before.begin(self, N)?;
-        // SAFETY: `begin` made room for `N` bytes at `to`, all of which are written.
+    #[must_use]
+    pub fn constant<const N: usize>(self, before: &impl Prefix, bytes: [u8; N]) -> Option<Self> {
+        let pen = before.begin(self, N)?;
+        // SAFETY: `begin` made room for `N` bytes, all of which are written.
         unsafe {
-            to.cast::<[u8; N]>().write_unaligned(bytes);
-            self.end_at(to.add(N));
+            pen.to.cast::<[u8; N]>().write_unaligned(bytes);
+            Some(pen.after(N))
         }
-        Some(())
     }
 
     /// Writes the bytes `before`, and the ASCII string `text` in quotes.
     #[inline(always)]
-    pub fn ascii(&mut self, before: &impl Prefix, text: Ascii<'_>) -> Option<()> {
-        let len = text.text().len();
-        if len > PART {
-            return self.long_ascii(before.all(), text.text());
+    #[must_use]
+    pub fn ascii(self, before: &impl Prefix, text: Ascii<'_>) -> Option<Self> {
+        let pen = before.begin(self, escaped_room(LONG))?;
+        if text.text().len() >= LONG {
+            return pen.long_ascii(text.text());
         }
-        let to = before.begin(self, escaped_room(len))?;
-        // SAFETY: there are `escaped_room` free bytes at `to`: for two quotes, and for what `escape_ascii` requires between them.
+        // SAFETY: there are `escaped_room` free bytes: for two quotes, and for what `escape_short` requires between them.
         unsafe {
-            to.write(b'"');
-            let end = escape_ascii(text, to.add(1));
+            pen.to.write(b'"');
+            let end = escape_short(text, pen.to.add(1));
             end.write(b'"');
-            self.end_at(end.add(1));
+            Some(pen.end_at(end.add(1)))
         }
-        Some(())
     }
 
-    /// Does the same as [`ascii`](Self::ascii) for a string longer than [`PART`], one part after another.
+    /// Writes a long ASCII string in quotes, one part after another.
     #[inline(never)]
-    fn long_ascii(&mut self, before: &[u8], text: &[u8]) -> Option<()> {
-        self.bytes(before)?;
+    fn long_ascii(self, text: &[u8]) -> Option<Self> {
         self.parts(text, |part, to| {
             // SAFETY: `parts` has made `escaped_room` free bytes at `to`.
             Some(unsafe { escape_long::<false>(part, to) })
@@ -339,8 +391,9 @@ impl Output {
     /// Writes a string of UTF-8 in quotes, one part after another. Escapes U+2028 and U+2029 as well, because some readers treat them as
     /// the end of a line.
     #[inline(never)]
-    pub fn utf8(&mut self, mut text: &[u8]) -> Option<()> {
-        self.bytes(b"\"")?;
+    #[must_use]
+    pub fn utf8(self, mut text: &[u8]) -> Option<Self> {
+        let mut pen = self.bytes(b"\"")?;
         while !text.is_empty() {
             let mut end = text.len().min(PART);
             // End the part before a character, not within its bytes.
@@ -348,21 +401,22 @@ impl Output {
                 end -= 1;
             }
             let (part, rest) = text.split_at(end);
-            let to = self.reserve(escaped_room(part.len()))?;
-            // SAFETY: there are `escaped_room` free bytes at `to`, more than `escape` requires.
+            pen = pen.reserve(escaped_room(part.len()))?;
+            // SAFETY: there are `escaped_room` free bytes, more than `escape` requires.
             unsafe {
-                let end = escape::<true>(part, to);
-                self.end_at(end);
+                let end = escape::<true>(part, pen.to);
+                pen = pen.end_at(end);
             }
             text = rest;
         }
-        self.bytes(b"\"")
+        pen.bytes(b"\"")
     }
 
     /// Writes a string of characters as UTF-8 in quotes. Escapes U+2028 and U+2029 as [`utf8`](Self::utf8) does. If there is a surrogate,
     /// returns `None` after writing a part of the string.
     #[inline(never)]
-    pub fn characters<U: Unit>(&mut self, text: &[U]) -> Option<()> {
+    #[must_use]
+    pub fn characters<U: Unit>(self, text: &[U]) -> Option<Self> {
         self.parts(text, |part, to| {
             // SAFETY: `parts` has made `escaped_room` free bytes at `to`.
             unsafe { escape_characters(part, to) }
@@ -373,23 +427,24 @@ impl Output {
     /// end of what it wrote there.
     #[inline(always)]
     fn parts<U: Copy>(
-        &mut self,
+        self,
         text: &[U],
         write: impl Fn(&[U], *mut u8) -> Option<*mut u8>,
-    ) -> Option<()> {
-        self.bytes(b"\"")?;
+    ) -> Option<Self> {
+        let mut pen = self.bytes(b"\"")?;
         for part in text.chunks(PART) {
-            let to = self.reserve(escaped_room(part.len()))?;
-            let end = write(part, to)?;
+            pen = pen.reserve(escaped_room(part.len()))?;
+            let end = write(part, pen.to)?;
             // SAFETY: `write` has written all bytes before `end`, within the room of the part.
-            unsafe { self.end_at(end) };
+            pen = unsafe { pen.end_at(end) };
         }
-        self.bytes(b"\"")
+        pen.bytes(b"\"")
     }
 
     /// Writes a decimal point and `digits` with leading zeros to `places` places: `(5, 3)` gives `.005`. `places` is at most 16, and
     /// `digits` is not negative.
-    pub fn fraction(&mut self, digits: i64, places: usize) -> Option<()> {
+    #[must_use]
+    pub fn fraction(self, digits: i64, places: usize) -> Option<Self> {
         let mut rest = digits;
         let mut written = [b'0'; 17];
         let written = written.get_mut(..=places)?;
@@ -405,14 +460,14 @@ impl Output {
 
     /// Writes the bytes `before`, and an integer.
     #[inline(always)]
-    pub fn int(&mut self, before: &impl Prefix, value: i64) -> Option<()> {
-        let to = before.begin(self, INT_ROOM)?;
-        // SAFETY: there are `INT_ROOM` free bytes at `to`, as `int` requires.
+    #[must_use]
+    pub fn int(self, before: &impl Prefix, value: i64) -> Option<Self> {
+        let pen = before.begin(self, INT_ROOM)?;
+        // SAFETY: there are `INT_ROOM` free bytes, as `int` requires.
         unsafe {
-            let end = int(value, to);
-            self.end_at(end);
+            let end = int(value, pen.to);
+            Some(pen.end_at(end))
         }
-        Some(())
     }
 }
 
@@ -509,59 +564,56 @@ fn escaped_room(len: usize) -> usize {
     6 * len + 2 + MOST_WIDTH
 }
 
-/// Writes the content of a JSON string at `to`, without quotes, and returns its end.
+/// Writes the content of a JSON string of ASCII at `to`, without quotes, and returns its end.
 ///
-/// Up to 16 bytes take no loop: the last 16 bytes of the memory are searched at the same time, and the bits of the bytes before the
-/// string are shifted out. If there is a byte to escape, [`escape_from`] writes the string again.
+/// The string is copied unchanged and searched at the same time. Up to 16 bytes take no loop: the bytes before the string, which are
+/// searched too, are shifted out of the mask. If there is a byte to escape, [`escape_from`] writes the string again.
 ///
 /// # Safety
 ///
 /// There is room at `to` for 6 bytes per byte, and for one vector of [`MOST_WIDTH`] more.
 #[inline(always)]
-#[allow(clippy::cast_possible_truncation)] // The length is below 8 where it is cast.
-unsafe fn escape_ascii(text: Ascii<'_>, to: *mut u8) -> *mut u8 {
+#[allow(clippy::cast_possible_truncation)] // 8 bytes have 64 bits.
+unsafe fn escape_short(text: Ascii<'_>, to: *mut u8) -> *mut u8 {
     let Ascii(memory) = text;
     let text = text.text();
     let len = text.len();
     // SAFETY: each load is within `memory`. Each store begins at most `len` bytes after `to` and has at most one vector, for which the
     // caller guarantees room. `escape_from` gets what is left of the room.
     unsafe {
-        let Some(last) = memory.last_chunk::<WIDTH>() else {
-            return to;
+        let end = memory.as_ptr().add(memory.len());
+        let last = &*end.sub(WIDTH).cast::<[u8; WIDTH]>();
+        let vector = |at: usize| &*text.as_ptr().add(at).cast::<[u8; WIDTH]>();
+        let found = if len <= WIDTH {
+            // The bytes before a string of fewer than 8 bytes are shifted out. An empty string keeps none of what is written.
+            let all = len.max(8);
+            let half = |from: *const u8| from.cast::<u64>().read_unaligned();
+            let first = u64::from_le(half(end.sub(all))).wrapping_shr(8 * (all - len) as u32);
+            to.add(all - 8)
+                .cast::<u64>()
+                .write_unaligned(half(end.sub(8)));
+            to.cast::<u64>().write_unaligned(first.to_le());
+            specials(last, also::<false>()) >> (WIDTH - len)
+        } else {
+            let mut found = specials(last, also::<false>());
+            let mut at = 0;
+            while at < len - WIDTH {
+                to.add(at)
+                    .cast::<[u8; WIDTH]>()
+                    .write_unaligned(*vector(at));
+                found |= specials(vector(at), also::<false>());
+                at += WIDTH;
+            }
+            to.add(len - WIDTH)
+                .cast::<[u8; WIDTH]>()
+                .write_unaligned(*last);
+            found
         };
-        if len <= WIDTH {
-            let front = WIDTH - len;
-            if let (Some(first), Some(last)) = (text.first_chunk::<8>(), text.last_chunk::<8>()) {
-                to.cast::<[u8; 8]>().write_unaligned(*first);
-                to.add(len - 8).cast::<[u8; 8]>().write_unaligned(*last);
-            } else if let Some(last) = memory.last_chunk::<8>() {
-                // Shift out the bytes before the string. For an empty string nothing is shifted, and nothing of this is kept.
-                let bytes = u64::from_le_bytes(*last).wrapping_shr(8 * (8 - len as u32));
-                to.cast::<[u8; 8]>().write_unaligned(bytes.to_le_bytes());
-            }
-            if specials(last, also::<false>()) >> front == 0 {
-                return to.add(len);
-            }
-            return escape_from::<false>(text, 0, to);
+        if found == 0 {
+            to.add(len)
+        } else {
+            escape_from::<false>(text, 0, to)
         }
-        if len >= LONG {
-            return escape_long::<false>(text, to);
-        }
-        let end = len - WIDTH;
-        let mut at = 0;
-        while at < end {
-            let block = &*text.as_ptr().add(at).cast::<[u8; WIDTH]>();
-            to.add(at).cast::<[u8; WIDTH]>().write_unaligned(*block);
-            if specials(block, also::<false>()) != 0 {
-                return escape_from::<false>(text, at, to.add(at));
-            }
-            at += WIDTH;
-        }
-        to.add(end).cast::<[u8; WIDTH]>().write_unaligned(*last);
-        if specials(last, also::<false>()) == 0 {
-            return to.add(len);
-        }
-        escape_from::<false>(text, end, to.add(end))
     }
 }
 

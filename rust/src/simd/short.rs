@@ -25,7 +25,7 @@ pub const PAD: usize = 32;
 mod lanes {
     use std::arch::x86_64::{
         __m128i, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_min_epu8, _mm_movemask_epi8, _mm_or_si128,
-        _mm_set1_epi8,
+        _mm_set1_epi8, _mm_xor_si128,
     };
 
     /// Bytes in a vector.
@@ -62,14 +62,15 @@ mod lanes {
         let vector = load(bytes);
         // SAFETY: every x86-64 has SSE2; these instructions work on registers only.
         unsafe {
-            let quotes = _mm_cmpeq_epi8(vector, _mm_set1_epi8(0x22));
+            // With bit 1 flipped, `"` and the bytes below 0x20 are the bytes up to 0x20.
+            let flipped = _mm_xor_si128(vector, _mm_set1_epi8(2));
+            let controls = _mm_cmpeq_epi8(_mm_min_epu8(flipped, _mm_set1_epi8(0x20)), flipped);
             let backslashes = _mm_cmpeq_epi8(vector, _mm_set1_epi8(0x5c));
-            let controls = _mm_cmpeq_epi8(_mm_min_epu8(vector, _mm_set1_epi8(0x1f)), vector);
-            let others = _mm_cmpeq_epi8(vector, _mm_set1_epi8(also as i8));
-            let found = _mm_or_si128(
-                _mm_or_si128(quotes, backslashes),
-                _mm_or_si128(controls, others),
-            );
+            let mut found = _mm_or_si128(controls, backslashes);
+            if also != b'"' {
+                let others = _mm_cmpeq_epi8(vector, _mm_set1_epi8(also as i8));
+                found = _mm_or_si128(found, others);
+            }
             _mm_movemask_epi8(found) as u32
         }
     }

@@ -126,7 +126,7 @@ fn long_escaped(level: Level, bytes: &[u8], is_ascii: bool) -> Vec<u8> {
     room
 }
 
-/// Escapes a string character by character, without quotes: the reference for [`Output::text`].
+/// Escapes a string character by character, without quotes: the reference for [`Pen`](super::Pen).
 fn escaped(text: &str) -> String {
     let escape_one = |character: char| match character {
         '"' | '\\' | '\0'..='\x1f' => {
@@ -155,8 +155,8 @@ proptest! {
     fn whole_numbers_are_written(value: i64, shift in 0u32..64) {
         for value in [value >> shift, i64::MIN, i64::MAX, 0] {
             let mut out = Output::default();
-            out.int(b"", value).unwrap();
-            out.int(&Words::new(&[b'w'; 40]), value).unwrap();
+            let pen = out.pen().int(b"", value).unwrap();
+            pen.int(&Words::new(&[b'w'; 40]), value).unwrap().end();
             prop_assert_eq!(std::str::from_utf8(out.written()).unwrap(), format!("{value}{}{value}", "w".repeat(40)));
         }
     }
@@ -169,16 +169,15 @@ proptest! {
     ) {
         for (text, is_ascii) in [(text.clone(), true), (text.clone(), false), (text + &wide, false)] {
             let mut out = Output::default();
-            out.bytes(before.as_bytes()).unwrap();
-            if is_ascii {
+            let pen = out.pen().bytes(before.as_bytes()).unwrap();
+            let pen = if is_ascii {
                 let memory = [&[b'"'; Ascii::FRONT], text.as_bytes()].concat();
                 let text = Ascii::after_front(&memory).unwrap();
-                out.ascii(&Words::new(b"words"), text).unwrap();
+                pen.ascii(&Words::new(b"words"), text).unwrap()
             } else {
-                out.bytes(b"words").unwrap();
-                out.utf8(text.as_bytes()).unwrap();
-            }
-            out.bytes(b"end").unwrap();
+                pen.bytes(b"words").unwrap().utf8(text.as_bytes()).unwrap()
+            };
+            pen.bytes(b"end").unwrap().end();
             let expected = format!("{before}words\"{}\"end", escaped(&text));
             prop_assert_eq!(std::str::from_utf8(out.written()), Ok(expected.as_str()));
             for level in [Level::Plain, Level::Fast] {

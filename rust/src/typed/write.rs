@@ -10,7 +10,7 @@
 use std::fmt::Write;
 
 use super::read::MAX_DEPTH;
-use crate::simd::{Ascii, Output, Prefix, Words};
+use crate::simd::{Ascii, Output, Pen, Prefix, Words};
 
 /// The most memory in bytes that the output keeps between two calls.
 const KEPT_BYTES: usize = 64 * 1024;
@@ -29,7 +29,11 @@ pub trait Source<'a> {
     type Kept;
 
     /// Returns the type of a value, and the value itself if it is not a container.
-    fn look(&self, value: Self::Value) -> Seen<'a, Self::Value>;
+    fn look(&self, value: Self::Value) -> Seen<Self::Value>;
+    /// Returns a string that is not ASCII; `None` if the caller has to write the line.
+    fn text(&self, value: Self::Value) -> Option<Text<'a>>;
+    /// Returns a string of ASCII; `None` for any other value.
+    fn ascii(&self, value: Self::Value) -> Option<Ascii<'a>>;
     /// Returns the shape of a record, or `None` if its class has none, or if the value is not a record.
     fn shape(&self, record: Self::Value) -> Option<usize>;
     /// Returns the index and the value of the first field from `from` on that is not left out. The value is `None` if the program has
@@ -81,7 +85,7 @@ pub enum Field<V> {
 
 /// The type of a value, and the value itself if it is not a container.
 #[derive(Clone, Copy)]
-pub enum Seen<'a, V> {
+pub enum Seen<V> {
     /// `null`.
     Null,
     /// `true` or `false`.
@@ -91,7 +95,7 @@ pub enum Seen<'a, V> {
     /// A float, perhaps infinite or NaN.
     Float(f64),
     /// A string.
-    Text(Text<'a>),
+    Text,
     /// A list.
     List,
     /// A dict.
@@ -104,11 +108,9 @@ pub enum Seen<'a, V> {
     Other,
 }
 
-/// A string, in one of the forms that CPython uses.
+/// A string that is not ASCII, in one of the forms that CPython uses.
 #[derive(Clone, Copy)]
 pub enum Text<'a> {
-    /// ASCII.
-    Ascii(Ascii<'a>),
     /// UTF-8.
     Utf8(&'a [u8]),
     /// Characters below 256.
@@ -234,11 +236,10 @@ impl<S, F, K> Writer<S, F, K> {
             source: &self.source,
             shapes: &self.shapes,
             keys: &mut self.keys,
-            out: &mut self.out,
             new: None,
             unplanned: None,
         };
-        let written = writing.line(value);
+        let written = writing.line(self.out.pen(), value).map(Pen::end);
         let Writing { new, unplanned, .. } = writing;
         if written.is_none() {
             self.out.truncate(start);
@@ -288,7 +289,6 @@ struct Writing<'w, V, S, F, K> {
     source: &'w S,
     shapes: &'w [Shape<F>],
     keys: &'w mut Keys<K>,
-    out: &'w mut Output,
     /// A record with fields that are not [known](Source::is_known), and its shape.
     new: Option<(V, usize)>,
     /// The class without a shape that stopped this line.
@@ -298,153 +298,187 @@ struct Writing<'w, V, S, F, K> {
 impl<'a, S: Source<'a>> Writing<'_, S::Value, S, S::Fields, S::Kept> {
     /// Writes a record or a dict, and a line feed.
     #[inline(always)]
-    fn line(&mut self, value: S::Value) -> Option<()> {
+    fn line<'o>(&mut self, pen: Pen<'o>, value: S::Value) -> Option<Pen<'o>> {
         let seen = match self.source.shape(value) {
             Some(shape) => Seen::Record(shape),
             None => self.source.look(value),
         };
-        match seen {
-            Seen::Record(shape) => self.record(value, shape, 0)?,
-            Seen::Dict => self.dict(value, 0)?,
+        let pen = match seen {
+            Seen::Record(shape) => self.record(pen, value, shape, 0)?,
+            Seen::Dict => self.dict(pen, value, 0)?,
             Seen::Unplanned(class) => return self.wants(class),
             _ => return None,
-        }
-        self.out.bytes(b"\n")
+        };
+        pen.bytes(b"\n")
     }
 
     /// Remembers the class that needs a shape, and returns `None`.
     #[cold]
-    fn wants(&mut self, class: S::Value) -> Option<()> {
+    fn wants<'o>(&mut self, class: S::Value) -> Option<Pen<'o>> {
         self.unplanned = Some(class);
         None
     }
 
     /// Writes a value, and the text before it.
     #[inline(always)]
-    fn value(&mut self, before: &impl Prefix, value: S::Value, depth: usize) -> Option<()> {
-        let seen = self.source.look(value);
-        write_plain(self.out, before, &seen)?;
-        self.nested(value, seen, depth)
-    }
-
-    /// Writes a list, a dict or a record; does nothing for a value that [`write_plain`] has written.
-    #[inline(always)]
-    fn nested(&mut self, value: S::Value, seen: Seen<'a, S::Value>, depth: usize) -> Option<()> {
-        match seen {
-            Seen::Record(shape) => self.record(value, shape, depth + 1),
-            Seen::Dict => self.dict(value, depth + 1),
-            Seen::List => self.list(value, depth + 1),
+    fn value<'o>(
+        &mut self,
+        pen: Pen<'o>,
+        before: &impl Prefix,
+        value: S::Value,
+        depth: usize,
+    ) -> Option<Pen<'o>> {
+        // Tested first, since most values are strings of ASCII.
+        if let Some(text) = self.source.ascii(value) {
+            return pen.ascii(before, text);
+        }
+        match self.source.look(value) {
+            Seen::Null => pen.constant(before, *b"null"),
+            Seen::Int(value) => pen.int(before, value),
+            Seen::Bool(true) => pen.constant(before, *b"true"),
+            Seen::Bool(false) => pen.constant(before, *b"false"),
+            Seen::Text => self.text(pen.constant(before, [])?, value),
+            Seen::Float(value) => write_float(pen.constant(before, [])?, value),
+            Seen::Record(shape) => self.record(pen.constant(before, [])?, value, shape, depth + 1),
+            Seen::Dict => self.dict(pen.constant(before, [])?, value, depth + 1),
+            Seen::List => self.list(pen.constant(before, [])?, value, depth + 1),
             Seen::Unplanned(class) => self.wants(class),
             Seen::Other => None,
-            _ => Some(()),
+        }
+    }
+
+    /// Writes a string that is not ASCII.
+    #[inline(never)]
+    fn text<'o>(&self, pen: Pen<'o>, text: S::Value) -> Option<Pen<'o>> {
+        match self.source.text(text)? {
+            Text::Utf8(text) => pen.utf8(text),
+            Text::Latin(text) => pen.characters(text),
+            Text::Wide(text) => pen.characters(text),
+            Text::Full(text) => pen.characters(text),
         }
     }
 
     /// Does the same as [`value`](Self::value) where speed does not matter: it is not inlined.
     #[inline(never)]
-    fn value_apart(&mut self, before: &[u8], value: S::Value, depth: usize) -> Option<()> {
-        self.out.bytes(before)?;
-        self.value(b"", value, depth)
+    fn value_apart<'o>(
+        &mut self,
+        pen: Pen<'o>,
+        before: &[u8],
+        value: S::Value,
+        depth: usize,
+    ) -> Option<Pen<'o>> {
+        self.value(pen.bytes(before)?, b"", value, depth)
     }
 
-    fn record(&mut self, record: S::Value, shape: usize, depth: usize) -> Option<()> {
+    fn record<'o>(
+        &mut self,
+        pen: Pen<'o>,
+        record: S::Value,
+        shape: usize,
+        depth: usize,
+    ) -> Option<Pen<'o>> {
         if depth >= MAX_DEPTH {
             return None;
         }
         let number = shape;
         let shape = &self.shapes[number];
-        let start = self.out.place();
-        self.out.constant(&shape.opening, [])?;
+        let start = pen.place();
+        let mut pen = pen.constant(&shape.opening, [])?;
         if self.source.is_known(record, &shape.fields) {
             for (place, words) in &shape.known {
                 match self.source.field(record, place) {
-                    Field::Value(value) => self.value(words, value, depth)?,
+                    Field::Value(value) => pen = self.value(pen, words, value, depth)?,
                     Field::Absent => {}
                     Field::Emptied => return None,
                 }
             }
         } else {
             self.new = Some((record, number));
-            self.new_record(record, shape, depth)?;
+            pen = self.new_record(pen, record, shape, depth)?;
         }
-        close(self.out, start, b'{', b'}')
+        close(pen, start, b'{', b'}')
     }
 
     /// Writes the fields of a record, and its other keys.
     #[inline(never)]
-    fn new_record(
+    fn new_record<'o>(
         &mut self,
+        mut pen: Pen<'o>,
         record: S::Value,
         shape: &Shape<S::Fields>,
         depth: usize,
-    ) -> Option<()> {
+    ) -> Option<Pen<'o>> {
         let mut from = 0;
         while let Some((index, value)) = self.source.next(record, &shape.fields, from) {
             from = index + 1;
-            self.value_apart(shape.keys[index].all(), value?, depth)?;
+            pen = self.value_apart(pen, shape.keys[index].all(), value?, depth)?;
         }
         match self.source.extra(record, &shape.fields) {
-            Some(extra) => self.extra(extra, shape, depth),
-            None => Some(()),
+            Some(extra) => self.extra(pen, extra, shape, depth),
+            None => Some(pen),
         }
     }
 
     /// Writes the keys of a record that have no field. If a field has the same key, the caller decides which of the two to write.
     #[cold]
-    fn extra(&mut self, extra: S::Value, shape: &Shape<S::Fields>, depth: usize) -> Option<()> {
+    fn extra<'o>(
+        &mut self,
+        mut pen: Pen<'o>,
+        extra: S::Value,
+        shape: &Shape<S::Fields>,
+        depth: usize,
+    ) -> Option<Pen<'o>> {
         if !matches!(self.source.look(extra), Seen::Dict) {
             return None;
         }
         for (key, value) in self.source.pairs(extra) {
-            let start = self.out.place();
-            self.key(key)?;
-            let key = &self.out.written()[start..];
+            let start = pen.place();
+            pen = self.key(pen, key)?;
+            let key = &pen.written()[start..];
             let mut keys = shape.keys.iter().chain([&shape.tag_key]);
             if keys.any(|other| other.all() == key) {
                 return None;
             }
-            self.value_apart(b"", value, depth)?;
+            pen = self.value_apart(pen, b"", value, depth)?;
         }
-        Some(())
+        Some(pen)
     }
 
-    fn list(&mut self, list: S::Value, depth: usize) -> Option<()> {
+    fn list<'o>(&mut self, mut pen: Pen<'o>, list: S::Value, depth: usize) -> Option<Pen<'o>> {
         if depth >= MAX_DEPTH {
             return None;
         }
-        let start = self.out.place();
+        let start = pen.place();
         for item in self.source.items(list) {
-            self.value(b",", item, depth)?;
+            pen = self.value(pen, b",", item, depth)?;
         }
-        close(self.out, start, b'[', b']')
+        close(pen, start, b'[', b']')
     }
 
-    fn dict(&mut self, dict: S::Value, depth: usize) -> Option<()> {
+    fn dict<'o>(&mut self, mut pen: Pen<'o>, dict: S::Value, depth: usize) -> Option<Pen<'o>> {
         if depth >= MAX_DEPTH {
             return None;
         }
-        let start = self.out.place();
+        let start = pen.place();
         for (key, value) in self.source.pairs(dict) {
             let identity = self.source.identity(key);
             let known = &self.keys.all[Keys::<S::Kept>::place(identity)];
             if known.identity == identity {
-                let seen = self.source.look(value);
-                write_plain(self.out, &known.words, &seen)?;
-                self.nested(value, seen, depth)?;
+                pen = pen.constant(&known.words, [])?;
             } else {
-                self.new_key(key, identity)?;
-                self.value_apart(b"", value, depth)?;
+                pen = self.new_key(pen, key, identity)?;
             }
+            pen = self.value(pen, b"", value, depth)?;
         }
-        close(self.out, start, b'{', b'}')
+        close(pen, start, b'{', b'}')
     }
 
     /// Writes a key, and remembers it if it is short.
     #[inline(never)]
-    fn new_key(&mut self, key: S::Value, identity: u64) -> Option<()> {
-        let start = self.out.place();
-        self.key(key)?;
-        let written = &self.out.written()[start..];
+    fn new_key<'o>(&mut self, pen: Pen<'o>, key: S::Value, identity: u64) -> Option<Pen<'o>> {
+        let start = pen.place();
+        let pen = self.key(pen, key)?;
+        let written = &pen.written()[start..];
         if written.len() <= Words::FEW {
             self.keys.all[Keys::<S::Kept>::place(identity)] = Key {
                 identity,
@@ -452,83 +486,46 @@ impl<'a, S: Source<'a>> Writing<'_, S::Value, S, S::Fields, S::Kept> {
                 kept: Some(self.source.keep(key)),
             };
         }
-        Some(())
+        Some(pen)
     }
 
-    fn key(&mut self, key: S::Value) -> Option<()> {
-        match self.source.look(key) {
-            Seen::Text(Text::Ascii(key)) => self.out.ascii(b",", key)?,
-            Seen::Text(key) => {
-                self.out.bytes(b",")?;
-                write_text(self.out, key)?;
+    fn key<'o>(&mut self, pen: Pen<'o>, key: S::Value) -> Option<Pen<'o>> {
+        let pen = match self.source.ascii(key) {
+            Some(key) => pen.ascii(b",", key)?,
+            None if matches!(self.source.look(key), Seen::Text) => {
+                self.text(pen.bytes(b",")?, key)?
             }
-            _ => return None,
-        }
-        self.out.bytes(b":")
-    }
-}
-
-/// Writes the text before a value, and then the value unless it is a list, a dict or a record.
-#[inline(always)]
-fn write_plain<V>(out: &mut Output, before: &impl Prefix, seen: &Seen<'_, V>) -> Option<()> {
-    match *seen {
-        Seen::Text(Text::Ascii(text)) => out.ascii(before, text),
-        Seen::Null => out.constant(before, *b"null"),
-        Seen::Int(value) => out.int(before, value),
-        Seen::Bool(true) => out.constant(before, *b"true"),
-        Seen::Bool(false) => out.constant(before, *b"false"),
-        Seen::Text(text) => {
-            out.constant(before, [])?;
-            write_text(out, text)
-        }
-        Seen::Float(value) => {
-            out.constant(before, [])?;
-            write_float(out, value)
-        }
-        Seen::List | Seen::Dict | Seen::Record(_) | Seen::Unplanned(_) | Seen::Other => {
-            out.constant(before, [])
-        }
+            None => return None,
+        };
+        pen.bytes(b":")
     }
 }
 
 /// Ends an object or array that begins at `start`. So far it has nothing there, or the comma before its first item, which becomes the
 /// opening bracket; or a record has its opening.
 #[inline(always)]
-fn close(out: &mut Output, start: usize, opening: u8, closing: u8) -> Option<()> {
-    if out.place() == start {
-        return out.bytes(&[opening, closing]);
+fn close(pen: Pen<'_>, start: usize, opening: u8, closing: u8) -> Option<Pen<'_>> {
+    if pen.place() == start {
+        return pen.bytes(&[opening, closing]);
     }
-    out.change(start, opening);
-    out.bytes(&[closing])
-}
-
-#[inline(never)]
-fn write_text(out: &mut Output, text: Text<'_>) -> Option<()> {
-    match text {
-        Text::Ascii(text) => out.ascii(b"", text),
-        Text::Utf8(text) => out.utf8(text),
-        Text::Latin(text) => out.characters(text),
-        Text::Wide(text) => out.characters(text),
-        Text::Full(text) => out.characters(text),
-    }
+    pen.change(start, opening).bytes(&[closing])
 }
 
 /// Writes a float with the fewest digits that read back as the same float: `0.3`, `9.9e-6`, `1e16`. There is an exponent if the absolute
 /// value is below 0.00001, or is 1e16 or more. Writes `null` for an infinite number and for NaN.
 #[inline(never)]
-fn write_float(out: &mut Output, value: f64) -> Option<()> {
+fn write_float(mut pen: Pen<'_>, value: f64) -> Option<Pen<'_>> {
     if !value.is_finite() {
-        return out.bytes(b"null");
+        return pen.bytes(b"null");
     }
     let (negative, value) = (value.is_sign_negative(), value.abs());
     if negative {
-        out.bytes(b"-")?;
+        pen = pen.bytes(b"-")?;
     }
     if let Some((whole, fraction, places)) = short_decimal(value) {
-        out.int(b"", whole)?;
-        return out.fraction(fraction, places);
+        return pen.int(b"", whole)?.fraction(fraction, places);
     }
-    write_any_float(out, value)
+    write_any_float(pen, value)
 }
 
 /// Returns the decimal of at most 15 digits that reads as this float, if there is one: the digits before the point, the digits after it,
@@ -557,7 +554,7 @@ fn short_decimal(value: f64) -> Option<(i64, i64, usize)> {
 
 /// Writes any finite float that is not negative, like [`write_float`].
 #[inline(never)]
-fn write_any_float(out: &mut Output, value: f64) -> Option<()> {
+fn write_any_float(pen: Pen<'_>, value: f64) -> Option<Pen<'_>> {
     let value_of = |written: &Scratch| written.text().and_then(|text| text.parse::<f64>().ok());
     let mut written = Scratch::default();
     write!(written, "{value:e}").ok()?;
@@ -579,19 +576,18 @@ fn write_any_float(out: &mut Output, value: f64) -> Option<()> {
     match usize::try_from(exponent) {
         Ok(whole) if whole < 16 => {
             let (before, after) = others.split_at(others.len().min(whole));
-            out.bytes(&[first])?;
-            out.bytes(before)?;
-            out.bytes(&zeros[..whole - before.len()])?;
-            out.bytes(b".")?;
-            out.bytes(if after.is_empty() { b"0" } else { after })
+            let pen = pen.bytes(&[first])?.bytes(before)?;
+            let pen = pen.bytes(&zeros[..whole - before.len()])?.bytes(b".")?;
+            pen.bytes(if after.is_empty() { b"0" } else { after })
         }
         Err(_) if exponent >= -5 => {
-            out.bytes(b"0.")?;
-            out.bytes(&zeros[..exponent.unsigned_abs() as usize - 1])?;
-            out.bytes(&[first])?;
-            out.bytes(others)
+            let zeros = &zeros[..exponent.unsigned_abs() as usize - 1];
+            pen.bytes(b"0.")?
+                .bytes(zeros)?
+                .bytes(&[first])?
+                .bytes(others)
         }
-        _ => out.bytes(written),
+        _ => pen.bytes(written),
     }
 }
 

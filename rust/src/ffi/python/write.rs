@@ -79,10 +79,9 @@ impl<'a> Still<'a> {
             let front = api().characters - Ascii::FRONT;
             let len = self.word(flags::LENGTH) as usize;
             std::hint::assert_unchecked(len < usize::MAX / 2);
-            Ascii::after_front(std::slice::from_raw_parts(
-                self.pointer().cast::<u8>().add(front),
-                Ascii::FRONT + len,
-            ))
+            let memory = self.pointer().cast::<u8>().add(front);
+            let memory = std::slice::from_raw_parts(memory, Ascii::FRONT + len);
+            Some(Ascii::after_front(memory).unwrap_unchecked())
         }
     }
 
@@ -116,7 +115,7 @@ impl<'a> Still<'a> {
 
 /// Returns the value of an int of any size; [`Seen::Other`] if it has more than 64 bits.
 #[inline(never)]
-fn whole_number(value: Still<'_>) -> Seen<'_, Still<'_>> {
+fn whole_number(value: Still<'_>) -> Seen<Still<'_>> {
     let mut overflow: c_int = 0;
     // SAFETY: see `api`.
     let number =
@@ -236,7 +235,7 @@ struct Objects {
 impl Objects {
     /// Returns what a value is, if its class has no shape and is not one of JSON's, such as a subclass of `dict`.
     #[inline(never)]
-    fn of_class<'a>(&self, class: Still<'a>) -> Seen<'a, Still<'a>> {
+    fn of_class<'a>(&self, class: Still<'a>) -> Seen<Still<'a>> {
         if self.classes.shape(class.pointer() as usize).is_some() {
             return Seen::Other;
         }
@@ -260,16 +259,13 @@ impl<'a> Source<'a> for Objects {
     type Kept = Object;
 
     #[inline(always)]
-    fn look(&self, value: Still<'a>) -> Seen<'a, Still<'a>> {
+    fn look(&self, value: Still<'a>) -> Seen<Still<'a>> {
         let class = value.class();
         let api = api();
         // SAFETY: see `api`; each function gets an object of its class, and runs no other code.
         unsafe {
             if class == api.PyUnicode_Type {
-                return match value.ascii() {
-                    Some(text) => Seen::Text(Text::Ascii(text)),
-                    None => value.text().map_or(Seen::Other, Seen::Text),
-                };
+                return Seen::Text;
             }
             if value.pointer() == api._Py_NoneStruct {
                 return Seen::Null;
@@ -300,6 +296,19 @@ impl<'a> Source<'a> for Objects {
                 None => self.of_class(Still::new(class)),
             }
         }
+    }
+
+    #[inline(always)]
+    fn ascii(&self, value: Still<'a>) -> Option<Ascii<'a>> {
+        if value.class() != api().PyUnicode_Type {
+            return None;
+        }
+        // SAFETY: it is a string.
+        unsafe { value.ascii() }
+    }
+
+    fn text(&self, value: Still<'a>) -> Option<Text<'a>> {
+        value.text()
     }
 
     #[inline(always)]

@@ -88,6 +88,23 @@ impl<'a> Source<'a> for Values {
     type Fields = Vec<(Json, bool)>;
     type Kept = ();
 
+    fn ascii(&self, value: &'a Plain) -> Option<Ascii<'a>> {
+        let Plain::Text(memory) = value else {
+            return None;
+        };
+        Ascii::after_front(memory).filter(|text| text.text().is_ascii())
+    }
+
+    fn text(&self, value: &'a Plain) -> Option<Text<'a>> {
+        match value {
+            Plain::Text(memory) => Some(Text::Utf8(&memory[Ascii::FRONT..])),
+            Plain::Latin(text) => Some(Text::Latin(text)),
+            Plain::Wide(text) => Some(Text::Wide(text)),
+            Plain::Full(text) => Some(Text::Full(text)),
+            _ => None,
+        }
+    }
+
     fn shape(&self, record: &'a Plain) -> Option<usize> {
         match record {
             Plain::Record(shape, _) => *shape,
@@ -95,7 +112,7 @@ impl<'a> Source<'a> for Values {
         }
     }
 
-    fn look(&self, value: &'a Plain) -> Seen<'a, &'a Plain> {
+    fn look(&self, value: &'a Plain) -> Seen<&'a Plain> {
         match value {
             Plain::Json(Json::Null) => Seen::Null,
             Plain::Json(Json::Bool(value)) => Seen::Bool(*value),
@@ -103,17 +120,7 @@ impl<'a> Source<'a> for Values {
                 Some(number) => Seen::Int(number),
                 None => number.as_f64().map_or(Seen::Other, Seen::Float),
             },
-            Plain::Text(memory) => {
-                let text = Ascii::after_front(memory).expect("bytes in front");
-                Seen::Text(if text.text().is_ascii() {
-                    Text::Ascii(text)
-                } else {
-                    Text::Utf8(text.text())
-                })
-            }
-            Plain::Latin(text) => Seen::Text(Text::Latin(text)),
-            Plain::Wide(text) => Seen::Text(Text::Wide(text)),
-            Plain::Full(text) => Seen::Text(Text::Full(text)),
+            Plain::Text(_) | Plain::Latin(_) | Plain::Wide(_) | Plain::Full(_) => Seen::Text,
             Plain::List(_) => Seen::List,
             Plain::Dict(_) => Seen::Dict,
             Plain::Record(Some(shape), _) => Seen::Record(*shape),
@@ -428,7 +435,7 @@ fn numbers_have_as_many_digits_as_they_need() {
     ];
     for (number, expected) in cases {
         let mut out = Output::default();
-        write_float(&mut out, number).unwrap();
+        write_float(out.pen(), number).unwrap().end();
         assert_eq!(std::str::from_utf8(out.written()), Ok(expected));
     }
 }
@@ -516,11 +523,11 @@ proptest! {
     fn short_numbers_have_no_digit_too_many(digits in -1_000_000_000i64..1_000_000_000, places in 0i32..12) {
         let number: f64 = format!("{digits}e-{places}").parse().unwrap();
         let mut out = Output::default();
-        write_float(&mut out, number).unwrap();
+        write_float(out.pen(), number).unwrap().end();
         let text = std::str::from_utf8(out.written()).unwrap();
         prop_assert_eq!(text.parse(), Ok(number));
         let mut any = Output::default();
-        write_any_float(&mut any, number.abs()).unwrap();
+        write_any_float(any.pen(), number.abs()).unwrap().end();
         prop_assert_eq!(text.trim_start_matches('-').as_bytes(), any.written());
     }
 
@@ -528,7 +535,7 @@ proptest! {
     fn numbers_are_read_as_they_were(number: f64) {
         prop_assume!(number.is_finite());
         let mut out = Output::default();
-        write_float(&mut out, number).unwrap();
+        write_float(out.pen(), number).unwrap().end();
         let text = std::str::from_utf8(out.written()).unwrap();
         prop_assert_eq!(text.parse(), Ok(number));
         prop_assert!(text.contains(['.', 'e']));
