@@ -399,7 +399,7 @@ pub struct Containers {
     /// The third word of a list is its length, the fourth the address of its items.
     pub list: bool,
     /// A dict has the address of its [`Keys`], then a null, unless it shares the keys with other dicts. After [`Keys`] come the
-    /// index, and the pairs of key and value. The value of a removed key is null. CPython 3.11 to 3.13.
+    /// index, and the [`Entries`]. CPython 3.11 to 3.13.
     dict: bool,
 }
 
@@ -415,9 +415,53 @@ struct Keys {
     entries: Size,
 }
 
+/// The entries of a dict. An entry is a key and its value; in a dict that may have keys other than strings, the hash of the key comes
+/// first. The value of a removed key is null.
+pub struct Entries {
+    /// The key of the next entry.
+    key: *const Pointer,
+    /// The number of entries that are left.
+    left: usize,
+    /// The number of words of an entry.
+    words: usize,
+}
+
+impl Default for Entries {
+    fn default() -> Self {
+        Self {
+            key: std::ptr::null(),
+            left: 0,
+            words: 0,
+        }
+    }
+}
+
+impl Entries {
+    /// Returns the key and the value of the next entry whose key is not removed.
+    ///
+    /// # Safety
+    ///
+    /// The dict is alive, and has not changed.
+    #[inline(always)]
+    pub unsafe fn next(&mut self) -> Option<(Pointer, Pointer)> {
+        while self.left != 0 {
+            // SAFETY: an entry is left, and the caller promises that the dict still has it.
+            let (key, value) = unsafe { (self.key.read(), self.key.add(1).read()) };
+            self.key = self.key.wrapping_add(self.words);
+            self.left -= 1;
+            if !value.is_null() {
+                return Some((key, value));
+            }
+        }
+        None
+    }
+}
+
 impl Containers {
     const LIST_LENGTH: usize = 2;
     const DICT_KEYS: usize = 4;
+    /// The [`kind`](Keys::kind) of a dict that may have keys other than strings, and of a dict that has only strings.
+    const ANY_KEYS: u8 = 0;
     const ONLY_STRINGS: u8 = 1;
 
     /// Returns the items of a list.
@@ -439,34 +483,36 @@ impl Containers {
         }
     }
 
-    /// Returns the pairs of key and value of a dict. The value of a removed key is null. Returns `None` if the dict has another layout.
+    /// Returns the entries of a dict; `None` if the dict has another layout.
     ///
     /// # Safety
     ///
-    /// `dict` is a dict, and does not change while the pairs are used.
+    /// `dict` is a live dict.
     #[inline(always)]
-    pub unsafe fn pairs<'a>(&self, dict: Pointer) -> Option<&'a [[Pointer; 2]]> {
+    pub unsafe fn pairs(&self, dict: Pointer) -> Option<Entries> {
         if !self.dict {
             return None;
         }
-        // SAFETY: the caller promises a dict that does not change, and `probe_containers` has tested the layout. A pair is two words.
+        // SAFETY: the caller promises a dict, and `probe_containers` has tested the layout.
         unsafe {
             let dict = dict.cast::<*const Keys>();
             let keys = dict.add(Self::DICT_KEYS).read();
-            if (*keys).kind != Self::ONLY_STRINGS || !dict.add(Self::DICT_KEYS + 1).read().is_null()
-            {
+            let hash = match (*keys).kind {
+                Self::ANY_KEYS => 1,
+                Self::ONLY_STRINGS => 0,
+                _ => return None,
+            };
+            if !dict.add(Self::DICT_KEYS + 1).read().is_null() {
                 return None;
             }
-            if (*keys).entries == 0 {
-                // New dicts share keys with an index of one byte: a pair after it would not be aligned.
-                return Some(&[]);
-            }
-            let index = keys.add(1).cast::<u8>();
-            let pairs = index.add(1 << (*keys).log2_index_bytes).cast();
-            Some(std::slice::from_raw_parts(
-                pairs,
-                (*keys).entries.unsigned_abs(),
-            ))
+            let left = (*keys).entries.unsigned_abs();
+            // An empty dict has an index of one byte, but no entry after it.
+            let entries = keys.add(1).wrapping_byte_add(1 << (*keys).log2_index_bytes);
+            Some(Entries {
+                key: entries.cast::<Pointer>().wrapping_add(hash),
+                left,
+                words: 2 + hash,
+            })
         }
     }
 }
@@ -510,8 +556,8 @@ unsafe fn is_list_read(api: &Api, len: u8) -> bool {
     }
 }
 
-/// Returns whether [`Containers::pairs`] reads a dict with `len` keys correctly, of which some are removed, and returns `None` after the dict
-/// gets a key that is not a string.
+/// Returns whether [`Containers::pairs`] reads a dict with `len` keys correctly, of which some are removed, before and after the dict gets a
+/// key that is not a string.
 unsafe fn is_dict_read(api: &Api, read: &Containers, len: u8) -> bool {
     // SAFETY: as of `load`; each new reference is given up.
     unsafe {
@@ -538,19 +584,23 @@ unsafe fn is_dict_read(api: &Api, read: &Containers, len: u8) -> bool {
                 index % 3 == 1,
             );
         }
-        let mut listed = Vec::new();
-        let (mut at, mut key, mut value) = (0, std::ptr::null_mut(), std::ptr::null_mut());
-        while (api.PyDict_Next)(dict, &raw mut at, &raw mut key, &raw mut value) != 0 {
-            listed.push([key, value]);
-        }
-        let is_read = read
-            .pairs(dict)
-            .is_some_and(|pairs| pairs.iter().filter(|pair| !pair[1].is_null()).eq(&listed));
+        let is_read = || {
+            let (mut at, mut key, mut value) = (0, std::ptr::null_mut(), std::ptr::null_mut());
+            read.pairs(dict).is_some_and(|mut entries| {
+                while (api.PyDict_Next)(dict, &raw mut at, &raw mut key, &raw mut value) != 0 {
+                    if entries.next() != Some((key, value)) {
+                        return false;
+                    }
+                }
+                entries.next().is_none()
+            })
+        };
+        let are_strings_read = is_read();
         let is_made = set((api.PyLong_FromLongLong)(1 << 40), false);
-        let is_left = read.pairs(dict).is_none();
+        let is_read = is_made && are_strings_read && is_read();
         (api.Py_DecRef)(dict);
         (api.PyErr_Clear)();
-        is_made && is_read && is_left
+        is_read
     }
 }
 

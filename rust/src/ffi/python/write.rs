@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::ptr::{null_mut, NonNull};
 
-use super::api::{api, flags, Containers, Method, Pointer, Size};
+use super::api::{api, flags, Containers, Entries, Method, Pointer, Size};
 use super::object::{bytes, class_of, size, Object, HEADER};
 use super::plan::{bytes_at, index_at, item, items_at};
 use super::public::{call, method, replace, Cell};
@@ -412,15 +412,14 @@ impl<'a> Source<'a> for Objects {
 
     #[inline(always)]
     fn pairs(&self, dict: Still<'a>) -> impl Iterator<Item = (Still<'a>, Still<'a>)> {
-        // SAFETY: see `api`. No code changes the dict during `'a`.
-        let pairs = unsafe { api().containers.pairs(dict.pointer()) };
+        // SAFETY: a `Still` refers to a live dict, which does not change during `'a`.
+        let (left, called) = match unsafe { api().containers.pairs(dict.pointer()) } {
+            Some(pairs) => (pairs, null_mut()),
+            None => (Entries::default(), dict.pointer()),
+        };
         Pairs {
-            left: pairs.unwrap_or_default().iter(),
-            called: if pairs.is_some() {
-                null_mut()
-            } else {
-                dict.pointer()
-            },
+            left,
+            called,
             at: 0,
             dict: PhantomData,
         }
@@ -429,8 +428,8 @@ impl<'a> Source<'a> for Objects {
 
 /// The keys of a dict with their values.
 struct Pairs<'a> {
-    /// The pairs that are still to be read from the memory of the dict. The value of a removed key is null.
-    left: std::slice::Iter<'a, [Pointer; 2]>,
+    /// The pairs that are still to be read from the memory of the dict.
+    left: Entries,
     /// The dict, if its layout is unknown and `PyDict_Next` has to return each pair; otherwise null.
     called: Pointer,
     /// The position that `PyDict_Next` continues from.
@@ -443,12 +442,10 @@ impl<'a> Iterator for Pairs<'a> {
 
     #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
-        // SAFETY: see `api`; the dict is alive and does not change during `'a`.
+        // SAFETY: the dict is alive and does not change during `'a`, so its entries are. `PyDict_Next` runs no other code.
         unsafe {
-            for &[key, value] in self.left.by_ref() {
-                if !value.is_null() {
-                    return Some((Still::new(key), Still::new(value)));
-                }
+            if let Some((key, value)) = self.left.next() {
+                return Some((Still::new(key), Still::new(value)));
             }
             if self.called.is_null() {
                 return None;
