@@ -218,6 +218,10 @@ def protocol_page(registry: Registry) -> str:
                 found += f"\nSent by {sender}:\n\n{head}\n{'|---' * (head.count('|') - 1)}|\n{lines}"
         return found
 
+    def request_cells(cls: Class) -> str:
+        answer = "" if cls.answer == "dict[str, Any]" else f" `{cls.answer}`"
+        return f"`{cls.name}` |{answer}"
+
     kinds = {cls.tag: cls for cls in registry.by_base["MessageBase"]}
     kinds |= {f"system/{cls.values['subtype']}": cls for cls in registry.by_base["SystemMessage"]}
     kinds |= {f"result/{cls.values['subtype']}": cls for cls in registry.by_base["ResultMessage"]}
@@ -232,8 +236,8 @@ All messages and control requests, by their kinds. `only` accepts these names, a
 {tables("| kind | class |", kinds, lambda cls: f"`{cls.name}`")}
 ## Control requests
 
-The answer is the type of the payload in a successful `ControlResponse`.
-{tables("| kind | class | answer |", requests, lambda cls: f"`{cls.name}` | `{cls.answer}`")}"""
+The answer is the type of the payload in a successful `ControlResponse`: `dict[str, Any]` in an empty cell.
+{tables("| kind | class | answer |", requests, request_cells)}"""
 
 
 def sources(root: Path) -> dict[Path, str]:

@@ -35,12 +35,20 @@ ROLE = re.compile(r":(?:class|func|meth|mod|data|attr|exc|obj):<code>(~?)(?:!?)(
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Replace ``::: module.*`` by an entry for each public name of the module that has no entry on the page yet."""
+    """Replace the short forms of several entries, and add the tables of fields.
+
+    ``::: module.{A, B}`` stands for an entry for each name, and ``::: module.*`` for an entry for each public name of
+    the module that has no entry on the page yet.
+    """
+
+    def listed(found: re.Match[str]) -> str:
+        return "\n\n".join(f"::: {found[1]}.{name}" for name in re.findall(r"\w+", found[2]))
 
     def entries(found: re.Match[str]) -> str:
         paths = [f"::: {found[1]}.{name}" for name in public_names(found[1])]
         return "\n\n".join(path for path in paths if f"{path}\n" not in markdown)
 
+    markdown = re.sub(r"^::: (\S+)\.\{([^}]*)\}$", listed, markdown, flags=re.M)
     markdown = re.sub(r"^::: (\S+)\.\*$", entries, markdown, flags=re.M)
     return re.sub(r"^::: (\S+)\.(\w+)$", _with_fields, markdown, flags=re.M)
 
