@@ -52,7 +52,7 @@ class ModelInfo(Wire, kw_only=True, frozen=True):
     displayName: str
     """The name for display."""
     description: str
-    """A description for display, with prices."""
+    """A description for display, sometimes with prices."""
     supportsEffort: bool | None = None
     """Whether the reasoning effort can be set."""
     supportedEffortLevels: list[str] | None = None

@@ -192,7 +192,6 @@ class ResultMessage(MessageBase, tag="result", kw_only=True, frozen=True):
     """Milliseconds of each phase before the first API request."""
     turn_start_resume_kind: str | None = None
     handoff_intake_phases_ms: dict[str, Any] | None = None
-    """Milliseconds of each phase of taking over the session."""
     process_turn_index: int | None = None
     """The number of this turn in the process."""
     time_to_request_cpu_ms: Number | None = None

@@ -264,7 +264,7 @@ class ExtraUsage(Wire, kw_only=True, frozen=True):
     used_credits: Number | None = null()
     """The amount spent in the billing period, in minor units of ``currency``; null if not known."""
     utilization: Number | None = null()
-    """The used part of ``monthly_limit`` in percent, 0 to 100; null without a limit."""
+    """The used part of ``monthly_limit``; null without a limit."""
     currency: str | UnsetType | None = UNSET
     """The currency code, such as ``USD``."""
 
