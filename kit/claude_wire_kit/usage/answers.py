@@ -46,22 +46,22 @@ KEY_BYTES = 16
 class Answer(NamedTuple):
     """The usage of an answer, according to one line of a transcript."""
 
-    #: A digest of the ids that identify the answer. All its lines and copies have the same key.
     key: bytes
-    #: True if the line is a copy in the file of a forked session.
+    """A digest of the ids that identify the answer. All its lines and copies have the same key."""
     copied: bool
-    #: The session in which the answer was requested. None if the line does not say.
+    """True if the line is a copy in the file of a forked session."""
     session: str | None
-    #: The name of the model, or ``"?"``.
+    """The session in which the answer was requested. None if the line does not say."""
     model: str
-    #: The directory that the CLI worked in.
+    """The name of the model, or ``"?"``."""
     cwd: str | None
-    #: The id of the subagent that requested the answer. None for the main loop.
+    """The directory that the CLI worked in."""
     agent: str | None
-    #: Seconds since 1970. None if the line has no valid time.
+    """The id of the subagent that requested the answer. None for the main loop."""
     time: float | None
-    #: The tokens of the answer, with ``answers`` 1 and no cost.
+    """Seconds since 1970. None if the line has no valid time."""
     tokens: AnswerTotals
+    """The tokens of the answer, with ``answers`` 1 and no cost."""
 
     @property
     def prompt_tokens(self) -> int:

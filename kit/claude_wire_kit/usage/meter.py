@@ -64,10 +64,10 @@ N = TypeVar("N", int, float)
 class ModelTotals(Tokens):
     """The usage of one model, including that of subagents."""
 
-    #: In US dollars, as calculated by the CLI.
     cost_usd: float = 0.0
-    #: Thinking tokens, which are part of ``output_tokens``.
+    """In US dollars, as calculated by the CLI."""
     thinking_tokens: int = 0
+    """Thinking tokens, which are part of ``output_tokens``."""
     web_search_requests: int = 0
 
 
@@ -77,21 +77,24 @@ class Totals(Sums):
 
     most_names: ClassVar[int] = MAX_MODELS
 
-    #: The number of results that were counted.
     turns: int = 0
-    #: The sum of the results' ``num_turns``, which is the number of answers of the model.
+    """The number of results that were counted."""
     num_turns: int = 0
-    #: In US dollars, as calculated by the CLI, including subagents.
+    """The sum of the results' ``num_turns``, which is the number of answers of the model."""
     cost_usd: float = 0.0
-    #: The time of the turns in milliseconds, including the time spent waiting for permissions.
+    """In US dollars, as calculated by the CLI, including subagents."""
     duration_ms: float = 0.0
-    #: The time of the requests to the API, in milliseconds. In the first turn of a resumed session, it includes the
-    #: time of earlier requests. No field of a result says how much that is.
+    """The time of the turns in milliseconds, including the time spent waiting for permissions."""
     duration_api_ms: float = 0.0
-    #: The usage of each model, including subagents, by its name.
+    """The time of the requests to the API, in milliseconds.
+
+    In the first turn of a resumed session, it includes the time of earlier requests. No field of a result says how much
+    that is.
+    """
     models: dict[str, ModelTotals] = field(default_factory=lambda: dict[str, ModelTotals]())
-    #: The sum of the results' ``usage``, which is that of the main loop without subagents.
+    """The usage of each model, including subagents, by its name."""
     main_loop: Tokens = field(default_factory=Tokens)
+    """The sum of the results' ``usage``, which is that of the main loop without subagents."""
 
     @property
     def tokens(self) -> Tokens:

@@ -36,9 +36,11 @@ class Price(NamedTuple):
     cache_creation_5m: float
     cache_creation_1h: float
     cache_read: float
-    #: The prices for long prompts, after the number of tokens above which a prompt is long. The number is one of
-    #: :data:`PROMPT_STEPS`.
     long: tuple[int, Price] | None = None
+    """The prices for long prompts, after the number of tokens above which a prompt is long.
+
+    The number is one of :data:`PROMPT_STEPS`.
+    """
 
     def cost(self, tokens: Tokens, step: int = 0) -> float:
         """Return the cost of ``tokens``, used by requests whose prompts all had the same :func:`step_of`."""
@@ -65,8 +67,8 @@ def step_of(prompt_tokens: int) -> int:
 class Prices(NamedTuple):
     """A table of prices, and its name, which is shown with each sum."""
 
-    #: For example ``list prices of 2026-11-22``. For a file, its name and date.
     name: str
+    """For example ``list prices of 2026-11-22``. For a file, its name and date."""
     models: Mapping[str, Price]
 
     def of(self, model: str) -> Price | None:

@@ -25,8 +25,8 @@ def name_within(known: Mapping[Any, object], name: Any, most: int) -> Any:
 class Sums:
     """A dataclass whose fields are numbers, other sums, or dicts from names to either."""
 
-    #: The limit for the number of names in each dict.
     most_names: ClassVar[int]
+    """The limit for the number of names in each dict."""
 
     def add(self, other: Self) -> None:
         """Add each field of ``other``. Fields that only a subclass has are ignored."""

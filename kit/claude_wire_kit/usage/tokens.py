@@ -23,13 +23,15 @@ class Tokens(Sums):
 
     input_tokens: int = 0
     output_tokens: int = 0
-    #: Tokens written to the cache, for five minutes or one hour.
     cache_creation_input_tokens: int = 0
-    #: Of the tokens written to the cache, those for five minutes. It is 0 if the CLI does not report it, as CLIs before
-    #: 2.1.330 may not.
+    """Tokens written to the cache, for five minutes or one hour."""
     cache_creation_5m: int = 0
-    #: Of the tokens written to the cache, those for one hour.
+    """Of the tokens written to the cache, those for five minutes.
+
+    It is 0 if the CLI does not report it, as CLIs before 2.1.330 may not.
+    """
     cache_creation_1h: int = 0
+    """Of the tokens written to the cache, those for one hour."""
     cache_read_input_tokens: int = 0
 
     @property
@@ -42,9 +44,9 @@ class Tokens(Sums):
 class AnswerTotals(Tokens):
     """The usage of several answers of the model in transcripts."""
 
-    #: The number of answers.
     answers: int = 0
-    #: In US dollars, calculated from a price table; excludes the answers counted in ``unpriced``.
+    """The number of answers."""
     cost_usd: float = 0.0
-    #: The number of answers of models that are not in the table of prices.
+    """In US dollars, calculated from a price table; excludes the answers counted in ``unpriced``."""
     unpriced: int = 0
+    """The number of answers of models that are not in the table of prices."""

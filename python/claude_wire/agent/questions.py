@@ -64,12 +64,12 @@ class Decision(NamedTuple):
     """The decision about a tool use."""
 
     ok: bool
-    #: The reason for the model if the tool is refused.
     message: str
-    #: The input for the tool, which the host may have changed.
+    """The reason for the model if the tool is refused."""
     input: dict[str, Any]
-    #: True if the host also wants the turn to end.
+    """The input for the tool, which the host may have changed."""
     interrupt: bool = False
+    """True if the host also wants the turn to end."""
 
 
 class McpResult(NamedTuple):
@@ -130,13 +130,13 @@ class ToolOutcome(NamedTuple):
     """The outcome of a tool use."""
 
     use: ToolUseBlock
-    #: The result of the tool for the model: a text or blocks.
     content: str | list[Any]
+    """The result of the tool for the model: a text or blocks."""
     is_error: bool
-    #: True if the tool was run; False if the host or a hook has refused it.
     ran: bool
-    #: Texts of the host's hooks for the model, in addition to the content.
+    """True if the tool was run; False if the host or a hook has refused it."""
     context: Sequence[str] = ()
+    """Texts of the host's hooks for the model, in addition to the content."""
 
 
 class Questions:

@@ -31,14 +31,19 @@ class Kind(NamedTuple):
     ``Decoder(only=)`` refuses a Kind with a tag that is empty, has a slash, or follows a tag that is None.
     """
 
-    #: The line's ``type``.
     type: str | None = None
-    #: ``event.type`` of a stream event, ``request.subtype`` of a control request, ``response.subtype`` of a control
-    #: response, ``subtype`` of any other line.
+    """The line's ``type``."""
     subtype: str | None = None
-    #: ``event.delta.type`` of a stream event, or ``event.content_block.type`` if the event has no delta with a type.
-    #: None for any other line.
+    """The line's ``subtype``.
+
+    It is ``event.type`` for a stream event, ``request.subtype`` for a control request, and ``response.subtype`` for a
+    control response.
+    """
     detail: str | None = None
+    """The type of the part that a stream event has; None for any other line.
+
+    It is ``event.delta.type``, or ``event.content_block.type`` if the event has no delta with a type.
+    """
 
     def __str__(self) -> str:
         return "/".join(part for part in self if part is not None)

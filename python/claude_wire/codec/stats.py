@@ -8,22 +8,22 @@ from typing import NamedTuple
 class DecoderStats(NamedTuple):
     """Counts of a :class:`Decoder` since it was created."""
 
-    #: Bytes that were fed.
     bytes: int
-    #: Lines, without blank, skipped and merged lines.
+    """Bytes that were fed."""
     lines: int
-    #: Lines that became messages, unknown messages included.
+    """Lines, without blank, skipped and merged lines."""
     messages: int
-    #: Lines that are not a JSON object.
+    """Lines that became messages, unknown messages included."""
     invalid: int
-    #: Messages of an unknown kind, or with an unknown part; 0 for dicts.
+    """Lines that are not a JSON object."""
     unknown: int
-    #: Lines with lone surrogates, which msgspec refuses.
+    """Messages of an unknown kind, or with an unknown part; 0 for dicts."""
     repaired: int
-    #: Lines that were skipped because of ``only``.
+    """Lines with lone surrogates, which msgspec refuses."""
     skipped: int = 0
-    #: Lines whose text became part of an earlier message because of ``coalesce``.
+    """Lines that were skipped because of ``only``."""
     merged: int = 0
+    """Lines whose text became part of an earlier message because of ``coalesce``."""
 
     def summary(self) -> str:
         """The main counts as a text."""

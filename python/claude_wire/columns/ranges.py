@@ -23,10 +23,10 @@ class Range(NamedTuple):
     """
 
     path: str
-    #: Offset of the first byte.
     start: int
-    #: Offset of the byte after the last one.
+    """Offset of the first byte."""
     stop: int
+    """Offset of the byte after the last one."""
 
 
 def plan(paths: Paths, target_bytes: int = PART_BYTES) -> list[Range]:

@@ -11,43 +11,51 @@ ProblemKind = Literal["surrogate", "misfit", "invalid", "too_long", "too_many_bl
 class Problem(NamedTuple):
     """A value or a line that did not fit, with its place."""
 
-    #: ``surrogate``: half of a surrogate pair, which UTF-8 cannot express, became U+FFFD. ``misfit``: a value of
-    #: another type than its column, or out of range, became null. The other kinds are lines without a row. ``invalid``:
-    #: the line is not a JSON object. ``too_long``: the line is longer than ``max_line_bytes``. ``too_many_blocks``: the
-    #: line has more than 65,536 content blocks, or their rows would repeat more than 64 MiB.
     kind: ProblemKind
-    #: Name of the column; None if the whole line is the problem.
+    """What did not fit.
+
+    A value: ``surrogate``, half of a surrogate pair, which UTF-8 cannot express, became U+FFFD; ``misfit``, a value of
+    another type than its column, or out of range, became null.
+
+    A line, which then has no row: ``invalid``, it is not a JSON object; ``too_long``, it is longer than
+    ``max_line_bytes``; ``too_many_blocks``, it has more than 65,536 content blocks, or their rows would repeat more
+    than 64 MiB.
+    """
     column: str | None
-    #: Path of the file; None if the source was bytes.
+    """Name of the column; None if the whole line is the problem."""
     path: str | None
-    #: Offset of the line in the file, in bytes.
+    """Path of the file; None if the source was bytes."""
     offset: int
-    #: Number of the line in its file, from 1. None if the file can no longer be read.
+    """Offset of the line in the file, in bytes."""
     line_number: int | None
+    """Number of the line in its file, from 1. None if the file can no longer be read."""
 
 
 @dataclass(frozen=True)
 class Report:
     """The counts of one pass over a scan's sources. The pass may still be running."""
 
-    #: Number of bytes that were read.
     bytes: int = 0
-    #: Number of lines that are not blank.
+    """Number of bytes that were read."""
     lines: int = 0
-    #: Number of lines that ``only`` leaves out.
+    """Number of lines that are not blank."""
     skipped: int = 0
-    #: Number of rows, including rows that the consumer has not asked for yet.
+    """Number of lines that ``only`` leaves out."""
     rows: int = 0
-    #: Number of lines that the native code left to the Python decoder: invalid lines, and lines with a duplicate key.
+    """Number of rows, including rows that the consumer has not asked for yet."""
     decoded: int = 0
-    #: Number of lines without a row: not a JSON object, too long, or with too many content blocks.
+    """Number of lines that the native code left to the Python decoder.
+
+    They are invalid, or have a duplicate key.
+    """
     invalid: int = 0
-    #: Column -> the number of lone surrogates that became U+FFFD.
+    """Number of lines without a row: not a JSON object, too long, or with too many content blocks."""
     surrogates: dict[str, int] = field(default_factory=lambda: dict[str, int]())
-    #: Column -> the number of values that did not fit and became null.
+    """Column -> the number of lone surrogates that became U+FFFD."""
     misfits: dict[str, int] = field(default_factory=lambda: dict[str, int]())
-    #: The first 100 problems.
+    """Column -> the number of values that did not fit and became null."""
     problems: list[Problem] = field(default_factory=lambda: list[Problem]())
+    """The first 100 problems."""
 
     @property
     def warning(self) -> str:

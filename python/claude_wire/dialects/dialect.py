@@ -28,10 +28,10 @@ class Connection:
     subclasses.
     """
 
-    #: The dialect of the other side. AUTO while it is not detected.
     dialect: Dialect
-    #: For a host: number of prompts that have no result yet.
+    """The dialect of the other side. AUTO while it is not detected."""
     owed: int = 0
+    """For a host: number of prompts that have no result yet."""
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect

@@ -183,10 +183,10 @@ class Wire(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, kw_only=Tr
         repr_first: ClassVar[tuple[str, ...]]
         repr_unwraps: ClassVar[str]
 
-    #: Attributes that a repr shows first.
     repr_first = ()
-    #: A field that a repr leaves out, because attributes in :attr:`repr_first` show its content; empty for none.
+    """Attributes that a repr shows first."""
     repr_unwraps = ""
+    """A field that a repr leaves out, because attributes in :attr:`repr_first` show its content; empty for none."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object as plain Python objects, with names and presence as on the wire."""
@@ -250,8 +250,8 @@ class MessageBase(Wire, tag_field="type", tag="", frozen=True):
     if TYPE_CHECKING:
         sent_by: ClassVar[Sender]
 
-    #: The side that sends the message.
     sent_by = "agent"
+    """The side that sends the message."""
 
 
 class NoOther(Wire, tag_field="type", tag="", frozen=True):

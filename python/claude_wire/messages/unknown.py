@@ -21,8 +21,8 @@ class Unknown(dict[str, Any]):
 
     __slots__ = ("_reason",)
 
-    #: The keys that may hold the tag of such an object. The first one that is present counts.
     tag_fields: ClassVar[tuple[str, ...]] = ("type",)
+    """The keys that may hold the tag of such an object. The first one that is present counts."""
 
     _reason: str
 

@@ -76,26 +76,26 @@ DEFAULTS = DrainOptions()
 class DrainStats(NamedTuple):
     """Counts of a drain since it was created, and its memory now."""
 
-    #: Bytes that ``read()`` has returned.
     bytes_read: int
-    #: Bytes that the rescuer thread read because the reader was busy, or because there is no reader.
+    """Bytes that ``read()`` has returned."""
     bytes_rescued: int
-    #: How often the rescuer thread began to do so, with an empty queue.
+    """Bytes that the rescuer thread read because the reader was busy, or because there is no reader."""
     rescues: int
-    #: How often the drain paused: the budget, the limit of its file, or the memory was used up.
+    """How often the rescuer thread began to do so, with an empty queue."""
     pauses: int
-    #: Bytes written to a file.
+    """How often the drain paused: the budget, the limit of its file, or the memory was used up."""
     bytes_spilled: int
-    #: How often a file could not be created, or a write was incomplete.
+    """Bytes written to a file."""
     spill_errors: int
-    #: Bytes dropped after ``discard()``, or because of ``keep_last``.
+    """How often a file could not be created, or a write was incomplete."""
     bytes_discarded: int
-    #: Bytes in memory now.
+    """Bytes dropped after ``discard()``, or because of ``keep_last``."""
     bytes_queued: int
-    #: Bytes in the file now.
+    """Bytes in memory now."""
     bytes_in_file: int
-    #: True while the drain is paused.
+    """Bytes in the file now."""
     paused: bool
+    """True while the drain is paused."""
 
 
 def warn_of_pause() -> None:

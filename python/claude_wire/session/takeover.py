@@ -143,13 +143,16 @@ class SessionTransport(ABC):
     the block. The session sends no ``initialize``, skips replayed control messages, and answers the open requests.
     """
 
-    #: The CLI's output, beginning where the session reads on. Its decoder needs ``on_invalid="return"``, and neither
-    #: ``coalesce`` nor ``only``. The session drops an incomplete last line.
     stream: MessageStream[Any]
-    #: True while this session may send lines and must answer the CLI's requests. May change at any time.
+    """The CLI's output, beginning where the session reads on.
+
+    Its decoder needs ``on_invalid="return"``, and neither ``coalesce`` nor ``only``. The session drops an incomplete
+    last line.
+    """
     drives: bool = True
-    #: The line that ends the CLI's input; None if :meth:`Session.end_input` is not possible.
+    """True while this session may send lines and must answer the CLI's requests. May change at any time."""
     end_input_line: bytes | None = None
+    """The line that ends the CLI's input; None if :meth:`Session.end_input` is not possible."""
 
     @abstractmethod
     async def open(self, port: SessionPort) -> RunningCLI:

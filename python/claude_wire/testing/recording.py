@@ -21,12 +21,12 @@ from claude_wire.testing.player import steps as _steps
 class Step(NamedTuple):
     """One line of a session."""
 
-    #: Seconds since the start of the CLI; 0.0 if no times were recorded.
     seconds: float
-    #: ``in``: the host wrote the line to the CLI's standard input. ``out``: the CLI wrote it to its standard output.
+    """Seconds since the start of the CLI; 0.0 if no times were recorded."""
     direction: str
-    #: The line, with its line feed. Without it if the stream ended in the middle of the line.
+    """``in``: the host wrote the line to the CLI's standard input. ``out``: the CLI wrote it to its standard output."""
     data: bytes
+    """The line, with its line feed. Without it if the stream ended in the middle of the line."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -61,8 +61,8 @@ class ControlRequestBody(_Answered[A], tag_field="subtype", frozen=True):
     if TYPE_CHECKING:
         sent_by: ClassVar[Sender]
 
-    #: The side that sends it.
     sent_by = "host"
+    """The side that sends it."""
 
     @classmethod
     def answer_type(cls) -> type[A]:
