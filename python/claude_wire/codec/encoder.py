@@ -14,7 +14,7 @@ import msgspec
 
 from claude_wire.codec.native_writer import NativeWriter
 from claude_wire.errors import EncodeError
-from claude_wire.messages.base import EXTRA_KEY, Wire, to_plain
+from claude_wire.messages.base import EXTRA_BYTES, Wire, to_plain
 from claude_wire.support.arguments import type_of
 
 _encode_json = msgspec.json.Encoder().encode
@@ -22,8 +22,6 @@ _encode_json_lines = msgspec.json.Encoder().encode_lines
 _REFUSED_TO_ENCODE = (UnicodeEncodeError, OverflowError, TypeError, ValueError, RecursionError)
 _SEPARATORS = re.compile(b"\xe2\x80[\xa8\xa9]")
 _ESCAPED = {b"\xe2\x80\xa8": b"\\u2028", b"\xe2\x80\xa9": b"\\u2029"}
-#: The bytes that msgspec writes before the dict of keys without a field. A dict of the program may have the same key.
-_EXTRA = f'"{EXTRA_KEY}":'.encode()
 
 #: Classes of messages that were encoded before. A look-up here takes half the time of isinstance().
 _encodable: set[type] = {dict}
@@ -65,7 +63,7 @@ def encode(message: Wire | dict[str, Any]) -> bytes:
         # Encode a list of one message, because msgspec then writes the line feed. To add a line feed to the result of
         # encode() copies the line: for a prompt it takes 1.8 times as long as encode() alone, and the list 1.4 times.
         encoded = _encode_json_lines([message])
-        if _EXTRA in encoded:
+        if EXTRA_BYTES in encoded:
             encoded = _encode_json_lines([to_plain(message, keep_raw=True)])
     except _REFUSED_TO_ENCODE as error:
         encoded = _encode_otherwise(message, error)
@@ -92,7 +90,7 @@ def encode_value(value: Any) -> bytes:
     """
     try:
         encoded = _encode_json(value)
-        if _EXTRA in encoded:
+        if EXTRA_BYTES in encoded:
             encoded = _encode_json(to_plain(value, keep_raw=True))
     except _REFUSED_TO_ENCODE as error:
         encoded = _encode_otherwise(value, error)[:-1]
@@ -148,7 +146,7 @@ class Encoder:
             encoded = _encode_json_lines(messages)
         except _REFUSED_TO_ENCODE:
             return b"".join(map(encode, messages))
-        if _EXTRA in encoded:
+        if EXTRA_BYTES in encoded:
             return b"".join(map(encode, messages))
         return encoded if encoded.isascii() else _escape_separators(encoded)
 
