@@ -39,6 +39,10 @@ class Stdin:
         self._unsent = b""
 
     async def write(self, lines: bytes, begun: Callable[[], object] | None, is_answer: bool) -> None:
+        if is_answer and self.write_now(lines):
+            if begun is not None:
+                begun()
+            return
         async with self._lock:
             if self._unsent:
                 await self._write(self._unsent)
