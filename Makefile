@@ -104,7 +104,7 @@ FUZZ_SECONDS ?= 60
 fuzz: $(BIN)/python | cargo
 	$(BIN)/python tools/fuzz.py $(FUZZ_SECONDS)
 
-## What follows from the message classes: unions, names of kinds, public names, the table of the protocol.
+## What follows from the message classes: unions, names of kinds, public names, the list of the protocol.
 generate: | $(BIN)/python
 	$(BIN)/python tools/generate.py
 

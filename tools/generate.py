@@ -2,7 +2,7 @@
 
 It writes three files. ``messages/registry.py`` has the union of all messages, the names of all kinds, and the public
 names, which a type checker must find in the source. ``messages/control/payload.py`` has the union of all control
-requests. ``docs/reference/protocol.md`` has tables of all messages and requests. With ``--check`` it writes nothing,
+requests. ``docs/reference/protocol.md`` lists all messages and requests. With ``--check`` it writes nothing,
 and fails if a file is out of date.
 
 The script parses the source of the classes and does not import them. So it also works when the generated files still
@@ -14,7 +14,7 @@ from __future__ import annotations
 import ast
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -208,19 +208,19 @@ from typing import TypeAlias
 
 
 def protocol_page(registry: Registry) -> str:
-    def tables(head: str, rows: Mapping[str, Class], cells: Callable[[Class], str]) -> str:
-        """Return a table for each sender: the kinds, sorted, with the cells of their classes."""
+    def lists(rows: Mapping[str, Class]) -> str:
+        """Return a list for each sender: the kinds, sorted, with their classes and the types of the answers."""
         found = ""
         for value, sender in {"agent": "the agent", "host": "the host", "both": "either"}.items():
-            chosen = [kind for kind in sorted(rows) if registry.value(rows[kind], "sent_by") == value]
-            if chosen:
-                lines = "".join(f"| `{kind}` | {cells(rows[kind])} |\n" for kind in chosen)
-                found += f"\nSent by {sender}:\n\n{head}\n{'|---' * (head.count('|') - 1)}|\n{lines}"
+            kinds = [kind for kind in sorted(rows) if registry.value(rows[kind], "sent_by") == value]
+            if kinds:
+                lines = "".join(f"- `{kind}`: {in_words(rows[kind])}\n" for kind in kinds)
+                found += f"\nSent by {sender}:\n\n{lines}"
         return found
 
-    def request_cells(cls: Class) -> str:
-        answer = "" if cls.answer == "dict[str, Any]" else f" `{cls.answer}`"
-        return f"`{cls.name}` |{answer}"
+    def in_words(cls: Class) -> str:
+        typed = cls in registry.requests and cls.answer != "dict[str, Any]"
+        return f"`{cls.name}`, answered by `{cls.answer}`" if typed else f"`{cls.name}`"
 
     kinds = {cls.tag: cls for cls in registry.by_base["MessageBase"]}
     kinds |= {f"system/{cls.values['subtype']}": cls for cls in registry.by_base["SystemMessage"]}
@@ -233,11 +233,11 @@ All messages and control requests, by their kinds. `only` accepts these names, a
 <!-- {HEAD} -->
 
 ## Messages
-{tables("| kind | class |", kinds, lambda cls: f"`{cls.name}`")}
+{lists(kinds)}
 ## Control requests
 
-The answer is the type of the payload in a successful `ControlResponse`: `dict[str, Any]` in an empty cell.
-{tables("| kind | class | answer |", requests, request_cells)}"""
+The answer is the payload of a successful `ControlResponse`, a `dict[str, Any]` unless a class is named.
+{lists(requests)}"""
 
 
 def sources(root: Path) -> dict[Path, str]:

@@ -50,7 +50,7 @@ def test_the_written_files_are_what_the_classes_say() -> None:
     generate.main(ROOT, check=True)
 
 
-def test_a_new_message_is_in_the_union_the_kinds_the_names_and_the_table(clone: Path) -> None:
+def test_a_new_message_is_in_the_union_the_kinds_the_names_and_the_page(clone: Path) -> None:
     _add(clone, SYSTEM, MESSAGE)
     generate.main(clone)
     registry = (clone / generate.MESSAGES / "registry.py").read_text()
@@ -60,17 +60,20 @@ def test_a_new_message_is_in_the_union_the_kinds_the_names_and_the_table(clone: 
     assert '"system/tea"' in kinds
     assert '"TeaMessage"' in public
     page = (clone / "docs/reference/protocol.md").read_text()
-    assert "| `system/tea` | `TeaMessage` |" in page.partition("Sent by the agent")[2].partition("Sent by the host")[0]
+    assert "- `system/tea`: `TeaMessage`\n" in page.partition("Sent by the agent")[2].partition("Sent by the host")[0]
 
 
-def test_a_new_request_is_in_the_union_of_requests_and_its_answer_in_the_table(clone: Path) -> None:
+def test_a_new_request_is_in_the_union_of_requests_and_its_answer_in_the_page(clone: Path) -> None:
     _add(clone, REQUESTS, REQUEST)
     generate.main(clone)
     payload = (clone / generate.MESSAGES / "control" / "payload.py").read_text()
     assert "BrewRequest" in payload.partition("ControlRequestPayload: TypeAlias = (")[2]
     assert '"control_request/brew"' in (clone / generate.MESSAGES / "registry.py").read_text()
     requests = (clone / "docs/reference/protocol.md").read_text().partition("## Control requests")[2]
-    assert "| `control_request/brew` | `BrewRequest` | `BrewResponse` |" in requests.partition("Sent by the host")[2]
+    assert (
+        "- `control_request/brew`: `BrewRequest`, answered by `BrewResponse`\n"
+        in requests.partition("Sent by the host")[2]
+    )
 
 
 def test_files_that_are_out_of_date_are_refused_with_what_to_do(clone: Path) -> None:
