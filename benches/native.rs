@@ -275,12 +275,12 @@ fn class(plan: &mut Plan<(), ()>, tag: &str, keys: &[(&str, usize)]) {
             key: Key::new(key.as_bytes()),
             kind,
             slot,
-            default: Some(()),
         });
     }
     plan.classes.push(Class::Planned(Shape {
         class: (),
         fields: start..plan.fields.len(),
+        required: 0,
         tag: tag.into(),
         extra: Some(keys.len() + 1),
     }));

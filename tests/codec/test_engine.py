@@ -397,6 +397,20 @@ def test_no_reference_is_lost_or_kept(name: str) -> None:
     assert abs(sys.getrefcount(None) - none) < 300
 
 
+def test_records_of_lines_that_fall_through_give_their_defaults_back(native: Engine) -> None:
+    whole = b'{"type":"stream_event","event":{"type":"ping"},"session_id":"s"}'
+    fed(decoder(native), (whole + b"\n") * 3, 64 * 1024)
+    assert native.read_line(whole) is not None
+    defaults = (None, msgspec.UNSET)
+    before = [sys.getrefcount(default) for default in defaults]
+    for _ in range(1_000):
+        assert native.read_line(b'{"type":"stream_event","session_id":"s"}') is None
+        assert native.read_line(b'{"type":"stream_event","event":{"type":"ping"},"session_id":7}') is None
+        assert native.read_line(whole) is not None
+    for default, count in zip(defaults, before, strict=True):
+        assert abs(sys.getrefcount(default) - count) < 300
+
+
 def test_keys_of_a_peer_are_not_kept_for_ever(native: Engine) -> None:
     for _ in range(3):
         fed(decoder(native), b'{"type":"later","a key that the peer has made up":1}\n' * 3, 4096)

@@ -8,7 +8,7 @@ pub trait Builder {
     type Value: Clone;
     /// A class of records.
     type Class;
-    /// A record that is being made. Dropping it frees it, with the values that were set.
+    /// A record that is being made. Dropping it frees it, with its values.
     type Record;
     /// A record or dict of which copies are made.
     type Template;
@@ -34,11 +34,11 @@ pub trait Builder {
         reason: &Self::Value,
         pairs: std::vec::Drain<'_, Self::Value>,
     ) -> Option<Self::Value>;
-    /// A new record without values.
+    /// A new record with the defaults of its class.
     fn begin(&mut self, class: &Self::Class) -> Option<Self::Record>;
-    /// Sets a slot that has no value.
+    /// Replaces the value in a slot.
     fn set(&mut self, record: &mut Self::Record, slot: usize, value: Self::Value);
-    /// The finished record. Every slot has a value.
+    /// The finished record. Each slot without a default has been set.
     fn finish(&mut self, record: Self::Record) -> Self::Value;
     /// Return the value in a slot of a record, or of the key with this index of a dict. `None` if there is no value: a program can
     /// empty a slot.

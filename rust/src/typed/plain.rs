@@ -79,7 +79,7 @@ fn pairs_of(drain: Drain<'_, Plain>) -> Vec<(String, Plain)> {
 impl Builder for Values {
     type Value = Plain;
     type Class = (&'static str, usize);
-    type Record = (&'static str, Vec<Option<Plain>>);
+    type Record = (&'static str, Vec<Plain>);
     type Template = (Plain, Vec<usize>);
 
     fn text(&mut self, bytes: &[u8], is_ascii: bool) -> Option<Plain> {
@@ -114,17 +114,17 @@ impl Builder for Values {
     }
     fn begin(&mut self, class: &(&'static str, usize)) -> Option<Self::Record> {
         self.begun += 1;
-        Some((class.0, vec![None; class.1]))
+        let mut slots = vec![Plain::Default; class.1];
+        slots.extend([Plain::Json(Json::Null)]);
+        Some((class.0, slots))
     }
     fn set(&mut self, record: &mut Self::Record, slot: usize, value: Plain) {
-        assert_eq!(record.1[slot].replace(value), None, "a slot is set twice");
+        let old = std::mem::replace(&mut record.1[slot], value);
+        let is_default = matches!(old, Plain::Default | Plain::Json(Json::Null));
+        assert!(is_default, "a slot is set twice: {old:?}");
     }
     fn finish(&mut self, record: Self::Record) -> Plain {
-        let slots = record
-            .1
-            .into_iter()
-            .map(|slot| slot.expect("a slot is not set"));
-        Plain::Record(record.0, Rc::new(slots.collect()))
+        Plain::Record(record.0, Rc::new(record.1))
     }
     fn slot(&mut self, record: &Plain, slot: usize) -> Option<Plain> {
         match record {
@@ -207,12 +207,11 @@ pub fn word(text: &str) -> Plain {
     Plain::Json(json!(text))
 }
 
-pub fn field(key: &str, kind: Option<usize>, slot: usize, is_required: bool) -> Field<Plain> {
+pub fn field(key: &str, kind: Option<usize>, slot: usize) -> Field {
     Field {
         key: Key::new(key.as_bytes()),
         kind,
         slot,
-        default: (!is_required).then_some(Plain::Default),
     }
 }
 
@@ -250,60 +249,58 @@ pub fn reader() -> Reader<Values> {
             words: vec![(b"init".to_vec(), word("init"))],
             ..kind(may_be::WORD)
         });
-        let mut add = |class: &'static str, slots: usize, tag: &str, fields: Vec<Field<Plain>>| {
-            let start = plan.fields.len();
-            plan.fields.extend(fields);
-            plan.classes.push(Class::Planned(Shape {
-                class: (class, slots + 1),
-                fields: start..plan.fields.len(),
-                tag: tag.into(),
-                extra: Some(slots),
-            }));
-        };
+        let mut add =
+            |class: &'static str, slots: usize, tag: &str, required: u128, fields: Vec<Field>| {
+                let start = plan.fields.len();
+                plan.fields.extend(fields);
+                plan.classes.push(Class::Planned(Shape {
+                    class: (class, slots),
+                    fields: start..plan.fields.len(),
+                    required,
+                    tag: tag.into(),
+                    extra: Some(slots),
+                }));
+            };
         add(
             "Event",
             3,
             "event",
+            1,
             vec![
-                field("event", Some(events), 0, true),
-                field("session_id", Some(text), 1, false),
-                field(
-                    "a_key_that_has_more_than_thirty_two_bytes",
-                    Some(text),
-                    2,
-                    false,
-                ),
-                field("type", None, 0, false),
+                field("event", Some(events), 0),
+                field("session_id", Some(text), 1),
+                field("a_key_that_has_more_than_thirty_two_bytes", Some(text), 2),
+                field("type", None, 0),
             ],
         );
         add(
             "Delta",
             2,
             "delta",
+            1,
             vec![
-                field("text", Some(text), 0, true),
-                field("index", Some(whole), 1, false),
-                field("type", None, 0, false),
+                field("text", Some(text), 0),
+                field("index", Some(whole), 1),
+                field("type", None, 0),
             ],
         );
         add(
             "Stop",
             1,
             "stop",
-            vec![
-                field("seconds", Some(float), 0, false),
-                field("type", None, 0, false),
-            ],
+            0,
+            vec![field("seconds", Some(float), 0), field("type", None, 0)],
         );
         add(
             "Init",
             3,
             "system",
+            1,
             vec![
-                field("subtype", Some(subtype), 0, true),
-                field("tools", Some(texts), 1, false),
-                field("more", Some(ANY), 2, false),
-                field("type", None, 0, false),
+                field("subtype", Some(subtype), 0),
+                field("tools", Some(texts), 1),
+                field("more", Some(ANY), 2),
+                field("type", None, 0),
             ],
         );
         plan.classes.push(Class::Unplanned);

@@ -66,15 +66,13 @@ pub struct Member {
 }
 
 /// A key of a class.
-pub struct Field<V> {
+pub struct Field {
     /// The key.
     pub key: Key,
     /// The kind of its value; `None` for the tag, whose value must be [`Shape::tag`].
     pub kind: Option<KindId>,
     /// The slot of the value in a record.
     pub slot: usize,
-    /// The value for an absent key. If `None`, a line without the key falls through.
-    pub default: Option<V>,
 }
 
 /// A class of records.
@@ -93,6 +91,8 @@ pub struct Shape<C> {
     pub class: C,
     /// The range of its fields in [`Plan::fields`]: at most 128. If the class has a tag, the tag is the last field.
     pub fields: std::ops::Range<FieldId>,
+    /// A bit for each field without a default, from the first field on. A line without one of these keys falls through.
+    pub required: u128,
     /// The value of the tag.
     pub tag: Vec<u8>,
     /// The slot for the dict of keys that are not fields. If `None`, a line with a key that the class does not know falls through.
@@ -116,7 +116,7 @@ pub struct Plan<V, C> {
     /// The kinds of values. The first is [`ANY`].
     pub kinds: Vec<Kind<V>>,
     /// The fields of all classes.
-    pub fields: Vec<Field<V>>,
+    pub fields: Vec<Field>,
     /// The classes of lines. If empty, each line becomes a dict.
     pub tops: Vec<Top>,
     /// Types with a class for all subtypes that are not in `tops`. The plan does not have that class: such lines fall through.

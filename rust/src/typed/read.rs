@@ -414,7 +414,7 @@ impl<B: Builder> Reader<B> {
                 return None;
             }
         };
-        let (fields, extra) = (shape.fields.clone(), shape.extra);
+        let (first, required, extra) = (shape.fields.start, shape.required, shape.extra);
         let base = self.stack.len();
         let mut record = self.builder.begin(&shape.class)?;
         if depth >= MAX_DEPTH {
@@ -441,7 +441,7 @@ impl<B: Builder> Reader<B> {
                 };
                 at = white(data, value);
                 if let Some(field) = field {
-                    let bit = 1u128 << (field - fields.start);
+                    let bit = 1u128 << (field - first);
                     if seen & bit != 0 {
                         return None;
                     }
@@ -474,27 +474,13 @@ impl<B: Builder> Reader<B> {
                 }
             }
         }
-        let mut missing = !seen;
-        if fields.len() < 128 {
-            missing &= (1 << fields.len()) - 1;
+        if required & !seen != 0 {
+            return None;
         }
-        while missing != 0 {
-            let index = missing.trailing_zeros() as usize;
-            missing &= missing - 1;
-            let field = &self.plan.fields[fields.start + index];
-            if field.kind.is_some() {
-                let value = field.default.clone()?;
-                self.builder.set(&mut record, field.slot, value);
-            }
-        }
-        if let Some(slot) = extra {
-            let value = if self.stack.len() == base {
-                self.builder.null()
-            } else {
-                self.changeable += 1;
-                self.builder.dict(self.stack.drain(base..))?
-            };
-            self.builder.set(&mut record, slot, value);
+        if self.stack.len() > base {
+            self.changeable += 1;
+            let value = self.builder.dict(self.stack.drain(base..))?;
+            self.builder.set(&mut record, extra?, value);
         }
         Some((self.builder.finish(record), at, seen))
     }

@@ -117,12 +117,15 @@ unsafe fn increase(object: Pointer) {
 unsafe fn increase_by(object: Pointer, count: usize) {
     // SAFETY: as in `increase`.
     unsafe {
-        if api().counting == Counting::Word {
-            *object.cast::<usize>() += count;
-        } else {
-            for _ in 0..count {
-                increase(object);
+        match api().counting {
+            Counting::Word => *object.cast::<usize>() += count,
+            Counting::HalfWord => {
+                #[allow(clippy::cast_possible_truncation)] // No class has so many fields.
+                if let Some(more) = object.cast::<u32>().read().checked_add(count as u32) {
+                    *object.cast::<u32>() = more;
+                }
             }
+            Counting::Functions => (0..count).for_each(|_| (api().Py_IncRef)(object)),
         }
     }
 }
@@ -153,10 +156,50 @@ pub fn bytes(data: &[u8]) -> Option<Object> {
     }
 }
 
-/// A class of Structs. An instance has `words` words: the [`HEADER`], and then a slot for each field.
+/// A class of Structs, and the values of a new instance. An instance is the [`HEADER`], and then a slot for each field.
 pub struct StructClass {
     class: Object,
-    words: usize,
+    /// The value of each slot, or null.
+    image: Vec<Pointer>,
+    /// The different objects in `image`, and how often `image` has each.
+    shared: Vec<(Object, usize)>,
+}
+
+impl StructClass {
+    fn new(class: Object, values: Vec<Option<Object>>) -> Self {
+        let image = (values.iter())
+            .map(|value| value.as_ref().map_or(null_mut(), Object::pointer))
+            .collect();
+        let mut shared: Vec<(Object, usize)> = Vec::new();
+        for value in values.into_iter().flatten() {
+            match (shared.iter_mut()).find(|(object, _)| object.pointer() == value.pointer()) {
+                Some((_, count)) => *count += 1,
+                None => shared.push((value, 1)),
+            }
+        }
+        Self {
+            class,
+            image,
+            shared,
+        }
+    }
+
+    /// Returns a new instance.
+    #[inline]
+    fn instance(&self) -> Option<Object> {
+        // SAFETY: see `api`. Python computes the length of `image` from the class's `__basicsize__`, so each instance has this many slots.
+        // `shared` keeps the objects of `image` alive, and the new references to them are counted before other code sees the instance.
+        unsafe {
+            let object = Object::owned((api()._PyObject_New)(self.class.pointer()))?;
+            object
+                .slot(HEADER)
+                .copy_from_nonoverlapping(self.image.as_ptr(), self.image.len());
+            for (object, count) in &self.shared {
+                increase_by(object.pointer(), *count);
+            }
+            Some(object)
+        }
+    }
 }
 
 /// A record or dict that [`stamp`](Builder::stamp) copies with other values in some slots.
@@ -169,11 +212,8 @@ pub enum Template {
 
 /// A Struct that [`stamp`](Builder::stamp) copies.
 pub struct StructTemplate {
-    class: Object,
-    /// The values of all slots of a copy; null for the slots in `slots`.
-    image: Vec<Pointer>,
-    /// The different objects in `image`, and how often `image` has each.
-    shared: Vec<(Object, usize)>,
+    /// The class, with the values of a copy. The slots in `slots` are null.
+    class: StructClass,
     /// The slots that get new values in each copy.
     slots: Vec<usize>,
 }
@@ -215,20 +255,11 @@ impl Hasher for AddressHasher {
 }
 
 impl Python {
-    /// Registers a class of Structs whose instances have `words` words.
-    pub fn class(&mut self, class: Object, words: usize) -> StructClass {
+    /// Registers a class of Structs. `defaults` has an item for each slot of an instance.
+    pub fn class(&mut self, class: Object, defaults: Vec<Option<Object>>) -> StructClass {
+        let words = HEADER + defaults.len();
         self.words.insert(class.pointer() as usize, words);
-        StructClass { class, words }
-    }
-
-    /// Returns a new instance whose slots are all null.
-    fn instance(class: Pointer, words: usize) -> Option<Object> {
-        // SAFETY: see `api`. Python computes `words` from the class's `__basicsize__`, so each instance has this many words.
-        unsafe {
-            let object = Object::owned((api()._PyObject_New)(class))?;
-            object.slot(HEADER).write_bytes(0, words - HEADER);
-            Some(object)
-        }
+        StructClass::new(class, defaults)
     }
 }
 
@@ -325,13 +356,15 @@ impl Builder for Python {
 
     #[inline]
     fn begin(&mut self, class: &StructClass) -> Option<Object> {
-        Self::instance(class.class.pointer(), class.words)
+        class.instance()
     }
 
     #[inline]
     fn set(&mut self, record: &mut Object, slot: usize, value: Object) {
-        // SAFETY: `slots_of` has found the slots of the plan in an instance. The reader sets each slot once, so no value is overwritten.
-        unsafe { record.slot(slot).write(value.release()) }
+        // SAFETY: `slots_of` has found the slots of the plan in an instance. Each has a default, which the record owns, see `plan`.
+        unsafe {
+            decrease(record.slot(slot).replace(value.release()));
+        }
     }
 
     #[inline]
@@ -362,44 +395,23 @@ impl Builder for Python {
                 return Some(Template::Dict(record.clone(), keys));
             }
             let words = *self.words.get(&(class as usize))?;
-            let mut image = vec![null_mut(); words - HEADER];
-            let mut shared: Vec<(Object, usize)> = Vec::new();
+            let mut values = vec![None; words - HEADER];
             for slot in (HEADER..words).filter(|slot| !slots.contains(slot)) {
-                let value = self.slot(record, slot)?;
-                image[slot - HEADER] = value.pointer();
-                match shared
-                    .iter_mut()
-                    .find(|(object, _)| object.pointer() == value.pointer())
-                {
-                    Some((_, count)) => *count += 1,
-                    None => shared.push((value, 1)),
-                }
+                values[slot - HEADER] = Some(self.slot(record, slot)?);
             }
-            let class = Object::borrowed(class);
-            Some(Template::Struct(StructTemplate {
-                class,
-                image,
-                shared,
-                slots,
-            }))
+            let class = StructClass::new(Object::borrowed(class), values);
+            Some(Template::Struct(StructTemplate { class, slots }))
         }
     }
 
     #[inline]
     fn stamp(&mut self, template: &Template, values: &mut Vec<Object>) -> Option<Object> {
-        // SAFETY: see `api`. Each slot of the new instance gets a counted reference to a live object. The template keeps the objects of
-        // `image` alive, because `shared` has references to them.
+        // SAFETY: see `api`. Each open slot of the new instance gets a counted reference to a live object.
         unsafe {
             match template {
                 Template::Struct(template) => {
                     let first = values.len().checked_sub(template.slots.len())?;
-                    let copy = Object::owned((api()._PyObject_New)(template.class.pointer()))?;
-                    let image = &template.image;
-                    copy.slot(HEADER)
-                        .copy_from_nonoverlapping(image.as_ptr(), image.len());
-                    for (object, count) in &template.shared {
-                        increase_by(object.pointer(), *count);
-                    }
+                    let copy = template.class.instance()?;
                     for (&slot, value) in template.slots.iter().zip(&values[first..]) {
                         copy.slot(slot).write(value.pointer());
                     }
@@ -466,11 +478,12 @@ impl Builder for Python {
             let Some(&words) = self.words.get(&(class as usize)) else {
                 return Some(value.clone());
             };
-            let mut copy = Self::instance(class, words)?;
+            let copy = Object::owned((api()._PyObject_New)(class))?;
+            // If a slot cannot be copied, dropping the copy must not find stray bytes in it.
+            copy.slot(HEADER).write_bytes(0, words - HEADER);
             for slot in HEADER..words {
                 let item = self.slot(value, slot)?;
-                let item = self.copy(&item)?;
-                self.set(&mut copy, slot, item);
+                copy.slot(slot).write(self.copy(&item)?.release());
             }
             Some(copy)
         }

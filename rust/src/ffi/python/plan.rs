@@ -2,8 +2,8 @@
 //! struct.
 
 use super::api::{api, Size};
-use super::bytes_of;
 use super::object::{Object, Python, StructClass, HEADER};
+use super::{bytes_of, none};
 use crate::simd::Key;
 use crate::typed::plan::{Class, Field, Kind, Member, Plan, Shape, Top};
 use crate::typed::Reader;
@@ -59,12 +59,13 @@ pub fn change(reader: &mut Reader<Python>, additions: &Object) -> Option<()> {
             }
             plan.classes[id] = match shape {
                 None => Class::Refused,
-                Some((class, tag, fields, extra)) => {
+                Some((class, tag, fields, required, extra)) => {
                     let start = plan.fields.len();
                     plan.fields.extend(fields);
                     Class::Planned(Shape {
                         class,
                         fields: start..plan.fields.len(),
+                        required,
                         tag,
                         extra,
                     })
@@ -107,45 +108,51 @@ fn kind(row: &Object) -> Option<Kind<Object>> {
     })
 }
 
-type ShapeParts = (StructClass, Vec<u8>, Vec<Field<Object>>, Option<usize>);
+type ShapeParts = (StructClass, Vec<u8>, Vec<Field>, u128, Option<usize>);
 
 #[allow(clippy::option_option)] // `None` is a row of another form, `Some(None)` a class that plans.py has refused.
 fn shape(python: &mut Python, row: &Object) -> Option<Option<ShapeParts>> {
     let Some(row) = optional(row.clone()) else {
         return Some(None);
     };
-    let field = |row: &Object| {
-        Some(Field {
-            key: Key::new(&bytes_at(row, 0)?),
-            kind: match optional(item(row, 1)?) {
-                Some(kind) => Some(usize::try_from(int(&kind)).ok()?),
-                None => None,
-            },
-            slot: index_at(row, 2)?,
-            default: items_at(row, 3)?.pop(),
-        })
-    };
-    let fields = items_at(&row, 3)?
-        .iter()
-        .map(field)
-        .collect::<Option<Vec<_>>>()?;
-    if fields.len() > 128 {
+    let rows = items_at(&row, 3)?;
+    if rows.len() > 128 {
         return Some(None);
     }
     let words = index_at(&row, 1)?;
-    let is_place =
-        |field: &Field<Object>| field.kind.is_none() || (HEADER..words).contains(&field.slot);
+    // A required field has None until the reader has read its value.
+    let mut defaults = vec![Some(none()); words.checked_sub(HEADER)?];
+    let mut required = 0;
+    let mut field = |(index, row): (usize, &Object)| {
+        let slot = index_at(row, 2)?;
+        let kind = match optional(item(row, 1)?) {
+            Some(kind) => Some(usize::try_from(int(&kind)).ok()?),
+            None => None,
+        };
+        if kind.is_some() {
+            let place = defaults.get_mut(slot.checked_sub(HEADER)?)?;
+            match items_at(row, 3)?.pop() {
+                Some(default) => *place = Some(default),
+                None => required |= 1 << index,
+            }
+        }
+        let key = Key::new(&bytes_at(row, 0)?);
+        Some(Field { key, kind, slot })
+    };
+    let fields = rows.iter().enumerate().map(&mut field);
+    let fields = fields.collect::<Option<_>>()?;
     let extra = match optional(item(&row, 4)?) {
         Some(slot) => Some(usize::try_from(int(&slot)).ok()?),
         None => None,
     };
-    if !fields.iter().all(is_place) || extra.is_some_and(|slot| !(HEADER..words).contains(&slot)) {
+    if extra.is_some_and(|slot| !(HEADER..words).contains(&slot)) {
         return None;
     }
     Some(Some((
-        python.class(item(&row, 0)?, words),
+        python.class(item(&row, 0)?, defaults),
         bytes_at(&row, 2)?,
         fields,
+        required,
         extra,
     )))
 }
