@@ -27,7 +27,7 @@ class ControlMessage(MessageBase, tag="control", kw_only=True, frozen=True):
 
     # one of interrupt, status
     action: str
-    """What the CLI should do: end the turn, or report its status in a :class:`StatusMessage`."""
+    """``interrupt`` ends the turn; ``status`` asks for a :class:`StatusMessage`."""
 
 
 class QueuedMessage(SystemMessage, kw_only=True, frozen=True):

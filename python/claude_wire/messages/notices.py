@@ -94,7 +94,7 @@ class UnifiedRateLimitWindow(Wire, kw_only=True, frozen=True):
     utilization: Number
     """The used fraction of the limit, such as ``0.55``."""
     resetsAt: Number
-    """When the window ends: Unix time in seconds."""
+    """When the window ends, in seconds since 1970-01-01 UTC."""
     # one of allowed, allowed_warning, rejected
     status: str | None = None
     surpassedThreshold: Number | None = None
@@ -111,17 +111,17 @@ class RateLimitInfo(Wire, kw_only=True, frozen=True):
     status: str
     """Whether the API still accepts requests."""
     resetsAt: Number | None = None
-    """When the limit resets: Unix time in seconds."""
+    """When the limit resets, in seconds since 1970-01-01 UTC."""
     # one of five_hour, seven_day, seven_day_opus, seven_day_sonnet, seven_day_overage_included, overage
     rateLimitType: str | None = None
-    """The limit that this is about."""
+    """The limit that ``status`` and ``resetsAt`` describe."""
     utilization: Number | None = None
     """The used fraction of the limit, such as ``0.92``."""
     # one of allowed, allowed_warning, rejected
     overageStatus: str | None = None
     """Whether the account may go on beyond its limit, at extra cost."""
     overageResetsAt: Number | None = None
-    """When the limit of this extra usage resets: Unix time in seconds."""
+    """When the limit of this extra usage resets, in seconds since 1970-01-01 UTC."""
     # one of unknown, overage_not_provisioned, org_level_disabled, org_level_disabled_until, out_of_credits,
     # seat_tier_level_disabled, member_level_disabled, seat_tier_zero_credit_limit, group_zero_credit_limit,
     # member_zero_credit_limit, org_service_level_disabled, no_limits_configured, fetch_error
@@ -183,7 +183,7 @@ class ConversationResetMessage(MessageBase, tag="conversation_reset", kw_only=Tr
     """The id of the new conversation. Observed: the same as ``uuid``."""
     # one of clear, plan_mode_exit, fresh_session, onboarding
     trigger: str | None = None
-    """What caused it. Treat a new word like an absent one."""
+    """The cause. Treat an unknown word like None."""
     user_message_uuid: str | None = None
     """The uuid of the ``/clear`` prompt; None for other triggers."""
     timestamp: str | None = None
@@ -199,7 +199,7 @@ class ActiveGoal(Wire, kw_only=True, frozen=True):
     """The goal of the session, and how often it was checked."""
 
     condition: str
-    """What has to be true before the agent may stop, in the user's words."""
+    """The condition under which the agent may stop, in the user's words."""
     iterations: int
     """How often the goal was checked and not met."""
     set_at: Number

@@ -44,7 +44,7 @@ class InitPlugin(Wire, kw_only=True, frozen=True):
     source: str | None = None
     """The plugin with its marketplace, such as ``plug@inline``."""
     version: str | None = None
-    """The version in the plugin's ``plugin.json``; None if the file has none."""
+    """The version in the plugin's ``plugin.json``; None if the file does not name a version."""
 
 
 class PluginManagedLock(Wire, frozen=True):
@@ -55,7 +55,7 @@ class PluginManagedLock(Wire, frozen=True):
     name: str
     """The name of the plugin, as the setting spells it."""
     marketplace: str | None = None
-    """The marketplace of the plugin; None if the setting names none."""
+    """The marketplace of the plugin; None if the setting names no marketplace."""
 
 
 class PluginError(Wire, kw_only=True, frozen=True):
@@ -180,7 +180,7 @@ class PluginInstallMessage(SystemMessage, kw_only=True, frozen=True):
     status: str
     """``started`` and ``completed`` report the whole installation, the others one part of it."""
     name: str | None = None
-    """What was installed or failed; None for the whole installation."""
+    """The plugin or marketplace; None for the whole installation."""
     error: str | None = None
     """Why it failed. The text may come from a plugin's author: do not trust it."""
 
@@ -194,7 +194,7 @@ class StatusMessage(SystemMessage, kw_only=True, frozen=True):
     subtype: Literal["status"] = constant("status")
     # one of compacting, requesting
     status: str | None = null()
-    """The activity. Null ends ``compacting``, or reports a permission mode; nothing ends ``requesting``."""
+    """The activity. Null ends ``compacting`` or reports a permission mode. Nothing reports the end of ``requesting``."""
     # one of default, acceptEdits, bypassPermissions, plan, dontAsk, auto
     permissionMode: str | None = None
     """The new permission mode; None if it has not changed."""
@@ -204,9 +204,9 @@ class StatusMessage(SystemMessage, kw_only=True, frozen=True):
     compact_error: str | None = None
     """Why the compaction failed."""
     running: bool | None = None
-    """True during a turn. Only in miriad-code's dialect, as the answer to a status request."""
+    """True during a turn. Only in miriad-code's dialect, in the answer to a status request."""
     queued_messages: int | None = None
-    """The number of waiting prompts. Only in miriad-code's dialect, beside ``running``."""
+    """The number of waiting prompts. Only in miriad-code's dialect, with ``running``."""
     user_message_uuids: list[str] | None = None
     """The uuids of all prompts that this turn answers."""
     compact_output_chars: int | None = None
@@ -283,7 +283,7 @@ class PermissionDeniedMessage(SystemMessage, kw_only=True, frozen=True):
     agent_id: str | None = None
     """The id of the subagent; None in the main conversation."""
     decision_reason_type: str | None = None
-    """What decided, such as ``rule``, ``mode``, ``classifier`` or ``asyncAgent``."""
+    """The kind of reason, such as ``rule``, ``mode``, ``classifier`` or ``asyncAgent``."""
     decision_reason: str | None = None
     """The reason as a text for people."""
     message: str
@@ -558,7 +558,7 @@ class TaskPatch(Wire, kw_only=True, frozen=True):
     description: str | None = None
     """The task in a few words."""
     end_time: Number | None = None
-    """When the task ended: Unix time in milliseconds."""
+    """When the task ended, in milliseconds since 1970-01-01 UTC."""
     total_paused_ms: Number | None = None
     """Milliseconds for which the task was paused, in total."""
     error: str | None = None
@@ -761,7 +761,7 @@ class HookResponseMessage(SystemMessage, kw_only=True, frozen=True):
     stdout: str | None = None
     stderr: str | None = None
     exit_code: int | None = None
-    """The exit code of the hook's command; None if it has none."""
+    """The exit code of the hook's command; None if it is not known."""
     # one of success, error, cancelled
     outcome: str | None = None
     """How the hook ended."""

@@ -59,7 +59,7 @@ class ToolUseBlock(Wire, tag_field="type", tag="tool_use", frozen=True):
     input: Any
     """The input, an object in practice; ``{}`` in a streamed block start, before its deltas."""
     caller: Caller | None = None
-    """What made the call: the model, or code in the API's container."""
+    """The caller: the model, or code in the API's container."""
     toolset_name: str | UnsetType | None = UNSET
     """The toolset that the tool belongs to, if it belongs to one."""
     cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET

@@ -52,7 +52,7 @@ class ServerToolUseBlock(Wire, tag_field="type", tag="server_tool_use", kw_only=
     name: str
     """The name of the tool; later models may call other tools."""
     caller: Caller | None = None
-    """What made the call: the model, or code in the API's container."""
+    """The caller: the model, or code in the API's container."""
     cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
     """Caches the prompt up to and including this block."""
 
@@ -84,7 +84,7 @@ class WebSearchToolResultBlock(Wire, tag_field="type", tag="web_search_tool_resu
     tool_use_id: str
     """The ``id`` of the tool call."""
     caller: Caller | None = None
-    """What made the call: the model, or code in the API's container."""
+    """The caller: the model, or code in the API's container."""
     cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
     """Caches the prompt up to and including this block."""
 
@@ -119,7 +119,7 @@ class WebFetchToolResultBlock(Wire, tag_field="type", tag="web_fetch_tool_result
     tool_use_id: str
     """The ``id`` of the tool call."""
     caller: Caller | None = None
-    """What made the call: the model, or code in the API's container."""
+    """The caller: the model, or code in the API's container."""
     cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
     """Caches the prompt up to and including this block."""
 

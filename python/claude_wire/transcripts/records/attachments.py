@@ -145,7 +145,7 @@ class GoalStatus(Wire, tag_field="type", tag="goal_status", kw_only=True, frozen
     """The goal that the user set with ``/goal``, and whether it is met."""
 
     condition: str | None = None
-    """What has to be true before the agent may stop, in the user's words."""
+    """The condition under which the agent may stop, in the user's words."""
     met: bool | None = None
     """True if the goal is met."""
     sentinel: bool | None = None
@@ -175,9 +175,9 @@ class HookNonBlockingError(Wire, tag_field="type", tag="hook_non_blocking_error"
     hookEvent: str | None = None
     """The event, such as ``PreToolUse``."""
     stderr: str | None = None
-    """What the command wrote to standard error, or the CLI's own error."""
+    """The command's standard error, or the CLI's own error."""
     stdout: str | None = None
-    """What the command wrote, or the answer of the model."""
+    """The command's standard output, or the answer of the model."""
     exitCode: int | None = None
     """The exit code of the hook's command."""
     command: str | None = None

@@ -37,7 +37,7 @@ class Entry(Record, kw_only=True, frozen=True):
     """The kind of user."""
     # one of sdk-cli, sdk-py, sdk-ts, cli
     entrypoint: str | None = None
-    """What started the CLI: a shell (``cli``, ``sdk-cli``) or one of the SDKs."""
+    """The program that started the CLI: a shell (``cli``, ``sdk-cli``) or one of the SDKs."""
     cwd: str | None = None
     """The working directory, which can change within a file."""
     version: str | None = None

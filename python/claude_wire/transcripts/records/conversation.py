@@ -37,7 +37,7 @@ class PermissionOutcome(Wire, kw_only=True, frozen=True):
     """The reason as a word, such as ``classifier:auto-mode:unavailable``."""
     # one of mode, rule, subcommandResults, classifier
     reasonType: str | None = None
-    """What in the settings decided."""
+    """The kind of reason."""
     # one of cliArg, session, policySettings
     ruleSource: str | None = None
     """Where the rule that decided comes from."""
@@ -73,7 +73,7 @@ class UserRecord(Entry, tag="user", kw_only=True, frozen=True):
     imagePasteIds: list[int] | None = None
     """The numbers of the images in the prompt, from 1."""
     queueSkipAttachments: bool | None = None
-    """Observed: true for the notification of a task, and for a reminder beside it."""
+    """Observed: true for the notification of a task, and for the reminder before it."""
     summarizedTurnPromptUuids: list[str] | None = None
     """On a summary made within a turn, the uuids of the prompts of that turn."""
     toolUseResult: Any = None
@@ -105,7 +105,7 @@ class UserRecord(Entry, tag="user", kw_only=True, frozen=True):
     """Who sent the prompt: a program, the CLI or a person."""
     # one of sdk, task_notification
     turnOrigin: str | None = None
-    """What started the turn; None on a record that starts no turn."""
+    """The cause of the turn; None on a record that does not start a turn."""
     turnPosition: TurnPosition | None = None
     """The place of the prompt in its process and in its session."""
     turnAttributionKey: str | None = None
@@ -120,7 +120,7 @@ class UserRecord(Entry, tag="user", kw_only=True, frozen=True):
     sourceToolUseID: str | None = None
     """The ``id`` of the ``Skill`` call that added this text."""
     sentAtMs: Number | None = None
-    """When the prompt was sent: Unix time in milliseconds."""
+    """When the prompt was sent, in milliseconds since 1970-01-01 UTC."""
     refusedMessageId: str | None = None
     """The ``message.id`` of the answer that was refused; only on the note about it."""
 

@@ -61,7 +61,7 @@ class ApiRequestRecord(Record, tag="api-request", kw_only=True, frozen=True):
     version: str | None = None
     """The version of the CLI."""
     querySource: str | None = None
-    """What the request is for, such as ``sdk`` or ``agent:builtin:general-purpose``."""
+    """The purpose of the request, such as ``sdk`` or ``agent:builtin:general-purpose``."""
     shapeHash: str | None = None
     """The hash of the :class:`ApiRequestShapeRecord` with the system prompt and the tools."""
     params: dict[str, Any] | None = None
@@ -135,7 +135,7 @@ class CostStateRecord(Record, tag="cost-state", kw_only=True, frozen=True):
     totalDuration: Number | None = None
     """Milliseconds that the session has run."""
     startTime: Number | None = None
-    """When the session started: Unix time in milliseconds."""
+    """When the session started, in milliseconds since 1970-01-01 UTC."""
     modelUsage: dict[str, ModelUsage] | None = None
     """The usage of each model, by its id."""
     hasUnknownModelCost: bool | None = None

@@ -50,7 +50,7 @@ class ApiErrorRecord(SystemRecord, kw_only=True, frozen=True):
     maxRetries: int | None = None
     """The number of retries after which the CLI gives up."""
     source: str | None = None
-    """What is repeated. Observed: ``request_retry``, ``connection_retry``."""
+    """The operation that is repeated. Observed: ``request_retry``, ``connection_retry``."""
 
 
 class KeptSegment(Wire, kw_only=True, frozen=True):
