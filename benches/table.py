@@ -133,7 +133,7 @@ def shown(row: Row) -> tuple[str, str]:
         numbers += f" ({_number(min(row.values))} to {_number(max(row.values))})"
     if row.claim is None:
         return numbers, ""
-    return numbers, f"{row.measure.bound} {row.claim:g}: {'yes' if row.met else 'NO'}"
+    return numbers, f"{row.measure.bound} {row.claim:.3g}: {'yes' if row.met else 'NO'}"
 
 
 def _cells(row: Row) -> tuple[str, str, str, str, str, str]:
