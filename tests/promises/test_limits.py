@@ -208,8 +208,8 @@ ROWS: dict[str, dict[str, list[str]]] = {
             "tests/native/test_draining_budget.py",
             "tests/streams/test_plain_pipe.py",
         ],
-        "what the native reader has met": ["tests/codec/test_engine.py"],
-        "kinds that were seen by `peek`": ["unknown_types"],
+        "values that the native reader shares": ["tests/codec/test_engine.py"],
+        "kinds that `peek` has seen": ["unknown_types"],
         "messages of an `Accumulator`": ["accumulated_text", "accumulated_pieces"],
     },
     "session.md": {
