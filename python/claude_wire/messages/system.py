@@ -194,7 +194,7 @@ class StatusMessage(SystemMessage, kw_only=True, frozen=True):
     subtype: Literal["status"] = constant("status")
     # one of compacting, requesting
     status: str | None = null()
-    """The activity. Null ends ``compacting`` or reports a permission mode. Nothing reports the end of ``requesting``."""
+    """The activity. Null ends ``compacting`` or reports a permission mode; ``requesting`` has no message at its end."""
     # one of default, acceptEdits, bypassPermissions, plan, dontAsk, auto
     permissionMode: str | None = None
     """The new permission mode; None if it has not changed."""
