@@ -16,8 +16,9 @@
 //! that the processor has it; each `SAFETY` comment below relies on that.
 
 use std::arch::x86_64::{
-    __m256i, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_min_epu8, _mm256_movemask_epi8,
-    _mm256_or_si256, _mm256_set1_epi8, _mm256_storeu_si256, _mm256_testz_si256, _mm256_xor_si256,
+    __m256i, _mm256_and_si256, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_min_epu8,
+    _mm256_movemask_epi8, _mm256_or_si256, _mm256_set1_epi8, _mm256_storeu_si256,
+    _mm256_testz_si256, _mm256_xor_si256,
 };
 
 use super::plain::last_special;
@@ -380,32 +381,37 @@ impl Engine for Avx2 {
         is_zero(self, all)
     }
 
+    const WIDTH: usize = WIDTH;
+
     #[inline(always)]
-    unsafe fn copy_plain(
-        self,
-        data: &[u8],
-        mut at: usize,
-        mut to: *mut u8,
-        also: u8,
-    ) -> (usize, bool) {
-        while let Some(bytes) = chunk(data, at) {
-            let vector = load(self, bytes);
-            // SAFETY: the caller guarantees room for the remaining bytes and 32 more, so a vector fits at `to`. A value of `Avx2` proves
-            // that the processor has AVX2.
-            #[allow(clippy::cast_possible_wrap)] // `also` keeps its bits as an `i8`.
-            let others = unsafe {
-                _mm256_storeu_si256(to.cast(), vector);
-                _mm256_cmpeq_epi8(vector, _mm256_set1_epi8(also as i8))
-            };
-            let found = special_mask(self, bytes) | mask(self, others);
-            if found != 0 {
-                return (at + found.trailing_zeros() as usize, true);
-            }
-            at += WIDTH;
-            // SAFETY: the store above wrote `WIDTH` bytes at `to`, so `to + WIDTH` is within the caller's memory.
-            to = unsafe { to.add(WIDTH) };
+    #[allow(clippy::cast_possible_wrap)] // The constants keep their bits as an `i8`.
+    unsafe fn copy<const UTF8: bool>(self, data: &[u8], at: usize, to: *mut u8) -> Option<u64> {
+        let vector = load(self, chunk(data, at)?);
+        // SAFETY: the caller guarantees the room. A value of `Avx2` proves that the processor has AVX2.
+        let mut found = unsafe {
+            _mm256_storeu_si256(to.cast(), vector);
+            // With bit 1 flipped, `"` and the bytes below 0x20 are the bytes up to 0x20.
+            let flipped = _mm256_xor_si256(vector, _mm256_set1_epi8(2));
+            let controls =
+                _mm256_cmpeq_epi8(_mm256_min_epu8(flipped, _mm256_set1_epi8(0x20)), flipped);
+            let backslashes = _mm256_cmpeq_epi8(vector, _mm256_set1_epi8(0x5c));
+            _mm256_or_si256(controls, backslashes)
+        };
+        if UTF8 {
+            // SAFETY: a value of `Avx2` proves that the processor has AVX2. These instructions only use registers.
+            let first = unsafe { _mm256_cmpeq_epi8(vector, _mm256_set1_epi8(0xe2_u8 as i8)) };
+            let third = chunk(data, at + 2).map_or(first, |third| {
+                let third = load(self, third);
+                // SAFETY: as above. The third byte is 0xa8 or 0xa9.
+                unsafe {
+                    let even = _mm256_and_si256(third, _mm256_set1_epi8(0xfe_u8 as i8));
+                    _mm256_cmpeq_epi8(even, _mm256_set1_epi8(0xa8_u8 as i8))
+                }
+            });
+            // SAFETY: as above.
+            found = or(self, found, unsafe { _mm256_and_si256(first, third) });
         }
-        (at, false)
+        Some(mask(self, found).into())
     }
 
     #[inline(always)]

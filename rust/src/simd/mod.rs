@@ -87,13 +87,16 @@ pub trait Engine: Copy {
     /// Returns true if the bytes of `data` from `at` on begin with `part`.
     fn begins(self, data: &[u8], at: usize, part: &[u8]) -> bool;
 
-    /// Copies bytes of `data` from `at` on to `to`. It stops at the first byte that a JSON string must escape or that equals `also`, and
-    /// returns its index and true. If it reaches the last bytes, too few for a vector, it returns their index and false.
+    /// The number of bytes that [`copy`](Self::copy) copies.
+    const WIDTH: usize;
+
+    /// Copies [`WIDTH`](Self::WIDTH) bytes of `data` from `at` on to `to`; `None` if fewer are left. Returns a mask of the copied bytes
+    /// that a JSON string must escape. With `UTF8`, the first bytes of U+2028 and U+2029 are among them, perhaps with other bytes 0xe2.
     ///
     /// # Safety
     ///
-    /// `to` has room for all bytes of `data` from `at` on, and for 32 more.
-    unsafe fn copy_plain(self, data: &[u8], at: usize, to: *mut u8, also: u8) -> (usize, bool);
+    /// `to` has room for these bytes.
+    unsafe fn copy<const UTF8: bool>(self, data: &[u8], at: usize, to: *mut u8) -> Option<u64>;
 
     /// Runs `operation` in a separate function, not inlined: the calling function then needs fewer registers and less stack.
     fn call<O: Operation>(self, operation: O) -> O::Output;

@@ -593,15 +593,15 @@ unsafe fn escape_short(text: Ascii<'_>, to: *mut u8) -> *mut u8 {
                 .cast::<u64>()
                 .write_unaligned(half(end.sub(8)));
             to.cast::<u64>().write_unaligned(first.to_le());
-            specials(last, also::<false>()) >> (WIDTH - len)
+            specials::<false>(last) >> (WIDTH - len)
         } else {
-            let mut found = specials(last, also::<false>());
+            let mut found = specials::<false>(last);
             let mut at = 0;
             while at < len - WIDTH {
                 to.add(at)
                     .cast::<[u8; WIDTH]>()
                     .write_unaligned(*vector(at));
-                found |= specials(vector(at), also::<false>());
+                found |= specials::<false>(vector(at));
                 at += WIDTH;
             }
             to.add(len - WIDTH)
@@ -653,7 +653,7 @@ unsafe fn escape_characters<U: Unit>(mut text: &[U], mut to: *mut u8) -> Option<
                 #[allow(clippy::cast_possible_truncation)] // They are below 0x80.
                 let bytes = block.map(|unit| unit.number() as u8);
                 to.cast::<[u8; WIDTH]>().write_unaligned(bytes);
-                let found = specials(&bytes, also::<false>());
+                let found = specials::<false>(&bytes);
                 if found == 0 {
                     to = to.add(WIDTH);
                 } else {
@@ -718,17 +718,6 @@ unsafe fn escape_character(character: u32, to: *mut u8) -> Option<*mut u8> {
     }
 }
 
-/// Returns one more byte that a search stops at, besides those that every string escapes: with `UTF8` 0xe2, the first byte of U+2028
-/// and U+2029; otherwise `"`, which is escaped anyway.
-#[inline(always)]
-fn also<const UTF8: bool>() -> u8 {
-    if UTF8 {
-        0xe2
-    } else {
-        b'"'
-    }
-}
-
 /// The length in bytes from which wider vectors save more time than the call into a function with AVX2 costs.
 const LONG: usize = 96;
 
@@ -765,18 +754,43 @@ impl<const UTF8: bool> Operation for Long<'_, UTF8> {
     #[inline(always)]
     fn run<E: Engine>(self, engine: E) -> *mut u8 {
         let Self { bytes, mut to } = self;
-        let mut at = 0;
+        // The bytes from `plain` up to `at` are copied unchanged.
+        let (mut at, mut plain) = (0, 0);
         // SAFETY: the caller of `new` guarantees room for 6 bytes per byte of the string, and for a vector. Each byte so far took at
-        // most 6, so the rest of the room is enough for the rest of the string.
+        // most 6, so the rest of the room is enough for the rest of the string. The last vector begins at the copy of a plain byte.
         unsafe {
-            loop {
-                let (next, is_special) = engine.copy_plain(bytes, at, to, also::<UTF8>());
-                to = to.add(next - at);
-                if !is_special {
-                    return escape_from::<UTF8>(bytes, next, to);
+            while let Some(mut found) = engine.copy::<UTF8>(bytes, at, to) {
+                if found == 0 {
+                    at += E::WIDTH;
+                    to = to.add(E::WIDTH);
+                    continue;
                 }
-                (at, to) = escape_one::<UTF8>(bytes, next, to);
+                let start = at;
+                while found != 0 {
+                    let index = start + found.trailing_zeros() as usize;
+                    (plain, to) = escape_one::<UTF8>(bytes, index, to.add(index - at));
+                    at = plain;
+                    // Copy the bytes after the escape. `found` is their mask, up to the end of the vector.
+                    let Some(rest) = bytes.get(at..at + E::WIDTH) else {
+                        break;
+                    };
+                    std::ptr::copy_nonoverlapping(rest.as_ptr(), to, E::WIDTH);
+                    found &= u64::MAX << (at - start);
+                }
+                if found == 0 && at < start + E::WIDTH {
+                    to = to.add(start + E::WIDTH - at);
+                    at = start + E::WIDTH;
+                }
             }
+            // Copy the last bytes together with some bytes before them, unless one of those was escaped.
+            let again = (at + E::WIDTH).wrapping_sub(bytes.len());
+            if again <= at - plain {
+                let found = engine.copy::<UTF8>(bytes, at - again, to.sub(again));
+                if found.is_some_and(|found| found >> again == 0) {
+                    return to.add(E::WIDTH - again);
+                }
+            }
+            escape_from::<UTF8>(bytes, at, to)
         }
     }
 }
@@ -797,7 +811,7 @@ unsafe fn escape_from<const UTF8: bool>(bytes: &[u8], mut at: usize, mut to: *mu
                 None => (rest(bytes, at), bytes.len() - at),
             };
             to.cast::<[u8; WIDTH]>().write_unaligned(block);
-            let found = specials(&block, also::<UTF8>()) & ((1 << count) - 1);
+            let found = specials::<UTF8>(&block) & ((1 << count) - 1);
             if found == 0 {
                 at += count;
                 to = to.add(count);

@@ -139,26 +139,14 @@ impl Engine for Plain {
         differing | (word(last) ^ word(part_last)) == 0
     }
 
+    const WIDTH: usize = WIDTH;
+
     #[inline(always)]
-    unsafe fn copy_plain(
-        self,
-        data: &[u8],
-        mut at: usize,
-        mut to: *mut u8,
-        also: u8,
-    ) -> (usize, bool) {
-        while let Some(block) = vector(data, at) {
-            // SAFETY: the caller guarantees room for the remaining bytes and 32 more, so a vector fits at `to`.
-            unsafe { to.cast::<[u8; WIDTH]>().write_unaligned(*block) };
-            let found = specials(block, also);
-            if found != 0 {
-                return (at + found.trailing_zeros() as usize, true);
-            }
-            at += WIDTH;
-            // SAFETY: the store above wrote `WIDTH` bytes at `to`, so `to + WIDTH` is within the caller's memory.
-            to = unsafe { to.add(WIDTH) };
-        }
-        (at, false)
+    unsafe fn copy<const UTF8: bool>(self, data: &[u8], at: usize, to: *mut u8) -> Option<u64> {
+        let block = vector(data, at)?;
+        // SAFETY: the caller guarantees the room.
+        unsafe { to.cast::<[u8; WIDTH]>().write_unaligned(*block) };
+        Some(specials::<UTF8>(block).into())
     }
 
     #[inline(never)]

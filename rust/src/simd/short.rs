@@ -55,10 +55,11 @@ mod lanes {
         }
     }
 
-    /// Returns a mask of the bytes that a JSON string must escape (`"`, `\`, below 0x20), and of the bytes equal to `also`.
+    /// Returns a mask of the bytes that a JSON string must escape (`"`, `\`, below 0x20). With `UTF8`, also of 0xe2, the first byte of
+    /// U+2028 and U+2029.
     #[inline(always)]
-    #[allow(clippy::cast_sign_loss, clippy::cast_possible_wrap)] // The mask has 16 bits; `also` keeps its bits as an `i8`.
-    pub fn specials(bytes: &[u8; WIDTH], also: u8) -> u32 {
+    #[allow(clippy::cast_sign_loss, clippy::cast_possible_wrap)] // The mask has 16 bits; 0xe2 keeps its bits as an `i8`.
+    pub fn specials<const UTF8: bool>(bytes: &[u8; WIDTH]) -> u32 {
         let vector = load(bytes);
         // SAFETY: every x86-64 has SSE2; these instructions work on registers only.
         unsafe {
@@ -67,8 +68,8 @@ mod lanes {
             let controls = _mm_cmpeq_epi8(_mm_min_epu8(flipped, _mm_set1_epi8(0x20)), flipped);
             let backslashes = _mm_cmpeq_epi8(vector, _mm_set1_epi8(0x5c));
             let mut found = _mm_or_si128(controls, backslashes);
-            if also != b'"' {
-                let others = _mm_cmpeq_epi8(vector, _mm_set1_epi8(also as i8));
+            if UTF8 {
+                let others = _mm_cmpeq_epi8(vector, _mm_set1_epi8(0xe2_u8 as i8));
                 found = _mm_or_si128(found, others);
             }
             _mm_movemask_epi8(found) as u32
@@ -105,10 +106,16 @@ mod lanes {
             })
     }
 
-    /// Returns a mask of the bytes that a JSON string must escape (`"`, `\`, below 0x20), and of the bytes equal to `also`.
+    /// Returns a mask of the bytes that a JSON string must escape (`"`, `\`, below 0x20). With `UTF8`, also of 0xe2, the first byte of
+    /// U+2028 and U+2029.
     #[inline(always)]
-    pub fn specials(bytes: &[u8; WIDTH], also: u8) -> u32 {
-        look(bytes).0 | equal(bytes, &[also; WIDTH])
+    pub fn specials<const UTF8: bool>(bytes: &[u8; WIDTH]) -> u32 {
+        let found = look(bytes).0;
+        if UTF8 {
+            found | equal(bytes, &[0xe2; WIDTH])
+        } else {
+            found
+        }
     }
 
     /// Returns a mask of the bytes that are equal in `a` and `b`.
