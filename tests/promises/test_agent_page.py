@@ -17,6 +17,23 @@ from folders import ROOT
 
 PAGE = (ROOT / "docs" / "agent.md").read_text()
 EXAMPLES = dict(re.findall(r"<!-- example: (\w+)[^>]*-->\n```python\n(.*?)```", PAGE, re.S))
+#: A program for what the page says without a program.
+EXAMPLES["steps"] = """\
+from claude_wire.agent import Turn
+from claude_wire.messages import AddRules, PermissionRuleValue
+
+ALWAYS = AddRules(rules=[PermissionRuleValue(toolName="Delete")], behavior="allow", destination="session")
+
+
+async def answer(turn: Turn) -> None:
+    use = await turn.use_tool("Delete", {"file_path": "old.txt"})
+    decision = await turn.allowed(use, [ALWAYS])
+    if decision.ok:
+        await turn.tool_result(use, f"deleted {decision.input['file_path']}")
+    else:
+        await turn.tool_result(use, decision.message, is_error=True)
+    await turn.say("Finished.")
+"""
 FIRST = re.search(r'```python title="hello.py"\n(#!/usr/bin/env.*?)```', PAGE, re.S)
 
 #: By example: the texts that its agent says to "two words", and the result.
@@ -112,7 +129,7 @@ def test_a_whole_program_prints_what_it_should(
 
 def test_every_example_is_run() -> None:
     assert EXAMPLES.keys() == {*SAID, "sdk", "async_test", "protocol"}
-    assert PAGE.count("```python") == len(EXAMPLES) + 1
+    assert PAGE.count("```python") == len(EXAMPLES)  # with the first agent, and without the program of this file
 
 
 def test_the_acts_that_the_page_names_exist() -> None:
