@@ -190,6 +190,9 @@ impl Builder for Nothing {
     fn copy(&mut self, (): &()) -> Option<()> {
         Some(())
     }
+    fn copy_flat(&mut self, (): &()) -> Option<()> {
+        Some(())
+    }
 }
 
 fn typed(data: &[u8]) -> usize {

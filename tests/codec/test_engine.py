@@ -19,7 +19,7 @@ import msgspec
 import pytest
 
 import claude_wire.codec.decoder
-from claude_wire import Decoder, InvalidLine, decode
+from claude_wire import Decoder, InvalidLine, ToolUseBlock, decode
 from claude_wire.codec import engine
 from claude_wire.codec.engines import Engine, are_same, engine_of
 from claude_wire.codec.typed_lines import TypedLines
@@ -409,6 +409,30 @@ def test_records_of_lines_that_fall_through_give_their_defaults_back(native: Eng
         assert native.read_line(whole) is not None
     for default, count in zip(defaults, before, strict=True):
         assert abs(sys.getrefcount(default) - count) < 300
+
+
+def test_a_repeated_list_or_dict_is_copied_with_all_that_a_program_can_change(native: Engine) -> None:
+    new = b'{"same":"values","of":[[1],{"two":2}]}'
+    line = b'{"type":"assistant","message":{"role":"assistant","content":[%s]},"new":' + new + b"}\n"
+    texts = line % b'{"type":"text","text":"a text of a block"},{"type":"text","text":"b"}'
+    tools = line % b'{"type":"tool_use","id":"t","name":"Bash","input":{"command":"ls","flags":[1]}}'
+    for lines in (texts, tools):
+        expected = msgspec.to_builtins(Decoder().feed(lines)[0])
+        feed = decoder(native).feed
+        for _ in range(20):
+            [message] = feed(lines)
+            assert msgspec.to_builtins(message) == expected
+            for block in message.message.content:
+                if isinstance(block, ToolUseBlock):
+                    block.input["flags"].append(2)
+                    block.input.clear()
+            message.message.content.clear()
+            for value in message.extra["new"]["of"]:
+                value.clear()
+            message.extra["new"].clear()
+    one, other = fed(decoder(native), texts * 20, 64 * 1024)[-2:]
+    assert one.message.content is not other.message.content
+    assert one.message.content[0] is other.message.content[0]
 
 
 def test_keys_of_a_peer_are_not_kept_for_ever(native: Engine) -> None:

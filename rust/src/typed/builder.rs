@@ -53,4 +53,6 @@ pub trait Builder {
     ) -> Option<Self::Value>;
     /// A deep copy: it shares only values that cannot change.
     fn copy(&mut self, value: &Self::Value) -> Option<Self::Value>;
+    /// A copy of a list or dict. It shares the items.
+    fn copy_flat(&mut self, value: &Self::Value) -> Option<Self::Value>;
 }

@@ -102,11 +102,22 @@ impl<V: Clone> Strings<V> {
     }
 }
 
+/// How a message gets a kept value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sharing {
+    /// A program cannot change the value: messages share it.
+    Whole,
+    /// The value is a list or dict whose items a program cannot change: messages get copies that share the items.
+    Items,
+    /// Messages get deep copies.
+    None,
+}
+
 /// The last object or array of a field.
 pub struct Part<V> {
     bytes: Vec<u8>,
-    /// The value, and whether messages may share it. It is kept when the field has the same bytes for the second time.
-    value: Option<(V, bool)>,
+    /// The value, and how messages get it. It is kept when the field has the same bytes for the second time.
+    value: Option<(V, Sharing)>,
     /// The number of objects and arrays around the value when it was read. If there are more around it, the value is read again, since it
     /// may exceed the maximum depth.
     depth: usize,
@@ -129,8 +140,8 @@ impl<V> Default for Part<V> {
 
 /// The result of [`Part::find`].
 pub enum Found<V> {
-    /// The value, the index after it, and whether messages may share it.
-    Same(V, usize, bool),
+    /// The value, the index after it, and how the message gets the value.
+    Same(V, usize, Sharing),
     /// The same bytes as last time. Read the value, and then [keep](Part::keep) it.
     Again,
     /// Other bytes than last time. Read the value, and then [note](Part::note) its bytes.
@@ -158,8 +169,8 @@ impl<V: Clone> Part<V> {
         if !self.bytes.is_empty() && begins(data, at, &self.bytes) {
             self.patience.misses = 0;
             match &self.value {
-                Some((value, is_shared)) if depth <= self.depth => {
-                    return Found::Same(value.clone(), at + self.bytes.len(), *is_shared);
+                Some((value, sharing)) if depth <= self.depth => {
+                    return Found::Same(value.clone(), at + self.bytes.len(), *sharing);
                 }
                 _ => {}
             }
@@ -178,9 +189,9 @@ impl<V: Clone> Part<V> {
     }
 
     /// Keeps the value of `bytes`, unless the part has noted other bytes since [`find`](Self::find).
-    pub fn keep(&mut self, bytes: &[u8], value: V, is_shared: bool, depth: usize) {
+    pub fn keep(&mut self, bytes: &[u8], value: V, sharing: Sharing, depth: usize) {
         if self.bytes == bytes {
-            self.value = Some((value, is_shared));
+            self.value = Some((value, sharing));
             self.depth = depth;
         }
     }

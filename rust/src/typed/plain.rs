@@ -184,6 +184,13 @@ impl Builder for Values {
             other => other.clone(),
         })
     }
+    fn copy_flat(&mut self, value: &Plain) -> Option<Plain> {
+        Some(match value {
+            Plain::List(items) => Plain::List(Rc::new(items.to_vec())),
+            Plain::Dict(pairs) => Plain::Dict(Rc::new(pairs.to_vec())),
+            other => panic!("no list or dict: {other:?}"),
+        })
+    }
 }
 
 pub const EVENT: usize = 0;

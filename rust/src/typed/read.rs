@@ -7,7 +7,7 @@
 use super::alike::{Patterns, MAX_OWNED};
 use super::builder::Builder;
 use super::guess::{tags, Guesses, Meant};
-use super::memo::{Found, Keys, Part, ShortStrings, Strings};
+use super::memo::{Found, Keys, Part, Sharing, ShortStrings, Strings};
 use super::number::{number, Number};
 use super::plan::{may_be, Class, ClassId, FieldId, Kind, KindId, Plan, ANY};
 use super::skip::find_tag;
@@ -589,10 +589,10 @@ impl<B: Builder> Reader<B> {
         let found = self.part_at(of)?.find(data, at, depth);
         match found {
             Found::Nothing => return self.value(data, at, kind, depth),
-            Found::Same(value, end, true) => return Some((value, end)),
-            Found::Same(value, end, false) => {
+            Found::Same(value, end, Sharing::Whole) => return Some((value, end)),
+            Found::Same(value, end, sharing) => {
                 self.changeable += 1;
-                return Some((self.builder.copy(&value)?, end));
+                return Some((self.copy(&value, sharing)?, end));
             }
             Found::Again | Found::Other => {}
         }
@@ -608,12 +608,27 @@ impl<B: Builder> Reader<B> {
             let mut kept = self.kept;
             self.part_at(of)?.note(bytes, &mut kept);
             self.kept = kept;
-        } else if self.changeable == changeable {
-            self.part_at(of)?.keep(bytes, value.clone(), true, depth);
-        } else if let Some(copy) = self.builder.copy(&value) {
-            self.part_at(of)?.keep(bytes, copy, false, depth);
+        } else {
+            let is_record = data[at] == b'{' && self.plan.kinds[kind].may_be & may_be::RECORD != 0;
+            let sharing = match self.changeable - changeable {
+                0 => Sharing::Whole,
+                // The only list or dict is the value itself.
+                1 if !is_record => Sharing::Items,
+                _ => Sharing::None,
+            };
+            if let Some(copy) = self.copy(&value, sharing) {
+                self.part_at(of)?.keep(bytes, copy, sharing, depth);
+            }
         }
         Some((value, end))
+    }
+
+    fn copy(&mut self, value: &B::Value, sharing: Sharing) -> Option<B::Value> {
+        match sharing {
+            Sharing::Whole => Some(value.clone()),
+            Sharing::Items => self.builder.copy_flat(value),
+            Sharing::None => self.builder.copy(value),
+        }
     }
 
     #[inline]

@@ -261,6 +261,28 @@ impl Python {
         self.words.insert(class.pointer() as usize, words);
         StructClass::new(class, defaults)
     }
+
+    /// Returns true if a program cannot change the object: it is neither a list nor a dict, nor a Struct with one in it.
+    ///
+    /// # Safety
+    ///
+    /// The object is alive.
+    unsafe fn is_fixed(&self, object: Pointer) -> bool {
+        // SAFETY: the caller promises it. The slots of a live Struct contain live objects, or null.
+        unsafe {
+            let class = class_of(object);
+            if is_plain(class) {
+                return true;
+            }
+            let words = self.words.get(&(class as usize)).copied();
+            class != api().PyList_Type
+                && class != api().PyDict_Type
+                && (HEADER..words.unwrap_or(HEADER)).all(|slot| {
+                    let item = object.cast::<Pointer>().add(slot).read();
+                    !item.is_null() && self.is_fixed(item)
+                })
+        }
+    }
 }
 
 /// Converts a length to CPython's `Py_ssize_t`.
@@ -445,10 +467,9 @@ impl Builder for Python {
                 return Some(value.clone());
             }
             if class == api().PyList_Type {
-                let len = (api().PyList_Size)(value.pointer());
                 // While items are copied, a garbage collection may show the list to other code, so no item may be null.
-                let list = Object::owned((api().PyList_GetSlice)(value.pointer(), 0, len))?;
-                for index in 0..len {
+                let list = self.copy_flat(value)?;
+                for index in 0..(api().PyList_Size)(list.pointer()) {
                     let item = (api().PyList_GetItem)(list.pointer(), index);
                     if !is_plain(class_of(item)) {
                         let copy = self.copy(&Object::borrowed(item))?;
@@ -458,7 +479,7 @@ impl Builder for Python {
                 return Some(list);
             }
             if class == api().PyDict_Type {
-                let dict = Object::owned((api().PyDict_Copy)(value.pointer()))?;
+                let dict = self.copy_flat(value)?;
                 let (mut at, mut key, mut item) = (0, null_mut(), null_mut());
                 while (api().PyDict_Next)(dict.pointer(), &raw mut at, &raw mut key, &raw mut item)
                     != 0
@@ -478,6 +499,9 @@ impl Builder for Python {
             let Some(&words) = self.words.get(&(class as usize)) else {
                 return Some(value.clone());
             };
+            if self.is_fixed(value.pointer()) {
+                return Some(value.clone());
+            }
             let copy = Object::owned((api()._PyObject_New)(class))?;
             // If a slot cannot be copied, dropping the copy must not find stray bytes in it.
             copy.slot(HEADER).write_bytes(0, words - HEADER);
@@ -486,6 +510,19 @@ impl Builder for Python {
                 copy.slot(slot).write(self.copy(&item)?.release());
             }
             Some(copy)
+        }
+    }
+
+    #[inline]
+    fn copy_flat(&mut self, value: &Object) -> Option<Object> {
+        // SAFETY: see `api`. CPython raises an exception for an object that is neither a list nor a dict.
+        unsafe {
+            Object::owned(if value.class() == api().PyList_Type {
+                let len = (api().PyList_Size)(value.pointer());
+                (api().PyList_GetSlice)(value.pointer(), 0, len)
+            } else {
+                (api().PyDict_Copy)(value.pointer())
+            })
         }
     }
 }
